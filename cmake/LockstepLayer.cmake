@@ -1,0 +1,31 @@
+# A layer is one folder under src/ and one static library. Sources are every *.cc beside the CMakeLists.txt except
+# tests (*_test.cc); headers are every *.h, each of which must compile alone (CMAKE_VERIFY_INTERFACE_HEADER_SETS).
+# Globbing keeps the folder the single statement of what belongs to a layer.
+
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
+
+add_library(lockstep_options INTERFACE)
+target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(LOCKSTEP_SANITIZE)
+  target_compile_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer
+                                                    -fno-sanitize-recover=undefined)
+  target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
+endif()
+
+function(lockstep_layer name)
+  cmake_parse_arguments(LAYER "" "" "DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  add_library(lockstep_${name} STATIC ${sources})
+  target_sources(lockstep_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${headers})
+  set_target_properties(lockstep_${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(lockstep_${name} PUBLIC lockstep_options ${LAYER_DEPENDS})
+
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
+  if(LOCKSTEP_TESTS AND tests)
+    add_executable(lockstep_${name}_test ${tests})
+    target_link_libraries(lockstep_${name}_test PRIVATE lockstep_${name} GTest::gmock_main)
+    gtest_discover_tests(lockstep_${name}_test DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()

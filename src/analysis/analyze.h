@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
+#include "analysis/idle.h"
+#include "analysis/imbalance.h"
+#include "analysis/kernels.h"
+#include "analysis/launch.h"
+#include "analysis/memory.h"
+#include "analysis/operators.h"
+#include "analysis/stragglers.h"
+#include "base/result.h"
+#include "model/run.h"
+
+namespace lockstep::analysis {
+
+/// How long a pass took, all threads added.
+struct PassTiming {
+  std::string name;
+  int64_t cpu_ns = 0;
+};
+
+/// Every pass's table. Tables of passes that were not asked for are empty and not in `computed`.
+struct AnalysisResult {
+  std::vector<std::string> computed;   ///< Pass names, in registry order.
+  Breakdown breakdown;
+  std::vector<IdleRow> idle;
+  std::vector<IdleHostRow> idle_host;
+  std::vector<KernelRow> kernels;
+  std::vector<OperatorRow> operators;
+  Collectives collectives;
+  Stragglers stragglers;
+  Imbalance imbalance;
+  std::vector<MemoryRow> memory;
+  std::vector<LaunchRow> launch;
+  std::vector<QueueRow> queues;
+  std::vector<Finding> findings;       ///< Largest gain first, then severity, then id.
+  int64_t step_count = 0;              ///< Most steps any rank has; 0 = no steps in the files.
+  int64_t job_span_ns = 0;             ///< First start to last end over all ranks, aligned clock (first window).
+  std::vector<PassTiming> timings;
+
+  bool Has(std::string_view pass) const;
+};
+
+/// A pass of the registry.
+struct PassInfo {
+  std::string_view name;       ///< "breakdown".
+  std::string_view question;   ///< One line: what it answers.
+  std::vector<std::string_view> needs;   ///< Passes whose result it reads.
+};
+
+/// In the order they run: breakdown, idle, kernels, operators, collectives, stragglers, imbalance, memory, launch.
+const std::vector<PassInfo>& Passes();
+
+/// Runs passes (`only` empty = all; their needs come along) and the clock alignment, which fills run->ranks[i].clock
+/// and adds to run->ledger. Ranks are worked on in parallel; the result does not depend on the number of threads.
+/// Errors: kInvalidArgument for an unknown pass name (the message has the nearest one).
+Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, const std::vector<std::string>& only);
+
+/// Findings from the tables, for Analyze; thresholds in AnalysisOptions. Source: docs/metrics.md#findings.
+std::vector<Finding> ComputeFindings(const RunContext& shared, const AnalysisResult& result);
+
+}  // namespace lockstep::analysis

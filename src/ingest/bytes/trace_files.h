@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "ingest/bytes/byte_source.h"
+#include "model/ledger.h"
+
+namespace lockstep::ingest {
+
+/// What a file's name says of it. Every naming habit is listed in docs/formats/file-names.md.
+struct NameFacts {
+  std::optional<int32_t> rank = {};
+  std::optional<int32_t> world_size = {};
+  std::optional<std::string> host = {};
+  std::optional<int64_t> process_id = {};
+};
+
+/// Reads a file's base name: "rank3...", "rank-3...", "rank_3", "rank{r}_iter{a}_{b}.json", "worker3...",
+/// "{host}_{pid}.{ts}.pt.trace.json.gz", "{trace}-{rank}-of-{world}.json". Never fails: what is not said is absent.
+NameFacts ReadNameFacts(std::string_view path);
+
+/// One candidate trace.
+struct TraceFile {
+  std::string path;       ///< On disk.
+  std::string member;     ///< Inside an archive, or empty.
+  uint64_t size_bytes = 0;   ///< Of the (compressed) file or member; for progress.
+  NameFacts facts;
+  bool named_by_user = false;   ///< Given on the command line itself, so that "no trace" is an error and not a skip.
+
+  std::string DisplayName() const { return member.empty() ? path : path + "!" + member; }
+};
+
+/// Files that may be traces below `paths`, in natural order of name ("rank2" before "rank10"). Folders are read recursively
+/// (symbolic links to folders are not followed twice); .tar, .tar.gz, .tar.zst, .tgz and .zip archives are listed by member. Only
+/// names that can be a trace are taken from folders and archives (*.json, *.json.gz, *.json.zst, *.pt.trace.*, ...).
+/// Errors: kNotFound for a path that does not exist, kInvalidArgument when nothing at all was found. Files that cannot be
+/// opened get a ledger row and are left out.
+Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
+                                              model::Ledger* ledger);
+
+/// Opens a file or an archive's member.
+Result<std::unique_ptr<ByteSource>> OpenTraceFile(const TraceFile& file, const ByteLimits& limits);
+
+}  // namespace lockstep::ingest

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "ingest/bytes/byte_source.h"
+#include "model/run.h"
+
+namespace lockstep::ingest {
+
+struct TraceReaderOptions {
+  size_t window_bytes = size_t{256} << 10;   ///< Size of the text window; grows when one event is larger.
+  size_t max_event_bytes = size_t{64} << 20; ///< A larger single event is skipped and counted.
+  bool learned_templates = true;             ///< Off: every event takes the general path (tests compare both).
+};
+
+/// What one trace file holds, before it is known which rank of the job it is.
+struct TraceContent {
+  model::RankTrace trace;                 ///< `rank` is meaningful only when has_rank.
+  bool has_rank = false;                  ///< distributedInfo carried a rank.
+  model::NameTable names;                 ///< The file's own names; IngestRun merges them.
+  model::Ledger ledger;
+};
+
+/// Reads one PyTorch/Kineto Chrome-trace JSON to columns in one pass over windows of text.
+/// Damage is repaired or skipped and counted in the ledger; a truncated file is read to its last whole event.
+/// Errors: kCorruptData when the bytes are not a trace at all; kIo, kLimitExceeded from `source` when nothing was read
+/// before. Memory: the columns, plus two windows. Format: docs/formats/torch-trace.md.
+Result<TraceContent> ReadTrace(ByteSource& source, const std::string& display_name, const TraceReaderOptions& options);
+
+}  // namespace lockstep::ingest

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "analysis/analyze.h"
+#include "base/result.h"
+#include "model/run.h"
+
+namespace lockstep::report {
+
+struct TextOptions {
+  int width = 80;                        ///< Columns; lines never exceed it.
+  bool colour = false;
+  size_t top = 10;                       ///< Rows per table.
+  std::vector<std::string> sections;     ///< Empty: the first screen only. Pass names, or "all", or "ledger".
+  std::optional<int32_t> rank = {};      ///< Only this rank's rows in the tables.
+  std::optional<int64_t> step = {};      ///< Only this step's rows.
+};
+
+/// The first screen (job, ranks, steps, time split with bars, per-rank table worst first, findings by gain, data quality),
+/// then the sections asked for.
+void WriteText(const model::Run& run, const analysis::AnalysisResult& result, const TextOptions& options, std::ostream& out);
+
+/// `lockstep.analyze/1` as docs/json.md describes it; one object, stable order, pretty-printed with two spaces.
+void WriteJson(const model::Run& run, const analysis::AnalysisResult& result, bool partial, std::ostream& out);
+
+/// One CSV file per table into `folder` (made if missing): breakdown.csv, steps.csv, idle.csv, ...
+Status WriteCsv(const model::Run& run, const analysis::AnalysisResult& result, const std::string& folder);
+
+}  // namespace lockstep::report
