@@ -21,6 +21,10 @@ struct CollectiveMember {
   int64_t end_ns = 0;
   std::optional<int64_t> wait_ns;  ///< Last arrival - own arrival; absent when a member's window lacks it.
   int64_t trace_start_ns = 0;      ///< The same start on the rank's own clock.
+  int64_t duration_ns = 0;         ///< Of the kernel or range; needs no clock.
+  /// Thread that issued it, as Track::process_id and thread_id; absent when the launch call is not in the file.
+  std::optional<int64_t> process_id = {};
+  std::optional<int64_t> thread_id = {};
 };
 
 /// One collective instance, all ranks. Source: docs/metrics.md#collectives.
@@ -32,9 +36,14 @@ struct CollectiveInstance {
   std::string name;                       ///< all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, send, recv, ...
   std::optional<int64_t> bytes;           ///< Size in nccl-tests' convention (whole buffer); absent when not recorded.
   std::vector<CollectiveMember> members;  ///< By rank.
-  std::vector<Rank> missing_ranks;        ///< Members whose window lacks it.
+  std::vector<Rank> missing_ranks;        ///< Members that have a trace in this window which lacks it.
+  std::optional<int32_t> group_size;      ///< Members of the group, with or without a trace; the n of busbw.
+  bool synchronising = false;             ///< No member can finish before all have arrived (all_reduce, ..., not broadcast).
   bool complete = false;                  ///< Every member of the group is here.
-  std::optional<int64_t> transfer_ns;     ///< Last end - last arrival; absent unless complete.
+  /// Time of the collective itself once everybody is there; absent unless complete. Synchronising ones: the shortest
+  /// member's duration (that of the last to arrive: it waits for nobody, and no clock is involved). Others: last end -
+  /// last arrival.
+  std::optional<int64_t> transfer_ns;
   std::optional<double> algbw_bytes_per_s;
   std::optional<double> busbw_bytes_per_s;
   std::optional<size_t> last_rank_index;  ///< The late one; absent when the margin is below the clocks' uncertainty.
@@ -42,6 +51,7 @@ struct CollectiveInstance {
 
 struct Collectives {
   std::vector<CollectiveInstance> instances;   ///< By (window, first arrival, group, sequence).
+  std::vector<model::LedgerEntry> notes;       ///< What matching found doubtful; AlignClocks copies them to the run's ledger.
 };
 
 /// Joins collectives across ranks. Works on trace clocks alone (order and sequence, never time), so it can feed alignment.
