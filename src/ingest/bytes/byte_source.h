@@ -25,8 +25,8 @@ class ByteSource {
   virtual ~ByteSource() = default;
 
   /// Fills `window` from its beginning; short only at the end of the data. 0 = end.
-  /// Errors: kIo; kCorruptData when the compressed stream is damaged or cut (what was decompressed before is returned by
-  /// the calls before the error); kLimitExceeded for a bomb.
+  /// Errors: kIo; kCorruptData when the compressed stream is damaged or cut (what was decompressed before is returned
+  /// by the calls before the error); kLimitExceeded for a bomb.
   virtual Result<size_t> Read(std::span<char> window) = 0;
 
   /// Compressed bytes taken so far and in all (0 when unknown): for progress.

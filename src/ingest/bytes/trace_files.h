@@ -26,20 +26,20 @@ NameFacts ReadNameFacts(std::string_view path);
 
 /// One candidate trace.
 struct TraceFile {
-  std::string path;       ///< On disk.
-  std::string member;     ///< Inside an archive, or empty.
-  uint64_t size_bytes = 0;   ///< Of the (compressed) file or member; for progress.
+  std::string path;         ///< On disk.
+  std::string member;       ///< Inside an archive, or empty.
+  uint64_t size_bytes = 0;  ///< Of the (compressed) file or member; for progress.
   NameFacts facts;
-  bool named_by_user = false;   ///< Given on the command line itself, so that "no trace" is an error and not a skip.
+  bool named_by_user = false;  ///< Given on the command line itself, so that "no trace" is an error and not a skip.
 
   std::string DisplayName() const { return member.empty() ? path : path + "!" + member; }
 };
 
-/// Files that may be traces below `paths`, in natural order of name ("rank2" before "rank10"). Folders are read recursively
-/// (symbolic links to folders are not followed twice); .tar, .tar.gz, .tar.zst, .tgz and .zip archives are listed by member. Only
-/// names that can be a trace are taken from folders and archives (*.json, *.json.gz, *.json.zst, *.pt.trace.*, ...).
-/// Errors: kNotFound for a path that does not exist, kInvalidArgument when nothing at all was found. Files that cannot be
-/// opened get a ledger row and are left out.
+/// Files that may be traces below `paths`, in natural order of name ("rank2" before "rank10"). Folders are read
+/// recursively (symbolic links to folders are not followed twice); .tar, .tar.gz, .tar.zst, .tgz and .zip archives are
+/// listed by member. Only names that can be a trace are taken from folders and archives (*.json, *.json.gz, *.json.zst,
+/// *.pt.trace.*, ...). Errors: kNotFound for a path that does not exist, kInvalidArgument when nothing at all was
+/// found. Files that cannot be opened get a ledger row and are left out.
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
                                               model::Ledger* ledger);
 
