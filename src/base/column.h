@@ -42,6 +42,11 @@ class Column {
     for (size_t i = size_; i < count; ++i) data_[i] = T{};
     size_ = count;
   }
+  /// New elements are indeterminate: for writers that fill them at once through data().
+  void resize_uninitialized(size_t count) {
+    if (count > capacity_) Reallocate(count);
+    size_ = count;
+  }
   void clear() { size_ = 0; }
   void shrink_to_fit() {
     if (size_ == 0) {

@@ -14,7 +14,7 @@ namespace lockstep::ingest {
 
 /// A moment of an ingest, for a progress line. Called from worker threads, one at a time.
 struct IngestProgress {
-  uint64_t consumed_bytes = 0;   ///< Of the (compressed) files.
+  uint64_t consumed_bytes = 0;  ///< Of the (compressed) files.
   uint64_t total_bytes = 0;
   uint64_t json_bytes = 0;
   uint64_t event_count = 0;
@@ -25,13 +25,13 @@ struct IngestProgress {
 struct IngestOptions {
   ByteLimits limits;
   TraceReaderOptions reader;
-  uint32_t thread_count = 0;   ///< 0 = one per processor, at most one per file.
+  uint32_t thread_count = 0;  ///< 0 = one per processor, at most one per file.
   std::function<void(const IngestProgress&)> on_progress = {};
 };
 
 /// Reads every trace below `paths` into one run: finds files, reads them in parallel, decides rank and world size
-/// (distributedInfo, then name, then order; the ledger says which), keeps several windows of a rank apart, reports conflicts,
-/// merges names. Files that are no trace or are damaged get a ledger row; the others are read all the same.
+/// (distributedInfo, then name, then order; the ledger says which), keeps several windows of a rank apart, reports
+/// conflicts, merges names. Files that are no trace or are damaged get a ledger row; the others are read all the same.
 /// Errors: kNotFound, kInvalidArgument from FindTraceFiles; kCorruptData when not one file is a trace.
 /// Result: the same, byte for byte, whatever the number of threads.
 Result<model::Run> IngestRun(const std::vector<std::string>& paths, const IngestOptions& options);

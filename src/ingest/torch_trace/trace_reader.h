@@ -9,16 +9,16 @@
 namespace lockstep::ingest {
 
 struct TraceReaderOptions {
-  size_t window_bytes = size_t{256} << 10;   ///< Size of the text window; grows when one event is larger.
-  size_t max_event_bytes = size_t{64} << 20; ///< A larger single event is skipped and counted.
-  bool learned_templates = true;             ///< Off: every event takes the general path (tests compare both).
+  size_t window_bytes = size_t{256} << 10;    ///< Size of the text window; grows when one event is larger.
+  size_t max_event_bytes = size_t{64} << 20;  ///< A larger single event is skipped and counted.
+  bool learned_templates = true;              ///< Off: every event takes the general path (tests compare both).
 };
 
 /// What one trace file holds, before it is known which rank of the job it is.
 struct TraceContent {
-  model::RankTrace trace;                 ///< `rank` is meaningful only when has_rank.
-  bool has_rank = false;                  ///< distributedInfo carried a rank.
-  model::NameTable names;                 ///< The file's own names; IngestRun merges them.
+  model::RankTrace trace;  ///< `rank` is meaningful only when has_rank.
+  bool has_rank = false;   ///< distributedInfo carried a rank.
+  model::NameTable names;  ///< The file's own names; IngestRun merges them.
   model::Ledger ledger;
 };
 
