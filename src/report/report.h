@@ -13,17 +13,26 @@
 namespace lockstep::report {
 
 struct TextOptions {
-  int width = 80;                        ///< Columns; lines never exceed it.
+  int width = 80;  ///< Columns; lines never exceed it.
   bool colour = false;
-  size_t top = 10;                       ///< Rows per table.
-  std::vector<std::string> sections;     ///< Empty: the first screen only. Pass names, or "all", or "ledger".
-  std::optional<int32_t> rank = {};      ///< Only this rank's rows in the tables.
-  std::optional<int64_t> step = {};      ///< Only this step's rows.
+  bool unicode = true;                ///< Off: bars and marks in ASCII.
+  size_t top = 10;                    ///< Rows per table.
+  std::vector<std::string> sections;  ///< Of SectionNames(), or "all". Empty: the first screen only.
+  std::optional<int32_t> rank = {};   ///< Only this rank's rows in the tables.
+  std::optional<int64_t> step = {};   ///< Only this step's rows.
 };
 
-/// The first screen (job, ranks, steps, time split with bars, per-rank table worst first, findings by gain, data quality),
-/// then the sections asked for.
-void WriteText(const model::Run& run, const analysis::AnalysisResult& result, const TextOptions& options, std::ostream& out);
+/// Sections in the order they are printed: findings, breakdown, steps, idle, kernels, operators, collectives,
+/// stragglers, imbalance, memory, launch, clocks, ledger.
+const std::vector<std::string>& SectionNames();
+
+/// The pass that fills a section ("queues" and "idle_host" belong to theirs); empty for findings, clocks and ledger.
+std::string PassOfSection(const std::string& section);
+
+/// The first screen (job, ranks, steps, time split with bars, per-rank table worst first, findings by gain, data
+/// quality), then the sections asked for.
+void WriteText(const model::Run& run, const analysis::AnalysisResult& result, const TextOptions& options,
+               std::ostream& out);
 
 /// `lockstep.analyze/1` as docs/json.md describes it; one object, stable order, pretty-printed with two spaces.
 void WriteJson(const model::Run& run, const analysis::AnalysisResult& result, bool partial, std::ostream& out);

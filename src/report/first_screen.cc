@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "report/bars.h"
+#include "report/format.h"
+#include "report/rank_summary.h"
+#include "report/tables.h"
+#include "report/text_page.h"
+#include "report/utf8.h"
+
+namespace lockstep::report {
+namespace {
+
+using analysis::Basis;
+using analysis::Finding;
+using analysis::FindingSeverity;
+
+int64_t Whole(double value) { return static_cast<int64_t>(std::llround(value)); }
+std::string Duration(double value) { return FormatDuration(Whole(value)); }
+std::string Duration(const std::optional<double>& value) { return value ? Duration(*value) : "-"; }
+
+std::string RanksPhrase(const JobFacts& facts) {
+  if (!facts.world_size) return Plural(facts.rank_count, "rank");
+  if (facts.missing_rank_count == 0) return fmt::format("all {} ranks", FormatCount(facts.rank_count));
+  return fmt::format("{} of {} ranks (without {}{})", FormatCount(facts.rank_count),
+                     FormatCount(static_cast<uint64_t>(*facts.world_size)), RankList(facts.missing_ranks, 3),
+                     facts.missing_rank_count > facts.missing_ranks.size() ? ", ..." : "");
+}
+
+// "8 x Tesla V100", or several kinds, most first.
+std::string DevicesPhrase(const model::Run& run) {
+  std::map<std::string, size_t> counts;
+  size_t without = 0;
+  for (const model::RankTrace& trace : run.ranks) {
+    if (trace.window != run.ranks.front().window) continue;
+    const RankDevice device = DeviceOf(trace);
+    if (device.ordinals.empty()) {
+      ++without;
+    } else {
+      ++counts[device.name.empty() ? "unnamed device" : Printable(device.name)];
+    }
+  }
+  if (counts.empty()) return "no device events: CPU tracks only";
+  std::vector<std::pair<std::string, size_t>> kinds(counts.begin(), counts.end());
+  std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (size_t i = 0; i < kinds.size() && i < 3; ++i) {
+    text += fmt::format("{}{} x {}", i == 0 ? "" : ", ", kinds[i].second, kinds[i].first);
+  }
+  if (without > 0) text += fmt::format(", {} without device events", without);
+  return text;
+}
+
+void WriteJob(const TextPage& page) {
+  const JobFacts facts = FactsOf(page.run);
+  const std::string dot(page.style.Dot());
+  std::string line = RanksPhrase(facts);
+  if (facts.window_count > 1) line += dot + Plural(facts.window_count, "window");
+  if (!facts.hosts.empty()) {
+    line += dot + (facts.hosts.size() == 1 ? Printable(facts.hosts[0]) : Plural(facts.hosts.size(), "host"));
+  }
+  line += dot + DevicesPhrase(page.run);
+  if (!facts.backend.empty()) line += dot + Printable(facts.backend);
+  WriteWrapped(line, "", "  ", page.options.width, page.out, Paint::kStrong, page.style);
+  line = page.result.step_count > 0 ? Plural(static_cast<uint64_t>(page.result.step_count), "step") : "no steps marked";
+  line += dot + fmt::format("window {}", FormatDuration(page.result.job_span_ns));
+  line += dot + fmt::format("{} in {}", Plural(facts.event_count, "event"), Plural(page.run.ranks.size(), "file"));
+  WriteWrapped(line, "", "  ", page.options.width, page.out);
+}
+
+// What a reader should take away if he reads one line.
+void WriteVerdict(const TextPage& page) {
+  const auto first = std::find_if(page.result.findings.begin(), page.result.findings.end(),
+                                  [](const Finding& finding) { return finding.severity > FindingSeverity::kInfo; });
+  page.out << '\n';
+  if (first == page.result.findings.end()) {
+    WriteWrapped("Nothing stands out: no finding of warning or above.", "", "", page.options.width, page.out,
+                 Paint::kGood, page.style);
+    return;
+  }
+  const Paint paint = first->severity == FindingSeverity::kCritical ? Paint::kBad : Paint::kWarn;
+  WriteWrapped(Printable(first->title), fmt::format("{} ", page.style.Pointer()), "  ", page.options.width, page.out,
+               paint, page.style);
+}
+
+std::string ScopePhrase(const TextPage& page, const Summary& summary) {
+  switch (summary.scope) {
+    case Scope::kOneStep:
+      return fmt::format("step {}, mean of {}", *page.options.step, Plural(summary.known_count, "rank"));
+    case Scope::kStepMean: return fmt::format("a step, mean of {}", Plural(summary.known_count, "rank"));
+    case Scope::kWindow: break;
+  }
+  return fmt::format("the window, mean of {}", Plural(summary.known_count, "rank"));
+}
+
+void WriteTimeSplit(const TextPage& page, const Summary& summary) {
+  const RankSummary& mean = summary.mean;
+  page.Heading("WHERE THE TIME GOES", ScopePhrase(page, summary));
+  if (mean.basis == Basis::kNone) {
+    page.Paragraph("No rank has device events or CPU operators to tell from.");
+    return;
+  }
+  struct Line {
+    const char* name;
+    Paint paint;
+    double value;
+  };
+  const Line lines[] = {{"compute", Paint::kCompute, mean.compute_ns},
+                        {"exposed communication", Paint::kCommunication, mean.exposed_communication_ns},
+                        {"exposed copies", Paint::kMemory, mean.exposed_memory_ns},
+                        {"idle", Paint::kIdle, mean.idle_ns}};
+  const int bar_width = std::max(0, page.options.width - 42);
+  for (const Line& line : lines) {
+    const double share = mean.span_ns > 0 ? line.value / mean.span_ns : 0;
+    const std::string bar = PlainBar(line.paint, line.value, mean.span_ns, bar_width, page.style);
+    page.out << fmt::format("  {:<21} {:>8} {:>6}{}{}\n", line.name, Duration(line.value), FormatPercent(share),
+                            bar.empty() ? "" : "  ", bar);
+  }
+  std::string span =
+      fmt::format("  {:<21} {:>8}", summary.scope == Scope::kWindow ? "span" : "step time", Duration(mean.span_ns));
+  if (mean.communication_ns > 0) {
+    span += fmt::format("         {} of {} communication hidden by compute",
+                        FormatPercent(mean.overlapped_communication_ns / mean.communication_ns),
+                        Duration(mean.communication_ns));
+  }
+  page.out << page.style(Paint::kFaint, Truncate(span, page.options.width, page.style.Ellipsis())) << '\n';
+}
+
+// Findings that name the rank: the worst severity.
+std::optional<FindingSeverity> SeverityOf(const TextPage& page, int32_t rank) {
+  std::optional<FindingSeverity> worst;
+  for (const Finding& finding : page.result.findings) {
+    if (finding.severity == FindingSeverity::kInfo) continue;
+    if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end()) continue;
+    if (!worst || finding.severity > *worst) worst = finding.severity;
+  }
+  return worst;
+}
+
+TableCell Mark(const TextPage& page, int32_t rank) {
+  const auto severity = SeverityOf(page, rank);
+  if (!severity) return "";
+  return severity == FindingSeverity::kCritical ? TableCell(std::string(page.style.Pointer()), Paint::kBad)
+                                                : TableCell(std::string(page.style.Bullet()), Paint::kWarn);
+}
+
+void AddRank(const TextPage& page, const Summary& summary, const RankSummary& line, double longest, int bar_width,
+             TextTable* table) {
+  const int32_t rank = page.run.ranks[line.rank_index].rank.value;
+  const TableCell mark = Mark(page, rank);
+  const TableCell label(page.RankLabel(line.rank_index), mark.paint);
+  if (line.basis == Basis::kNone) {
+    const char* why = summary.scope == Scope::kWindow ? "no events" : "no steps";
+    table->AddRow({mark, label, why, "", "", Duration(line.wait_ns), "", Duration(line.wait_given_ns), ""});
+    return;
+  }
+  const std::string bar = StackedBar({{Paint::kCompute, line.compute_ns},
+                                      {Paint::kCommunication, line.exposed_communication_ns},
+                                      {Paint::kMemory, line.exposed_memory_ns},
+                                      {Paint::kIdle, line.idle_ns}},
+                                     longest, bar_width, page.style);
+  const bool given = summary.by_wait_given && line.wait_given_ns.value_or(0) > 0;
+  table->AddRow({mark, label, Duration(line.span_ns), Duration(line.compute_ns),
+                 Duration(line.exposed_communication_ns), Duration(line.wait_ns), Duration(line.idle_ns),
+                 TableCell(Duration(line.wait_given_ns), given ? mark.paint : Paint::kPlain), bar});
+}
+
+void WriteRanks(const TextPage& page, const Summary& summary) {
+  if (summary.ranks.empty()) return;
+  page.Heading("RANKS", summary.ranks.size() == 1 ? ""
+                        : summary.by_wait_given   ? "worst first: by the time the others waited for it (cost to others)"
+                                                  : "longest first");
+  const char* span = summary.scope == Scope::kWindow ? "span" : "step";
+  TextTable table({{"", Align::kLeft},
+                   {"rank"},
+                   {span},
+                   {"compute"},
+                   {"exposed"},
+                   {"waits", Align::kRight, false, 2},
+                   {"idle"},
+                   {"cost", Align::kRight, false, 1},
+                   {"", Align::kLeft, false, 3}});
+  double longest = 0;
+  for (const RankSummary& line : summary.ranks) longest = std::max(longest, line.span_ns);
+  const int bar_width = std::clamp(page.options.width - 62, 8, 40);
+  const size_t count = summary.ranks.size();
+  const size_t limit = std::max<size_t>(3, page.options.top);
+  const size_t tail = count > limit ? 2 : 0;
+  const size_t head = count > limit ? limit - tail : count;
+  for (size_t i = 0; i < head; ++i) AddRank(page, summary, summary.ranks[i], longest, bar_width, &table);
+  if (tail > 0) {
+    table.AddNote(fmt::format("{} {} in between", page.style.Ellipsis(), Plural(count - head - tail, "rank")));
+    for (size_t i = count - tail; i < count; ++i) AddRank(page, summary, summary.ranks[i], longest, bar_width, &table);
+  }
+  table.Write(page.style, page.options.width, page.out);
+  const auto glyph = [&](Paint paint) { return page.style(paint, BarGlyph(paint, page.style.unicode)); };
+  const std::string key =
+      fmt::format("  {} compute  {} exposed communication  {} copies  {} idle", glyph(Paint::kCompute),
+                  glyph(Paint::kCommunication), glyph(Paint::kMemory), glyph(Paint::kIdle));
+  if (page.options.width >= DisplayWidth(key)) page.out << key << '\n';
+}
+
+void WriteMore(const TextPage& page) {
+  std::string sections;
+  for (const std::string& name : SectionNames()) {
+    const std::string pass = PassOfSection(name);
+    if (!pass.empty() && !page.result.Has(pass)) continue;
+    if (name == "steps" && page.result.breakdown.steps.empty()) continue;
+    sections += sections.empty() ? name : ", " + name;
+  }
+  page.out << '\n';
+  WriteWrapped(fmt::format("More: --section all, or some of {}; --rank N, --step N, --top N, --json", sections), "",
+               "  ", page.options.width, page.out, Paint::kFaint, page.style);
+}
+
+}  // namespace
+
+void WriteFirstScreen(const TextPage& page) {
+  const Summary summary = Summarise(page.run, page.result, page.options);
+  WriteJob(page);
+  WriteVerdict(page);
+  if (page.result.Has("breakdown")) {
+    WriteTimeSplit(page, summary);
+    WriteRanks(page, summary);
+  }
+  WriteFindings(page, 3, true);
+  WriteLedger(page, true);
+  if (page.options.sections.empty()) WriteMore(page);
+}
+
+}  // namespace lockstep::report

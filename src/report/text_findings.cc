@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/format.h"
+#include "report/rank_summary.h"
+#include "report/text_page.h"
+#include "report/utf8.h"
+
+namespace lockstep::report {
+namespace {
+
+using analysis::Finding;
+using analysis::FindingSeverity;
+
+Paint PaintOf(FindingSeverity severity) {
+  switch (severity) {
+    case FindingSeverity::kCritical: return Paint::kBad;
+    case FindingSeverity::kWarning: return Paint::kWarn;
+    case FindingSeverity::kInfo: break;
+  }
+  return Paint::kFaint;
+}
+
+std::string Gain(const TextPage& page, const Finding& finding, double step_ns) {
+  if (!finding.gain_ns_per_step || *finding.gain_ns_per_step <= 0) return {};
+  std::string text = fmt::format("gain up to {} {}", FormatDuration(*finding.gain_ns_per_step),
+                                 page.result.step_count > 0 ? "a step" : "in this window");
+  if (step_ns > 0)
+    text += fmt::format(" ({})", FormatPercent(static_cast<double>(*finding.gain_ns_per_step) / step_ns));
+  return text;
+}
+
+void WriteFinding(const TextPage& page, size_t number, const Finding& finding, double step_ns, bool brief) {
+  const std::string lead = fmt::format(
+      "  {} {} ", number, page.style(PaintOf(finding.severity), analysis::FindingSeverityName(finding.severity)));
+  WriteWrapped(Printable(finding.title), lead, "    ", page.options.width, page.out, Paint::kStrong, page.style);
+  const size_t evidence_limit = brief ? 2 : finding.evidence.size();
+  for (size_t i = 0; i < finding.evidence.size() && i < evidence_limit; ++i) {
+    WriteWrapped(Printable(finding.evidence[i].text), "    ", "    ", page.options.width, page.out);
+  }
+  const size_t advice_limit = brief ? 1 : finding.advice.size();
+  for (size_t i = 0; i < finding.advice.size() && i < advice_limit; ++i) {
+    WriteWrapped(Printable(finding.advice[i]), fmt::format("    {} ", page.style.Arrow()),
+                 page.style.unicode ? "      " : "       ", page.options.width, page.out);
+  }
+  const std::string gain = Gain(page, finding, step_ns);
+  if (!gain.empty()) WriteWrapped(gain, "    ", "    ", page.options.width, page.out, Paint::kGood, page.style);
+}
+
+struct LedgerGroup {
+  const model::LedgerEntry* first = nullptr;
+  size_t entry_count = 0;
+  uint64_t count = 0;
+};
+
+// Entries of one code and severity together: a thousand files may have the same flaw.
+std::vector<LedgerGroup> Grouped(const TextPage& page) {
+  std::vector<LedgerGroup> groups;
+  std::map<std::pair<std::string_view, model::Severity>, size_t> known;
+  for (const model::LedgerEntry& entry : page.run.ledger.entries()) {
+    if (page.options.rank && entry.rank && *entry.rank != *page.options.rank) continue;
+    const auto [at, added] = known.try_emplace({entry.code, entry.severity}, groups.size());
+    if (added) groups.push_back({&entry, 0, 0});
+    ++groups[at->second].entry_count;
+    groups[at->second].count += entry.count;
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const LedgerGroup& a, const LedgerGroup& b) { return a.first->severity > b.first->severity; });
+  return groups;
+}
+
+std::string EntryText(const model::LedgerEntry& entry) {
+  std::string text;
+  if (!entry.source.empty()) text += Printable(entry.source.substr(entry.source.rfind('/') + 1)) + ": ";
+  if (entry.rank && entry.source.empty()) text += fmt::format("rank {}: ", *entry.rank);
+  if (entry.byte_offset) text += fmt::format("byte {}: ", FormatCount(*entry.byte_offset));
+  return text + Printable(entry.message);
+}
+
+Paint PaintOf(model::Severity severity) {
+  return severity == model::Severity::kError     ? Paint::kBad
+         : severity == model::Severity::kWarning ? Paint::kWarn
+                                                 : Paint::kFaint;
+}
+
+void WriteEntry(const TextPage& page, const model::LedgerEntry& entry, uint64_t count, size_t entries, bool advice) {
+  std::string text = EntryText(entry);
+  if (count > 1) text += fmt::format(" ({} times", FormatCount(count));
+  if (entries > 1) text += fmt::format("{} in {}", count > 1 ? "" : " (", Plural(entries, "place"));
+  if (count > 1 || entries > 1) text += ")";
+  WriteWrapped(text, fmt::format("  {} ", page.style(PaintOf(entry.severity), model::SeverityName(entry.severity))),
+               "    ", page.options.width, page.out);
+  if (advice && !entry.advice.empty()) {
+    WriteWrapped(Printable(entry.advice), fmt::format("    {} ", page.style.Arrow()), "      ", page.options.width,
+                 page.out);
+  }
+}
+
+}  // namespace
+
+void WriteFindings(const TextPage& page, size_t limit, bool brief) {
+  const std::vector<Finding>& findings = page.result.findings;
+  if (findings.empty()) {
+    if (!brief) page.Heading("FINDINGS", "none");
+    return;
+  }
+  page.Heading(brief ? "WHAT TO DO FIRST" : "FINDINGS", "largest gain first");
+  TextOptions unfiltered = page.options;
+  unfiltered.rank.reset();
+  unfiltered.step.reset();
+  const double step_ns = Summarise(page.run, page.result, unfiltered).mean.span_ns;
+  size_t shown = 0;
+  for (; shown < findings.size() && shown < limit; ++shown)
+    WriteFinding(page, shown + 1, findings[shown], step_ns, brief);
+  if (shown < findings.size()) {
+    page.Paragraph(fmt::format("{} {} more: --section findings", page.style.Ellipsis(), findings.size() - shown),
+                   Paint::kFaint);
+  }
+}
+
+void WriteLedger(const TextPage& page, bool brief) {
+  size_t counts[3] = {0, 0, 0};
+  for (const model::LedgerEntry& entry : page.run.ledger.entries()) ++counts[static_cast<size_t>(entry.severity)];
+  const std::string note = page.run.ledger.entries().empty()
+                               ? "nothing was repaired, skipped or guessed"
+                               : fmt::format("{}, {}, {}", Plural(counts[2], "error"), Plural(counts[1], "warning"),
+                                             Plural(counts[0], "note"));
+  page.Heading(brief ? "DATA" : "LEDGER", note);
+  const std::vector<LedgerGroup> groups = Grouped(page);
+  if (brief) {
+    constexpr size_t kLimit = 3;
+    size_t shown = 0;
+    size_t notable = 0;
+    for (const LedgerGroup& group : groups) {
+      if (group.first->severity == model::Severity::kInfo) continue;
+      if (++notable > kLimit) continue;
+      WriteEntry(page, *group.first, group.count, group.entry_count, false);
+      ++shown;
+    }
+    if (notable > shown)
+      page.Paragraph(fmt::format("{} {} more kinds: --section ledger", page.style.Ellipsis(), notable - shown),
+                     Paint::kFaint);
+    return;
+  }
+  for (const LedgerGroup& group : groups) {
+    page.out << "  " << page.style(Paint::kStrong, Printable(group.first->code)) << '\n';
+    size_t shown = 0;
+    for (const model::LedgerEntry& entry : page.run.ledger.entries()) {
+      if (entry.code != group.first->code || entry.severity != group.first->severity) continue;
+      if (page.options.rank && entry.rank && *entry.rank != *page.options.rank) continue;
+      if (shown == page.options.top) {
+        page.Paragraph(
+            fmt::format("{} {} more (--top {})", page.style.Ellipsis(), group.entry_count - shown, group.entry_count),
+            Paint::kFaint);
+        break;
+      }
+      WriteEntry(page, entry, entry.count, 1, shown == 0);
+      ++shown;
+    }
+  }
+}
+
+}  // namespace lockstep::report

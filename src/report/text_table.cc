@@ -1,0 +1,152 @@
+#include "report/text_table.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "report/kernel_name.h"
+#include "report/utf8.h"
+
+namespace lockstep::report {
+namespace {
+
+constexpr int kIndent = 2;
+constexpr int kFlexibleMinimum = 12;
+
+int WidthOf(const TableCell& cell) { return DisplayWidth(cell.text); }
+
+std::string KeepEnd(const std::string& text, int width, const Style& style) {
+  const int room = width - DisplayWidth(style.Ellipsis());
+  size_t at = text.size();
+  while (at > 0) {
+    size_t before = at - 1;
+    while (before > 0 && (static_cast<uint8_t>(text[before]) & 0xC0u) == 0x80u) --before;
+    if (DisplayWidth(std::string_view(text).substr(before)) > room) break;
+    at = before;
+  }
+  return std::string(style.Ellipsis()) + text.substr(at);
+}
+
+std::string Fit(const TableCell& cell, const TableColumn& column, int width, const Style& style) {
+  if (WidthOf(cell) <= width) return cell.text;
+  if (cell.text.find('\x1b') != std::string::npos) return {};  // A bar is whole or absent.
+  switch (column.shorten) {
+    case Shorten::kName: return ShortenName(cell.text, width, style.unicode);
+    case Shorten::kPath: return KeepEnd(cell.text, width, style);
+    case Shorten::kEnd: break;
+  }
+  return Truncate(cell.text, width, style.Ellipsis());
+}
+
+void TrimAndWrite(std::string line, std::ostream& out) {
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  out << line << '\n';
+}
+
+// Which columns are shown, and how wide each is, so that the sum stays within the width.
+struct Layout {
+  std::vector<int> widths;
+  std::vector<bool> shown;
+};
+
+Layout Arrange(const std::vector<TableColumn>& columns, const std::vector<std::vector<TableCell>>& rows, int width) {
+  Layout layout{std::vector<int>(columns.size(), 0), std::vector<bool>(columns.size(), true)};
+  for (size_t c = 0; c < columns.size(); ++c) {
+    layout.widths[c] = DisplayWidth(columns[c].header);
+    for (const auto& row : rows) {
+      if (c < row.size()) layout.widths[c] = std::max(layout.widths[c], WidthOf(row[c]));
+    }
+  }
+  while (true) {
+    int needed = kIndent - 1;
+    int flexible = -1;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      if (!layout.shown[c]) continue;
+      if (columns[c].flexible) flexible = static_cast<int>(c);
+      needed += 1 + (columns[c].flexible ? std::min(layout.widths[c], kFlexibleMinimum) : layout.widths[c]);
+    }
+    if (needed <= width) {
+      if (flexible >= 0) {
+        int& own = layout.widths[static_cast<size_t>(flexible)];
+        own = std::min(own, width - needed + std::min(own, kFlexibleMinimum));
+      }
+      return layout;
+    }
+    int worst = -1;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      if (layout.shown[c] && columns[c].drop > 0 &&
+          (worst < 0 || columns[c].drop > columns[static_cast<size_t>(worst)].drop)) {
+        worst = static_cast<int>(c);
+      }
+    }
+    if (worst < 0) return layout;  // The lines are cut as they are written.
+    layout.shown[static_cast<size_t>(worst)] = false;
+  }
+}
+
+}  // namespace
+
+void TextTable::Write(const Style& style, int width, std::ostream& out) const {
+  const Layout layout = Arrange(columns_, rows_, width);
+  const auto write_line = [&](const std::vector<TableCell>& cells, bool header) {
+    std::string line(kIndent - 1, ' ');
+    int used = kIndent - 1;
+    for (size_t c = 0; c < columns_.size() && c < cells.size(); ++c) {
+      if (!layout.shown[c]) continue;
+      const int room = std::min(layout.widths[c], width - used - 1);
+      if (room <= 0) break;
+      const bool fits = WidthOf(cells[c]) <= room;
+      const std::string text = fits ? cells[c].text : Fit(cells[c], columns_[c], room, style);
+      const int text_width = fits ? WidthOf(cells[c]) : DisplayWidth(text);
+      const std::string padding(static_cast<size_t>(std::max(0, room - text_width)), ' ');
+      const std::string painted = style(header ? Paint::kFaint : cells[c].paint, text);
+      line += ' ';
+      line += columns_[c].align == Align::kRight ? padding + painted : painted + padding;
+      used += room + 1;
+    }
+    TrimAndWrite(std::move(line), out);
+  };
+
+  std::vector<TableCell> headers;
+  for (const TableColumn& column : columns_) headers.emplace_back(column.header);
+  if (std::any_of(columns_.begin(), columns_.end(), [](const TableColumn& c) { return !c.header.empty(); })) {
+    write_line(headers, true);
+  }
+  size_t note = 0;
+  for (size_t r = 0; r <= rows_.size(); ++r) {
+    for (; note < notes_.size() && notes_[note].before_row == r; ++note) {
+      out << std::string(kIndent, ' ')
+          << style(Paint::kFaint, Truncate(notes_[note].text, width - kIndent, style.Ellipsis())) << '\n';
+    }
+    if (r < rows_.size()) write_line(rows_[r], false);
+  }
+}
+
+void WriteWrapped(std::string_view text, std::string_view first, std::string_view next, int width, std::ostream& out,
+                  Paint paint, const Style& style) {
+  const auto write = [&](std::string_view lead, const std::string& line) {
+    TrimAndWrite(std::string(lead) + style(paint, line), out);
+  };
+  std::string_view lead = first;
+  std::string line;
+  size_t at = 0;
+  while (at < text.size()) {
+    while (at < text.size() && text[at] == ' ') ++at;
+    size_t end = text.find(' ', at);
+    if (end == std::string_view::npos) end = text.size();
+    std::string word(text.substr(at, end - at));
+    at = end;
+    if (word.empty()) break;
+    const int room = std::max(1, width - DisplayWidth(lead));
+    if (!line.empty() && DisplayWidth(line) + 1 + DisplayWidth(word) > room) {
+      write(lead, line);
+      line.clear();
+      lead = next;
+    }
+    const int word_room = std::max(1, width - DisplayWidth(lead));
+    word = Truncate(word, word_room, style.Ellipsis());
+    line += line.empty() ? word : " " + word;
+  }
+  if (!line.empty()) write(lead, line);
+}
+
+}  // namespace lockstep::report
