@@ -1,0 +1,87 @@
+#include "analysis/idle.h"
+
+#include <algorithm>
+
+#include "analysis/activity.h"
+#include "analysis/cpu_activity.h"
+#include "analysis/device_tracks.h"
+#include "analysis/host_idle.h"
+
+namespace lockstep::analysis {
+namespace {
+
+IdleRow ClassifyStream(const RankContext& context, size_t t) {
+  const model::RankTrace& trace = context.trace();
+  const model::EventColumns& events = trace.tracks[t].events;
+  IdleRow row;
+  row.rank_index = context.rank_index;
+  row.device = trace.tracks[t].device();
+  row.stream = trace.tracks[t].stream();
+  bool first = true;
+  int64_t busy_until_ns = 0;
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (!context.InScope(t, i)) continue;
+    const int64_t gap_ns = first ? 0 : events.start_ns[i] - busy_until_ns;
+    if (gap_ns > 0) {
+      const LaunchRef launch = context.launches[t][i];
+      const bool launched_late =
+          launch.found() && trace.tracks[launch.track].events.start_ns[launch.row] > busy_until_ns;
+      if (launched_late) {
+        row.host_wait_ns += gap_ns;
+      } else if (gap_ns < context.options().kernel_wait_threshold_ns) {
+        row.kernel_wait_ns += gap_ns;
+      } else {
+        row.other_ns += gap_ns;
+      }
+    }
+    const int64_t end_ns = events.end_ns(i);
+    busy_until_ns = first ? end_ns : std::max(busy_until_ns, end_ns);
+    first = false;
+  }
+  return row;
+}
+
+template <typename Cursor>
+std::vector<Interval> FindGaps(std::vector<Cursor> cursors) {
+  std::vector<Interval> gaps;
+  ActivitySweep sweep(&gaps);
+  MergeByStart(cursors, [&sweep](const Cursor& cursor) { sweep.Add(cursor.start(), cursor.end(), cursor.activity()); });
+  return gaps;
+}
+
+/// Gaps of a CPU-only rank: as FindGaps, and before the first and after the last work, within the span.
+std::vector<Interval> FindCpuGaps(const CpuActivity& activity) {
+  std::vector<Interval> gaps;
+  ActivitySweep sweep(&gaps);
+  sweep.Add(activity.first_ns, activity.first_ns, Activity::kCompute);
+  std::vector<CpuCursor> cursors = MakeCursors(activity);
+  MergeByStart(cursors,
+               [&sweep](const CpuCursor& cursor) { sweep.Add(cursor.start(), cursor.end(), cursor.activity()); });
+  sweep.Add(activity.last_ns, activity.last_ns, Activity::kCompute);
+  return gaps;
+}
+
+void AddShares(const HostShares& shares, IdleHostRow* host) {
+  host->runtime_ns += shares.runtime_ns;
+  host->data_loader_ns += shares.data_loader_ns;
+  host->operator_ns += shares.operator_ns;
+  host->unknown_ns += shares.unknown_ns;
+}
+
+}  // namespace
+
+void ComputeIdle(const RankContext& context, std::vector<IdleRow>* rows, IdleHostRow* host) {
+  *host = IdleHostRow();
+  host->rank_index = context.rank_index;
+  const std::vector<DeviceTracks> devices = FindDeviceTracks(context.trace());
+  for (const DeviceTracks& device : devices) {
+    for (const size_t track : device.tracks) rows->push_back(ClassifyStream(context, track));
+    AddShares(AttributeToHost(context, FindGaps(MakeCursors(context, device))), host);
+  }
+  if (devices.empty()) {
+    const CpuActivity activity = FindCpuActivity(context);
+    if (activity.any) AddShares(AttributeToHost(context, FindCpuGaps(activity)), host);
+  }
+}
+
+}  // namespace lockstep::analysis

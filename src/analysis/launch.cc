@@ -1,0 +1,94 @@
+#include "analysis/launch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/name_rows.h"
+
+namespace lockstep::analysis {
+namespace {
+
+constexpr int64_t kLongDelayNs = 100'000;
+constexpr int64_t kLongCallNs = 50'000;
+constexpr int64_t kFullQueueLength = 1024;
+
+/// The middle value; the mean of the middle two (rounded down) for an even count. Reorders `values`.
+std::optional<int64_t> Median(std::vector<int64_t>* values) {
+  if (values->empty()) return std::nullopt;
+  const auto middle = values->begin() + static_cast<std::ptrdiff_t>(values->size() / 2);
+  std::nth_element(values->begin(), middle, values->end());
+  if (values->size() % 2 == 1) return *middle;
+  const int64_t below = *std::max_element(values->begin(), middle);
+  return below + (*middle - below) / 2;
+}
+
+/// Merges the launch starts and the device starts of one stream, both sorted, into the queue's figures.
+void MeasureQueue(const std::vector<int64_t>& launched, const std::vector<int64_t>& started, QueueRow* queue) {
+  int64_t length = 0;
+  int64_t previous_ns = 0;
+  double sum = 0;
+  size_t next_launch = 0;
+  size_t next_start = 0;
+  while (next_start < started.size()) {
+    // A launch at the very start of a device event comes first: nothing starts before it is launched.
+    const bool is_launch = next_launch < launched.size() && launched[next_launch] <= started[next_start];
+    const int64_t now_ns = is_launch ? launched[next_launch++] : started[next_start++];
+    if (length >= kFullQueueLength) queue->full_ns += now_ns - previous_ns;
+    length += is_launch ? 1 : -1;
+    previous_ns = now_ns;
+    sum += static_cast<double>(length);
+    queue->max_length = std::max(queue->max_length, length);
+    ++queue->change_count;
+  }
+  if (queue->change_count > 0) queue->mean_length = sum / static_cast<double>(queue->change_count);
+}
+
+}  // namespace
+
+void ComputeLaunch(const RankContext& context, LaunchRow* row, std::vector<QueueRow>* queues) {
+  const model::RankTrace& trace = context.trace();
+  *row = LaunchRow();
+  row->rank_index = context.rank_index;
+  std::vector<int64_t> delays;
+  std::vector<int64_t> launched;
+  std::vector<int64_t> started;
+  for (size_t t = 0; t < trace.tracks.size(); ++t) {
+    const model::Track& track = trace.tracks[t];
+    if (track.lane != model::Lane::kDevice) continue;
+    const model::EventColumns& events = track.events;
+    launched.clear();
+    started.clear();
+    for (size_t i = 0; i < events.size(); ++i) {
+      if (!context.InScope(t, i)) continue;
+      const LaunchRef launch = context.launches[t][i];
+      if (!launch.found()) {
+        ++row->unlinked_count;
+        continue;
+      }
+      const model::EventColumns& calls = trace.tracks[launch.track].events;
+      const int64_t call_ns = calls.duration_ns[launch.row];
+      const int64_t delay_ns = std::max<int64_t>(0, events.start_ns[i] - calls.end_ns(launch.row));
+      ++row->launch_count;
+      row->total_delay_ns = AddSaturating(row->total_delay_ns, delay_ns);
+      row->max_delay_ns = std::max(row->max_delay_ns, delay_ns);
+      if (delay_ns > kLongDelayNs) ++row->long_delay_count;
+      if (events.duration_ns[i] < call_ns) ++row->short_kernel_count;
+      if (call_ns > kLongCallNs) ++row->long_call_count;
+      delays.push_back(delay_ns);
+      launched.push_back(calls.start_ns[launch.row]);
+      started.push_back(events.start_ns[i]);
+    }
+    if (started.empty()) continue;
+    // A stream works in launch order, so this is sorted unless several threads launch on it.
+    if (!std::is_sorted(launched.begin(), launched.end())) std::sort(launched.begin(), launched.end());
+    QueueRow queue;
+    queue.rank_index = context.rank_index;
+    queue.device = track.device();
+    queue.stream = track.stream();
+    MeasureQueue(launched, started, &queue);
+    queues->push_back(queue);
+  }
+  row->median_delay_ns = Median(&delays);
+}
+
+}  // namespace lockstep::analysis
