@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,8 @@
 #include "model/ledger.h"
 
 namespace lockstep::ingest {
+
+class ArchiveReader;
 
 /// What a file's name says of it. Every naming habit is listed in docs/formats/file-names.md.
 struct NameFacts {
@@ -27,12 +30,19 @@ NameFacts ReadNameFacts(std::string_view path);
 /// One candidate trace.
 struct TraceFile {
   std::string path;         ///< On disk.
-  std::string member;       ///< Inside an archive, or empty.
+  std::string member = {};  ///< Name inside an archive, or empty.
   uint64_t size_bytes = 0;  ///< Of the (compressed) file or member; for progress.
-  NameFacts facts;
+  NameFacts facts = {};
   bool named_by_user = false;  ///< Given on the command line itself, so that "no trace" is an error and not a skip.
 
-  std::string DisplayName() const { return member.empty() ? path : path + "!" + member; }
+  bool in_archive = false;
+  bool in_order_only =
+      false;                ///< Inside a compressed tar: reading the members in order with one TraceOpener is linear.
+  uint32_t member_idx = 0;  ///< Where in the archive: the count of members before it, ...
+  uint64_t member_position = 0;  ///< ... and the byte its header begins at, where that can be sought (plain tar).
+
+  /// For people: control characters and broken UTF-8 are escaped.
+  std::string DisplayName() const;
 };
 
 /// Files that may be traces below `paths`, in natural order of name ("rank2" before "rank10"). Folders are read
@@ -43,7 +53,21 @@ struct TraceFile {
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
                                               model::Ledger* ledger);
 
-/// Opens a file or an archive's member.
+/// Opens a file or an archive's member; a member that is itself compressed is decompressed.
+/// Errors: those of OpenFile; kNotFound when the archive has changed since it was listed.
 Result<std::unique_ptr<ByteSource>> OpenTraceFile(const TraceFile& file, const ByteLimits& limits);
+
+/// Opens files one after another and keeps a compressed archive open between its members, so that members opened in
+/// order of member_idx cost one pass over the archive. A source must be gone before the next one is opened. One thread.
+class TraceOpener {
+ public:
+  explicit TraceOpener(const ByteLimits& limits) : limits_(limits) {}
+  Result<std::unique_ptr<ByteSource>> Open(const TraceFile& file);
+
+ private:
+  ByteLimits limits_;
+  std::string archive_path_;
+  std::shared_ptr<ArchiveReader> archive_;  // Shared with the source of the present member.
+};
 
 }  // namespace lockstep::ingest

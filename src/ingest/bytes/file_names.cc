@@ -1,0 +1,77 @@
+#include "ingest/bytes/file_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace lockstep::ingest {
+namespace {
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return lower;
+}
+
+template <size_t N>
+bool EndsWithAny(std::string_view text, const std::array<std::string_view, N>& endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return text.ends_with(ending); });
+}
+
+// Length of the UTF-8 sequence at the beginning of `text` (not empty), or 0 when there is none that may be shown.
+size_t PrintableSequence(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
+  const size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates, beyond U+10FFFF, and the C1 control characters.
+  if (byte(0) == 0xe0 && byte(1) < 0xa0) return 0;
+  if (byte(0) == 0xed && byte(1) >= 0xa0) return 0;
+  if (byte(0) == 0xf0 && byte(1) < 0x90) return 0;
+  if (byte(0) == 0xf4 && byte(1) >= 0x90) return 0;
+  if (byte(0) == 0xc2 && byte(1) < 0xa0) return 0;
+  return length;
+}
+
+}  // namespace
+
+NameKind KindOfName(std::string_view path) {
+  static constexpr std::array<std::string_view, 5> kTraceEndings = {".json", ".json.gz", ".json.zst", ".json.xz",
+                                                                    ".json.bz2"};
+  static constexpr std::array<std::string_view, 2> kUnfinishedEndings = {".json.tmp", ".json.gz.tmp"};
+  static constexpr std::array<std::string_view, 6> kArchiveEndings = {".tar",     ".tar.gz", ".tgz",
+                                                                      ".tar.zst", ".tzst",   ".zip"};
+  const std::string name = Lower(BaseName(path));
+  if (name.empty() || name.front() == '.') return NameKind::kOther;
+  if (EndsWithAny(name, kTraceEndings)) return NameKind::kTrace;
+  if (EndsWithAny(name, kUnfinishedEndings)) return NameKind::kUnfinishedTrace;
+  if (EndsWithAny(name, kArchiveEndings)) return NameKind::kArchive;
+  return NameKind::kOther;
+}
+
+std::string_view BaseName(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::string PrintableName(std::string_view path) {
+  std::string shown;
+  shown.reserve(path.size());
+  while (!path.empty()) {
+    const size_t length = PrintableSequence(path);
+    if (length > 0) {
+      shown += path.substr(0, length);
+    } else {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(path[0]));
+    }
+    path.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return shown;
+}
+
+}  // namespace lockstep::ingest

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lockstep::ingest {
+
+/// What a name on disk or in an archive says of what is inside. Cases are ignored; see docs/formats/file-names.md.
+enum class NameKind {
+  kOther,  ///< Not of interest: README, *.csv, *.yaml, hidden files.
+  kTrace,  ///< May be a trace: *.json, *.json.gz, *.json.zst (and *.json.xz, *.json.bz2, to be refused by name).
+  kUnfinishedTrace,  ///< *.json.tmp: the profiler was still writing, or died.
+  kArchive,          ///< *.tar, *.tar.gz, *.tgz, *.tar.zst, *.tzst, *.zip.
+};
+NameKind KindOfName(std::string_view path);
+
+/// The last component of a path.
+std::string_view BaseName(std::string_view path);
+
+/// `path` with control characters and bytes that are not UTF-8 written as \xNN, so that it can be shown.
+std::string PrintableName(std::string_view path);
+
+}  // namespace lockstep::ingest

@@ -1,0 +1,205 @@
+#include "ingest/bytes/trace_files.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "ingest/bytes/archive_reader.h"
+#include "ingest/bytes/file_names.h"
+#include "ingest/bytes/natural_order.h"
+
+namespace lockstep::ingest {
+namespace {
+
+// Deeper than any real layout; a network file system may claim any depth.
+constexpr int kMaxDepth = 64;
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+class Finder {
+ public:
+  Finder(const ByteLimits& limits, model::Ledger* ledger) : limits_(limits), ledger_(ledger) {}
+
+  Status TakeNamed(const std::string& path) {
+    struct stat status = {};
+    if (::stat(path.c_str(), &status) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) {
+        return Error{.code = ErrorCode::kNotFound, .message = "no such file or folder; check the path", .file = path};
+      }
+      Refuse("unreadable_file", path, std::generic_category().message(errno), "make it readable");
+    } else if (S_ISDIR(status.st_mode)) {
+      WalkFolder(path, status, 0);
+    } else if (!S_ISREG(status.st_mode)) {
+      Refuse("unreadable_file", path, "is not a regular file (a pipe, socket or device)", "write it to a file first");
+    } else {
+      TakeFile(path, status, KindOfName(path) == NameKind::kArchive ? NameKind::kArchive : NameKind::kTrace, true);
+    }
+    return {};
+  }
+
+  std::vector<TraceFile> TakeFound() { return std::move(found_); }
+
+ private:
+  using FileId = std::pair<dev_t, ino_t>;
+
+  void WalkFolder(const std::string& path, const struct stat& status, int depth) {
+    // A folder is entered once, however many links lead to it: no loops, no doubles.
+    if (!folders_.insert({status.st_dev, status.st_ino}).second) return;
+    if (depth == kMaxDepth) {
+      Refuse("unreadable_folder", path, fmt::format("lies more than {} folders deep", kMaxDepth), "name it itself");
+      return;
+    }
+    const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
+    if (!folder) {
+      Refuse("unreadable_folder", path, std::generic_category().message(errno), "make it readable");
+      return;
+    }
+    std::vector<std::string> names;
+    while (const dirent* entry = ::readdir(folder.get())) names.emplace_back(entry->d_name);
+    // Order decides which of two links to one file is taken.
+    std::sort(names.begin(), names.end(), NaturalLess);
+    for (const std::string& name : names) {
+      if (name.empty() || name.front() == '.') continue;
+      const std::string child = path.ends_with('/') ? path + name : path + "/" + name;
+      struct stat child_status = {};
+      if (::stat(child.c_str(), &child_status) != 0) {
+        if (KindOfName(name) != NameKind::kOther) {
+          Refuse("unreadable_file", child, std::generic_category().message(errno), "make it readable, or remove it");
+        }
+      } else if (S_ISDIR(child_status.st_mode)) {
+        if (name != "expected") WalkFolder(child, child_status, depth + 1);
+      } else if (S_ISREG(child_status.st_mode)) {
+        TakeFile(child, child_status, KindOfName(name), false);
+      }
+    }
+  }
+
+  void TakeFile(const std::string& path, const struct stat& status, NameKind kind, bool named) {
+    if (kind == NameKind::kOther) return;
+    if (kind == NameKind::kUnfinishedTrace) {
+      Note("unfinished_trace", model::Severity::kWarning, path,
+           "a trace that its profiler had not finished writing was left out",
+           "if the process has ended, the trace was lost with it; else wait and run again");
+      return;
+    }
+    if (!files_.insert({status.st_dev, status.st_ino}).second) {
+      Note("same_file_twice", model::Severity::kWarning, path, "is a file that was already taken by another path",
+           "it was read once; name it once");
+      return;
+    }
+    if (kind == NameKind::kArchive) {
+      ListArchive(path);
+      return;
+    }
+    TraceFile file;
+    file.path = path;
+    file.size_bytes = static_cast<uint64_t>(status.st_size);
+    file.facts = ReadNameFacts(path);
+    file.named_by_user = named;
+    found_.push_back(std::move(file));
+  }
+
+  void ListArchive(const std::string& path) {
+    auto archive = ArchiveReader::Open(path, limits_);
+    if (!archive) {
+      Refuse("unreadable_archive", path, archive.error().message, "");
+      return;
+    }
+    while (true) {
+      auto next = (*archive)->Next();
+      if (!next) {
+        // What was listed before the damage is still read.
+        Refuse("unreadable_archive", path, next.error().message, "copy it again, or unpack what can be unpacked");
+        return;
+      }
+      if (!*next) return;
+      TakeMember(path, **archive, **next);
+    }
+  }
+
+  void TakeMember(const std::string& path, const ArchiveReader& archive, const ArchiveMember& member) {
+    TraceFile file;
+    file.path = path;
+    file.member = member.name;
+    file.size_bytes = member.size_bytes;
+    file.facts = ReadNameFacts(member.name);
+    file.in_archive = true;
+    file.in_order_only = !archive.has_random_access();
+    file.member_idx = member.idx;
+    file.member_position = archive.has_positions() ? member.position : 0;
+    switch (KindOfName(member.name)) {
+      case NameKind::kTrace:
+        if (member.encrypted) {
+          Refuse("unreadable_file", file.DisplayName(), "is encrypted", "decrypt the archive first");
+        } else {
+          found_.push_back(std::move(file));
+        }
+        break;
+      case NameKind::kArchive:
+        Note("nested_archive", model::Severity::kWarning, file.DisplayName(),
+             "an archive inside an archive was left out", "unpack it first");
+        break;
+      case NameKind::kUnfinishedTrace:
+      case NameKind::kOther: break;
+    }
+  }
+
+  void Note(const char* code, model::Severity severity, const std::string& source, std::string message,
+            std::string advice) {
+    model::LedgerEntry entry;
+    entry.code = code;
+    entry.severity = severity;
+    entry.source = PrintableName(source);
+    entry.message = std::move(message);
+    entry.advice = std::move(advice);
+    ledger_->Add(std::move(entry));
+  }
+
+  void Refuse(const char* code, const std::string& source, const std::string& message, const char* advice) {
+    Note(code, model::Severity::kError, source, message, advice);
+  }
+
+  const ByteLimits& limits_;
+  model::Ledger* ledger_;
+  std::set<FileId> folders_;
+  std::set<FileId> files_;
+  std::vector<TraceFile> found_;
+};
+
+std::string Joined(const std::vector<std::string>& paths) {
+  std::string joined;
+  for (const std::string& path : paths) joined += (joined.empty() ? "" : ", ") + PrintableName(path);
+  return joined;
+}
+
+}  // namespace
+
+Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
+                                              model::Ledger* ledger) {
+  Finder finder(limits, ledger);
+  for (const std::string& path : paths) RETURN_IF_ERROR(finder.TakeNamed(path));
+  std::vector<TraceFile> found = finder.TakeFound();
+  if (found.empty()) {
+    std::string message =
+        fmt::format("no trace found in {}: looked for *.json, *.json.gz and *.json.zst", Joined(paths));
+    for (const model::LedgerEntry& entry : ledger->entries()) {
+      if (entry.severity == model::Severity::kError) message += fmt::format("; {}: {}", entry.source, entry.message);
+    }
+    return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
+  }
+  std::stable_sort(found.begin(), found.end(), [](const TraceFile& a, const TraceFile& b) {
+    return a.path != b.path ? NaturalLess(a.path, b.path) : NaturalLess(a.member, b.member);
+  });
+  return found;
+}
+
+}  // namespace lockstep::ingest
