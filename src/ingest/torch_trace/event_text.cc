@@ -7,6 +7,9 @@ namespace lockstep::ingest {
 namespace {
 
 constexpr int kMaxDepth = 512;
+/// A longer string is a sign of a lost quote; without a bound, every lost quote would cost a walk through the rest of
+/// the file.
+constexpr ptrdiff_t kMaxStringBytes = ptrdiff_t{1} << 20;
 
 bool IsDelimiter(char c) { return c == ',' || c == '}' || c == ']' || c == ':'; }
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -110,7 +113,8 @@ ParseOutcome EventText::ParseString(const char* cursor, std::string_view* raw, b
   *escaped = false;
   for (;;) {
     const char* quote = static_cast<const char*>(std::memchr(cursor, '"', static_cast<size_t>(end_ - cursor)));
-    if (quote == nullptr) return EndOfText();
+    if (quote == nullptr) return end_ - start > kMaxStringBytes ? ParseOutcome::kBad : EndOfText();
+    if (quote - start > kMaxStringBytes) return ParseOutcome::kBad;
     size_t backslashes = 0;
     while (quote - static_cast<ptrdiff_t>(backslashes) > start &&
            quote[-1 - static_cast<ptrdiff_t>(backslashes)] == '\\')

@@ -52,7 +52,7 @@ class EventText {
   ParseOutcome ParseMembers(const char* cursor, bool in_args, std::vector<Field>* fields, const char** next) const;
   ParseOutcome SkipNested(const char* cursor, const char** next) const;
   ParseOutcome SkipScalar(const char* cursor, ValueKind* kind, const char** next) const;
-  ParseOutcome EndOfText() const { return at_end_of_data_ ? ParseOutcome::kBad : ParseOutcome::kNeedMore; }
+  static ParseOutcome EndOfText() { return ParseOutcome::kNeedMore; }
 
   const char* begin_;
   const char* end_;

@@ -93,6 +93,11 @@ std::optional<int64_t> ReadInteger(const Field* field) {
 
 }  // namespace
 
+size_t PlacePrefixLength(std::string_view place) {
+  constexpr std::string_view kStream = "stream ";
+  return place.starts_with(kStream) ? kStream.size() : 0;
+}
+
 TraceAssembler::TraceAssembler(Damage* damage) : damage_(damage) { needs_general_path_.push_back(0); }
 
 TrackWriter* TraceAssembler::TrackFor(Lane lane, int64_t process_id, int64_t thread_id) {
@@ -121,18 +126,13 @@ int64_t TraceAssembler::ReadPlace(const Field* field, bool* repeatable) {
     return 0;
   }
   if (field->kind == ValueKind::kNumber) {
-    if (const auto value = ParseInt64(field->raw)) {
-      *repeatable = *repeatable && *value >= 0;
-      return *value;
-    }
+    if (const auto value = ParseInt64(field->raw)) return *value;
+  }
+  if (field->kind == ValueKind::kString) {
+    if (const auto value = ParseInt64(field->raw.substr(PlacePrefixLength(field->raw)))) return *value;
   }
   *repeatable = false;
   if (field->kind != ValueKind::kString) return 0;
-  if (const auto value = ParseInt64(field->raw)) return *value;
-  const size_t digits = field->raw.find_last_not_of("0123456789") + 1;
-  if (digits > 0 && digits < field->raw.size() && field->raw.starts_with("stream ")) {
-    if (const auto value = ParseInt64(field->raw.substr(digits))) return *value;
-  }
   return -1 - static_cast<int64_t>(InternField(*field, 0).value);
 }
 
@@ -236,7 +236,7 @@ TraceAssembler::Understood TraceAssembler::AddInstant(const EventFields& event, 
   const auto device = ReadInteger(event.Arg("Device Id"));
   AddMemory(*time_ns, *bytes, allocated.value_or(-1), reserved.value_or(-1),
             static_cast<int32_t>(device_type.value_or(0)), device.value_or(-1));
-  return {Understood::Kind::kMemory, Category::kOther, allocated && reserved && device_type && device};
+  return {Understood::Kind::kMemory, Category::kOther, true};
 }
 
 void TraceAssembler::AddMemory(int64_t time_ns, int64_t change_bytes, int64_t allocated_bytes, int64_t reserved_bytes,

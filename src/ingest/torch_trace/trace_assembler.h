@@ -16,6 +16,9 @@
 
 namespace lockstep::ingest {
 
+/// Old traces write a pid or tid as text: "25738", "stream 7". Bytes in front of the number.
+size_t PlacePrefixLength(std::string_view place);
+
 /// Turns parsed events into columns. The general path hands over whole events; the template matcher writes "X" events
 /// straight to tracks through the same interface.
 class TraceAssembler {

@@ -95,9 +95,8 @@ bool IsCollectiveRangeName(std::string_view name) {
 }
 
 bool MayCarryCollectiveMetadata(std::string_view name) {
-  return name == "record_param_comms" || IsCollectiveRangeName(name) || ContainsIgnoringCase(name, "nccl") ||
-         ContainsIgnoringCase(name, "rccl") || ContainsIgnoringCase(name, "hccl") ||
-         ContainsIgnoringCase(name, "oneccl");
+  // "ccl": nccl, rccl, hccl, xccl, oneccl and what comes next.
+  return name == "record_param_comms" || IsCollectiveRangeName(name) || ContainsIgnoringCase(name, "ccl");
 }
 
 }  // namespace lockstep::ingest

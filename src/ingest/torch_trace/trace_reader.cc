@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "ingest/torch_trace/damage.h"
+#include "ingest/torch_trace/event_templates.h"
 #include "ingest/torch_trace/event_text.h"
+#include "ingest/torch_trace/template_matcher.h"
 #include "ingest/torch_trace/text_window.h"
 #include "ingest/torch_trace/top_level.h"
 #include "ingest/torch_trace/trace_assembler.h"
@@ -16,11 +18,17 @@
 namespace lockstep::ingest {
 namespace {
 
+constexpr size_t kNearEnd = 2048;
+
 /// Walks the trace's text: the top-level object, and inside it the array traceEvents, event by event.
 class TraceReader {
  public:
   TraceReader(ByteSource& source, const TraceReaderOptions& options)
-      : options_(options), window_(source, std::max<size_t>(options.window_bytes, 4096)), assembler_(&damage_) {}
+      : options_(options), window_(source, std::max<size_t>(options.window_bytes, 4096)), assembler_(&damage_) {
+    match_state_.templates = &templates_;
+    match_state_.assembler = &assembler_;
+    if (options.learned_templates) match_events_ = ChooseMatcher();
+  }
 
   Result<TraceContent> Read(const std::string& display_name);
 
@@ -45,7 +53,8 @@ class TraceReader {
   /// Damage seen while parsing counts only when the parse came to its end: one that needs more text is done again.
   void CommitAttempt() { attempt_.MoveTo(&damage_); }
   void Truncated() {
-    if (!window_.stream_error()) damage_.Add(DamageKind::kTruncatedFile, window_.total_bytes());
+    if (!window_.stream_error() && damage_.count(DamageKind::kTruncatedFile) == 0)
+      damage_.Add(DamageKind::kTruncatedFile, window_.total_bytes());
   }
 
   TraceReaderOptions options_;
@@ -53,6 +62,9 @@ class TraceReader {
   Damage attempt_;
   TextWindow window_;
   TraceAssembler assembler_;
+  EventTemplates templates_;
+  MatchState match_state_;
+  MatchFunction match_events_ = nullptr;
   std::vector<Field> fields_;
   bool found_events_ = false;
 };
@@ -144,14 +156,14 @@ bool TraceReader::ReadMember() {
     if (outcome == ParseOutcome::kOk) {
       next = text.SkipSpace(next);
       if (next == window_.end())
-        outcome = window_.at_end_of_data() ? ParseOutcome::kBad : ParseOutcome::kNeedMore;
+        outcome = ParseOutcome::kNeedMore;
       else if (*next != ':')
         outcome = ParseOutcome::kBad;
     }
     if (outcome == ParseOutcome::kOk) {
       next = text.SkipSpace(next + 1);
       if (next == window_.end()) {
-        outcome = window_.at_end_of_data() ? ParseOutcome::kBad : ParseOutcome::kNeedMore;
+        outcome = ParseOutcome::kNeedMore;
       } else if (*next == '[' && key == "traceEvents") {
         CommitAttempt();
         window_.ConsumeTo(next + 1);
@@ -201,6 +213,16 @@ void TraceReader::ReadEvents() {
       window_.ConsumeTo(window_.begin() + 1);
       continue;
     }
+    if (first == '{' && match_events_ != nullptr) {
+      const char* const stopped = match_events_(&match_state_, window_.begin(), window_.end());
+      const bool moved = stopped != window_.begin();
+      window_.ConsumeTo(stopped);
+      if (moved && stopped == window_.end()) continue;
+      // Most stops are the window's last, incomplete event: more text, and it can be matched as well.
+      const bool near_end = static_cast<size_t>(window_.end() - stopped) < kNearEnd;
+      if (near_end && !window_.at_end_of_data() && window_.Refill()) continue;
+      if (window_.begin() == window_.end() || *window_.begin() != '{') continue;
+    }
     if (!ReadEvent()) return;
   }
   Truncated();
@@ -222,11 +244,12 @@ bool TraceReader::ReadEvent() {
   }
   if (outcome == ParseOutcome::kOk) {
     CommitAttempt();
-    assembler_.AddEvent(fields_, window_.OffsetOf(window_.begin()), window_.begin());
+    const auto understood = assembler_.AddEvent(fields_, window_.OffsetOf(window_.begin()), window_.begin());
+    if (match_events_ != nullptr) templates_.Learn(window_.begin(), next, fields_, understood);
     window_.ConsumeTo(next);
     return true;
   }
-  if (window_.at_end_of_data() && *window_.begin() == '{' &&
+  if (outcome == ParseOutcome::kNeedMore && window_.at_end_of_data() &&
       std::string_view(window_.begin() + 1, window_.end()).find("\"ph\"", 16) == std::string_view::npos) {
     Truncated();
     window_.ConsumeTo(window_.end());
@@ -261,7 +284,9 @@ void TraceReader::ResyncAfter(const char* position) {
       ++cursor;
     }
     window_.ConsumeTo(cursor == nullptr ? window_.end() : cursor);
-    if (!window_.Refill()) {
+    // The last look is at the end of the data, where openings may be short.
+    const bool was_at_end = window_.at_end_of_data();
+    if (!window_.Refill() && was_at_end) {
       window_.ConsumeTo(window_.end());
       return;
     }
