@@ -87,13 +87,12 @@ void WriteVerdict(const TextPage& page) {
 }
 
 std::string ScopePhrase(const TextPage& page, const Summary& summary) {
-  switch (summary.scope) {
-    case Scope::kOneStep:
-      return fmt::format("step {}, mean of {}", *page.options.step, Plural(summary.known_count, "rank"));
-    case Scope::kStepMean: return fmt::format("a step, mean of {}", Plural(summary.known_count, "rank"));
-    case Scope::kWindow: break;
-  }
-  return fmt::format("the window, mean of {}", Plural(summary.known_count, "rank"));
+  std::string text = summary.scope == Scope::kOneStep    ? fmt::format("step {}", *page.options.step)
+                     : summary.scope == Scope::kStepMean ? "a step"
+                                                         : "the window";
+  text += fmt::format(", mean of {}", Plural(summary.known_count, "rank"));
+  if (summary.mean.basis == Basis::kCpu) text += ", from the CPU's tracks";
+  return text;
 }
 
 void WriteTimeSplit(const TextPage& page, const Summary& summary) {
@@ -122,9 +121,8 @@ void WriteTimeSplit(const TextPage& page, const Summary& summary) {
   std::string span =
       fmt::format("  {:<21} {:>8}", summary.scope == Scope::kWindow ? "span" : "step time", Duration(mean.span_ns));
   if (mean.communication_ns > 0) {
-    span += fmt::format("         {} of {} communication hidden by compute",
-                        FormatPercent(mean.overlapped_communication_ns / mean.communication_ns),
-                        Duration(mean.communication_ns));
+    span += fmt::format("  {} of communication is hidden under compute",
+                        FormatPercent(mean.overlapped_communication_ns / mean.communication_ns));
   }
   page.out << page.style(Paint::kFaint, Truncate(span, page.options.width, page.style.Ellipsis())) << '\n';
 }
@@ -171,7 +169,7 @@ void AddRank(const TextPage& page, const Summary& summary, const RankSummary& li
 void WriteRanks(const TextPage& page, const Summary& summary) {
   if (summary.ranks.empty()) return;
   page.Heading("RANKS", summary.ranks.size() == 1 ? ""
-                        : summary.by_wait_given   ? "worst first: by the time the others waited for it (cost to others)"
+                        : summary.by_wait_given   ? "worst first; cost: what the others waited for it, together"
                                                   : "longest first");
   const char* span = summary.scope == Scope::kWindow ? "span" : "step";
   TextTable table({{"", Align::kLeft},
@@ -185,7 +183,7 @@ void WriteRanks(const TextPage& page, const Summary& summary) {
                    {"", Align::kLeft, false, 3}});
   double longest = 0;
   for (const RankSummary& line : summary.ranks) longest = std::max(longest, line.span_ns);
-  const int bar_width = std::clamp(page.options.width - 62, 8, 40);
+  const int bar_width = std::clamp(page.options.width - 65, 8, 40);
   const size_t count = summary.ranks.size();
   const size_t limit = std::max<size_t>(3, page.options.top);
   const size_t tail = count > limit ? 2 : 0;

@@ -93,7 +93,7 @@ void WriteLateRank(const TextPage& page, const analysis::StragglerRow& row) {
 }  // namespace
 
 void WriteCollectivesSection(const TextPage& page) {
-  page.Heading("COLLECTIVES", "means; skew: first to last arrival; transfer: after the last arrival");
+  page.Heading("COLLECTIVES", "means; skew: first to last arrival, transfer: after it");
   const std::vector<CollectiveLine> lines = CollectiveLines(page);
   if (lines.empty()) {
     page.Paragraph("No collectives in the files.");

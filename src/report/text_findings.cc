@@ -34,7 +34,7 @@ std::string Gain(const TextPage& page, const Finding& finding, double step_ns) {
 
 void WriteFinding(const TextPage& page, size_t number, const Finding& finding, double step_ns, bool brief) {
   const std::string lead = fmt::format(
-      "  {} {} ", number, page.style(PaintOf(finding.severity), analysis::FindingSeverityName(finding.severity)));
+      "  {} {}: ", number, page.style(PaintOf(finding.severity), analysis::FindingSeverityName(finding.severity)));
   WriteWrapped(Printable(finding.title), lead, "    ", page.options.width, page.out, Paint::kStrong, page.style);
   const size_t evidence_limit = brief ? 2 : finding.evidence.size();
   for (size_t i = 0; i < finding.evidence.size() && i < evidence_limit; ++i) {

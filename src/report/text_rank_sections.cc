@@ -127,7 +127,7 @@ void WriteLaunchSection(const TextPage& page) {
   }
   TextTable table({{"rank"},
                    {"launches"},
-                   {"unlinked", Align::kRight, false, 1},
+                   {"unlinked", Align::kRight, false, 2},
                    {"median"},
                    {"max"},
                    {"delay sum"},

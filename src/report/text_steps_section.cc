@@ -78,7 +78,7 @@ void WriteStepsSection(const TextPage& page) {
                    {"longest"},
                    {"on rank"},
                    {"", Align::kLeft, false, 1}});
-  const int bar_width = std::clamp(page.options.width - 66, 8, 40);
+  const int bar_width = std::clamp(page.options.width - 68, 8, 40);
   for (size_t i = 0; i < lines.size() && i < page.options.top; ++i) {
     const StepLine& line = lines[i];
     const std::string bar = StackedBar({{Paint::kCompute, static_cast<double>(mean(line.compute_ns, line))},

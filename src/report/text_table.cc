@@ -10,7 +10,6 @@ namespace lockstep::report {
 namespace {
 
 constexpr int kIndent = 2;
-constexpr int kFlexibleMinimum = 12;
 
 int WidthOf(const TableCell& cell) { return DisplayWidth(cell.text); }
 
@@ -42,45 +41,54 @@ void TrimAndWrite(std::string line, std::ostream& out) {
   out << line << '\n';
 }
 
-// Which columns are shown, and how wide each is, so that the sum stays within the width.
+// Which columns are shown, how wide each is, and the blanks between them, so that the sum stays within the width.
 struct Layout {
   std::vector<int> widths;
   std::vector<bool> shown;
+  int gap = 2;
 };
 
+int NeededWidth(const std::vector<TableColumn>& columns, const Layout& layout, int gap) {
+  int needed = kIndent - gap;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (!layout.shown[c]) continue;
+    needed += gap + (columns[c].flexible ? std::min(layout.widths[c], columns[c].minimum) : layout.widths[c]);
+  }
+  return needed;
+}
+
+// The column that goes next when room is short; the size when none may go.
+size_t NextToDrop(const std::vector<TableColumn>& columns, const Layout& layout) {
+  size_t next = columns.size();
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (!layout.shown[c] || columns[c].drop == 0) continue;
+    if (next == columns.size() || columns[c].drop > columns[next].drop) next = c;
+  }
+  return next;
+}
+
 Layout Arrange(const std::vector<TableColumn>& columns, const std::vector<std::vector<TableCell>>& rows, int width) {
-  Layout layout{std::vector<int>(columns.size(), 0), std::vector<bool>(columns.size(), true)};
+  Layout layout{std::vector<int>(columns.size(), 0), std::vector<bool>(columns.size(), true), 2};
   for (size_t c = 0; c < columns.size(); ++c) {
     layout.widths[c] = DisplayWidth(columns[c].header);
     for (const auto& row : rows) {
       if (c < row.size()) layout.widths[c] = std::max(layout.widths[c], WidthOf(row[c]));
     }
   }
-  while (true) {
-    int needed = kIndent - 1;
-    int flexible = -1;
-    for (size_t c = 0; c < columns.size(); ++c) {
-      if (!layout.shown[c]) continue;
-      if (columns[c].flexible) flexible = static_cast<int>(c);
-      needed += 1 + (columns[c].flexible ? std::min(layout.widths[c], kFlexibleMinimum) : layout.widths[c]);
+  for (const int gap : {2, 1}) {
+    while (NeededWidth(columns, layout, gap) > width) {
+      const size_t next = NextToDrop(columns, layout);
+      if (next == columns.size() || (gap == 2 && columns[next].drop < 2)) break;
+      layout.shown[next] = false;
     }
-    if (needed <= width) {
-      if (flexible >= 0) {
-        int& own = layout.widths[static_cast<size_t>(flexible)];
-        own = std::min(own, width - needed + std::min(own, kFlexibleMinimum));
-      }
-      return layout;
-    }
-    int worst = -1;
-    for (size_t c = 0; c < columns.size(); ++c) {
-      if (layout.shown[c] && columns[c].drop > 0 &&
-          (worst < 0 || columns[c].drop > columns[static_cast<size_t>(worst)].drop)) {
-        worst = static_cast<int>(c);
-      }
-    }
-    if (worst < 0) return layout;  // The lines are cut as they are written.
-    layout.shown[static_cast<size_t>(worst)] = false;
   }
+  layout.gap = NeededWidth(columns, layout, 2) <= width ? 2 : 1;
+  const int spare = width - NeededWidth(columns, layout, layout.gap);
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (!columns[c].flexible) continue;
+    layout.widths[c] = std::min(layout.widths[c], std::max(0, spare) + std::min(layout.widths[c], columns[c].minimum));
+  }
+  return layout;
 }
 
 }  // namespace
@@ -88,20 +96,23 @@ Layout Arrange(const std::vector<TableColumn>& columns, const std::vector<std::v
 void TextTable::Write(const Style& style, int width, std::ostream& out) const {
   const Layout layout = Arrange(columns_, rows_, width);
   const auto write_line = [&](const std::vector<TableCell>& cells, bool header) {
-    std::string line(kIndent - 1, ' ');
-    int used = kIndent - 1;
+    std::string line(kIndent, ' ');
+    int used = kIndent;
+    bool first = true;
     for (size_t c = 0; c < columns_.size() && c < cells.size(); ++c) {
       if (!layout.shown[c]) continue;
-      const int room = std::min(layout.widths[c], width - used - 1);
+      const int gap = first ? 0 : layout.gap;
+      const int room = std::min(layout.widths[c], width - used - gap);
       if (room <= 0) break;
       const bool fits = WidthOf(cells[c]) <= room;
       const std::string text = fits ? cells[c].text : Fit(cells[c], columns_[c], room, style);
       const int text_width = fits ? WidthOf(cells[c]) : DisplayWidth(text);
       const std::string padding(static_cast<size_t>(std::max(0, room - text_width)), ' ');
       const std::string painted = style(header ? Paint::kFaint : cells[c].paint, text);
-      line += ' ';
+      line.append(static_cast<size_t>(gap), ' ');
+      first = false;
       line += columns_[c].align == Align::kRight ? padding + painted : painted + padding;
-      used += room + 1;
+      used += room + gap;
     }
     TrimAndWrite(std::move(line), out);
   };

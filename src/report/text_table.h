@@ -26,6 +26,7 @@ struct TableColumn {
   bool flexible = false;  ///< Takes what the others leave; its cells are shortened. At most one per table.
   int drop = 0;           ///< Left out in a narrow terminal: highest first; 0 = never.
   Shorten shorten = Shorten::kEnd;
+  int minimum = 12;  ///< Of a flexible column: others are left out before it gets narrower than this.
 };
 
 struct TableCell {
@@ -36,8 +37,8 @@ struct TableCell {
   Paint paint = Paint::kPlain;
 };
 
-/// Rows in columns as narrow as their content, one space between; the whole indented by two. No line is wider than
-/// `width` and none ends in blanks.
+/// Rows in columns as narrow as their content, two spaces between (one where room is short); the whole indented by two.
+/// No line is wider than `width` and none ends in blanks.
 class TextTable {
  public:
   explicit TextTable(std::vector<TableColumn> columns) : columns_(std::move(columns)) {}

@@ -1,0 +1,263 @@
+#include "cli/analyze.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "cli/cli.h"
+#include "cli/nearest.h"
+#include "cli/progress.h"
+#include "report/tables.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Exit status: 0 done; 1 failed; 2 misused; 3 a finding at or above --fail-on;\n"
+    "4 partial: ranks or parts of files are missing, what there is was printed.\n"
+    "Where 3 and 4 both apply it is 3; the JSON's \"partial\" tells the rest.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep analyze traces/                        the folder of a job\n"
+    "  lockstep analyze traces/ --section kernels,collectives --top 20\n"
+    "  lockstep analyze rank*.json.gz --json --fail-on warning > report.json";
+
+double Seconds(std::chrono::steady_clock::time_point since) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
+}
+
+Error Misuse(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
+
+Status CheckName(const std::string& name, const char* what, const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), name) != known.end()) return {};
+  return Misuse(
+      fmt::format("unknown {} '{}'{} (known: {})", what, name, DidYouMean(name, known), fmt::join(known, ", ")));
+}
+
+std::vector<std::string> PassNames() {
+  std::vector<std::string> names;
+  for (const analysis::PassInfo& pass : analysis::Passes()) names.emplace_back(pass.name);
+  return names;
+}
+
+}  // namespace
+
+void AnalyzeCommand::Declare(CLI::App& app) {
+  app.add_option("PATH", paths_, "Trace files (.json, .json.gz, .json.zst), folders and archives of them, in any mix")
+      ->type_name("PATH...");
+  DeclareOutput(app);
+  DeclareAnalysis(app);
+  DeclareRunning(app);
+  app.footer(kExamples);
+}
+
+void AnalyzeCommand::DeclareOutput(CLI::App& app) {
+  const char* group = "Output";
+  app.add_flag("--json", json_, "One JSON object (lockstep.analyze/1, docs/json.md), with every row of every table")
+      ->group(group);
+  app.add_option("--format", format_, "text (default) or json")
+      ->type_name("text|json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->group(group);
+  app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")
+      ->type_name("DIR")
+      ->group(group);
+  app.add_option(
+         "--section", sections_,
+         fmt::format("Text: print these behind the first screen: {}, or all", fmt::join(report::SectionNames(), ", ")))
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
+  app.add_option("--top", top_, "Text: rows per table (10)")
+      ->type_name("N")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1000000}))
+      ->group(group);
+  app.add_option("--rank", rank_, "Text: only this rank")->type_name("N")->group(group);
+  app.add_option("--step", step_, "Text: only this step, by its number in the trace")->type_name("N")->group(group);
+  app.add_option("--width", width_, "Text: columns, 40 to 1000 (the terminal's, at most 120; 80 elsewhere)")
+      ->type_name("COLUMNS")
+      ->check(CLI::Range(40, 1000))
+      ->group(group);
+  app.add_option("--color,--colour", colour_, "When to use colour (auto: on a terminal without NO_COLOR)")
+      ->type_name("auto|always|never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->group(group);
+  app.add_flag("--no-color,--no-colour", no_colour_, "The same as --color never")->group(group);
+  app.add_flag("--ascii", ascii_, "Bars and marks in ASCII (default where the locale is not UTF-8)")->group(group);
+  app.add_flag("-q,--quiet", quiet_, "No progress, no hints on standard error")->group(group);
+  app.add_flag("--timings", timings_, "Time of ingest and of each pass, on standard error")->group(group);
+}
+
+void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
+  const char* group = "Analysis";
+  app.add_option("--step-name", analysis_.step_name, "Steps are the annotations of this name (ProfilerStep#N)")
+      ->type_name("NAME")
+      ->group(group);
+  app.add_flag("--drop-last-step", analysis_.drop_last_step, "Leave the last step out, as Holistic Trace Analysis does")
+      ->group(group);
+  app.add_option("--pass", passes_, "Run only these passes and what they need (all)")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
+  app.add_flag("--list", list_, "List the passes with the question each answers, and stop")->group(group);
+  app.add_option("--fail-on", fail_on_, "Exit with status 3 when a finding is at least this severe")
+      ->type_name("info|warning|critical")
+      ->check(CLI::IsMember({"info", "warning", "critical"}))
+      ->group(group);
+  const auto share = CLI::Range(0.0, 1e6);
+  app.add_option("--communication-threshold", analysis_.communication_ratio_threshold,
+                 "Finding: exposed communication over compute, as a ratio (0.30)")
+      ->type_name("RATIO")
+      ->check(share)
+      ->group(group);
+  app.add_option("--imbalance-threshold", analysis_.imbalance_ratio_threshold,
+                 "Finding: max / mean - 1 over ranks (0.10)")
+      ->type_name("RATIO")
+      ->check(share)
+      ->group(group);
+  app.add_option("--memory-imbalance-threshold", analysis_.memory_imbalance_ratio_threshold,
+                 "Finding: max / mean - 1 of peak memory over ranks (0.20)")
+      ->type_name("RATIO")
+      ->check(share)
+      ->group(group);
+  app.add_option("--kernel-wait-threshold", kernel_wait_threshold_us_,
+                 "Idle gaps below this are kernel wait, microseconds (30)")
+      ->type_name("US")
+      ->check(CLI::Range(0.0, 1e9))
+      ->group(group);
+}
+
+void AnalyzeCommand::DeclareRunning(CLI::App& app) {
+  const char* group = "Running";
+  app.add_option("--threads", analysis_.thread_count, "Threads (0: one per processor)")
+      ->type_name("N")
+      ->check(CLI::Range(0u, 4096u))
+      ->group(group);
+  app.add_option("--max-json-size", ingest_.limits.max_output_bytes,
+                 "Stop reading a file past this many bytes of JSON, such as 64G (1T)")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->group(group);
+  app.add_option("--max-compression-ratio", ingest_.limits.max_ratio,
+                 "Stop reading a file that unpacks to more than this many times its size: a decompression bomb (2000)")
+      ->type_name("N")
+      ->check(CLI::Range(uint64_t{1}, UINT64_MAX))
+      ->group(group);
+}
+
+Status AnalyzeCommand::CheckNames() const {
+  std::vector<std::string> known = report::SectionNames();
+  known.emplace_back("all");
+  for (const std::string& section : sections_) RETURN_IF_ERROR(CheckName(section, "section", known));
+  for (const std::string& pass : passes_) RETURN_IF_ERROR(CheckName(pass, "pass", PassNames()));
+  return {};
+}
+
+int AnalyzeCommand::ListPasses(Console& console) const {
+  for (const analysis::PassInfo& pass : analysis::Passes())
+    console.out << fmt::format("{:<12} {}\n", pass.name, pass.question);
+  return kDone;
+}
+
+Result<model::Run> AnalyzeCommand::Ingest(Console& console) {
+  const auto start = std::chrono::steady_clock::now();
+  Progress progress(console.err, console.err_is_terminal, quiet_);
+  ingest_.thread_count = analysis_.thread_count;
+  ingest_.on_progress = [&](const ingest::IngestProgress& now) { progress.Update(now); };
+  Result<model::Run> run = ingest::IngestRun(paths_, ingest_);
+  ingest_.on_progress = {};
+  ingest_wall_s_ = Seconds(start);
+  return run;
+}
+
+Status AnalyzeCommand::CheckSelection(const model::Run& run, const analysis::AnalysisResult& result) const {
+  if (rank_ &&
+      std::none_of(run.ranks.begin(), run.ranks.end(), [&](const auto& trace) { return trace.rank.value == *rank_; })) {
+    return Misuse(fmt::format("--rank {}: no such rank in these traces (there are {} of them, {} to {})", *rank_,
+                              run.ranks.size(), run.ranks.front().rank.value, run.ranks.back().rank.value));
+  }
+  const auto& steps = result.breakdown.steps;
+  if (step_ && std::none_of(steps.begin(), steps.end(), [&](const auto& row) { return row.step_number == *step_; })) {
+    return Misuse(fmt::format("--step {}: no such step in these traces{}", *step_,
+                              steps.empty() ? "; they mark no steps (try --step-name)" : "; see --section steps"));
+  }
+  return {};
+}
+
+Status AnalyzeCommand::Write(const model::Run& run, const analysis::AnalysisResult& result, bool partial,
+                             Console& console) const {
+  if (!csv_folder_.empty()) RETURN_IF_ERROR(report::WriteCsv(run, result, csv_folder_));
+  if (json_ || format_ == "json") {
+    report::WriteJson(run, result, partial, console.out);
+    return {};
+  }
+  report::TextOptions text;
+  text.width = width_ > 0 ? width_ : console.Width();
+  const ColourMode mode = no_colour_ || colour_ == "never" ? ColourMode::kNever
+                          : colour_ == "always"            ? ColourMode::kAlways
+                                                           : ColourMode::kAuto;
+  text.colour = console.UseColour(mode);
+  text.unicode = !ascii_ && LocaleIsUtf8();
+  text.top = static_cast<size_t>(top_);
+  text.sections = sections_;
+  text.rank = rank_;
+  text.step = step_;
+  report::WriteText(run, result, text, console.out);
+  return {};
+}
+
+void AnalyzeCommand::WriteTimings(const model::Run& run, const analysis::AnalysisResult& result,
+                                  Console& console) const {
+  uint64_t bytes = 0;
+  uint64_t events = 0;
+  for (const model::RankTrace& trace : run.ranks) {
+    bytes += trace.json_bytes;
+    events += trace.event_count;
+  }
+  const double seconds = std::max(ingest_wall_s_, 1e-9);
+  console.err << fmt::format("ingest        {:8.3f} s   {:.0f} MB/s of JSON, {:.2f} M events/s\n", ingest_wall_s_,
+                             static_cast<double>(bytes) / seconds / 1e6, static_cast<double>(events) / seconds / 1e6);
+  console.err << fmt::format("analysis      {:8.3f} s   of which, all threads added:\n", analysis_wall_s_);
+  for (const analysis::PassTiming& pass : result.timings) {
+    console.err << fmt::format("  {:<12}{:8.3f} s\n", pass.name, static_cast<double>(pass.cpu_ns) / 1e9);
+  }
+}
+
+int AnalyzeCommand::ExitStatusOf(const analysis::AnalysisResult& result, bool partial) const {
+  if (!fail_on_.empty()) {
+    const auto limit = fail_on_ == "critical"  ? analysis::FindingSeverity::kCritical
+                       : fail_on_ == "warning" ? analysis::FindingSeverity::kWarning
+                                               : analysis::FindingSeverity::kInfo;
+    const bool found = std::any_of(result.findings.begin(), result.findings.end(),
+                                   [&](const analysis::Finding& finding) { return finding.severity >= limit; });
+    if (found) return kFinding;
+  }
+  return partial ? kPartial : kDone;
+}
+
+Result<int> AnalyzeCommand::Run(Console& console) {
+  RETURN_IF_ERROR(CheckNames());
+  if (list_) return ListPasses(console);
+  if (paths_.empty()) return Misuse("analyze needs at least one PATH: a trace file, or a folder of them");
+  analysis_.kernel_wait_threshold_ns = std::llround(kernel_wait_threshold_us_ * 1000);
+
+  ASSIGN_OR_RETURN(model::Run run, Ingest(console));
+  const auto start = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, analysis::Analyze(&run, analysis_, passes_));
+  analysis_wall_s_ = Seconds(start);
+
+  RETURN_IF_ERROR(CheckSelection(run, result));
+  const bool partial = run.ledger.Has(model::Severity::kError) || report::FactsOf(run).missing_rank_count > 0;
+  RETURN_IF_ERROR(Write(run, result, partial, console));
+  console.out.flush();
+  if (timings_) WriteTimings(run, result, console);
+  return ExitStatusOf(result, partial);
+}
+
+}  // namespace lockstep::cli

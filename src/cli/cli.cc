@@ -1,0 +1,160 @@
+#include "cli/cli.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <clocale>
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "cli/analyze.h"
+#include "cli/completion.h"
+#include "cli/help.h"
+#include "cli/nearest.h"
+#include "cli/progress.h"
+#include "cli/version.h"
+
+namespace lockstep::cli {
+namespace {
+
+class Program {
+ public:
+  Program() : root_("Where the time of a distributed training job goes, and which rank holds it up", "lockstep") {
+    root_.formatter(std::make_shared<HelpFormatter>());
+    root_.set_help_flag("-h,--help", "Print this help");
+    root_.set_version_flag("--version", VersionText(), "Print the version");
+    root_.require_subcommand(0, 1);
+    root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
+    commands_.push_back(std::make_unique<AnalyzeCommand>());
+    commands_.push_back(std::make_unique<CompletionCommand>(root_));
+    commands_.push_back(std::make_unique<VersionCommand>());
+    for (const auto& command : commands_) {
+      CLI::App* app = root_.add_subcommand(command->name(), command->purpose());
+      app->set_help_flag("-h,--help", "Print this help");
+      command->Declare(*app);
+    }
+  }
+
+  int Run(int argc, char** argv, Console& console) {
+    if (argc > 1 && argv[1][0] != '-' && CommandNamed(argv[1]) == nullptr) {
+      return Misused(console, fmt::format("unknown command '{}'{}", argv[1], DidYouMean(argv[1], CommandNames())),
+                     "lockstep");
+    }
+    try {
+      root_.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      console.out << HelpOf(Parsed());
+      return kDone;
+    } catch (const CLI::CallForVersion&) {
+      console.out << VersionText() << '\n';
+      return kDone;
+    } catch (const CLI::ExtrasError&) {
+      return Surplus(console);
+    } catch (const CLI::ParseError& error) {
+      return Misused(console, error.what(), NameOf(Parsed()));
+    }
+    if (root_.get_subcommands().empty()) {
+      console.err << HelpOf(&root_);
+      return kMisused;
+    }
+    const Result<int> status = CommandNamed(root_.get_subcommands().front()->get_name())->Run(console);
+    if (status) return *status;
+    if (status.error().code == ErrorCode::kInvalidArgument && status.error().file.empty()) {
+      return Misused(console, status.error().ToString(), NameOf(Parsed()));
+    }
+    console.err << "lockstep: " << status.error().ToString() << '\n';
+    return kFailed;
+  }
+
+ private:
+  Subcommand* CommandNamed(const std::string& name) const {
+    for (const auto& command : commands_) {
+      if (name == command->name()) return command.get();
+    }
+    return nullptr;
+  }
+
+  std::vector<std::string> CommandNames() const {
+    std::vector<std::string> names;
+    for (const auto& command : commands_) names.emplace_back(command->name());
+    return names;
+  }
+
+  // The subcommand that parsing reached, else the program.
+  const CLI::App* Parsed() const {
+    const auto parsed = root_.get_subcommands();
+    return parsed.empty() ? &root_ : parsed.front();
+  }
+
+  static std::string NameOf(const CLI::App* app) {
+    return app->get_parent() == nullptr ? "lockstep" : "lockstep " + app->get_name();
+  }
+
+  static std::string HelpOf(const CLI::App* app) {
+    return HelpFormatter().make_help(app, "", CLI::AppFormatMode::Normal);
+  }
+
+  static int Misused(Console& console, const std::string& message, const std::string& command) {
+    console.err << fmt::format("lockstep: {}\nSee '{} --help'.\n", message, command);
+    return kMisused;
+  }
+
+  // What is left over after parsing: a flag that nobody knows, or an argument too many.
+  int Surplus(Console& console) const {
+    const CLI::App* app = Parsed();
+    const std::vector<std::string> rest = root_.remaining(true);
+    for (const std::string& word : rest) {
+      if (word.size() < 2 || word[0] != '-') continue;
+      const std::string flag = word.substr(0, word.find('='));
+      std::vector<std::string> known;
+      for (const CLI::Option* option : app->get_options([](const CLI::Option*) { return true; })) {
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+        for (const std::string& name : option->get_snames()) known.push_back("-" + name);
+      }
+      return Misused(console, fmt::format("unknown flag '{}'{}", flag, DidYouMean(flag, known)), NameOf(app));
+    }
+    return Misused(console, fmt::format("surplus argument '{}'", rest.empty() ? "" : rest.front()), NameOf(app));
+  }
+
+  CLI::App root_;
+  std::vector<std::unique_ptr<Subcommand>> commands_;
+};
+
+// Any exception that gets this far is a library's or ours: one line, no stack of terms.
+int Guarded(int argc, char** argv, Console& console) {
+  try {
+    return Program().Run(argc, argv, console);
+  } catch (const std::bad_alloc&) {
+    console.err << "lockstep: out of memory; give it fewer files at a time, or a machine with more memory\n";
+  } catch (const std::exception& error) {
+    console.err << "lockstep: " << error.what() << "; this is a fault of lockstep, please report it\n";
+  }
+  return kFailed;
+}
+
+}  // namespace
+
+int Main(int argc, char** argv) {
+  std::setlocale(LC_CTYPE, "");  // numbers stay in the C locale
+  InstallSignalHandlers();
+  FdBuffer buffer(STDOUT_FILENO);
+  std::ostream out(&buffer);
+  Console console{out, std::cerr, ::isatty(STDOUT_FILENO) == 1, ::isatty(STDERR_FILENO) == 1};
+  const int status = Guarded(argc, argv, console);
+  out.flush();
+  // A reader that has gone has what it wanted; anything else means that output is missing.
+  if (buffer.error() != 0 && buffer.error() != EPIPE) {
+    std::cerr << "lockstep: standard output cannot be written: " << std::strerror(buffer.error()) << '\n';
+    return kFailed;
+  }
+  return status;
+}
+
+}  // namespace lockstep::cli

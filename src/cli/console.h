@@ -1,0 +1,50 @@
+#pragma once
+
+#include <ostream>
+#include <streambuf>
+#include <string>
+#include <vector>
+
+namespace lockstep::cli {
+
+/// Buffered writing to a file descriptor that remembers the first error and then swallows everything: a report whose
+/// reader has gone (`| head`) ends quietly, a full disk is told once at the end. Not thread-safe.
+class FdBuffer : public std::streambuf {
+ public:
+  explicit FdBuffer(int fd);
+  ~FdBuffer() override;
+  FdBuffer(const FdBuffer&) = delete;
+  FdBuffer& operator=(const FdBuffer&) = delete;
+  /// errno of the first failed write; 0 = none.
+  int error() const { return error_; }
+
+ protected:
+  int_type overflow(int_type c) override;
+  int sync() override;
+
+ private:
+  int fd_;
+  int error_ = 0;
+  std::vector<char> buffer_;
+};
+
+/// When to use colour: --color, with the environment's word where it says `auto`.
+enum class ColourMode : unsigned char { kAuto, kAlways, kNever };
+
+/// Standard output and error of the program, and what is known of what is behind them.
+struct Console {
+  std::ostream& out;
+  std::ostream& err;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+
+  /// kAuto: on a terminal unless NO_COLOR is set or TERM is dumb; CLICOLOR_FORCE other than 0 forces it.
+  bool UseColour(ColourMode mode) const;
+  /// Columns of the terminal on standard output, at most 120; 80 elsewhere.
+  int Width() const;
+};
+
+/// True when the locale's character set is UTF-8 (setlocale was called before).
+bool LocaleIsUtf8();
+
+}  // namespace lockstep::cli

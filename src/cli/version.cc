@@ -1,0 +1,25 @@
+#include "cli/version.h"
+
+#include "cli/cli.h"
+
+namespace lockstep::cli {
+namespace {
+
+#ifdef __clang__
+constexpr const char* kCompiler = "Clang " __clang_version__;
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
+
+}  // namespace
+
+std::string VersionText() { return "lockstep " LOCKSTEP_VERSION; }
+
+void VersionCommand::Declare(CLI::App& app) { app.footer("Examples:\n  lockstep version\n  lockstep --version"); }
+
+Result<int> VersionCommand::Run(Console& console) {
+  console.out << VersionText() << "\ncompiler  " << kCompiler << "\nschemas   lockstep.analyze/1\n";
+  return kDone;
+}
+
+}  // namespace lockstep::cli
