@@ -36,4 +36,7 @@ struct IngestOptions {
 /// Result: the same, byte for byte, whatever the number of threads.
 Result<model::Run> IngestRun(const std::vector<std::string>& paths, const IngestOptions& options);
 
+/// Whether a part of what was asked for could not be read (the ledger holds an error): exit status 4.
+inline bool IsPartial(const model::Run& run) { return run.ledger.Has(model::Severity::kError); }
+
 }  // namespace lockstep::ingest

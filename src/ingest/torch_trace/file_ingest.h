@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ingest/bytes/trace_files.h"
+#include "ingest/torch_trace/ingest_progress.h"
+#include "ingest/torch_trace/ingest_run.h"
+#include "ingest/torch_trace/trace_reader.h"
+#include "model/name_table.h"
+
+namespace lockstep::ingest {
+
+/// What became of one file.
+struct FileOutcome {
+  std::optional<TraceContent> content = {};  ///< Its names are merged away: ids are those of the run.
+  std::optional<Error> error = {};           ///< Set when there is no content.
+  bool source_failed = false;                ///< The bytes could not be had; otherwise they are no trace.
+};
+
+/// Reads all files on up to `thread_count` threads and merges their names into `names` in the order of `files`, so that
+/// ids do not depend on which file is finished first. Out: parallel to `files`.
+/// Where threads outnumber files, the spare ones decompress ahead.
+std::vector<FileOutcome> IngestFiles(const std::vector<TraceFile>& files, const IngestOptions& options,
+                                     uint32_t thread_count, ProgressMeter* meter, model::NameTable* names);
+
+}  // namespace lockstep::ingest

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "ingest/torch_trace/rank_assignment.h"
+#include "model/ledger.h"
+
+namespace lockstep::ingest {
+
+/// Numbers the windows of every rank (see AssignRanks) and sets aside what overlaps an earlier trace of the same rank.
+/// In: ranks are decided. A trace without any timed event has no time of its own: beside another one it is set aside.
+void AssignWindows(std::vector<LoadedTrace>* traces, model::Ledger* ledger);
+
+}  // namespace lockstep::ingest
