@@ -14,9 +14,18 @@ struct MatchState {
   EventTemplates* templates = nullptr;
   TraceAssembler* assembler = nullptr;
   int32_t last_ending = TemplateNode::kNoNode;  ///< Node that ended the last event.
-  NameId last_name;
-  /// By NameId: the name that followed it last time. Traces repeat themselves, so this is right for most events.
-  std::vector<uint32_t> next_name;
+  /// Names that followed two others last time, by a hash of the two. Traces repeat themselves, so this is right for most events, and
+  /// comparing with a guess is cheaper than looking a name up.
+  static constexpr uint32_t kPredictionBits = 13;
+  std::vector<uint32_t> predictions = std::vector<uint32_t>(size_t{1} << kPredictionBits, 0);
+  uint32_t prediction_slot = 0;
+  uint32_t last_name = 0;
+
+  void Remember(NameId name) {
+    predictions[prediction_slot] = name.value;
+    prediction_slot = (last_name * 0x85EBCA6BU + name.value * 0x9E3779B1U) >> (32 - kPredictionBits);
+    last_name = name.value;
+  }
 };
 
 /// Reads events of known shape from `cursor`, which is on an event's '{', and the separators between them. Stops in
