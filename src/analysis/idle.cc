@@ -18,26 +18,27 @@ IdleRow ClassifyStream(const RankContext& context, size_t t) {
   row.device = trace.tracks[t].device();
   row.stream = trace.tracks[t].stream();
   bool first = true;
-  int64_t busy_until_ns = 0;
+  int64_t previous_end_ns = 0;
   for (size_t i = 0; i < events.size(); ++i) {
     if (!context.InScope(t, i)) continue;
-    const int64_t gap_ns = first ? 0 : events.start_ns[i] - busy_until_ns;
-    if (gap_ns > 0) {
+    const int64_t gap_ns = first ? 0 : events.start_ns[i] - previous_end_ns;
+    if (gap_ns != 0) {
       const LaunchRef launch = context.launches[t][i];
       const bool launched_late =
-          launch.found() && trace.tracks[launch.track].events.start_ns[launch.row] > busy_until_ns;
+          launch.found() && trace.tracks[launch.track].events.start_ns[launch.row] > previous_end_ns;
       if (launched_late) {
         row.host_wait_ns += gap_ns;
       } else if (gap_ns < context.options().kernel_wait_threshold_ns) {
-        row.kernel_wait_ns += gap_ns;
+        row.kernel_wait_ns += gap_ns;  // Negative where events overlap, by rounding or in a graph.
       } else {
         row.other_ns += gap_ns;
       }
     }
-    const int64_t end_ns = events.end_ns(i);
-    busy_until_ns = first ? end_ns : std::max(busy_until_ns, end_ns);
+    previous_end_ns = events.end_ns(i);
     first = false;
   }
+  row.host_wait_ns = std::max<int64_t>(row.host_wait_ns, 0);
+  row.kernel_wait_ns = std::max<int64_t>(row.kernel_wait_ns, 0);
   return row;
 }
 

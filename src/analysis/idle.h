@@ -10,7 +10,8 @@ namespace lockstep::analysis {
 
 /// Idle time between consecutive events of one stream, by cause (Holistic Trace Analysis' definition):
 /// host_wait: the launch call began after the previous event ended; else kernel_wait: gap below the threshold (30 us);
-/// else other. Source: docs/metrics.md#idle.
+/// else other. Overlap of consecutive events counts as a negative gap, so that rounding cancels out; no sum is below 0.
+/// Source: docs/metrics.md#idle.
 struct IdleRow {
   size_t rank_index = 0;
   DeviceOrdinal device;

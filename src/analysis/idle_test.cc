@@ -63,11 +63,18 @@ TEST(IdleTest, WithoutALaunchInTheFileOnlyTheLengthCounts) {
   EXPECT_EQ(rows.streams[0].other_ns, 99'970);
 }
 
-TEST(IdleTest, OverlappingEventsOfAStreamLeaveNoNegativeGap) {
+TEST(IdleTest, OverlapByRoundingCancelsOut) {
   RunBuilder job;
-  job.Rank(0).Kernel(7, "a", 0, 100).Kernel(7, "b", 10, 10).Kernel(7, "c", 110, 10);
+  job.Rank(0).Kernel(7, "a", 0, 101).Kernel(7, "b", 100, 10).Kernel(7, "c", 115, 10);
   const Rows rows = Compute(job);
-  EXPECT_EQ(rows.streams[0].kernel_wait_ns, 10);
+  EXPECT_EQ(rows.streams[0].kernel_wait_ns, 4);
+}
+
+TEST(IdleTest, ConcurrentEventsOfAStreamLeaveNoNegativeSum) {
+  RunBuilder job;
+  job.Rank(0).Kernel(7, "a", 0, 100).Kernel(7, "b", 10, 90).Kernel(7, "c", 20, 80);
+  const Rows rows = Compute(job);
+  EXPECT_EQ(rows.streams[0].kernel_wait_ns, 0);
 }
 
 TEST(IdleTest, EveryStreamOfEveryDeviceHasARow) {

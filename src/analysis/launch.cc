@@ -1,7 +1,7 @@
 #include "analysis/launch.h"
 
 #include <algorithm>
-#include <utility>
+#include <string_view>
 
 #include "analysis/name_rows.h"
 
@@ -11,6 +11,25 @@ namespace {
 constexpr int64_t kLongDelayNs = 100'000;
 constexpr int64_t kLongCallNs = 50'000;
 constexpr int64_t kFullQueueLength = 1024;
+
+/// "cudaGraphLaunch", "hipGraphLaunch", "cuGraphLaunch_ptsz", ...; each name is looked at once.
+class GraphLaunchNames {
+ public:
+  explicit GraphLaunchNames(const model::NameTable& names)
+      : names_(names), verdicts_(names.size(), Verdict::kUnknown) {}
+  bool operator[](NameId name) {
+    Verdict& verdict = verdicts_[name.value];
+    if (verdict == Verdict::kUnknown) {
+      verdict = names_[name].find("GraphLaunch") != std::string_view::npos ? Verdict::kYes : Verdict::kNo;
+    }
+    return verdict == Verdict::kYes;
+  }
+
+ private:
+  enum class Verdict : uint8_t { kUnknown, kYes, kNo };
+  const model::NameTable& names_;
+  std::vector<Verdict> verdicts_;
+};
 
 /// The middle value; the mean of the middle two (rounded down) for an even count. Reorders `values`.
 std::optional<int64_t> Median(std::vector<int64_t>* values) {
@@ -49,6 +68,7 @@ void ComputeLaunch(const RankContext& context, LaunchRow* row, std::vector<Queue
   const model::RankTrace& trace = context.trace();
   *row = LaunchRow();
   row->rank_index = context.rank_index;
+  GraphLaunchNames is_graph_launch(context.names());
   std::vector<int64_t> delays;
   std::vector<int64_t> launched;
   std::vector<int64_t> started;
@@ -66,6 +86,10 @@ void ComputeLaunch(const RankContext& context, LaunchRow* row, std::vector<Queue
         continue;
       }
       const model::EventColumns& calls = trace.tracks[launch.track].events;
+      if (is_graph_launch[calls.name[launch.row]]) {
+        ++row->graph_event_count;
+        continue;
+      }
       const int64_t call_ns = calls.duration_ns[launch.row];
       const int64_t delay_ns = std::max<int64_t>(0, events.start_ns[i] - calls.end_ns(launch.row));
       ++row->launch_count;

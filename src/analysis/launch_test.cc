@@ -83,6 +83,20 @@ TEST(LaunchTest, AFullQueueIsTimed) {
   EXPECT_EQ(queues[0].full_ns, 5'010 - 1'023);  // from the 1024th launch to the second start
 }
 
+TEST(LaunchTest, NodesOfAGraphAreCountedApart) {
+  RunBuilder job;
+  job.Rank(0).Runtime(1, "cudaGraphLaunch", 0, 1, 1).Kernel(7, "a", 10, 5, 1).Kernel(7, "b", 20, 5, 1);
+  const AnalysedRank rank(job);
+  LaunchRow row;
+  std::vector<QueueRow> queues;
+  ComputeLaunch(rank.context, &row, &queues);
+  EXPECT_EQ(row.graph_event_count, 2u);
+  EXPECT_EQ(row.launch_count, 0u);
+  EXPECT_EQ(row.unlinked_count, 0u);
+  EXPECT_FALSE(row.median_delay_ns);
+  EXPECT_TRUE(queues.empty());
+}
+
 TEST(LaunchTest, ScatteredCorrelationIdsAreJoinedToo) {
   RunBuilder job;
   job.Rank(0)

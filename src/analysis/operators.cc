@@ -82,9 +82,17 @@ class ThreadSweep {
     range.row = Row(name);
     Count(range);
   }
-  void AddDeviceTime(int64_t launch_start_ns, int64_t device_ns) {
-    CloseUntil(launch_start_ns);
-    if (!open_.empty()) open_.back().device_self_ns = AddSaturating(open_.back().device_self_ns, device_ns);
+  /// A call of the runtime or driver: a child like a nested range, without a row of its own. Calls inside calls (a
+  /// driver call made by a runtime call) add nothing.
+  void AddCall(int64_t start_ns, int64_t end_ns, int64_t device_ns) {
+    CloseUntil(start_ns);
+    if (open_.empty()) return;
+    OpenRange& parent = open_.back();
+    const int64_t from_ns = std::max(start_ns, calls_until_ns_);
+    const int64_t until_ns = std::min(end_ns, parent.end_ns);
+    if (from_ns < until_ns) parent.children_ns += until_ns - from_ns;
+    calls_until_ns_ = std::max(calls_until_ns_, end_ns);
+    parent.device_self_ns = AddSaturating(parent.device_self_ns, device_ns);
   }
   void Finish() {
     while (!open_.empty()) CloseTop();
@@ -109,7 +117,7 @@ class ThreadSweep {
     const int64_t device_total_ns = AddSaturating(range.device_self_ns, range.device_nested_ns);
     OperatorRow& row = rows_->rows()[range.row];
     ++row.count;
-    row.cpu_self_ns = AddSaturating(row.cpu_self_ns, range.duration_ns - range.children_ns);
+    row.cpu_self_ns = AddSaturating(row.cpu_self_ns, std::max<int64_t>(0, range.duration_ns - range.children_ns));
     row.cpu_total_ns = AddSaturating(row.cpu_total_ns, range.duration_ns);
     row.device_self_ns = AddSaturating(row.device_self_ns, range.device_self_ns);
     row.device_total_ns = AddSaturating(row.device_total_ns, device_total_ns);
@@ -118,6 +126,7 @@ class ThreadSweep {
 
   RowsByKey<OperatorRow>* rows_;
   std::vector<OpenRange> open_;
+  int64_t calls_until_ns_ = std::numeric_limits<int64_t>::min();
 };
 
 void SweepThread(const RankContext& context, const Track& track, const EventColumns* calls,
@@ -125,11 +134,10 @@ void SweepThread(const RankContext& context, const Track& track, const EventColu
   ThreadSweep sweep(rows);
   const EventColumns& events = track.events;
   size_t call = 0;
-  // Calls that launched something, up to and excluding `before_ns`.
   const auto add_calls = [&](int64_t before_ns) {
     if (calls == nullptr) return;
-    for (; call < device_ns.size() && calls->start_ns[call] < before_ns; ++call) {
-      if (device_ns[call] != 0) sweep.AddDeviceTime(calls->start_ns[call], device_ns[call]);
+    for (; call < calls->size() && calls->start_ns[call] < before_ns; ++call) {
+      sweep.AddCall(calls->start_ns[call], calls->end_ns(call), device_ns.empty() ? 0 : device_ns[call]);
     }
   };
   for (size_t row = 0; row < events.size(); ++row) {

@@ -9,9 +9,10 @@
 namespace lockstep::analysis {
 
 /// Operators (and user annotations) of one name on one rank, as PyTorch's key_averages() and tb_plugin count them.
-/// cpu_self: time in the range less its direct children ranges on the same thread; cpu_total: whole range, counting nested calls of
-/// the same name once for every call. device_self: durations of device events whose launch call's innermost enclosing
-/// range (same thread) is this one; device_total: device_self of the range and everything nested in it.
+/// cpu_self: time in the range less its direct children on the same thread, ranges and calls of the device runtime;
+/// cpu_total: whole range, counting nested calls of the same name once for every call. device_self: durations of device
+/// events whose launch call's innermost enclosing range (same thread) is this one; device_total: device_self of the
+/// range and everything nested in it.
 struct OperatorRow {
   size_t rank_index = 0;
   NameId name;

@@ -45,6 +45,20 @@ TEST_F(OperatorsTest, SelfTimeLeavesOutDirectChildren) {
   EXPECT_EQ(Row("view").cpu_self_ns, 20);
 }
 
+TEST_F(OperatorsTest, SelfTimeLeavesOutCallsOfTheRuntimeOnce) {
+  job_.Rank(0)
+      .Op(1, "addmm", 0, 100)
+      .Op(1, "view", 50, 10)
+      .Runtime(1, "cudaLaunchKernel", 10, 20)
+      .Driver(1, "cuLaunchKernel", 12, 10)  // made by the call around it
+      .Runtime(1, "cudaGetDevice", 52, 3)
+      .Runtime(1, "cudaDeviceSynchronize", 95, 50);
+  const AnalysedRank rank(job_);
+  Compute(rank);
+  EXPECT_EQ(Row("addmm").cpu_self_ns, 100 - 10 - 20 - 5);
+  EXPECT_EQ(Row("view").cpu_self_ns, 7);
+}
+
 TEST_F(OperatorsTest, DeviceTimeBelongsToTheInnermostRangeAroundTheLaunch) {
   job_.Rank(0)
       .Op(1, "linear", 0, 100)
