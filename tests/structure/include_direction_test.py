@@ -1,0 +1,118 @@
+"""The folders of src/ are the data flow: an #include may only point along it (docs/architecture.md has the same table)."""
+
+import os
+import pathlib
+import re
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+
+# Layer -> layers whose headers it may name, itself aside. Folders below a layer belong to it.
+MAY_INCLUDE = {
+    "base": set(),
+    "model": {"base"},
+    "ingest/bytes": {"model", "base"},
+    "ingest/torch_trace": {"ingest/bytes", "model", "base"},
+    "analysis": {"model", "base"},
+    "report": {"analysis", "model", "base"},
+    "cli": {"report", "analysis", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def layer_of(path):
+    """The layer that a path relative to src/ lies in; None when it lies in none."""
+    parts = pathlib.PurePosixPath(path).parts
+    for length in (2, 1):
+        name = "/".join(parts[:length])
+        if len(parts) > length and name in MAY_INCLUDE:
+            return name
+    return None
+
+
+def wrong_include(root, layer, quote, target):
+    """What is wrong with this #include in a file of `layer`, or None."""
+    aim = layer_of(target)
+    if quote == "<":
+        return f"<{target}> is ours, so it is written in quotes" if aim else None
+    if target.startswith(".") or aim is None:
+        return f'"{target}" is no path from src/ to a layer'
+    if aim != layer and aim not in MAY_INCLUDE[layer]:
+        return f"{layer} may not include {aim} ({target})"
+    if not (root / target).is_file():
+        return f'"{target}" does not exist'
+    return None
+
+
+def violations(root):
+    """Every wrong #include under `root`, and every source file whose folder is in no layer."""
+    found = []
+    for path in sorted(root.rglob("*")):
+        if path.suffix not in (".h", ".cc"):
+            continue
+        name = path.relative_to(root).as_posix()
+        layer = layer_of(name)
+        if layer is None:
+            found.append(f"src/{name}: its folder is no layer of the table in include_direction_test.py")
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            wrong = match and wrong_include(root, layer, match[1], match[2])
+            if wrong:
+                found.append(f"src/{name}:{number}: {wrong}")
+    return found
+
+
+class IncludeDirectionTest(unittest.TestCase):
+    def test_every_include_points_along_the_data_flow(self):
+        self.assertEqual([], violations(SOURCE / "src"))
+
+    def test_every_layer_of_the_table_exists(self):
+        self.assertEqual([], [layer for layer in MAY_INCLUDE if not (SOURCE / "src" / layer).is_dir()])
+
+    def test_the_table_has_no_cycle(self):
+        for layer in MAY_INCLUDE:
+            seen, to_visit = set(), list(MAY_INCLUDE[layer])
+            while to_visit:
+                below = to_visit.pop()
+                self.assertNotEqual(layer, below)
+                if below not in seen:
+                    seen.add(below)
+                    to_visit += MAY_INCLUDE[below]
+
+
+class ViolationsTest(unittest.TestCase):
+    """The check finds what it is there to find."""
+
+    def check(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text, encoding="utf-8")
+            return violations(root)
+
+    def test_an_arrow_that_points_back_is_found(self):
+        found = self.check({"model/run.h": '#include "analysis/idle.h"\n', "analysis/idle.h": ""})
+        self.assertEqual(["src/model/run.h:1: model may not include analysis (analysis/idle.h)"], found)
+
+    def test_analysis_does_not_know_ingest(self):
+        found = self.check({"analysis/a.cc": '\n#  include "ingest/bytes/b.h"\n', "ingest/bytes/b.h": ""})
+        self.assertEqual(["src/analysis/a.cc:2: analysis may not include ingest/bytes (ingest/bytes/b.h)"], found)
+
+    def test_an_unknown_folder_is_found(self):
+        self.assertEqual(1, len(self.check({"util/strings.h": "#include <string>\n"})))
+        self.assertEqual(1, len(self.check({"ingest/loose.h": "#include <string>\n"})))
+
+    def test_relative_and_angled_paths_of_ours_are_found(self):
+        found = self.check({"base/a.h": "", "base/b.h": '#include "a.h"\n#include "../base/a.h"\n#include <base/a.h>\n'})
+        self.assertEqual(3, len(found))
+
+    def test_what_points_along_is_let_through(self):
+        self.assertEqual([], self.check({"base/a.h": "#include <vector>\n#include <fmt/format.h>\n",
+                                         "model/testing/b.h": '#include "base/a.h"\n#include <gtest/gtest.h>\n'}))
+
+
+if __name__ == "__main__":
+    unittest.main()
