@@ -1,0 +1,63 @@
+"""What the documents tell a reader to run or to open exists."""
+
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+BINARY = os.environ.get("LOCKSTEP_BINARY", "")
+DOCUMENTS = sorted([*SOURCE.glob("*.md"), *(SOURCE / "docs").rglob("*.md"), *(SOURCE / "examples").rglob("*.md")])
+COMMANDS = ("analyze", "completion", "version")
+
+
+def commands(text):
+    """Lines of indented or fenced code, and code in a sentence."""
+    yield from (match[1] for match in re.finditer(r"^(?:    |\t)(?:\$ )?(.+)$", text, re.MULTILINE))
+    for block in re.findall(r"^```[a-z]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        yield from (line.removeprefix("$ ") for line in block.splitlines())
+    yield from re.findall(r"`([^`\n]+)`", text)
+
+
+class DocumentsTest(unittest.TestCase):
+    def test_links_lead_to_files(self):
+        for document in DOCUMENTS:
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text(encoding="utf-8")):
+                if "://" not in target:
+                    self.assertTrue((document.parent / target).exists(), f"{document.relative_to(SOURCE)}: {target}")
+
+    def test_scripts_and_folders_that_are_named_exist(self):
+        named = re.compile(r"^(?:\./(?P<top>[a-z]+)|(?P<path>(?:scripts|examples|tests|src|docs|fuzz|bench|cmake)/[\w./-]*))(?=$|\s)")
+        for document in DOCUMENTS:
+            for command in commands(document.read_text(encoding="utf-8")):
+                match = named.match(command)
+                if match:
+                    path = (match["top"] or match["path"]).rstrip(".")
+                    self.assertTrue((SOURCE / path).exists(), f"{document.relative_to(SOURCE)}: {command}")
+
+    def test_presets_that_are_named_exist(self):
+        presets = (SOURCE / "CMakePresets.json").read_text(encoding="utf-8")
+        for document in DOCUMENTS:
+            for preset in re.findall(r"--preset (\w+)", document.read_text(encoding="utf-8")):
+                self.assertIn(f'"name": "{preset}"', presets, document.name)
+
+    @unittest.skipUnless(os.access(BINARY, os.X_OK), "lockstep is not built")
+    def test_commands_and_flags_of_lockstep_exist(self):
+        texts = {name: subprocess.run([BINARY, name, "--help"], capture_output=True, text=True).stdout for name in COMMANDS}
+        for document in DOCUMENTS:
+            for command in commands(document.read_text(encoding="utf-8")):
+                words = command.split("#")[0].split()
+                if not words or not re.fullmatch(r"(\S*/)?lockstep", words[0]) or len(words) < 2:
+                    continue
+                where = f"{document.relative_to(SOURCE)}: {command}"
+                if words[1].startswith("-"):
+                    continue
+                self.assertIn(words[1], COMMANDS, where)
+                for flag in words[2:]:
+                    if flag.startswith("--"):
+                        self.assertIn(flag.split("=")[0], texts[words[1]], where)
+
+
+if __name__ == "__main__":
+    unittest.main()
