@@ -23,9 +23,8 @@ void ReportFailure(const TraceFile& file, const FileOutcome& outcome, model::Led
   const Error& error = *outcome.error;
   model::LedgerEntry entry;
   entry.code = LedgerCode(error, outcome.source_failed);
-  // A folder may hold any JSON beside the traces; what the user names is meant to be a trace.
-  const bool expected = !outcome.source_failed && !file.named_by_user && error.code == ErrorCode::kCorruptData;
-  entry.severity = expected ? model::Severity::kWarning : model::Severity::kError;
+  // An error even for a file that only lay in a folder: what it holds may be the rank that is missing.
+  entry.severity = model::Severity::kError;
   entry.source = file.DisplayName();
   entry.byte_offset = error.byte_offset;
   // Errors say what is wrong and then, behind a semicolon, what to do.

@@ -127,21 +127,20 @@ TEST_F(IngestRunTest, TheResultDoesNotDependOnTheNumberOfThreads) {
   }
 }
 
-TEST_F(IngestRunTest, WhatIsNoTraceIsAWarningInAFolderAndAnErrorWhenNamed) {
+TEST_F(IngestRunTest, WhatIsNoTraceIsRefusedByNameAndTheRestIsRead) {
   Write("rank0.json", Trace(0, 1));
   const std::string other = Write("execution.json", R"({"schema": "1.0.2", "nodes": []})");
-  auto walked = Ingest();
-  ASSERT_TRUE(walked);
-  ASSERT_THAT(Codes(*walked), ElementsAre("not_a_trace"));
-  EXPECT_EQ(walked->ledger.entries()[0].severity, model::Severity::kWarning);
-  EXPECT_EQ(walked->ledger.entries()[0].source, other);
-  EXPECT_NE(walked->ledger.entries()[0].advice, "");
-  EXPECT_FALSE(IsPartial(*walked));
-
-  auto named = IngestRun({folder_.string() + "/rank0.json", other}, {});
-  ASSERT_TRUE(named);
-  ASSERT_THAT(Codes(*named), ElementsAre("not_a_trace"));
-  EXPECT_TRUE(IsPartial(*named));
+  for (const std::vector<std::string>& paths :
+       {std::vector<std::string>{folder_.string()}, std::vector<std::string>{folder_.string() + "/rank0.json", other}}) {
+    auto run = IngestRun(paths, {});
+    ASSERT_TRUE(run);
+    EXPECT_EQ(run->ranks.size(), 1U);
+    ASSERT_THAT(Codes(*run), ElementsAre("not_a_trace"));
+    EXPECT_EQ(run->ledger.entries()[0].severity, model::Severity::kError);
+    EXPECT_EQ(run->ledger.entries()[0].source, other);
+    EXPECT_NE(run->ledger.entries()[0].advice, "");
+    EXPECT_TRUE(IsPartial(*run));
+  }
 }
 
 TEST_F(IngestRunTest, NotOneTraceIsAnError) {
