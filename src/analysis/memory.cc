@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/name_rows.h"
+#include "analysis/add_saturating.h"
 
 namespace lockstep::analysis {
 namespace {
