@@ -7,7 +7,7 @@ set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 add_library(lockstep_options INTERFACE)
 target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
 # GCC 12 warns of overlap in std::string's own operator+ (its bug 105329) and notes an ABI change of GCC 4.6.
-target_compile_options(lockstep_options INTERFACE "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-psabi>")
+target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-psabi>)
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer
                                                     -fno-sanitize-recover=undefined)

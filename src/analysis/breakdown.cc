@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "analysis/activity.h"
-#include "analysis/add_saturating.h"
 #include "analysis/cpu_activity.h"
 #include "analysis/device_tracks.h"
 #include "analysis/step_windows.h"
@@ -55,18 +54,16 @@ WindowedSums SumOverWindows(std::vector<Cursor> cursors, const std::vector<model
   return sums;
 }
 
-/// Adds one device's sums. Several devices with absurd times must not overflow, so it saturates.
 void AddSums(const ActivitySums& sums, int64_t span_ns, BreakdownRow* row) {
-  const auto add = [](int64_t* field, int64_t value) { *field = AddSaturating(*field, value); };
-  add(&row->span_ns, span_ns);
-  add(&row->busy_ns, sums.busy_ns);
-  add(&row->compute_ns, sums.compute_ns);
-  add(&row->communication_ns, sums.communication_ns);
-  add(&row->overlapped_communication_ns, sums.overlapped_ns);
-  add(&row->exposed_communication_ns, sums.communication_ns - sums.overlapped_ns);
-  add(&row->memory_ns, sums.memory_ns);
-  add(&row->exposed_memory_ns, sums.exposed_memory_ns);
-  add(&row->idle_ns, span_ns - sums.busy_ns);
+  row->span_ns += span_ns;
+  row->busy_ns += sums.busy_ns;
+  row->compute_ns += sums.compute_ns;
+  row->communication_ns += sums.communication_ns;
+  row->overlapped_communication_ns += sums.overlapped_ns;
+  row->exposed_communication_ns += sums.communication_ns - sums.overlapped_ns;
+  row->memory_ns += sums.memory_ns;
+  row->exposed_memory_ns += sums.exposed_memory_ns;
+  row->idle_ns += span_ns - sums.busy_ns;
 }
 
 /// The rows of one rank while devices are added to it.

@@ -1,11 +1,274 @@
 #include "analysis/collectives.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "analysis/collective_calls.h"
+#include "analysis/collective_groups.h"
+#include "analysis/collective_size.h"
+#include "analysis/sequence_alignment.h"
+
 namespace lockstep::analysis {
+namespace {
 
-const char* MatchBasisName(MatchBasis basis) { return basis == MatchBasis::kSequence ? "sequence" : "order"; }
+using Calls = std::vector<std::vector<CollectiveCall>>;  // per rank of a window, by start
 
-Collectives MatchCollectives(const RunContext&) { return {}; }
+uint64_t Mix(uint64_t seed, uint64_t value) {
+  uint64_t h = seed ^ (value + 0x9E3779B97F4A7C15U + (seed << 6) + (seed >> 2));
+  h *= 0xFF51AFD7ED558CCDU;
+  return h ^ (h >> 33);
+}
 
-void TimeCollectives(const model::Run&, Collectives*) {}
+/// Operations that one kernel may stand for when its launch is not in the file are one class.
+uint64_t LooseClass(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kGather:
+    case CollectiveKind::kScatter:
+    case CollectiveKind::kSend:
+    case CollectiveKind::kReceive:
+    case CollectiveKind::kSendReceive: return 100;
+    default: return static_cast<uint64_t>(kind);
+  }
+}
+
+/// True if every member passes the same element counts, so that they tell one call from the next.
+bool SizesAgreeAcrossMembers(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+         kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kBroadcast ||
+         kind == CollectiveKind::kReduce;
+}
+
+SequenceToken TokenOf(const CollectiveCall& call, bool use_steps) {
+  SequenceToken token;
+  token.loose = LooseClass(call.kind);
+  token.exact = Mix(token.loose, call.dtype.value);
+  if (SizesAgreeAcrossMembers(call.kind)) {
+    token.exact = Mix(token.exact, static_cast<uint64_t>(call.in_elements.value_or(-1)));
+    token.exact = Mix(token.exact, static_cast<uint64_t>(call.out_elements.value_or(-1)));
+  }
+  if (use_steps && call.step) token.exact = Mix(token.exact, static_cast<uint64_t>(*call.step) + 1);
+  token.time_ns = call.start_ns + call.duration_ns;
+  return token;
+}
+
+/// Calls of one group that are one collective: per rank of the window, an index into its calls, or none.
+struct JoinedCall {
+  int64_t sequence = 0;
+  std::vector<std::pair<size_t, size_t>> members;  // (rank within the window, call), by rank
+};
+
+class WindowMatcher {
+ public:
+  WindowMatcher(const RunContext& shared, size_t first, const Calls& calls, Collectives* result)
+      : run_(*shared.run), first_(first), calls_(calls), result_(result) {}
+
+  void Match() {
+    for (const CollectiveGroup& group : GroupCollectiveCalls(run_, first_, calls_)) {
+      std::vector<JoinedCall> joined;
+      MatchBasis basis = MatchBasis::kSequence;
+      if (!JoinBySequence(group, &joined)) {
+        basis = MatchBasis::kOrder;
+        JoinByOrder(group, &joined);
+      }
+      const std::vector<int32_t> present = PresentMembers(group);
+      for (const JoinedCall& call : joined) Emit(group, basis, present, call);
+    }
+  }
+
+ private:
+  const CollectiveCall& At(size_t r, size_t i) const { return calls_[r][i]; }
+
+  /// False when a call lacks its number, or the numbers join calls that cannot be one collective.
+  bool JoinBySequence(const CollectiveGroup& group, std::vector<JoinedCall>* joined) {
+    std::unordered_map<uint64_t, size_t> by_number;  // (sequence, how often it was seen on this rank) -> joined
+    for (size_t r = 0; r < group.calls.size(); ++r) {
+      std::unordered_map<int64_t, uint64_t> occurrence;
+      for (const size_t i : group.calls[r]) {
+        const CollectiveCall& call = At(r, i);
+        if (!call.sequence) return Refuse(joined);
+        const uint64_t key = Mix(static_cast<uint64_t>(*call.sequence), occurrence[*call.sequence]++);
+        const auto [slot, is_new] = by_number.emplace(key, joined->size());
+        if (is_new) {
+          joined->push_back({*call.sequence, {}});
+        } else {
+          const auto& [other_r, other_i] = joined->at(slot->second).members.front();
+          const CollectiveKind kind = At(other_r, other_i).kind;
+          if (kind != CollectiveKind::kOther && call.kind != CollectiveKind::kOther &&
+              LooseClass(kind) != LooseClass(call.kind)) {
+            Note("sequence_contradiction",
+                 fmt::format("group {}: number {} is {} on rank {} and {} on rank {}", group.label, *call.sequence,
+                             CollectiveKindName(kind), RankOf(other_r), CollectiveKindName(call.kind), RankOf(r)),
+                 "collectives of this group were joined by order instead; check that the traces are of one job");
+            return Refuse(joined);
+          }
+        }
+        joined->at(slot->second).members.emplace_back(r, i);
+      }
+    }
+    return true;
+  }
+
+  static bool Refuse(std::vector<JoinedCall>* joined) {
+    joined->clear();
+    return false;
+  }
+
+  void JoinByOrder(const CollectiveGroup& group, std::vector<JoinedCall>* joined) {
+    const bool use_steps = StepsAreShared(group);
+    std::vector<std::vector<SequenceToken>> lists(group.calls.size());
+    for (size_t r = 0; r < lists.size(); ++r) {
+      lists[r].reserve(group.calls[r].size());
+      for (const size_t i : group.calls[r]) lists[r].push_back(TokenOf(At(r, i), use_steps));
+    }
+    const SequenceAlignment aligned = AlignSequences(lists);
+    if (aligned.ambiguous) {
+      Note("collective_order_ambiguous",
+           fmt::format("group {}: the ranks' windows hold different numbers of equal collectives", group.label),
+           "they were joined by the order that is nearest in time; traces with sequence numbers (PyTorch 2.12 and "
+           "newer) or "
+           "with steps leave no doubt");
+    }
+    joined->resize(aligned.slot_count);
+    for (size_t slot = 0; slot < joined->size(); ++slot) joined->at(slot).sequence = static_cast<int64_t>(slot);
+    for (size_t r = 0; r < lists.size(); ++r) {
+      for (size_t k = 0; k < lists[r].size(); ++k) {
+        joined->at(aligned.slots[r][k]).members.emplace_back(r, group.calls[r][k]);
+      }
+    }
+  }
+
+  /// Step numbers anchor the order if the ranks count the same steps: any two ranks with steps share one.
+  bool StepsAreShared(const CollectiveGroup& group) const {
+    std::optional<std::unordered_set<int64_t>> first;
+    for (size_t r = 0; r < group.calls.size(); ++r) {
+      std::unordered_set<int64_t> own;
+      for (const size_t i : group.calls[r]) {
+        if (At(r, i).step) own.insert(*At(r, i).step);
+      }
+      if (group.calls[r].empty()) continue;
+      if (own.empty()) return false;
+      if (!first) {
+        first = std::move(own);
+      } else if (std::none_of(own.begin(), own.end(), [&](int64_t step) { return first->count(step) != 0; })) {
+        return false;
+      }
+    }
+    return first.has_value();
+  }
+
+  int32_t RankOf(size_t r) const { return run_.ranks[first_ + r].rank.value; }
+
+  /// Members with a trace in this window: those listed, or, where nothing lists them, those with any call of the group
+  /// (all ranks of the window for the default group).
+  std::vector<int32_t> PresentMembers(const CollectiveGroup& group) const {
+    std::vector<int32_t> present;
+    for (size_t r = 0; r < group.calls.size(); ++r) {
+      const bool listed = std::binary_search(group.members.begin(), group.members.end(), RankOf(r));
+      if (group.members.empty() ? !group.calls[r].empty() : listed) present.push_back(RankOf(r));
+    }
+    return present;
+  }
+
+  void Emit(const CollectiveGroup& group, MatchBasis basis, const std::vector<int32_t>& present,
+            const JoinedCall& joined) {
+    CollectiveInstance instance;
+    instance.window = run_.ranks[first_].window;
+    instance.group = group.label;
+    instance.sequence = joined.sequence;
+    instance.basis = basis;
+    instance.group_size = group.size;
+    CollectiveKind kind = CollectiveKind::kOther;
+    size_t next_present = 0;
+    for (const auto& [r, i] : joined.members) {
+      const CollectiveCall& call = At(r, i);
+      if (kind == CollectiveKind::kOther || kind == CollectiveKind::kSendReceive) kind = call.kind;
+      if (!instance.group_size) instance.group_size = call.group_size;
+      CollectiveMember member;
+      member.rank_index = first_ + r;
+      member.arrival_ns = member.trace_start_ns = call.arrival_ns;
+      member.end_ns = member.trace_end_ns = call.start_ns + call.duration_ns;
+      member.duration_ns = call.duration_ns;
+      member.process_id = call.process_id;
+      member.thread_id = call.thread_id;
+      instance.members.push_back(member);
+      while (next_present < present.size() && present[next_present] < RankOf(r)) {
+        instance.missing_ranks.push_back({present[next_present++]});
+      }
+      if (next_present < present.size() && present[next_present] == RankOf(r)) ++next_present;
+    }
+    for (; next_present < present.size(); ++next_present) instance.missing_ranks.push_back({present[next_present]});
+    const size_t expected =
+        instance.group_size ? static_cast<size_t>(std::max(*instance.group_size, 0)) : present.size();
+    instance.complete = instance.missing_ranks.empty() && instance.members.size() >= expected && !group.peer_unknown;
+    // A pair that sends and receives is one thing with two sides.
+    const bool is_pair = kind == CollectiveKind::kSend || kind == CollectiveKind::kReceive;
+    instance.name = is_pair && instance.members.size() == 2 ? "send_recv" : CollectiveKindName(kind);
+    instance.synchronising = IsSynchronising(kind);
+    instance.bytes = Bytes(kind, group, joined);
+    if (instance.members.size() > 1 || instance.group_size.value_or(2) > 0)
+      result_->instances.push_back(std::move(instance));
+  }
+
+  /// The largest of the members' sizes: with uneven splits, the fullest buffer bounds the transfer.
+  std::optional<int64_t> Bytes(CollectiveKind kind, const CollectiveGroup& group, const JoinedCall& joined) const {
+    std::optional<int64_t> largest;
+    for (const auto& [r, i] : joined.members) {
+      const CollectiveCall& call = At(r, i);
+      CollectiveBuffers buffers;
+      buffers.in_elements = call.in_elements;
+      buffers.out_elements = call.out_elements;
+      buffers.element_bytes = ElementBytes(run_.names[call.dtype]);
+      buffers.group_size = group.size ? group.size : call.group_size;
+      const std::optional<int64_t> bytes = CollectiveBytes(kind, buffers);
+      if (bytes && (!largest || *bytes > *largest)) largest = bytes;
+    }
+    return largest;
+  }
+
+  void Note(std::string code, std::string message, std::string advice) {
+    model::LedgerEntry entry;
+    entry.code = std::move(code);
+    entry.severity = model::Severity::kWarning;
+    entry.message = std::move(message);
+    entry.advice = std::move(advice);
+    result_->notes.push_back(std::move(entry));
+  }
+
+  const model::Run& run_;
+  const size_t first_;
+  const Calls& calls_;
+  Collectives* const result_;
+};
+
+}  // namespace
+
+const char* MatchBasisName(MatchBasis basis) {
+  switch (basis) {
+    case MatchBasis::kSequence: return "sequence";
+    case MatchBasis::kOrder: return "order";
+  }
+  return "order";
+}
+
+Collectives MatchCollectives(const RunContext& shared) {
+  Collectives result;
+  const std::vector<model::RankTrace>& ranks = shared.run->ranks;
+  for (size_t first = 0; first < ranks.size();) {
+    Calls calls;
+    for (size_t i = first; i < ranks.size() && ranks[i].window == ranks[first].window; ++i) {
+      calls.push_back(FindCollectiveCalls(shared, i));
+    }
+    WindowMatcher(shared, first, calls, &result).Match();
+    first += calls.size();
+  }
+  SortInstances(&result);
+  return result;
+}
 
 }  // namespace lockstep::analysis

@@ -17,11 +17,16 @@ const char* MatchBasisName(MatchBasis basis);
 /// One rank's part in a collective instance. Times are RunNs (aligned clock) unless named otherwise.
 struct CollectiveMember {
   size_t rank_index = 0;
-  int64_t arrival_ns = 0;          ///< Start of the rank's kernel (CPU jobs: of its collective range).
+  /// Start of the rank's kernel. CPU jobs: the c10d call that issued it, since the backend's threads may take it up
+  /// later; the start of the range where the file lacks the call.
+  int64_t arrival_ns = 0;
   int64_t end_ns = 0;
-  std::optional<int64_t> wait_ns;  ///< Last arrival - own arrival; absent when a member's window lacks it.
-  int64_t trace_start_ns = 0;      ///< The same start on the rank's own clock.
-  int64_t duration_ns = 0;         ///< Of the kernel or range; needs no clock.
+  /// Last arrival - own arrival, and where the collective is not synchronising no more than the own duration (the root
+  /// of a broadcast may leave early). Absent when a member's window lacks it.
+  std::optional<int64_t> wait_ns;
+  int64_t trace_start_ns = 0;  ///< The same arrival on the rank's own clock.
+  int64_t trace_end_ns = 0;    ///< The same end on the rank's own clock.
+  int64_t duration_ns = 0;     ///< Of the kernel or range; needs no clock.
   /// Thread that issued it, as Track::process_id and thread_id; absent when the launch call is not in the file.
   std::optional<int64_t> process_id = {};
   std::optional<int64_t> thread_id = {};
@@ -30,16 +35,16 @@ struct CollectiveMember {
 /// One collective instance, all ranks. Source: docs/metrics.md#collectives.
 struct CollectiveInstance {
   int32_t window = 0;
-  std::string group;                      ///< Process group name, description or member list; "default" when unknown.
-  int64_t sequence = 0;                   ///< "Seq" where recorded, else the order in the group from 0.
+  std::string group;     ///< Process group name, description or member list; "default" when unknown.
+  int64_t sequence = 0;  ///< "Seq" where recorded, else the order in the group from 0.
   MatchBasis basis = MatchBasis::kOrder;
-  std::string name;                       ///< all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, send, recv, ...
+  std::string name;  ///< all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, send, recv, ...
   std::optional<int64_t> bytes;           ///< Size in nccl-tests' convention (whole buffer); absent when not recorded.
   std::vector<CollectiveMember> members;  ///< By rank.
   std::vector<Rank> missing_ranks;        ///< Members that have a trace in this window which lacks it.
   std::optional<int32_t> group_size;      ///< Members of the group, with or without a trace; the n of busbw.
-  bool synchronising = false;             ///< No member can finish before all have arrived (all_reduce, ..., not broadcast).
-  bool complete = false;                  ///< Every member of the group is here.
+  bool synchronising = false;  ///< No member can finish before all have arrived (all_reduce, ..., not broadcast).
+  bool complete = false;       ///< Every member of the group is here.
   /// Time of the collective itself once everybody is there; absent unless complete. Synchronising ones: the shortest
   /// member's duration (that of the last to arrive: it waits for nobody, and no clock is involved). Others: last end -
   /// last arrival.
@@ -50,14 +55,21 @@ struct CollectiveInstance {
 };
 
 struct Collectives {
-  std::vector<CollectiveInstance> instances;   ///< By (window, first arrival, group, sequence).
-  std::vector<model::LedgerEntry> notes;       ///< What matching found doubtful; AlignClocks copies them to the run's ledger.
+  std::vector<CollectiveInstance> instances;  ///< By (window, first arrival, group, sequence).
+  std::vector<model::LedgerEntry>
+      notes;  ///< What matching found doubtful; AlignClocks copies them to the run's ledger.
 };
 
-/// Joins collectives across ranks. Works on trace clocks alone (order and sequence, never time), so it can feed alignment.
+/// Joins collectives across ranks. Works on trace clocks alone (order and sequence, never time), so it can feed
+/// alignment.
 Collectives MatchCollectives(const RunContext& shared);
 
-/// Fills arrival, wait, transfer and bandwidth from the ranks' clock maps.
+/// Fills arrival, wait, transfer and bandwidth from the ranks' clock maps, and sorts again by aligned arrival.
+/// An instance that cannot be one collective (synchronising, and a member ends before another arrives by more than the
+/// clocks can be wrong) keeps its members and gets neither wait nor transfer.
 void TimeCollectives(const model::Run& run, Collectives* collectives);
+
+/// By (window, first arrival, group, sequence).
+void SortInstances(Collectives* collectives);
 
 }  // namespace lockstep::analysis

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "analysis/activity.h"
-#include "analysis/add_saturating.h"
 #include "analysis/cpu_activity.h"
 #include "analysis/device_tracks.h"
 #include "analysis/host_idle.h"
@@ -28,12 +27,11 @@ IdleRow ClassifyStream(const RankContext& context, size_t t) {
       const bool launched_late =
           launch.found() && trace.tracks[launch.track].events.start_ns[launch.row] > previous_end_ns;
       if (launched_late) {
-        row.host_wait_ns = AddSaturating(row.host_wait_ns, gap_ns);
+        row.host_wait_ns += gap_ns;
       } else if (gap_ns < context.options().kernel_wait_threshold_ns) {
-        row.kernel_wait_ns =
-            AddSaturating(row.kernel_wait_ns, gap_ns);  // Negative where events overlap, by rounding or in a graph.
+        row.kernel_wait_ns += gap_ns;  // Negative where events overlap, by rounding or in a graph.
       } else {
-        row.other_ns = AddSaturating(row.other_ns, gap_ns);
+        row.other_ns += gap_ns;
       }
     }
     previous_end_ns = events.end_ns(i);
@@ -65,10 +63,10 @@ std::vector<Interval> FindCpuGaps(const CpuActivity& activity) {
 }
 
 void AddShares(const HostShares& shares, IdleHostRow* host) {
-  host->runtime_ns = AddSaturating(host->runtime_ns, shares.runtime_ns);
-  host->data_loader_ns = AddSaturating(host->data_loader_ns, shares.data_loader_ns);
-  host->operator_ns = AddSaturating(host->operator_ns, shares.operator_ns);
-  host->unknown_ns = AddSaturating(host->unknown_ns, shares.unknown_ns);
+  host->runtime_ns += shares.runtime_ns;
+  host->data_loader_ns += shares.data_loader_ns;
+  host->operator_ns += shares.operator_ns;
+  host->unknown_ns += shares.unknown_ns;
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/add_saturating.h"
 #include "analysis/name_rows.h"
 
 namespace lockstep::analysis {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/add_saturating.h"
+#include "analysis/name_rows.h"
 
 namespace lockstep::analysis {
 namespace {

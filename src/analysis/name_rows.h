@@ -2,11 +2,19 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 #include <vector>
 
 namespace lockstep::analysis {
+
+/// a + b, held at the ends of int64_t: sums of durations from a hostile file must not overflow.
+inline int64_t AddSaturating(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+}
 
 /// Rows found by a small dense key (a NameId, or a NameId and a kind), in order of first use.
 /// A table of row numbers by key comes zeroed from the system, so keys that are never used cost no memory and no time.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "analysis/add_saturating.h"
 #include "analysis/host_role.h"
 #include "analysis/name_rows.h"
 
@@ -68,7 +67,7 @@ class ThreadSweep {
     const int64_t end_ns = start_ns + duration_ns;
     if (!open_.empty()) {
       OpenRange& parent = open_.back();
-      parent.children_ns = AddSaturating(parent.children_ns, std::min(end_ns, parent.end_ns) - start_ns);
+      parent.children_ns += std::min(end_ns, parent.end_ns) - start_ns;
     }
     OpenRange range;
     range.end_ns = end_ns;
@@ -91,7 +90,7 @@ class ThreadSweep {
     OpenRange& parent = open_.back();
     const int64_t from_ns = std::max(start_ns, calls_until_ns_);
     const int64_t until_ns = std::min(end_ns, parent.end_ns);
-    if (from_ns < until_ns) parent.children_ns = AddSaturating(parent.children_ns, until_ns - from_ns);
+    if (from_ns < until_ns) parent.children_ns += until_ns - from_ns;
     calls_until_ns_ = std::max(calls_until_ns_, end_ns);
     parent.device_self_ns = AddSaturating(parent.device_self_ns, device_ns);
   }

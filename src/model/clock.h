@@ -12,13 +12,13 @@ struct ClockMap {
   enum class Basis : uint8_t {
     kReference,      ///< This is the reference rank.
     kCollectives,    ///< Ends of matched synchronising collectives.
-    kWallClock,      ///< Taken over from the file's wall clock; no correction was possible.
+    kWallClock,      ///< The file's wall clock as it is: no correction was possible, or none is larger than its own error.
   };
   Basis basis = Basis::kWallClock;
   int64_t offset_ns = 0;
   int64_t reference_ns = 0;
   double drift_ppm = 0.0;                          ///< Growth of the offset, microseconds per second.
-  std::optional<int64_t> uncertainty_ns = {};      ///< Half-width; unknown when the basis is the wall clock.
+  std::optional<int64_t> uncertainty_ns = {};      ///< Half-width; unknown when nothing could be measured.
   uint32_t sample_count = 0;                       ///< Collectives that were used.
 
   /// Offset at an instant of the rank's own clock.

@@ -1,0 +1,238 @@
+#include "analysis/collective_calls.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/kernel_kind.h"
+#include "model/step.h"
+
+namespace lockstep::analysis {
+namespace {
+
+using model::CollectiveRecord;
+using Source = CollectiveRecord::Source;
+
+/// Where a call was issued on the CPU.
+struct Issue {
+  int64_t time_ns = 0;
+  int64_t process_id = 0;
+  int64_t thread_id = 0;
+};
+
+/// CPU records of one thread, by start, for finding those around an instant.
+class ThreadRecords {
+ public:
+  ThreadRecords(const model::RankTrace& trace, const model::NameTable& names) : records_(trace.collectives) {
+    for (size_t i = 0; i < records_.size(); ++i) {
+      // Ranges of CPU backends do not nest, and c10d operators list all their arguments as input.
+      const std::string_view name = names[records_[i].event_name];
+      const bool is_range = records_[i].source == Source::kAnnotation && !IsIssue(name) && !IsCpuCollectiveName(name);
+      if (is_range || records_[i].source == Source::kParamComms) {
+        by_thread_[{records_[i].process_id, records_[i].thread_id}].push_back(i);
+      }
+    }
+  }
+
+  static bool IsIssue(std::string_view name) { return name.substr(0, 6) == "c10d::"; }
+
+  /// The innermost record of a kind around an instant of a thread, or nullptr. Ranges of one thread nest, and few
+  /// lie between an instant and the range around it, so a bounded walk backwards is enough.
+  const CollectiveRecord* Around(const Issue& issue, Source source) const {
+    static constexpr int kMaxSteps = 64;
+    const auto thread = by_thread_.find({issue.process_id, issue.thread_id});
+    if (thread == by_thread_.end()) return nullptr;
+    const std::vector<size_t>& list = thread->second;
+    auto at = std::upper_bound(list.begin(), list.end(), issue.time_ns,
+                               [&](int64_t time_ns, size_t i) { return time_ns < records_[i].start_ns; });
+    for (int steps = 0; at != list.begin() && steps < kMaxSteps; ++steps) {
+      const CollectiveRecord& record = records_[*--at];
+      if (record.source == source && issue.time_ns - record.start_ns < std::max<int64_t>(record.duration_ns, 1)) {
+        return &record;
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  const std::vector<CollectiveRecord>& records_;
+  std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> by_thread_;
+};
+
+template <typename T>
+void FillAbsent(const std::optional<T>& from, std::optional<T>* to) {
+  if (!to->has_value()) *to = from;
+}
+void FillAbsent(NameId from, NameId* to) {
+  if (to->value == 0) *to = from;
+}
+
+/// Takes from `record` what the call does not know yet.
+void Fill(const CollectiveRecord& record, const model::NameTable& names, CollectiveCall* call) {
+  if (call->kind == CollectiveKind::kOther || call->kind == CollectiveKind::kSendReceive) {
+    CollectiveKind kind = ClassifyCollective(names[record.collective_name]);
+    if (kind == CollectiveKind::kOther) kind = ClassifyCollective(names[record.event_name]);
+    if (kind != CollectiveKind::kOther) call->kind = kind;
+  }
+  // Sizes and their type come from one record: input dims of an annotation may be of another tensor than its peer's.
+  if (!call->in_elements && !call->out_elements) {
+    call->in_elements = record.in_elements;
+    call->out_elements = record.out_elements;
+    if (record.dtype.value != 0) call->dtype = record.dtype;
+  }
+  FillAbsent(record.dtype, &call->dtype);
+  FillAbsent(record.group_name, &call->group_name);
+  FillAbsent(record.group_description, &call->group_description);
+  FillAbsent(record.group_ranks, &call->group_ranks);
+  FillAbsent(record.group_size, &call->group_size);
+  FillAbsent(record.sequence, &call->sequence);
+  FillAbsent(record.communicator_id, &call->communicator_id);
+  if (call->kind == CollectiveKind::kSend) FillAbsent(record.destination_rank, &call->peer);
+  if (call->kind == CollectiveKind::kReceive) FillAbsent(record.source_rank, &call->peer);
+}
+
+struct KernelKey {
+  int64_t start_ns;
+  int64_t stream;
+  bool operator==(const KernelKey&) const = default;
+};
+struct KernelKeyHash {
+  size_t operator()(const KernelKey& key) const {
+    uint64_t h = static_cast<uint64_t>(key.start_ns) * 0x9E3779B97F4A7C15U;
+    h ^= (h >> 32) ^ (static_cast<uint64_t>(key.stream) * 0xC2B2AE3D27D4EB4FU);
+    return static_cast<size_t>(h ^ (h >> 29));
+  }
+};
+
+/// Issue of every correlation in `wanted`, from the runtime lanes.
+std::unordered_map<uint32_t, Issue> FindIssues(const model::RankTrace& trace,
+                                               std::unordered_map<uint32_t, Issue> wanted) {
+  std::unordered_map<uint32_t, Issue> found;
+  if (wanted.empty()) return found;
+  found.reserve(wanted.size());
+  for (const model::Track& track : trace.tracks) {
+    if (track.lane != model::Lane::kRuntime) continue;
+    for (size_t i = 0; i < track.events.correlation.size(); ++i) {
+      const uint32_t correlation = track.events.correlation[i];
+      if (correlation == 0 || wanted.find(correlation) == wanted.end()) continue;
+      found.emplace(correlation, Issue{track.events.start_ns[i], track.process_id, track.thread_id});
+    }
+  }
+  return found;
+}
+
+class CallFinder {
+ public:
+  CallFinder(const RunContext& shared, size_t rank_index)
+      : shared_(shared),
+        trace_(shared.run->ranks[rank_index]),
+        names_(shared.run->names),
+        records_(trace_, names_),
+        steps_(model::FindSteps(trace_, names_, shared.options.step_name)) {}
+
+  std::vector<CollectiveCall> Find() {
+    FindOnDevice();
+    FindOnCpu();
+    std::stable_sort(calls_.begin(), calls_.end(), [](const CollectiveCall& a, const CollectiveCall& b) {
+      return std::pair(a.arrival_ns, a.stream) < std::pair(b.arrival_ns, b.stream);
+    });
+    return std::move(calls_);
+  }
+
+ private:
+  void FindOnDevice() {
+    std::unordered_map<uint32_t, Issue> wanted;
+    ForEachKernel([&](const model::Track& track, size_t i) {
+      if (track.events.correlation[i] != 0) wanted.emplace(track.events.correlation[i], Issue{});
+    });
+    const std::unordered_map<uint32_t, Issue> issues = FindIssues(trace_, std::move(wanted));
+    std::unordered_map<KernelKey, size_t, KernelKeyHash> metadata;
+    for (size_t i = 0; i < trace_.collectives.size(); ++i) {
+      const CollectiveRecord& record = trace_.collectives[i];
+      if (record.source == Source::kKernel) metadata.emplace(KernelKey{record.start_ns, record.thread_id}, i);
+    }
+    ForEachKernel([&](const model::Track& track, size_t i) {
+      CollectiveCall call;
+      call.on_device = true;
+      call.start_ns = call.arrival_ns = track.events.start_ns[i];
+      call.duration_ns = track.events.duration_ns[i];
+      call.stream = track.stream();
+      if (const auto own = metadata.find({call.start_ns, track.thread_id}); own != metadata.end()) {
+        Fill(trace_.collectives[own->second], names_, &call);
+      }
+      if (const auto issue = issues.find(track.events.correlation[i]); issue != issues.end()) {
+        FillFromIssue(issue->second, &call);
+      }
+      if (call.kind == CollectiveKind::kOther) call.kind = ClassifyCollective(names_[track.events.name[i]]);
+      calls_.push_back(call);
+    });
+  }
+
+  /// Ranges of CPU backends run on the backend's threads, one after the other in the order in which c10d calls on
+  /// other threads issued them. A range whose call came before the window has none.
+  void FindOnCpu() {
+    std::map<CollectiveKind, std::vector<const CollectiveRecord*>> unclaimed;
+    for (const CollectiveRecord& record : trace_.collectives) {
+      if (record.source != Source::kAnnotation || !ThreadRecords::IsIssue(names_[record.event_name])) continue;
+      unclaimed[ClassifyCollective(names_[record.event_name])].push_back(&record);
+    }
+    std::map<CollectiveKind, size_t> next;
+    for (const CollectiveRecord& record : trace_.collectives) {
+      if (record.source != Source::kAnnotation || !IsCpuCollectiveName(names_[record.event_name])) continue;
+      CollectiveCall call;
+      call.start_ns = call.arrival_ns = record.start_ns;
+      call.duration_ns = record.duration_ns;
+      Fill(record, names_, &call);
+      const std::vector<const CollectiveRecord*>& issues = unclaimed[call.kind];
+      size_t& at = next[call.kind];
+      if (at < issues.size() && issues[at]->start_ns <= record.start_ns) {
+        const CollectiveRecord& issue = *issues[at++];
+        call.arrival_ns = issue.start_ns;
+        FillFromIssue({issue.start_ns, issue.process_id, issue.thread_id}, &call);
+      } else {
+        FillFromIssue({record.start_ns, record.process_id, record.thread_id}, &call);
+      }
+      calls_.push_back(call);
+    }
+  }
+
+  void FillFromIssue(const Issue& issue, CollectiveCall* call) const {
+    call->process_id = issue.process_id;
+    call->thread_id = issue.thread_id;
+    if (const CollectiveRecord* record = records_.Around(issue, Source::kParamComms)) Fill(*record, names_, call);
+    if (const CollectiveRecord* record = records_.Around(issue, Source::kAnnotation)) Fill(*record, names_, call);
+    const auto after =
+        std::upper_bound(steps_.begin(), steps_.end(), issue.time_ns,
+                         [](int64_t time_ns, const model::Step& step) { return time_ns < step.start_ns; });
+    if (after != steps_.begin() && issue.time_ns < (after - 1)->end_ns) call->step = (after - 1)->number;
+  }
+
+  template <typename Visit>
+  void ForEachKernel(const Visit& visit) const {
+    const std::vector<bool>& is_communication = shared_.is_communication;
+    for (const model::Track& track : trace_.tracks) {
+      if (track.lane != model::Lane::kDevice) continue;
+      for (size_t i = 0; i < track.events.size(); ++i) {
+        const uint32_t name = track.events.name[i].value;
+        if (name >= is_communication.size() || !is_communication[name]) continue;
+        if (track.events.category[i] == model::Category::kKernel) visit(track, i);
+      }
+    }
+  }
+
+  const RunContext& shared_;
+  const model::RankTrace& trace_;
+  const model::NameTable& names_;
+  ThreadRecords records_;
+  std::vector<model::Step> steps_;
+  std::vector<CollectiveCall> calls_;
+};
+
+}  // namespace
+
+std::vector<CollectiveCall> FindCollectiveCalls(const RunContext& shared, size_t rank_index) {
+  return CallFinder(shared, rank_index).Find();
+}
+
+}  // namespace lockstep::analysis

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analysis/collective_kind.h"
+#include "analysis/rank_context.h"
+#include "base/ids.h"
+
+namespace lockstep::analysis {
+
+/// One collective call of one rank, as far as its own trace tells.
+struct CollectiveCall {
+  int64_t start_ns = 0;     ///< Trace clock: start of the kernel, on CPU backends of the range.
+  int64_t arrival_ns = 0;   ///< Start of the kernel; on CPU backends, when the c10d call issued it.
+  int64_t duration_ns = 0;  ///< Of the kernel or range.
+  CollectiveKind kind = CollectiveKind::kOther;
+  bool on_device = false;
+  NameId dtype;  ///< As written; empty when unknown.
+  NameId group_name;
+  NameId group_description;
+  NameId group_ranks;  ///< "Process Group Ranks" as written.
+  std::optional<int64_t> in_elements;
+  std::optional<int64_t> out_elements;
+  std::optional<int32_t> group_size;
+  std::optional<int64_t> sequence;
+  std::optional<uint64_t> communicator_id;
+  std::optional<int32_t> peer;        ///< Sends: the receiver's rank; receives: the sender's.
+  std::optional<int64_t> step;        ///< Number of the step in which it was issued.
+  StreamId stream;                    ///< Device calls only.
+  std::optional<int64_t> process_id;  ///< Thread that issued it.
+  std::optional<int64_t> thread_id;
+};
+
+/// The rank's calls in order of start: device kernels that are communication, joined with their own metadata, with the
+/// record_param_comms operator and with the nccl:... range around their launch call; and ranges of CPU backends
+/// (gloo:...), joined by order with the c10d::... calls that issued them. A c10d operator without either is not a call
+/// of its own. Source: docs/metrics.md#collective-calls. Cost: O(device events + runtime events + records).
+std::vector<CollectiveCall> FindCollectiveCalls(const RunContext& shared, size_t rank_index);
+
+}  // namespace lockstep::analysis

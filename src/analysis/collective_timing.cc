@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "analysis/collective_kind.h"
+#include "analysis/collective_size.h"
+#include "analysis/collectives.h"
+
+namespace lockstep::analysis {
+namespace {
+
+/// By how much an end may lie before the last arrival and still be put down to rounding and stamping of the two.
+constexpr int64_t kStampingErrorNs = 10'000;
+
+/// Sum of two clocks' uncertainties; absent when one is unknown.
+std::optional<int64_t> Uncertainty(const model::Run& run, size_t a, size_t b) {
+  if (a == b) return 0;
+  const std::optional<int64_t>& first = run.ranks[a].clock.uncertainty_ns;
+  const std::optional<int64_t>& second = run.ranks[b].clock.uncertainty_ns;
+  if (!first || !second) return std::nullopt;
+  return *first + *second;
+}
+
+bool IsPossible(const model::Run& run, const CollectiveInstance& instance, const CollectiveMember& last) {
+  if (!instance.synchronising) return true;
+  return std::all_of(instance.members.begin(), instance.members.end(), [&](const CollectiveMember& member) {
+    const std::optional<int64_t> uncertainty = Uncertainty(run, member.rank_index, last.rank_index);
+    return !uncertainty || member.end_ns + *uncertainty + kStampingErrorNs >= last.arrival_ns;
+  });
+}
+
+void SetBandwidth(CollectiveInstance* instance) {
+  if (!instance->bytes || !instance->transfer_ns || *instance->transfer_ns <= 0) return;
+  instance->algbw_bytes_per_s =
+      static_cast<double>(*instance->bytes) * 1e9 / static_cast<double>(*instance->transfer_ns);
+  const auto members =
+      instance->group_size ? int64_t{*instance->group_size} : static_cast<int64_t>(instance->members.size());
+  if (const auto factor = BusBandwidthFactor(ClassifyCollective(instance->name), members)) {
+    instance->busbw_bytes_per_s = *instance->algbw_bytes_per_s * *factor;
+  }
+}
+
+void TimeInstance(const model::Run& run, CollectiveInstance* instance) {
+  instance->transfer_ns.reset();
+  instance->algbw_bytes_per_s.reset();
+  instance->busbw_bytes_per_s.reset();
+  instance->last_rank_index.reset();
+  const CollectiveMember* last = nullptr;
+  for (CollectiveMember& member : instance->members) {
+    const model::ClockMap& clock = run.ranks[member.rank_index].clock;
+    member.wait_ns.reset();
+    member.arrival_ns = clock.ToRun(member.trace_start_ns);
+    member.end_ns = clock.ToRun(member.trace_end_ns);
+    if (last == nullptr || member.arrival_ns > last->arrival_ns) last = &member;
+  }
+  if (!instance->complete || last == nullptr || !IsPossible(run, *instance, *last)) return;
+
+  int64_t shortest = std::numeric_limits<int64_t>::max();
+  int64_t last_end = std::numeric_limits<int64_t>::min();
+  const CollectiveMember* second = nullptr;
+  for (CollectiveMember& member : instance->members) {
+    const int64_t wait_ns = last->arrival_ns - member.arrival_ns;
+    member.wait_ns = instance->synchronising ? wait_ns : std::min(wait_ns, member.end_ns - member.arrival_ns);
+    shortest = std::min(shortest, member.duration_ns);
+    last_end = std::max(last_end, member.end_ns);
+    if (&member != last && (second == nullptr || member.arrival_ns > second->arrival_ns)) second = &member;
+  }
+  instance->transfer_ns = instance->synchronising ? shortest : std::max<int64_t>(last_end - last->arrival_ns, 0);
+  SetBandwidth(instance);
+  if (second == nullptr) return;
+  const std::optional<int64_t> uncertainty = Uncertainty(run, last->rank_index, second->rank_index);
+  if (uncertainty && last->arrival_ns - second->arrival_ns > *uncertainty) instance->last_rank_index = last->rank_index;
+}
+
+int64_t FirstArrival(const CollectiveInstance& instance) {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (const CollectiveMember& member : instance.members) first = std::min(first, member.arrival_ns);
+  return first;
+}
+
+}  // namespace
+
+void SortInstances(Collectives* collectives) {
+  std::vector<std::pair<int64_t, CollectiveInstance>> keyed;
+  keyed.reserve(collectives->instances.size());
+  for (CollectiveInstance& instance : collectives->instances) {
+    keyed.emplace_back(FirstArrival(instance), std::move(instance));
+  }
+  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.window, a.first, a.second.group, a.second.sequence) <
+           std::tie(b.second.window, b.first, b.second.group, b.second.sequence);
+  });
+  collectives->instances.clear();
+  for (auto& [arrival, instance] : keyed) collectives->instances.push_back(std::move(instance));
+}
+
+void TimeCollectives(const model::Run& run, Collectives* collectives) {
+  for (CollectiveInstance& instance : collectives->instances) TimeInstance(run, &instance);
+  SortInstances(collectives);
+}
+
+}  // namespace lockstep::analysis

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace lockstep::analysis {
+
+/// One element of a sequence that is to be aligned with its peers.
+struct SequenceToken {
+  uint64_t exact = 0;   ///< Equal for elements that agree in everything that is known.
+  uint64_t loose = 0;   ///< Equal for elements that can be the same thing at all.
+  int64_t time_ns = 0;  ///< Only used to choose between alignments that are equally good.
+};
+
+struct SequenceAlignment {
+  /// Per list, per element: its slot. Slots count from 0 in the common order; two lists' elements of one slot are the
+  /// same thing. Every element has a slot, alone if need be.
+  std::vector<std::vector<uint32_t>> slots;
+  uint32_t slot_count = 0;
+  bool ambiguous = false;  ///< Several alignments were equally good; the one nearest in time was taken.
+};
+
+/// Aligns lists that are windows on one common sequence: they may begin later, end earlier and lack elements. Equal
+/// lists are joined element by element; clipped ones by their longest overlap; others by a shortest edit script, within
+/// a bound on its length, beyond which equal occurrences in common order are joined. Cost: O(total length) for equal
+/// and clipped lists; O(n log n + n d) otherwise, d at most 1,000 edits.
+SequenceAlignment AlignSequences(const std::vector<std::vector<SequenceToken>>& lists);
+
+}  // namespace lockstep::analysis
