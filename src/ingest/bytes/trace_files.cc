@@ -194,7 +194,7 @@ Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& pa
     for (const model::LedgerEntry& entry : ledger->entries()) {
       if (entry.severity == model::Severity::kError) message += fmt::format("; {}: {}", entry.source, entry.message);
     }
-    return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
+    return Error{.code = ErrorCode::kNotFound, .message = std::move(message)};
   }
   std::stable_sort(found.begin(), found.end(), [](const TraceFile& a, const TraceFile& b) {
     return a.path != b.path ? NaturalLess(a.path, b.path) : NaturalLess(a.member, b.member);

@@ -48,7 +48,7 @@ struct TraceFile {
 /// Files that may be traces below `paths`, in natural order of name ("rank2" before "rank10"). Folders are read
 /// recursively (symbolic links to folders are not followed twice); .tar, .tar.gz, .tar.zst, .tgz and .zip archives are
 /// listed by member. Only names that can be a trace are taken from folders and archives (*.json, *.json.gz, *.json.zst,
-/// *.pt.trace.*, ...). Errors: kNotFound for a path that does not exist, kInvalidArgument when nothing at all was
+/// *.pt.trace.*, ...). Errors: kNotFound for a path that does not exist, and when nothing at all was
 /// found. Files that cannot be opened get a ledger row and are left out.
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
                                               model::Ledger* ledger);

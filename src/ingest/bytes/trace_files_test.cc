@@ -135,7 +135,7 @@ TEST_F(TraceFilesTest, NothingAtAllIsAnErrorThatSaysWhatWasLookedFor) {
   Write("README.md", "x");
   Find({folder_.string()});
   ASSERT_TRUE(error_);
-  EXPECT_EQ(error_->code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error_->code, ErrorCode::kNotFound);
   EXPECT_THAT(error_->message, HasSubstr("*.json.gz"));
 }
 

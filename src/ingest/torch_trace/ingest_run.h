@@ -32,7 +32,7 @@ struct IngestOptions {
 /// Reads every trace below `paths` into one run: finds files, reads them in parallel, decides rank and world size
 /// (distributedInfo, then name, then order; the ledger says which), keeps several windows of a rank apart, reports
 /// conflicts, merges names. Files that are no trace or are damaged get a ledger row; the others are read all the same.
-/// Errors: kNotFound, kInvalidArgument from FindTraceFiles; kCorruptData when not one file is a trace.
+/// Errors: kNotFound from FindTraceFiles; kCorruptData when not one file is a trace.
 /// Result: the same, byte for byte, whatever the number of threads.
 Result<model::Run> IngestRun(const std::vector<std::string>& paths, const IngestOptions& options);
 
