@@ -1,0 +1,63 @@
+#include "bench_inputs.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "generator/generate.h"
+
+namespace lockstep::bench {
+namespace {
+
+constexpr int32_t kRanks = 8;
+
+tracegen::TraceSpec SpecFor(const std::string& folder, double megabytes, int gzip_level) {
+  tracegen::TraceSpec spec;
+  spec.folder = folder;
+  spec.rank_count = kRanks;
+  spec.layer_count = 200;
+  spec.target_megabytes = megabytes;
+  spec.seed = 21;
+  spec.gzip_level = gzip_level;
+  spec.stragglers.push_back({3, 20'000'000, tracegen::SlowBy::kKernel, {}});
+  spec.thread_count = std::thread::hardware_concurrency();
+  return spec;
+}
+
+/// "bytes events" of a finished set; written last, so that an interrupted set is made again.
+std::string StampPath(const std::string& folder) { return folder + ".stamp"; }
+
+}  // namespace
+
+BenchInputs PrepareInputs(const std::string& folder, double megabytes) {
+  BenchInputs inputs;
+  inputs.plain_folder = fmt::format("{}/f{:.0f}", folder, megabytes);
+  inputs.gzip_folder = inputs.plain_folder + "z";
+  for (const auto& [path, level] : {std::pair{inputs.plain_folder, 0}, std::pair{inputs.gzip_folder, 6}}) {
+    if (std::filesystem::exists(StampPath(path))) continue;
+    std::fprintf(stderr, "making %s ...\n", path.c_str());
+    const tracegen::Generated made = tracegen::Generate(SpecFor(path, megabytes, level));
+    std::ofstream(StampPath(path)) << made.json_bytes << ' ' << made.event_count << '\n';
+  }
+  std::ifstream(StampPath(inputs.plain_folder)) >> inputs.json_bytes >> inputs.event_count;
+  for (int32_t rank = 0; rank < kRanks; ++rank) {
+    inputs.plain_files.push_back(fmt::format("{}/rank{}.json", inputs.plain_folder, rank));
+    inputs.gzip_files.push_back(fmt::format("{}/rank{}.json.gz", inputs.gzip_folder, rank));
+  }
+  return inputs;
+}
+
+std::string ReadWholeFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  std::string bytes(std::filesystem::file_size(path), '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
+}
+
+}  // namespace lockstep::bench
