@@ -38,26 +38,31 @@ uint64_t Visit(ondemand::value value) {
 }  // namespace
 
 struct SimdjsonVisit::State {
+  explicit State(simdjson::padded_string text) : json(std::move(text)) {}
+  uint64_t Run() {
+    ondemand::document document = parser.iterate(json);
+    uint64_t count = 0;
+    for (auto field : document.get_object()) {
+      const std::string_view key = field.unescaped_key();
+      count += key.size() & 1;
+      count += Visit(field.value());
+    }
+    return count;
+  }
+
   simdjson::padded_string json;
   ondemand::parser parser;
 };
 
-SimdjsonVisit::SimdjsonVisit(std::string_view json) : state_(new State{simdjson::padded_string(json), {}}) {
+SimdjsonVisit::SimdjsonVisit(std::string_view json) : state_(new State(simdjson::padded_string(json))) {
   if (state_->parser.allocate(state_->json.size()) != simdjson::SUCCESS) throw std::bad_alloc();
 }
 
 SimdjsonVisit::~SimdjsonVisit() = default;
 
-uint64_t SimdjsonVisit::Run() {
-  ondemand::document document = state_->parser.iterate(state_->json);
-  uint64_t count = 0;
-  for (auto field : document.get_object()) {
-    const std::string_view key = field.unescaped_key();
-    count += key.size() & 1;
-    count += Visit(field.value());
-  }
-  return count;
-}
+uint64_t SimdjsonVisit::Run() { return state_->Run(); }
+
+uint64_t VisitFile(const std::string& path) { return SimdjsonVisit::State(simdjson::padded_string::load(path)).Run(); }
 
 uint64_t InflateAll(const std::string& gzip_bytes) {
   constexpr size_t kWindowBytes = size_t{256} << 10;

@@ -18,10 +18,14 @@ class SimdjsonVisit {
   /// Returns the number of values, so that nothing is optimised away. Errors: throws simdjson_error.
   uint64_t Run();
 
- private:
   struct State;
+
+ private:
   std::unique_ptr<State> state_;
 };
+
+/// The same from a file, as a program would do it once: load it whole, size the parser, visit every field.
+uint64_t VisitFile(const std::string& path);
 
 /// ISA-L's inflate of a whole gzip file in memory into one window that stays in cache. Returns the bytes made.
 /// Errors: throws std::runtime_error for a damaged file.
