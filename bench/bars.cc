@@ -169,9 +169,8 @@ void RealTraces(const Options& options) {
       json.resize(Take(source->Read(json)));
       std::ofstream(plain_path, std::ios::binary) << json;
     }
-    SimdjsonVisit visit(json);
     const Paired plain = RunPaired(
-        options.rounds, Clock::kCpu, [&] { visit.Run(); }, [&] { Read(plain_path); });
+        options.rounds, Clock::kCpu, [&] { VisitFile(plain_path); }, [&] { Read(plain_path); });
     const Paired gzip = RunPaired(
         options.rounds, Clock::kCpu, [&] { InflateAll(bytes); }, [&] { Read(path); });
     fmt::print("{:<46} {:>10.1f} {:>9.0f} {:>9.0f} {:>7.2f}x {:>7.2f}x\n", name.substr(0, 46),

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-GENERATOR = os.environ.get("LOCKSTEP_TRACE_GEN", "lockstep_trace_gen")
+GENERATOR = os.path.join(os.environ.get("LOCKSTEP_BUILD", "build/release"), "bin", "lockstep_trace_gen")
 DEVICE_CATEGORIES = {"kernel": None, "gpu_memcpy": "memory", "gpu_memset": "memory"}
 
 
