@@ -33,14 +33,26 @@ bool EndsWith(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
 }
 
-bool HasMark(std::string_view folded, std::string_view mark) {
-  for (size_t at = folded.find(mark); at != std::string_view::npos; at = folded.find(mark, at + 1)) {
-    const std::string_view before = folded.substr(0, at);
-    const bool within_device = std::any_of(kWithinDevice.begin(), kWithinDevice.end(),
-                                           [&](std::string_view scope) { return EndsWith(before, scope); });
-    if (!within_device) return true;
-  }
-  return false;
+constexpr size_t PairIndex(char first, char second) {
+  return static_cast<size_t>(static_cast<unsigned char>(first) % 32) * 32 + static_cast<unsigned char>(second) % 32;
+}
+
+/// Whether some mark begins with these two letters. Names of kernels run to hundreds of characters: this looks at each
+/// place once instead of searching for every mark.
+constexpr std::array<bool, size_t{32}* 32> kBeginsMark = [] {
+  std::array<bool, size_t{32} * 32> begins{};
+  for (const std::string_view mark : kMarks) begins[PairIndex(mark[0], mark[1])] = true;
+  return begins;
+}();
+
+bool HasMarkAt(std::string_view folded, size_t at) {
+  const std::string_view rest = folded.substr(at);
+  const bool is_mark = std::any_of(kMarks.begin(), kMarks.end(),
+                                   [rest](std::string_view mark) { return rest.substr(0, mark.size()) == mark; });
+  if (!is_mark) return false;
+  const std::string_view before = folded.substr(0, at);
+  return std::none_of(kWithinDevice.begin(), kWithinDevice.end(),
+                      [before](std::string_view scope) { return EndsWith(before, scope); });
 }
 
 }  // namespace
@@ -57,7 +69,10 @@ const char* KernelKindName(KernelKind kind) {
 
 bool IsCommunicationKernelName(std::string_view name) {
   const std::string folded = Fold(name);
-  return std::any_of(kMarks.begin(), kMarks.end(), [&](std::string_view mark) { return HasMark(folded, mark); });
+  for (size_t at = 0; at + 1 < folded.size(); ++at) {
+    if (kBeginsMark[PairIndex(folded[at], folded[at + 1])] && HasMarkAt(folded, at)) return true;
+  }
+  return false;
 }
 
 bool IsCpuCollectiveName(std::string_view name) {

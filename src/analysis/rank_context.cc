@@ -10,32 +10,41 @@ using model::Lane;
 using model::Track;
 
 /// Finds the runtime or driver call of a correlation id. Of several calls with one id the earliest counts (a driver
-/// call inside the runtime call that makes it).
+/// call inside the runtime call that makes it). Calls are numbered through all runtime tracks, from 1.
 class LaunchIndex {
  public:
   explicit LaunchIndex(const model::RankTrace& trace) : trace_(trace) {
     uint32_t low = UINT32_MAX;
     uint32_t high = 0;
     size_t count = 0;
-    ForEachCall([&](uint32_t correlation, LaunchRef) {
-      low = std::min(low, correlation);
-      high = std::max(high, correlation);
-      ++count;
-    });
+    uint32_t next_number = 1;
+    for (size_t t = 0; t < trace.tracks.size(); ++t) {
+      if (trace.tracks[t].lane != Lane::kRuntime) continue;
+      const Column<uint32_t>& correlation = trace.tracks[t].events.correlation;
+      if (correlation.empty()) continue;
+      parts_.push_back({next_number, static_cast<uint32_t>(t)});
+      next_number += static_cast<uint32_t>(correlation.size());
+      for (const uint32_t id : correlation) {
+        if (id == 0) continue;
+        low = std::min(low, id);
+        high = std::max(high, id);
+        ++count;
+      }
+    }
     if (count == 0) return;
     // Ids count up within a window, so an array indexed by them is small; where they are scattered, sort instead.
     low_ = low;
     const size_t range = static_cast<size_t>(high - low) + 1;
-    if (range <= 4 * count + 4096) {
+    if (range <= 8 * count + 4096) {
       dense_.resize(range);
-      ForEachCall([&](uint32_t correlation, LaunchRef call) {
-        LaunchRef& slot = dense_[correlation - low_];
-        if (!slot.found() || Before(call, slot)) slot = call;
+      ForEachCall([&](uint32_t correlation, uint32_t number) {
+        uint32_t& slot = dense_[correlation - low_];
+        if (slot == 0 || Before(number, slot)) slot = number;
       });
       return;
     }
     sorted_.reserve(count);
-    ForEachCall([&](uint32_t correlation, LaunchRef call) { sorted_.emplace_back(correlation, call); });
+    ForEachCall([&](uint32_t correlation, uint32_t number) { sorted_.emplace_back(correlation, number); });
     std::stable_sort(sorted_.begin(), sorted_.end(), [this](const auto& a, const auto& b) {
       if (a.first != b.first) return a.first < b.first;
       return Before(a.second, b.second);
@@ -46,35 +55,45 @@ class LaunchIndex {
     if (correlation == 0) return {};
     if (!dense_.empty()) {
       if (correlation < low_ || correlation - low_ >= dense_.size()) return {};
-      return dense_[correlation - low_];
+      return Call(dense_[correlation - low_]);
     }
     const auto found = std::lower_bound(sorted_.begin(), sorted_.end(), correlation,
                                         [](const auto& entry, uint32_t id) { return entry.first < id; });
-    return found != sorted_.end() && found->first == correlation ? found->second : LaunchRef{};
+    return found != sorted_.end() && found->first == correlation ? Call(found->second) : LaunchRef{};
   }
 
  private:
+  /// A runtime track and the number of its first call.
+  struct Part {
+    uint32_t first_number;
+    uint32_t track;
+  };
+
   template <typename Visit>
   void ForEachCall(Visit visit) const {
-    for (size_t t = 0; t < trace_.tracks.size(); ++t) {
-      const Track& track = trace_.tracks[t];
-      if (track.lane != Lane::kRuntime) continue;
-      const Column<uint32_t>& correlation = track.events.correlation;
+    for (const Part& part : parts_) {
+      const Column<uint32_t>& correlation = trace_.tracks[part.track].events.correlation;
       for (size_t row = 0; row < correlation.size(); ++row) {
-        if (correlation[row] == 0) continue;
-        visit(correlation[row], LaunchRef{static_cast<uint32_t>(t), static_cast<uint32_t>(row)});
+        if (correlation[row] != 0) visit(correlation[row], part.first_number + static_cast<uint32_t>(row));
       }
     }
   }
-  /// Strictly earlier; for equal starts the first in track order stays.
-  bool Before(LaunchRef a, LaunchRef b) const {
-    return trace_.tracks[a.track].events.start_ns[a.row] < trace_.tracks[b.track].events.start_ns[b.row];
+  LaunchRef Call(uint32_t number) const {
+    if (number == 0) return {};
+    const auto after = std::upper_bound(parts_.begin(), parts_.end(), number,
+                                        [](uint32_t value, const Part& part) { return value < part.first_number; });
+    const Part& part = *(after - 1);
+    return {part.track, number - part.first_number};
   }
+  /// Strictly earlier; for equal starts the first in track order stays.
+  bool Before(uint32_t a, uint32_t b) const { return StartOf(Call(a)) < StartOf(Call(b)); }
+  int64_t StartOf(LaunchRef call) const { return trace_.tracks[call.track].events.start_ns[call.row]; }
 
   const model::RankTrace& trace_;
+  std::vector<Part> parts_;
   uint32_t low_ = 0;
-  std::vector<LaunchRef> dense_;
-  std::vector<std::pair<uint32_t, LaunchRef>> sorted_;
+  std::vector<uint32_t> dense_;                        // by id - low_; 0 = no call
+  std::vector<std::pair<uint32_t, uint32_t>> sorted_;  // (id, call number)
 };
 
 void FindLaunches(RankContext* context) {
