@@ -36,6 +36,12 @@ Status CheckName(const std::string& name, const char* what, const std::vector<st
       fmt::format("unknown {} '{}'{} (known: {})", what, name, DidYouMean(name, known), fmt::join(known, ", ")));
 }
 
+// CLI11 adds what a validator accepts to the flag's help; ours says it in words.
+CLI::Validator Checked(CLI::Validator validator) {
+  validator.description("");
+  return validator;
+}
+
 std::vector<std::string> PassNames() {
   std::vector<std::string> names;
   for (const analysis::PassInfo& pass : analysis::Passes()) names.emplace_back(pass.name);
@@ -59,7 +65,7 @@ void AnalyzeCommand::DeclareOutput(CLI::App& app) {
       ->group(group);
   app.add_option("--format", format_, "text (default) or json")
       ->type_name("text|json")
-      ->check(CLI::IsMember({"text", "json"}))
+      ->check(Checked(CLI::IsMember({"text", "json"})))
       ->group(group);
   app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")
       ->type_name("DIR")
@@ -74,17 +80,17 @@ void AnalyzeCommand::DeclareOutput(CLI::App& app) {
       ->group(group);
   app.add_option("--top", top_, "Text: rows per table (10)")
       ->type_name("N")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1000000}))
+      ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{1000000})))
       ->group(group);
   app.add_option("--rank", rank_, "Text: only this rank")->type_name("N")->group(group);
   app.add_option("--step", step_, "Text: only this step, by its number in the trace")->type_name("N")->group(group);
   app.add_option("--width", width_, "Text: columns, 40 to 1000 (the terminal's, at most 120; 80 elsewhere)")
       ->type_name("COLUMNS")
-      ->check(CLI::Range(40, 1000))
+      ->check(Checked(CLI::Range(40, 1000)))
       ->group(group);
   app.add_option("--color,--colour", colour_, "When to use colour (auto: on a terminal without NO_COLOR)")
       ->type_name("auto|always|never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->check(Checked(CLI::IsMember({"auto", "always", "never"})))
       ->group(group);
   app.add_flag("--no-color,--no-colour", no_colour_, "The same as --color never")->group(group);
   app.add_flag("--ascii", ascii_, "Bars and marks in ASCII (default where the locale is not UTF-8)")->group(group);
@@ -108,9 +114,9 @@ void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
   app.add_flag("--list", list_, "List the passes with the question each answers, and stop")->group(group);
   app.add_option("--fail-on", fail_on_, "Exit with status 3 when a finding is at least this severe")
       ->type_name("info|warning|critical")
-      ->check(CLI::IsMember({"info", "warning", "critical"}))
+      ->check(Checked(CLI::IsMember({"info", "warning", "critical"})))
       ->group(group);
-  const auto share = CLI::Range(0.0, 1e6);
+  const CLI::Validator share = Checked(CLI::Range(0.0, 1e6));
   app.add_option("--communication-threshold", analysis_.communication_ratio_threshold,
                  "Finding: exposed communication over compute, as a ratio (0.30)")
       ->type_name("RATIO")
@@ -129,7 +135,7 @@ void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
   app.add_option("--kernel-wait-threshold", kernel_wait_threshold_us_,
                  "Idle gaps below this are kernel wait, microseconds (30)")
       ->type_name("US")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(Checked(CLI::Range(0.0, 1e9)))
       ->group(group);
 }
 
@@ -137,17 +143,17 @@ void AnalyzeCommand::DeclareRunning(CLI::App& app) {
   const char* group = "Running";
   app.add_option("--threads", analysis_.thread_count, "Threads (0: one per processor)")
       ->type_name("N")
-      ->check(CLI::Range(0u, 4096u))
+      ->check(Checked(CLI::Range(0u, 4096u)))
       ->group(group);
   app.add_option("--max-json-size", ingest_.limits.max_output_bytes,
                  "Stop reading a file past this many bytes of JSON, such as 64G (1T)")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(Checked(CLI::AsSizeValue(false)))
       ->group(group);
   app.add_option("--max-compression-ratio", ingest_.limits.max_ratio,
                  "Stop reading a file that unpacks to more than this many times its size: a decompression bomb (2000)")
       ->type_name("N")
-      ->check(CLI::Range(uint64_t{1}, UINT64_MAX))
+      ->check(Checked(CLI::Range(uint64_t{1}, UINT64_MAX)))
       ->group(group);
 }
 
@@ -173,6 +179,8 @@ Result<model::Run> AnalyzeCommand::Ingest(Console& console) {
   Result<model::Run> run = ingest::IngestRun(paths_, ingest_);
   ingest_.on_progress = {};
   ingest_wall_s_ = Seconds(start);
+  // The command line was sound; the files were not: that is a failure, not a misuse.
+  if (!run && run.error().code == ErrorCode::kInvalidArgument) run.error().code = ErrorCode::kNotFound;
   return run;
 }
 

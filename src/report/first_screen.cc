@@ -24,7 +24,9 @@ std::string Duration(const std::optional<double>& value) { return value ? Durati
 
 std::string RanksPhrase(const JobFacts& facts) {
   if (!facts.world_size) return Plural(facts.rank_count, "rank");
-  if (facts.missing_rank_count == 0) return fmt::format("all {} ranks", FormatCount(facts.rank_count));
+  if (facts.missing_rank_count == 0) {
+    return facts.rank_count == 1 ? "1 rank" : fmt::format("all {} ranks", FormatCount(facts.rank_count));
+  }
   return fmt::format("{} of {} ranks (without {}{})", FormatCount(facts.rank_count),
                      FormatCount(static_cast<uint64_t>(*facts.world_size)), RankList(facts.missing_ranks, 3),
                      facts.missing_rank_count > facts.missing_ranks.size() ? ", ..." : "");
@@ -43,7 +45,7 @@ std::string DevicesPhrase(const model::Run& run) {
       ++counts[device.name.empty() ? "unnamed device" : Printable(device.name)];
     }
   }
-  if (counts.empty()) return "no device events: CPU tracks only";
+  if (counts.empty()) return "CPU only";
   std::vector<std::pair<std::string, size_t>> kinds(counts.begin(), counts.end());
   std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
@@ -90,7 +92,7 @@ std::string ScopePhrase(const TextPage& page, const Summary& summary) {
   std::string text = summary.scope == Scope::kOneStep    ? fmt::format("step {}", *page.options.step)
                      : summary.scope == Scope::kStepMean ? "a step"
                                                          : "the window";
-  text += fmt::format(", mean of {}", Plural(summary.known_count, "rank"));
+  text += fmt::format(", mean of {}", Plural(summary.known_count, page.HasWindows() ? "trace" : "rank"));
   if (summary.mean.basis == Basis::kCpu) text += ", from the CPU's tracks";
   return text;
 }

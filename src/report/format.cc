@@ -54,7 +54,8 @@ std::string FormatDuration(int64_t ns) {
   if (ns == 0) return "0";
   const double magnitude = std::fabs(static_cast<double>(ns));
   const char* sign = ns < 0 ? "-" : "";
-  // Minutes and hours begin late (10 min, 10 h), so they do not fit the rule of the other units.
+  // Minutes, hours and days begin late (10 min, 10 h, 2 d), so they do not fit the rule of the other units.
+  if (magnitude >= 172800e9) return fmt::format("{}{} d", sign, ThreeDigits(magnitude / 86400e9));
   if (magnitude >= kTimeUnits[5].size) return fmt::format("{}{} h", sign, ThreeDigits(magnitude / 3600e9));
   if (magnitude >= kTimeUnits[4].size) return fmt::format("{}{} min", sign, ThreeDigits(magnitude / 60e9));
   return WithUnit(static_cast<double>(ns), std::span(kTimeUnits).first(4));

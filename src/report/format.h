@@ -9,7 +9,7 @@ namespace lockstep::report {
 /// Numbers for people: three significant digits and a unit, at most 8 columns; an absent value is "-".
 /// Rounding carries into the next unit: 999,600 ns is "1.00 ms".
 
-/// "0", "812 ns", "1.23 us", "45.6 ms", "12.0 s", "21.3 min", "3.10 h"; the sign is kept.
+/// "0", "812 ns", "1.23 us", "45.6 ms", "12.0 s", "21.3 min", "13.1 h", "20.1 d"; the sign is kept.
 std::string FormatDuration(int64_t ns);
 std::string FormatDuration(std::optional<int64_t> ns);
 

@@ -95,6 +95,12 @@ TEST(TextReportTest, WorstRankComesFirstAndTheBestLast) {
   EXPECT_LT(text.find("▶     2", table), text.find("in between", table));
 }
 
+TEST(TextReportTest, RankTableStandsWithoutAnyMark) {
+  Sample sample = MakeSample();
+  sample.result.findings.clear();
+  EXPECT_THAT(Text(sample, {}), HasSubstr("105 ms  50.0 ms"));
+}
+
 TEST(TextReportTest, RankWithoutDeviceEventsIsSaidSo) {
   Sample sample = MakeSample();
   sample.result.breakdown.steps.clear();
@@ -117,7 +123,7 @@ TEST(TextReportTest, EmptyResultIsPrinted) {
   TextOptions options;
   options.sections = {"all"};
   sample.result.computed = MakeSample().result.computed;
-  EXPECT_THAT(Text(sample, options), HasSubstr("all 1 ranks"));
+  EXPECT_THAT(Text(sample, options), HasSubstr("1 rank"));
 }
 
 TEST(JsonReportTest, EveryTableOfTheSchemaIsThere) {

@@ -9,11 +9,14 @@
 
 namespace lockstep::report {
 
+bool TextPage::HasWindows() const {
+  return std::any_of(run.ranks.begin(), run.ranks.end(),
+                     [](const model::RankTrace& trace) { return trace.window > 0; });
+}
+
 std::string TextPage::RankLabel(size_t rank_index) const {
   const model::RankTrace& trace = run.ranks[rank_index];
-  const bool several =
-      std::any_of(run.ranks.begin(), run.ranks.end(), [](const model::RankTrace& r) { return r.window > 0; });
-  return several ? fmt::format("{} w{}", trace.rank.value, trace.window) : fmt::format("{}", trace.rank.value);
+  return HasWindows() ? fmt::format("{} w{}", trace.rank.value, trace.window) : fmt::format("{}", trace.rank.value);
 }
 
 void TextPage::Heading(std::string_view title, std::string_view note) const {

@@ -24,6 +24,8 @@ struct TextPage {
 
   /// Is this rank asked for?
   bool Shows(size_t rank_index) const { return !options.rank || run.ranks[rank_index].rank.value == *options.rank; }
+  /// Does the job have several windows of some rank?
+  bool HasWindows() const;
   /// "7", or "7 w1" for the second window of a job that has several.
   std::string RankLabel(size_t rank_index) const;
   /// A blank line, the heading in capitals, and what is said of it behind it.

@@ -75,6 +75,7 @@ Layout Arrange(const std::vector<TableColumn>& columns, const std::vector<std::v
       if (c < row.size()) layout.widths[c] = std::max(layout.widths[c], WidthOf(row[c]));
     }
   }
+  for (size_t c = 0; c < columns.size(); ++c) layout.shown[c] = layout.widths[c] > 0;
   for (const int gap : {2, 1}) {
     while (NeededWidth(columns, layout, gap) > width) {
       const size_t next = NextToDrop(columns, layout);

@@ -192,7 +192,7 @@ inline void AddSampleVerdicts(Sample* sample) {
   sample->run.ledger.Add({"truncated_file", model::Severity::kError, "traces/rank3.json.gz", 3, 4'560'000, 1,
                           "ends inside an event", "the job was probably killed while it wrote; rerun the profiler"});
   sample->run.ledger.Add(
-      {"rank_from_distributed_info", model::Severity::kInfo, "", {}, {}, 4, "ranks are from distributedInfo", ""});
+      {"rank_from_name", model::Severity::kInfo, "", {}, {}, 4, "ranks are from the files' names", ""});
 }
 
 inline Sample MakeSample() {

@@ -1,0 +1,39 @@
+// Prints the report of the run made by hand (report/testing/sample_run.h), for tests that look at it from outside:
+//   sample_report json | csv FOLDER | text [ascii] [colour] [width=N] [top=N] [rank=N] [step=N] [SECTION...]
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "report/report.h"
+#include "report/testing/sample_run.h"
+
+int main(int argc, char** argv) {
+  const lockstep::report::testing::Sample sample = lockstep::report::testing::MakeSample();
+  const std::string what = argc > 1 ? argv[1] : "text";
+  if (what == "json") {
+    lockstep::report::WriteJson(sample.run, sample.result, true, std::cout);
+    return 0;
+  }
+  if (what == "csv" && argc > 2) return lockstep::report::WriteCsv(sample.run, sample.result, argv[2]) ? 0 : 1;
+  lockstep::report::TextOptions options;
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    const long number = std::atol(word.substr(word.find('=') + 1).c_str());
+    if (word == "ascii")
+      options.unicode = false;
+    else if (word == "colour")
+      options.colour = true;
+    else if (word.starts_with("width="))
+      options.width = static_cast<int>(number);
+    else if (word.starts_with("top="))
+      options.top = static_cast<size_t>(number);
+    else if (word.starts_with("rank="))
+      options.rank = static_cast<int32_t>(number);
+    else if (word.starts_with("step="))
+      options.step = number;
+    else
+      options.sections.push_back(word);
+  }
+  lockstep::report::WriteText(sample.run, sample.result, options, std::cout);
+  return 0;
+}
