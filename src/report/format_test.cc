@@ -62,7 +62,8 @@ TEST(KernelNameTest, SignatureGoesAndCopiesKeepTheirBrackets) {
 
 TEST(KernelNameTest, TemplateHeadSurvivesShortening) {
   const std::string name = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float> >(int)";
-  EXPECT_EQ(ShortenName(name, 40, true), "…::vectorized_elementwise_kernel<4, at:…");
+  EXPECT_EQ(ShortenName(name, 60, true), "vectorized_elementwise_kernel<4, AddFunctor<float>>");
+  EXPECT_EQ(ShortenName(name, 40, true), "vectorized_elementwise_kernel<4, AddFun…");
   EXPECT_LE(DisplayWidth(ShortenName(name, 10, true)), 10);
   EXPECT_LE(DisplayWidth(ShortenName(name, 10, false)), 10);
 }

@@ -25,10 +25,20 @@ size_t ParameterListStart(std::string_view name) {
 
 bool EndsIdentifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '>'; }
 
-// Index of the first '<' that opens template arguments, or the size.
-size_t HeadLength(std::string_view name) {
-  const size_t open = name.find('<');
-  return open == std::string_view::npos || open == 0 ? name.size() : open;
+bool InIdentifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// Every "a::b::Name" becomes "Name", in template arguments too; "> >" becomes ">>". "::" behind ">" or ")" stays.
+std::string StripNamespaces(std::string_view text) {
+  std::string short_text;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text.substr(at).starts_with("::") && !short_text.empty() && InIdentifier(short_text.back())) {
+      while (!short_text.empty() && InIdentifier(short_text.back())) short_text.pop_back();
+      ++at;
+    } else if (text[at] != ' ' || at + 1 >= text.size() || text[at + 1] != '>') {
+      short_text += text[at];
+    }
+  }
+  return short_text;
 }
 
 }  // namespace
@@ -45,22 +55,9 @@ std::string StripSignature(std::string_view name) {
 std::string ShortenName(std::string_view name, int width, bool unicode) {
   // Names may be megabytes long: what is far beyond any terminal is cut before it is looked at.
   constexpr size_t kLongest = 8192;
-  std::string text = Printable(StripSignature(name.substr(0, kLongest)));
+  const std::string text = Printable(StripSignature(name.substr(0, kLongest)));
   if (DisplayWidth(text) <= width) return text;
-  const std::string_view ellipsis = unicode ? "…" : "..";
-  size_t head = HeadLength(text);
-  // Whole namespaces go from the left while the head is too wide (one column is kept for "<" or the ellipsis).
-  bool dropped = false;
-  while (DisplayWidth(std::string_view(text).substr(0, head)) + (dropped ? DisplayWidth(ellipsis) + 2 : 0) + 2 >
-         width) {
-    const size_t colons = text.find("::");
-    if (colons == std::string::npos || colons + 2 >= head) break;
-    text.erase(0, colons + 2);
-    head -= colons + 2;
-    dropped = true;
-  }
-  if (dropped) text = std::string(ellipsis) + "::" + text;
-  return Truncate(text, width, ellipsis);
+  return Truncate(StripNamespaces(text), width, unicode ? "…" : "..");
 }
 
 }  // namespace lockstep::report

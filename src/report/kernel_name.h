@@ -9,9 +9,8 @@ namespace lockstep::report {
 /// parameter list at the end. "Memcpy HtoD (Pageable -> Device)" stays as it is.
 std::string StripSignature(std::string_view name);
 
-/// StripSignature, then fitted into `width` columns: leading namespaces go first ("..::" stands for them) if the
-/// template's head would not fit otherwise; then template arguments are cut from the end. Input of any bytes; output is
-/// printable.
+/// StripSignature, then fitted into `width` columns: namespaces go first, of the name and of its template arguments;
+/// then the end is cut, so that the template's head stays. Input of any bytes; output is printable.
 std::string ShortenName(std::string_view name, int width, bool unicode);
 
 }  // namespace lockstep::report

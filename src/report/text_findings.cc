@@ -87,9 +87,13 @@ Paint PaintOf(model::Severity severity) {
 
 void WriteEntry(const TextPage& page, const model::LedgerEntry& entry, uint64_t count, size_t entries, bool advice) {
   std::string text = EntryText(entry);
-  if (count > 1) text += fmt::format(" ({} times", FormatCount(count));
-  if (entries > 1) text += fmt::format("{} in {}", count > 1 ? "" : " (", Plural(entries, "place"));
-  if (count > 1 || entries > 1) text += ")";
+  if (entries > 1 && count == entries) {
+    text += fmt::format(" (and {} more like it)", FormatCount(entries - 1));
+  } else if (entries > 1) {
+    text += fmt::format(" ({} times in {})", FormatCount(count), Plural(entries, "row"));
+  } else if (count > 1) {
+    text += fmt::format(" ({} times)", FormatCount(count));
+  }
   WriteWrapped(text, fmt::format("  {} ", page.style(PaintOf(entry.severity), model::SeverityName(entry.severity))),
                "    ", page.options.width, page.out);
   if (advice && !entry.advice.empty()) {

@@ -77,11 +77,11 @@ void WriteKernelsSection(const TextPage& page) {
     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
   });
   const bool several = page.run.ranks.size() > 1 && !page.options.rank;
-  std::vector<TableColumn> columns = {{"total"}, {"share"}, {"count"}, {"mean"}, {"min", Align::kRight, false, 3},
+  std::vector<TableColumn> columns = {{"total"}, {"share"}, {"count"}, {"mean"}, {"min", Align::kRight, false, 4},
                                       {"max"}};
-  if (several) columns.push_back({"on rank", Align::kRight, false, 2});
-  columns.push_back({"kind", Align::kLeft, false, 1});
-  columns.push_back({"name", Align::kLeft, true, 0, Shorten::kName, 30});
+  if (several) columns.push_back({"on rank", Align::kRight, false, 3});
+  columns.push_back({"kind", Align::kLeft, false, 2});
+  columns.push_back({"name", Align::kLeft, true, 0, Shorten::kName, 36});
   TextTable table(std::move(columns));
   for (size_t i = 0; i < lines.size() && i < page.options.top; ++i) {
     const KernelLine& line = lines[i];
@@ -133,7 +133,7 @@ void WriteOperatorsSection(const TextPage& page) {
   columns.push_back({"CPU self"});
   columns.push_back({"CPU total"});
   columns.push_back({"count"});
-  columns.push_back({"name", Align::kLeft, true, 0, Shorten::kName, 30});
+  columns.push_back({"name", Align::kLeft, true, 0, Shorten::kName, 36});
   TextTable table(std::move(columns));
   for (size_t i = 0; i < lines.size() && i < page.options.top; ++i) {
     const OperatorLine& line = lines[i];

@@ -198,7 +198,7 @@ void WriteClocksSection(const TextPage& page) {
                    {"drift ppm", Align::kRight, false, 1},
                    {"from", Align::kLeft},
                    {"events"},
-                   {"file", Align::kLeft, true, 0, Shorten::kPath}});
+                   {"file", Align::kLeft, true}});
   size_t count = 0;
   for (size_t i = 0; i < page.run.ranks.size(); ++i) {
     if (!page.Shows(i) || ++count > page.options.top) continue;
@@ -213,7 +213,7 @@ void WriteClocksSection(const TextPage& page) {
                   trace.host.empty() ? "-" : Truncate(Printable(trace.host), 14, page.style.Ellipsis()),
                   reference ? "0" : FormatDuration(clock.offset_ns), FormatDuration(clock.uncertainty_ns),
                   clock.drift_ppm == 0 ? "-" : fmt::format("{:.3f}", clock.drift_ppm), from,
-                  FormatCount(trace.event_count), Printable(trace.source)});
+                  FormatCount(trace.event_count), Printable(trace.source.substr(trace.source.rfind('/') + 1))});
   }
   page.Write(table, count);
 }

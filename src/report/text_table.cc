@@ -1,7 +1,6 @@
 #include "report/text_table.h"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "report/kernel_name.h"
 #include "report/utf8.h"
@@ -13,26 +12,10 @@ constexpr int kIndent = 2;
 
 int WidthOf(const TableCell& cell) { return DisplayWidth(cell.text); }
 
-std::string KeepEnd(const std::string& text, int width, const Style& style) {
-  const int room = width - DisplayWidth(style.Ellipsis());
-  size_t at = text.size();
-  while (at > 0) {
-    size_t before = at - 1;
-    while (before > 0 && (static_cast<uint8_t>(text[before]) & 0xC0u) == 0x80u) --before;
-    if (DisplayWidth(std::string_view(text).substr(before)) > room) break;
-    at = before;
-  }
-  return std::string(style.Ellipsis()) + text.substr(at);
-}
-
 std::string Fit(const TableCell& cell, const TableColumn& column, int width, const Style& style) {
   if (WidthOf(cell) <= width) return cell.text;
   if (cell.text.find('\x1b') != std::string::npos) return {};  // A bar is whole or absent.
-  switch (column.shorten) {
-    case Shorten::kName: return ShortenName(cell.text, width, style.unicode);
-    case Shorten::kPath: return KeepEnd(cell.text, width, style);
-    case Shorten::kEnd: break;
-  }
+  if (column.shorten == Shorten::kName) return ShortenName(cell.text, width, style.unicode);
   return Truncate(cell.text, width, style.Ellipsis());
 }
 

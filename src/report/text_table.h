@@ -17,7 +17,6 @@ enum class Align : uint8_t { kLeft, kRight };
 enum class Shorten : uint8_t {
   kEnd,   ///< Its end goes.
   kName,  ///< ShortenName (kernel_name.h).
-  kPath,  ///< Its beginning goes: the last parts of a path tell more.
 };
 
 struct TableColumn {
