@@ -1,5 +1,5 @@
-// The archive reader and the byte sources below it. The first byte chooses: even, the rest is one compressed stream; odd, an
-// archive. The second byte chooses the size of the windows.
+// The archive reader and the byte sources below it. The first byte chooses: even, the rest is one compressed stream;
+// odd, an archive. The second byte chooses the size of the windows.
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
