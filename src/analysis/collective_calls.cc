@@ -14,12 +14,7 @@ namespace {
 using model::CollectiveRecord;
 using Source = CollectiveRecord::Source;
 
-/// Where a call was issued on the CPU.
-struct Issue {
-  int64_t time_ns = 0;
-  int64_t process_id = 0;
-  int64_t thread_id = 0;
-};
+using Issue = CollectiveIssue;
 
 /// CPU records of one thread, by start, for finding those around an instant.
 class ThreadRecords {
@@ -44,11 +39,11 @@ class ThreadRecords {
     const auto thread = by_thread_.find({issue.process_id, issue.thread_id});
     if (thread == by_thread_.end()) return nullptr;
     const std::vector<size_t>& list = thread->second;
-    auto at = std::upper_bound(list.begin(), list.end(), issue.time_ns,
+    auto at = std::upper_bound(list.begin(), list.end(), issue.trace_ns,
                                [&](int64_t time_ns, size_t i) { return time_ns < records_[i].start_ns; });
     for (int steps = 0; at != list.begin() && steps < kMaxSteps; ++steps) {
       const CollectiveRecord& record = records_[*--at];
-      if (record.source == source && issue.time_ns - record.start_ns < std::max<int64_t>(record.duration_ns, 1)) {
+      if (record.source == source && issue.trace_ns - record.start_ns < std::max<int64_t>(record.duration_ns, 1)) {
         return &record;
       }
     }
@@ -198,14 +193,13 @@ class CallFinder {
   }
 
   void FillFromIssue(const Issue& issue, CollectiveCall* call) const {
-    call->process_id = issue.process_id;
-    call->thread_id = issue.thread_id;
+    call->issue = issue;
     if (const CollectiveRecord* record = records_.Around(issue, Source::kParamComms)) Fill(*record, names_, call);
     if (const CollectiveRecord* record = records_.Around(issue, Source::kAnnotation)) Fill(*record, names_, call);
     const auto after =
-        std::upper_bound(steps_.begin(), steps_.end(), issue.time_ns,
+        std::upper_bound(steps_.begin(), steps_.end(), issue.trace_ns,
                          [](int64_t time_ns, const model::Step& step) { return time_ns < step.start_ns; });
-    if (after != steps_.begin() && issue.time_ns < (after - 1)->end_ns) call->step = (after - 1)->number;
+    if (after != steps_.begin() && issue.trace_ns < (after - 1)->end_ns) call->step = (after - 1)->number;
   }
 
   template <typename Visit>

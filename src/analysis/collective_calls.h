@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/collective_kind.h"
+#include "analysis/collectives.h"
 #include "analysis/rank_context.h"
 #include "base/ids.h"
 
@@ -26,11 +27,10 @@ struct CollectiveCall {
   std::optional<int32_t> group_size;
   std::optional<int64_t> sequence;
   std::optional<uint64_t> communicator_id;
-  std::optional<int32_t> peer;        ///< Sends: the receiver's rank; receives: the sender's.
-  std::optional<int64_t> step;        ///< Number of the step in which it was issued.
-  StreamId stream;                    ///< Device calls only.
-  std::optional<int64_t> process_id;  ///< Thread that issued it.
-  std::optional<int64_t> thread_id;
+  std::optional<int32_t> peer;           ///< Sends: the receiver's rank; receives: the sender's.
+  std::optional<int64_t> step;           ///< Number of the step in which it was issued.
+  StreamId stream;                       ///< Device calls only.
+  std::optional<CollectiveIssue> issue;  ///< Where it was issued.
 };
 
 /// The rank's calls in order of start: device kernels that are communication, joined with their own metadata, with the

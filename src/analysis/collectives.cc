@@ -194,8 +194,7 @@ class WindowMatcher {
       member.arrival_ns = member.trace_start_ns = call.arrival_ns;
       member.end_ns = member.trace_end_ns = call.start_ns + call.duration_ns;
       member.duration_ns = call.duration_ns;
-      member.process_id = call.process_id;
-      member.thread_id = call.thread_id;
+      member.issue = call.issue;
       instance.members.push_back(member);
       while (next_present < present.size() && present[next_present] < RankOf(r)) {
         instance.missing_ranks.push_back({present[next_present++]});

@@ -14,6 +14,13 @@ namespace lockstep::analysis {
 enum class MatchBasis : uint8_t { kSequence, kOrder };
 const char* MatchBasisName(MatchBasis basis);
 
+/// Where a rank's CPU issued a collective.
+struct CollectiveIssue {
+  int64_t trace_ns = 0;    ///< Start of the launch call, or of the c10d call; the rank's own clock.
+  int64_t process_id = 0;  ///< As in Track.
+  int64_t thread_id = 0;
+};
+
 /// One rank's part in a collective instance. Times are RunNs (aligned clock) unless named otherwise.
 struct CollectiveMember {
   size_t rank_index = 0;
@@ -24,12 +31,10 @@ struct CollectiveMember {
   /// Last arrival - own arrival, and where the collective is not synchronising no more than the own duration (the root
   /// of a broadcast may leave early). Absent when a member's window lacks it.
   std::optional<int64_t> wait_ns;
-  int64_t trace_start_ns = 0;  ///< The same arrival on the rank's own clock.
-  int64_t trace_end_ns = 0;    ///< The same end on the rank's own clock.
-  int64_t duration_ns = 0;     ///< Of the kernel or range; needs no clock.
-  /// Thread that issued it, as Track::process_id and thread_id; absent when the launch call is not in the file.
-  std::optional<int64_t> process_id = {};
-  std::optional<int64_t> thread_id = {};
+  int64_t trace_start_ns = 0;                 ///< The same arrival on the rank's own clock.
+  int64_t trace_end_ns = 0;                   ///< The same end on the rank's own clock.
+  int64_t duration_ns = 0;                    ///< Of the kernel or range; needs no clock.
+  std::optional<CollectiveIssue> issue = {};  ///< Absent when the launch call is not in the file.
 };
 
 /// One collective instance, all ranks. Source: docs/metrics.md#collectives.

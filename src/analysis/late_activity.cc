@@ -1,0 +1,243 @@
+#include "analysis/late_activity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "analysis/host_role.h"
+#include "analysis/host_time.h"
+#include "analysis/late_windows.h"
+
+namespace lockstep::analysis {
+namespace {
+
+constexpr size_t kMaxArrivals = 64;
+constexpr size_t kMaxOthers = 16;
+constexpr size_t kMaxActivities = 5;
+constexpr int64_t kMinimumExcessNs = 1'000;
+constexpr int64_t kMinimumShare = 50;  // an excess below a 50th of the whole explains nothing
+
+using Key = std::pair<LateCause, NameId>;
+/// Of one arrival: time by what it went into, one value per rank looked at.
+using Table = std::map<Key, std::vector<int64_t>>;
+
+int64_t UnionLength(std::vector<Interval>* intervals) {
+  std::sort(intervals->begin(), intervals->end(),
+            [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
+  int64_t length = 0;
+  int64_t covered_ns = INT64_MIN;
+  for (const Interval& interval : *intervals) {
+    const int64_t from_ns = std::max(interval.start_ns, covered_ns);
+    if (interval.end_ns <= from_ns) continue;
+    length += interval.end_ns - from_ns;
+    covered_ns = interval.end_ns;
+  }
+  return length;
+}
+
+/// Length of [piece] outside `cover`, which is sorted and disjoint.
+int64_t LengthOutside(Interval piece, const std::vector<Interval>& cover) {
+  int64_t length = piece.end_ns - piece.start_ns;
+  auto at = std::lower_bound(cover.begin(), cover.end(), piece.start_ns,
+                             [](const Interval& interval, int64_t time_ns) { return interval.end_ns <= time_ns; });
+  for (; at != cover.end() && at->start_ns < piece.end_ns; ++at) {
+    length -= std::min(at->end_ns, piece.end_ns) - std::max(at->start_ns, piece.start_ns);
+  }
+  return length;
+}
+
+/// Measures one rank's stretches into the tables of all arrivals.
+class RankMeter {
+ public:
+  RankMeter(const RunContext& shared, const Collectives& collectives, const LateWindows& late, size_t slot,
+            std::vector<Table>* tables)
+      : shared_(shared),
+        trace_(shared.run->ranks[late.ranks[slot]]),
+        late_(late),
+        slot_(slot),
+        tables_(tables),
+        roles_(shared.run->names) {
+    for (const LateArrival& arrival : late.arrivals) {
+      if (!arrival.present[slot]) continue;
+      for (const CollectiveMember& member : collectives.instances[arrival.instance].members) {
+        if (member.rank_index == late.ranks[slot] && member.issue) {
+          issuers_.emplace(member.issue->process_id, member.issue->thread_id);
+        }
+      }
+    }
+  }
+
+  void Measure() {
+    if (trace_.HasDeviceEvents()) MeasureDevice();
+    MeasureHost();
+  }
+
+ private:
+  void Add(size_t arrival, LateCause cause, NameId name, int64_t duration_ns) {
+    if (duration_ns <= 0) return;
+    std::vector<int64_t>& values = (*tables_)[arrival][{cause, name}];
+    values.resize(late_.ranks.size(), 0);
+    values[slot_] += duration_ns;
+  }
+
+  void MeasureDevice() {
+    for (size_t k = 0; k < late_.arrivals.size(); ++k) {
+      if (!late_.arrivals[k].present[slot_]) continue;
+      const Interval window = late_.arrivals[k].windows[slot_].device;
+      std::vector<Interval> busy;
+      for (const model::Track& track : trace_.tracks) {
+        if (track.lane == model::Lane::kDevice) MeasureStream(k, track.events, window, &busy);
+      }
+      Add(k, LateCause::kDeviceIdle, {}, window.end_ns - window.start_ns - UnionLength(&busy));
+    }
+  }
+
+  void MeasureStream(size_t arrival, const model::EventColumns& events, Interval window, std::vector<Interval>* busy) {
+    // Events of a stream follow each other, so only the one before the window can reach into it.
+    const auto first = std::lower_bound(events.start_ns.begin(), events.start_ns.end(), window.start_ns);
+    size_t i = static_cast<size_t>(first - events.start_ns.begin());
+    if (i > 0) --i;
+    for (; i < events.size() && events.start_ns[i] < window.end_ns; ++i) {
+      const Interval part = {std::max(events.start_ns[i], window.start_ns), std::min(events.end_ns(i), window.end_ns)};
+      if (part.start_ns >= part.end_ns) continue;
+      busy->push_back(part);
+      const uint32_t name = events.name[i].value;
+      if (name < shared_.is_communication.size() && shared_.is_communication[name]) continue;
+      const bool is_kernel = events.category[i] == model::Category::kKernel;
+      Add(arrival, is_kernel ? LateCause::kDeviceCompute : LateCause::kDeviceCopy, {}, part.end_ns - part.start_ns);
+    }
+  }
+
+  /// Operators and annotations of all threads by their own time; Python frames of the issuing and the stepping threads
+  /// where no operator runs; and what is left.
+  void MeasureHost() {
+    std::vector<Interval> windows;
+    std::vector<size_t> arrivals;
+    for (size_t k = 0; k < late_.arrivals.size(); ++k) {
+      const Interval window = late_.arrivals[k].windows[slot_].host;
+      if (!late_.arrivals[k].present[slot_] || window.start_ns >= window.end_ns) continue;
+      windows.push_back(window);
+      arrivals.push_back(k);
+    }
+    if (windows.empty()) return;
+    std::vector<std::vector<Interval>> recorded(windows.size());
+    std::map<std::pair<int64_t, int64_t>, std::vector<Interval>> operators;
+    for (const model::Track& track : trace_.tracks) {
+      if (track.lane != model::Lane::kOperators) continue;
+      const std::pair thread(track.process_id, track.thread_id);
+      VisitHostTime(track.events, roles_, windows, [&](const HostPiece& piece) {
+        if (piece.name.value == 0) return;
+        if (roles_[piece.name] == HostRole::kStep) {
+          issuers_.insert(thread);
+          return;
+        }
+        recorded[piece.window].push_back({piece.start_ns, piece.end_ns});
+        operators[thread].push_back({piece.start_ns, piece.end_ns});
+        AddHost(arrivals[piece.window], piece, piece.end_ns - piece.start_ns);
+      });
+    }
+    for (const model::Track& track : trace_.tracks) {
+      const std::pair thread(track.process_id, track.thread_id);
+      if (track.lane != model::Lane::kPython || issuers_.count(thread) == 0) continue;
+      VisitHostTime(track.events, roles_, windows, [&](const HostPiece& piece) {
+        if (piece.name.value == 0) return;
+        recorded[piece.window].push_back({piece.start_ns, piece.end_ns});
+        AddHost(arrivals[piece.window], piece, LengthOutside({piece.start_ns, piece.end_ns}, operators[thread]));
+      });
+    }
+    for (size_t w = 0; w < windows.size(); ++w) {
+      Add(arrivals[w], LateCause::kNothingRecorded, {},
+          windows[w].end_ns - windows[w].start_ns - UnionLength(&recorded[w]));
+    }
+  }
+
+  void AddHost(size_t arrival, const HostPiece& piece, int64_t duration_ns) {
+    Add(arrival, piece.in_data_loader ? LateCause::kDataLoading : LateCause::kHost, piece.name, duration_ns);
+  }
+
+  const RunContext& shared_;
+  const model::RankTrace& trace_;
+  const LateWindows& late_;
+  const size_t slot_;
+  std::vector<Table>* const tables_;
+  HostRoles roles_;
+  std::set<std::pair<int64_t, int64_t>> issuers_;
+};
+
+/// Own value less the median of the other members that are present.
+int64_t Excess(const std::vector<int64_t>& values, const std::vector<uint8_t>& present) {
+  std::vector<int64_t> others;
+  for (size_t slot = 1; slot < values.size(); ++slot) {
+    if (present[slot]) others.push_back(values[slot]);
+  }
+  if (others.empty()) return 0;
+  const auto middle = others.begin() + static_cast<std::ptrdiff_t>((others.size() - 1) / 2);
+  std::nth_element(others.begin(), middle, others.end());
+  return values.front() - *middle;
+}
+
+std::string ActivityName(const Key& key, const model::NameTable& names) {
+  switch (key.first) {
+    case LateCause::kNothingRecorded: return "nothing recorded on the CPU";
+    case LateCause::kDeviceCompute: return "compute kernels";
+    case LateCause::kDeviceCopy: return "copies and sets";
+    case LateCause::kDeviceIdle: return "device idle";
+    case LateCause::kDataLoading: return fmt::format("data loading: {}", names[key.second]);
+    case LateCause::kHost: break;
+  }
+  return std::string(names[key.second]);
+}
+
+}  // namespace
+
+const char* LateCauseName(LateCause cause) {
+  switch (cause) {
+    case LateCause::kDataLoading: return "data_loading";
+    case LateCause::kHost: return "host";
+    case LateCause::kNothingRecorded: return "nothing_recorded";
+    case LateCause::kDeviceCompute: return "device_compute";
+    case LateCause::kDeviceCopy: return "device_copy";
+    case LateCause::kDeviceIdle: return "device_idle";
+  }
+  return "host";
+}
+
+std::vector<LateActivity> FindLateActivities(const RunContext& shared, const Collectives& collectives,
+                                             size_t rank_index, const std::vector<size_t>& late) {
+  const std::vector<size_t> costliest(late.begin(),
+                                      late.begin() + static_cast<std::ptrdiff_t>(std::min(late.size(), kMaxArrivals)));
+  const LateWindows windows = FindLateWindows(*shared.run, collectives, rank_index, costliest, kMaxOthers);
+  std::vector<Table> tables(windows.arrivals.size());
+  for (size_t slot = 0; slot < windows.ranks.size(); ++slot) {
+    RankMeter(shared, collectives, windows, slot, &tables).Measure();
+  }
+
+  std::map<Key, int64_t> excess;
+  int64_t whole_ns = 0;
+  for (size_t k = 0; k < tables.size(); ++k) {
+    const LateArrival& arrival = windows.arrivals[k];
+    for (auto& [key, values] : tables[k]) {
+      values.resize(windows.ranks.size(), 0);
+      excess[key] += Excess(values, arrival.present);
+    }
+    std::vector<int64_t> lengths;
+    for (const LateWindow& window : arrival.windows) lengths.push_back(window.device.end_ns - window.device.start_ns);
+    whole_ns += std::max<int64_t>(Excess(lengths, arrival.present), 0);
+  }
+  std::vector<LateActivity> activities;
+  for (const auto& [key, excess_ns] : excess) {
+    if (excess_ns < std::max(kMinimumExcessNs, whole_ns / kMinimumShare)) continue;
+    activities.push_back({key.first, ActivityName(key, shared.run->names), excess_ns});
+  }
+  std::sort(activities.begin(), activities.end(), [](const LateActivity& a, const LateActivity& b) {
+    return std::tie(b.excess_ns, a.cause, a.name) < std::tie(a.excess_ns, b.cause, b.name);
+  });
+  if (activities.size() > kMaxActivities) activities.resize(kMaxActivities);
+  return activities;
+}
+
+}  // namespace lockstep::analysis
