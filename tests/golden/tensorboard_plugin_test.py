@@ -2,6 +2,7 @@
 """Operators and kernels that tb_plugin's own end-to-end test asserts for tb_plugin_resnet50_w0, span 1.
 Source: expected-numbers.md 1.7; expected/result_check_*.json.gz."""
 
+import re
 import unittest
 
 import analyze_program as lockstep
@@ -49,13 +50,21 @@ class TensorboardPluginTest(lockstep.DataCase):
                 wanted = row[theirs] * (1 if column == "count" else 1000)
                 self.assertEqual(ours[column] - more.get(column, 0), wanted, f"{row['name']} {column}")
 
-    def test_device_kernel_time_per_step(self):
-        """Kernel column of the step table: union of kernels of the step, extended to the last device event launched in it."""
-        steps = {row[0]: row for row in self.expected("overview")["steps"]["rows"]}
+    def test_step_table(self):
+        """Windows, kernels, and copies and sets outside kernels, of every step; the plugin prints the mean as well."""
+        overview = self.expected("overview")["steps"]
+        columns = [column.get("name") for column in overview["columns"]]
+        kernel, memcpy, memset = (columns.index(name) for name in ("Kernel", "Memcpy", "Memset"))
+        steps = {row[0]: row for row in overview["rows"]}
         self.assertEqual({str(row["step"]) for row in self.answer.data["steps"]}, set(steps))
         for row in self.answer.data["steps"]:
-            kernel_us = steps[str(row["step"])][1]
-            self.assertAlmostEqual(row["compute_ns"] / 1000, kernel_us, delta=max(5, 0.001 * kernel_us))
+            wanted = steps[str(row["step"])]
+            total_us = int(re.search(r"Total: (\d+)us", wanted[kernel + 1]).group(1))
+            self.assertEqual(row["span_ns"], 1000 * total_us)
+            self.assertEqual(row["compute_ns"], 1000 * wanted[kernel])
+            self.assertEqual(row["exposed_memory_ns"], 1000 * (wanted[memcpy] + wanted[memset]))
+        mean_us = sum(row["span_ns"] for row in self.answer.data["steps"]) / 6000
+        self.assertEqual(round(mean_us), 177_592)
 
 
 if __name__ == "__main__":
