@@ -126,6 +126,11 @@ TEST_F(RankAssignmentTest, ATraceThatSpansTwoEarlierOnesIsSetAside) {
   EXPECT_THAT(Windows(), ElementsAre(0, 1, -1));
 }
 
+TEST_F(RankAssignmentTest, ACopyInAFolderBelowGivesWay) {
+  Assign({{"job/backup/rank0.json", 0, 1, 100, 200}, {"job/rank0.json", 0, 1, 100, 200}});
+  EXPECT_THAT(Windows(), ElementsAre(-1, 0));
+}
+
 TEST_F(RankAssignmentTest, TracesWithoutTimesCannotBeToldApart) {
   Assign({{"a/rank0.json", 0, 1, 0, 0}, {"b/rank0.json", 0, 1, 100, 200}});
   EXPECT_THAT(Windows(), ElementsAre(0, -1));

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 namespace lockstep::ingest {
@@ -39,13 +40,22 @@ void SetAside(LoadedTrace& later, const LoadedTrace& earlier, model::Ledger* led
 
 using ByRank = std::map<int32_t, std::vector<LoadedTrace*>>;
 
+int64_t FolderDepth(const std::string& path) { return std::count(path.begin(), path.end(), '/'); }
+
 // What is kept, by rank, in order of time.
 ByRank KeepWhatDoesNotOverlap(std::vector<LoadedTrace>& traces, model::Ledger* ledger) {
   const auto earlier = [](const LoadedTrace* a, const LoadedTrace* b) {
     return a->trace.first_ns.value_or(0) < b->trace.first_ns.value_or(0);
   };
+  // A copy or a result in a folder below gives way to the file above it; otherwise the later one does.
+  std::vector<LoadedTrace*> in_order;
+  for (LoadedTrace& loaded : traces) in_order.push_back(&loaded);
+  std::stable_sort(in_order.begin(), in_order.end(), [](const LoadedTrace* a, const LoadedTrace* b) {
+    return FolderDepth(a->trace.source) < FolderDepth(b->trace.source);
+  });
   ByRank by_rank;
-  for (LoadedTrace& loaded : traces) {
+  for (LoadedTrace* candidate : in_order) {
+    LoadedTrace& loaded = *candidate;
     // Kept traces of a rank are disjoint and in order, so only the neighbours in time can overlap.
     std::vector<LoadedTrace*>& kept = by_rank[loaded.trace.rank.value];
     const auto place = std::upper_bound(kept.begin(), kept.end(), &loaded, earlier);

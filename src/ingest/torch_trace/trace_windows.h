@@ -8,6 +8,7 @@
 namespace lockstep::ingest {
 
 /// Numbers the windows of every rank (see AssignRanks) and sets aside what overlaps an earlier trace of the same rank.
+/// Of two that overlap the one in the deeper folder goes, else the later one.
 /// In: ranks are decided. A trace without any timed event has no time of its own: beside another one it is set aside.
 void AssignWindows(std::vector<LoadedTrace>* traces, model::Ledger* ledger);
 
