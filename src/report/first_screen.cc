@@ -50,7 +50,7 @@ std::string DevicesPhrase(const model::Run& run) {
   std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
   for (size_t i = 0; i < kinds.size() && i < 3; ++i) {
-    text += fmt::format("{}{} x {}", i == 0 ? "" : ", ", kinds[i].second, kinds[i].first);
+    text += fmt::format("{}{} x {}", i == 0 ? "" : ", ", FormatCount(kinds[i].second), kinds[i].first);
   }
   if (without > 0) text += fmt::format(", {} without device events", without);
   return text;
@@ -115,10 +115,17 @@ void WriteTimeSplit(const TextPage& page, const Summary& summary) {
                         {"idle", Paint::kIdle, mean.idle_ns}};
   const int bar_width = std::max(0, page.options.width - 42);
   for (const Line& line : lines) {
+    if (line.paint == Paint::kMemory && line.value == 0) continue;
     const double share = mean.span_ns > 0 ? line.value / mean.span_ns : 0;
     const std::string bar = PlainBar(line.paint, line.value, mean.span_ns, bar_width, page.style);
     page.out << fmt::format("  {:<21} {:>8} {:>6}{}{}\n", line.name, Duration(line.value), FormatPercent(share),
                             bar.empty() ? "" : "  ", bar);
+    if (line.paint == Paint::kCommunication && mean.wait_ns.value_or(0) > 0 && mean.span_ns > 0) {
+      const std::string waiting =
+          fmt::format("    {:<19} {:>8} {:>6}  until the last rank arrives", "waiting for others",
+                      Duration(*mean.wait_ns), FormatPercent(*mean.wait_ns / mean.span_ns));
+      page.out << Truncate(waiting, page.options.width, page.style.Ellipsis()) << '\n';
+    }
   }
   std::string span =
       fmt::format("  {:<21} {:>8}", summary.scope == Scope::kWindow ? "span" : "step time", Duration(mean.span_ns));

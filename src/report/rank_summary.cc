@@ -97,12 +97,19 @@ Summary Summarise(const model::Run& run, const analysis::AnalysisResult& result,
     return a.span_ns > b.span_ns;
   });
 
+  double waits = 0;
+  size_t wait_count = 0;
   for (const RankSummary& line : summary.ranks) {
     if (line.basis == Basis::kNone) continue;
     if (summary.known_count == 0) summary.mean.basis = line.basis;
     Add(line, &summary.mean);
     ++summary.known_count;
+    if (line.wait_ns) {
+      waits += *line.wait_ns;
+      ++wait_count;
+    }
   }
+  if (wait_count > 0) summary.mean.wait_ns = waits / static_cast<double>(wait_count);
   if (summary.known_count > 0) Divide(static_cast<double>(summary.known_count), &summary.mean);
   return summary;
 }
