@@ -110,14 +110,16 @@ Status WriteRanks(const std::filesystem::path& folder, const Run& run) {
 // One line for each member of each collective.
 Status WriteCollectives(const std::filesystem::path& folder, const Run& run, const AnalysisResult& result) {
   CsvFile file(folder / "collectives.csv",
-               {"window", "group", "sequence", "match", "name", "bytes", "complete", "rank", "arrival_ns", "end_ns",
-                "wait_ns", "last_rank", "transfer_ns", "algbw_bytes_per_s", "busbw_bytes_per_s"});
+               {"window", "group", "sequence", "match", "name", "bytes", "group_size", "synchronising", "complete",
+                "rank", "arrival_ns", "end_ns", "wait_ns", "duration_ns", "last_rank", "transfer_ns",
+                "algbw_bytes_per_s", "busbw_bytes_per_s"});
   for (const analysis::CollectiveInstance& instance : result.collectives.instances) {
     for (const analysis::CollectiveMember& member : instance.members) {
       file.Row({int64_t{instance.window}, instance.group, instance.sequence,
                 std::string(analysis::MatchBasisName(instance.basis)), instance.name, OptionalInt(instance.bytes),
+                instance.group_size ? Cell(int64_t{*instance.group_size}) : Cell(), instance.synchronising,
                 instance.complete, int64_t{run.ranks[member.rank_index].rank.value}, member.arrival_ns, member.end_ns,
-                OptionalInt(member.wait_ns),
+                OptionalInt(member.wait_ns), member.duration_ns,
                 instance.last_rank_index ? Cell(int64_t{run.ranks[*instance.last_rank_index].rank.value}) : Cell(),
                 OptionalInt(instance.transfer_ns),
                 instance.algbw_bytes_per_s ? Cell(*instance.algbw_bytes_per_s) : Cell(),
@@ -130,13 +132,13 @@ Status WriteCollectives(const std::filesystem::path& folder, const Run& run, con
 Status WriteStragglers(const std::filesystem::path& folder, const Run& run, const AnalysisResult& result) {
   CsvFile file(folder / "stragglers.csv",
                {"rank", "window", "collective_count", "last_count", "last_ratio", "wait_ns", "wait_given_ns",
-                "delay_ns", "chronic", "first_activity", "first_activity_excess_ns"});
+                "delay_ns", "chronic", "step_count", "late_step_count", "first_activity", "first_activity_excess_ns"});
   for (const analysis::StragglerRow& row : result.stragglers.rows) {
     const model::RankTrace& trace = run.ranks[row.rank_index];
     const bool known = !row.activities.empty();
     file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, row.collective_count, row.last_count, row.last_ratio,
-              row.wait_ns, row.wait_given_ns, row.delay_ns, row.chronic, known ? Cell(row.activities[0].name) : Cell(),
-              known ? Cell(row.activities[0].excess_ns) : Cell()});
+              row.wait_ns, row.wait_given_ns, row.delay_ns, row.chronic, row.step_count, row.late_step_count,
+              known ? Cell(row.activities[0].name) : Cell(), known ? Cell(row.activities[0].excess_ns) : Cell()});
   }
   return file.Finish();
 }

@@ -101,7 +101,9 @@ void WriteCollective(JsonDocument& json, const Run& run, const analysis::Collect
   JsonRow row;
   row.Key("window").Int(instance.window).Key("group").Text(instance.group).Key("sequence").Int(instance.sequence);
   row.Key("match").Text(analysis::MatchBasisName(instance.basis)).Key("name").Text(instance.name);
-  row.Key("bytes").Optional(instance.bytes).Key("complete").Bool(instance.complete);
+  row.Key("bytes").Optional(instance.bytes).Key("group_size");
+  instance.group_size ? row.Int(*instance.group_size) : row.Null();
+  row.Key("synchronising").Bool(instance.synchronising).Key("complete").Bool(instance.complete);
   row.Key("ranks").StartArray();
   for (const auto& member : instance.members) row.Int(run.ranks[member.rank_index].rank.value);
   row.EndArray().Key("arrival_ns").StartArray();
@@ -110,6 +112,8 @@ void WriteCollective(JsonDocument& json, const Run& run, const analysis::Collect
   for (const auto& member : instance.members) row.Int(member.end_ns);
   row.EndArray().Key("wait_ns").StartArray();
   for (const auto& member : instance.members) row.Optional(member.wait_ns);
+  row.EndArray().Key("duration_ns").StartArray();
+  for (const auto& member : instance.members) row.Int(member.duration_ns);
   row.EndArray().Key("missing_ranks").StartArray();
   for (const Rank rank : instance.missing_ranks) row.Int(rank.value);
   row.EndArray();
@@ -147,6 +151,7 @@ void WriteStragglers(JsonDocument& json, const Run& run, const AnalysisResult& r
     row.Key("last_ratio").Double(straggler.last_ratio).Key("wait_ns").Int(straggler.wait_ns);
     row.Key("wait_given_ns").Int(straggler.wait_given_ns).Key("delay_ns").Int(straggler.delay_ns);
     row.Key("chronic").Bool(straggler.chronic);
+    row.Key("step_count").Int(straggler.step_count).Key("late_step_count").Int(straggler.late_step_count);
     row.Key("worst_collective");
     if (straggler.worst_instance) {
       const analysis::CollectiveInstance& worst = result.collectives.instances[*straggler.worst_instance];
@@ -157,7 +162,8 @@ void WriteStragglers(JsonDocument& json, const Run& run, const AnalysisResult& r
     }
     row.Key("activities").StartArray();
     for (const analysis::LateActivity& activity : straggler.activities) {
-      row.StartObject().Key("name").Text(activity.name).Key("excess_ns").Int(activity.excess_ns).EndObject();
+      row.StartObject().Key("cause").Text(analysis::LateCauseName(activity.cause)).Key("name").Text(activity.name);
+      row.Key("excess_ns").Int(activity.excess_ns).EndObject();
     }
     row.EndArray();
     WriteRow(json, row);

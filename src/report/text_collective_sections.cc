@@ -73,20 +73,23 @@ std::vector<CollectiveLine> CollectiveLines(const TextPage& page) {
   return ordered;
 }
 
-// "others waited 46.8 ms; last in 5 of 8 collectives, chronic; worst: all_to_all #3".
+// Where a late rank did most harm, and what it did meanwhile.
 void WriteLateRank(const TextPage& page, const analysis::StragglerRow& row) {
+  std::string text = fmt::format("Rank {}", page.RankLabel(row.rank_index));
   if (row.worst_instance) {
     const CollectiveInstance& worst = page.result.collectives.instances[*row.worst_instance];
     int64_t longest = 0;
     for (const auto& member : worst.members) longest = std::max(longest, member.wait_ns.value_or(0));
-    page.Paragraph(fmt::format("rank {}: worst in {} {} of group {}, where others waited up to {} each",
-                               page.RankLabel(row.rank_index), Printable(worst.name), worst.sequence,
-                               Printable(worst.group), FormatDuration(longest)));
+    text += fmt::format(" does most harm in {} {} of group {}: others wait up to {} each.", Printable(worst.name),
+                        worst.sequence, Printable(worst.group), FormatDuration(longest));
   }
+  text += row.activities.empty() ? " Nothing recorded tells what it did."
+                                 : " Before it arrives it spends more than its peers in:";
+  page.out << '\n';
+  page.Paragraph(text);
   for (const analysis::LateActivity& activity : row.activities) {
-    WriteWrapped(Printable(activity.name),
-                 fmt::format("    {:>8} more than its peers in  ", FormatDuration(activity.excess_ns)),
-                 std::string(37, ' '), page.options.width, page.out);
+    WriteWrapped(Printable(activity.name), fmt::format("    {:>8}  ", FormatDuration(activity.excess_ns)),
+                 std::string(14, ' '), page.options.width, page.out);
   }
 }
 
@@ -139,13 +142,14 @@ void WriteStragglersSection(const TextPage& page) {
     return;
   }
   TextTable table(
-      {{"rank"}, {"collectives"}, {"last in"}, {""}, {"waits"}, {"others waited"}, {"delay"}, {"late", Align::kLeft}});
+      {{"rank"}, {"collectives"}, {"last in"}, {"waits"}, {"others waited"}, {"delay"}, {"late", Align::kLeft}});
   for (size_t i = 0; i < rows.size() && i < page.options.top; ++i) {
     const analysis::StragglerRow& row = *rows[i];
-    const char* late = row.chronic ? "chronic" : row.last_count > 0 ? "at times" : "-";
+    std::string late = row.chronic ? "chronic" : row.last_count > 0 ? "at times" : "-";
+    if (row.late_step_count > 0) late += fmt::format(", {}/{} steps", row.late_step_count, row.step_count);
     table.AddRow({page.RankLabel(row.rank_index), FormatCount(row.collective_count), FormatCount(row.last_count),
-                  FormatPercent(row.last_ratio), FormatDuration(row.wait_ns), FormatDuration(row.wait_given_ns),
-                  FormatDuration(row.delay_ns), TableCell(late, row.chronic ? Paint::kBad : Paint::kPlain)});
+                  FormatDuration(row.wait_ns), FormatDuration(row.wait_given_ns), FormatDuration(row.delay_ns),
+                  TableCell(late, row.chronic ? Paint::kBad : Paint::kPlain)});
   }
   page.Write(table, rows.size());
   for (size_t i = 0; i < rows.size() && i < 3; ++i) {

@@ -92,7 +92,7 @@ class OutputTest(unittest.TestCase):
         errors = [f"{'/'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in self.validator.iter_errors(document)]
         self.assertEqual(errors[:5], [], where)
         for row in document["data"]["collectives"] or []:
-            for parallel in ("arrival_ns", "end_ns", "wait_ns"):
+            for parallel in ("arrival_ns", "end_ns", "wait_ns", "duration_ns"):
                 self.assertEqual(len(row["ranks"]), len(row[parallel]), where)
         codes = {row["code"] for row in document["ledger"]}
         self.assertEqual(sorted(codes - documented_codes()), [], f"{where}: not in docs/json.md")

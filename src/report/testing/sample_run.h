@@ -76,6 +76,8 @@ inline analysis::CollectiveInstance SampleCollective(int64_t sequence, int64_t l
   instance.basis = analysis::MatchBasis::kSequence;
   instance.name = "all_reduce";
   instance.bytes = 67'108'864;
+  instance.group_size = 4;
+  instance.synchronising = true;
   instance.complete = true;
   const int64_t start = 1'700'000'000'000'000'000 + sequence * 50'000'000;
   for (size_t rank = 0; rank < 4; ++rank) {
@@ -85,6 +87,8 @@ inline analysis::CollectiveInstance SampleCollective(int64_t sequence, int64_t l
     member.end_ns = start + late_ns + 5'000'000;
     member.wait_ns = start + late_ns - member.arrival_ns;
     member.trace_start_ns = member.arrival_ns;
+    member.trace_end_ns = member.end_ns;
+    member.duration_ns = member.end_ns - member.arrival_ns;
     instance.members.push_back(member);
   }
   instance.transfer_ns = 5'000'000;
@@ -160,7 +164,10 @@ inline void AddSampleVerdicts(Sample* sample) {
       row.delay_ns = 60'000'000;
       row.chronic = true;
       row.worst_instance = 0;
-      row.activities = {{"augment_batch", 58'000'000}, {"device idle", 2'000'000}};
+      row.step_count = 2;
+      row.late_step_count = 2;
+      row.activities.push_back({analysis::LateCause::kHost, "augment_batch", 58'000'000});
+      row.activities.push_back({analysis::LateCause::kDeviceIdle, "device idle", 2'000'000});
     } else {
       row.wait_ns = 60'000'000;
     }
