@@ -1,13 +1,13 @@
 #include "analysis/analyze.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <map>
 #include <thread>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "analysis/alignment.h"
 #include "analysis/kernel_kind.h"
@@ -29,7 +29,7 @@ struct RankTables {
   LaunchRow launch;
   std::vector<QueueRow> queues;
   int64_t step_count = 0;
-  std::map<std::string, int64_t, std::less<>> cpu_ns;   ///< By pass.
+  std::map<std::string, int64_t, std::less<>> cpu_ns;  ///< By pass.
   std::vector<model::LedgerEntry> ledger;
 };
 
@@ -75,7 +75,7 @@ void NoteMissingDeviceEvents(const RankContext& context, bool others_have_them, 
   for (const model::Track& track : trace.tracks) {
     has_cpu = has_cpu || (track.lane == model::Lane::kOperators && !track.events.empty());
   }
-  if (has_cpu && !others_have_them) return;   // A CPU-only job: that is what was asked for.
+  if (has_cpu && !others_have_them) return;  // A CPU-only job: that is what was asked for.
   model::LedgerEntry entry;
   entry.code = "no_device_events";
   entry.rank = trace.rank.value;
@@ -113,12 +113,12 @@ std::vector<RankTables> AnalyzeRanks(const RunContext& shared, const std::vector
       tables[i] = AnalyzeRank(shared, i, passes, has_device_events);
     }
   };
-  const size_t wanted = shared.options.thread_count > 0 ? shared.options.thread_count
-                                                        : std::max(1u, std::thread::hardware_concurrency());
+  const size_t wanted =
+      shared.options.thread_count > 0 ? shared.options.thread_count : std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> threads;
   for (size_t i = 1; i < std::min(wanted, rank_count); ++i) threads.emplace_back(work);
   work();
-  threads.clear();   // Joins them, so that every rank is done.
+  threads.clear();  // Joins them, so that every rank is done.
   return tables;
 }
 
@@ -130,7 +130,7 @@ void MoveRows(std::vector<Row>* from, std::vector<Row>* to) {
 /// Puts the ranks' tables together in rank order, so that the result does not depend on who finished first.
 void Collect(std::vector<RankTables> ranks, model::Run* run, AnalysisResult* result,
              std::map<std::string, int64_t, std::less<>>* cpu_ns) {
-  std::map<int32_t, int64_t> steps_by_rank;   // over the windows of a rank
+  std::map<int32_t, int64_t> steps_by_rank;  // over the windows of a rank
   for (size_t i = 0; i < ranks.size(); ++i) {
     RankTables& tables = ranks[i];
     if (result->Has("breakdown")) {
@@ -196,7 +196,10 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
   RunContext shared;
   shared.run = run;
   shared.options = options;
-  RunPass("context", &cpu_ns, &ledger, [&] { shared.is_communication = ClassifyCommunication(*run); });
+  RunPass("context", &cpu_ns, &ledger, [&] {
+    shared.is_communication = ClassifyCommunication(*run, options.communication_kernels);
+    if (auto note = NoteUnclaimedCollectives(*run, shared.is_communication)) ledger.push_back(std::move(*note));
+  });
   shared.is_communication.resize(run->names.size());
   Collect(AnalyzeRanks(shared, result.computed), run, &result, &cpu_ns);
 

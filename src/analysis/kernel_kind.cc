@@ -7,12 +7,15 @@
 namespace lockstep::analysis {
 namespace {
 
-/// Communication libraries, and the operations that engines write themselves (SGLang, vLLM, TensorRT-LLM, FlashInfer,
-/// aiter, PyTorch symmetric memory, DeepEP). Compared in lower case and without underscores, so that all_reduce,
-/// AllReduce and allreduce are one.
-constexpr std::array<std::string_view, 15> kMarks = {
-    "nccl",       "rccl",      "hccl",      "xccl",          "oneccl",    "nvshmem",  "deepep",           "hybridep",
-    "epdispatch", "epcombine", "allreduce", "reducescatter", "allgather", "alltoall", "crossdevicereduce"};
+/// Communication libraries, and the cross-device reduction that TraceLens knows of vLLM and SGLang. Compared in lower
+/// case and without underscores.
+constexpr std::array<std::string_view, 9> kLibraryMarks = {
+    "nccl", "rccl", "hccl", "xccl", "oneccl", "nvshmem", "deepep", "hybridep", "crossdevicereduce"};
+
+/// Operations that engines write themselves (SGLang, vLLM, TensorRT-LLM, FlashInfer, aiter, PyTorch symmetric memory),
+/// whatever their spelling: all_reduce, AllReduce and allreduce are one.
+constexpr std::array<std::string_view, 6> kOperationMarks = {"allreduce", "reducescatter", "allgather",
+                                                             "alltoall",  "epdispatch",    "epcombine"};
 
 /// "BlockAllReduce" and its like reduce over threads of one device.
 constexpr std::array<std::string_view, 5> kWithinDevice = {"block", "warp", "thread", "quad", "cta"};
@@ -33,26 +36,35 @@ bool EndsWith(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
 }
 
-constexpr size_t PairIndex(char first, char second) {
-  return static_cast<size_t>(static_cast<unsigned char>(first) % 32) * 32 + static_cast<unsigned char>(second) % 32;
+/// A mark that does not stand behind "block", "warp" and the like.
+bool HasMark(std::string_view folded, std::string_view mark) {
+  for (size_t at = folded.find(mark); at != std::string_view::npos; at = folded.find(mark, at + 1)) {
+    const std::string_view before = folded.substr(0, at);
+    if (std::none_of(kWithinDevice.begin(), kWithinDevice.end(),
+                     [before](std::string_view scope) { return EndsWith(before, scope); })) {
+      return true;
+    }
+  }
+  return false;
 }
 
-/// Whether some mark begins with these two letters. Names of kernels run to hundreds of characters: this looks at each
-/// place once instead of searching for every mark.
-constexpr std::array<bool, size_t{32}* 32> kBeginsMark = [] {
-  std::array<bool, size_t{32} * 32> begins{};
-  for (const std::string_view mark : kMarks) begins[PairIndex(mark[0], mark[1])] = true;
-  return begins;
-}();
+template <typename Marks>
+bool HasAnyMark(std::string_view name, const Marks& marks) {
+  const std::string folded = Fold(name);
+  return std::any_of(marks.begin(), marks.end(), [&](std::string_view mark) { return HasMark(folded, mark); });
+}
 
-bool HasMarkAt(std::string_view folded, size_t at) {
-  const std::string_view rest = folded.substr(at);
-  const bool is_mark = std::any_of(kMarks.begin(), kMarks.end(),
-                                   [rest](std::string_view mark) { return rest.substr(0, mark.size()) == mark; });
-  if (!is_mark) return false;
-  const std::string_view before = folded.substr(0, at);
-  return std::none_of(kWithinDevice.begin(), kWithinDevice.end(),
-                      [before](std::string_view scope) { return EndsWith(before, scope); });
+/// Device events by name. Only these names need the look at the text; Python frames and operators outnumber them by
+/// far.
+std::vector<uint64_t> CountKernels(const model::Run& run) {
+  std::vector<uint64_t> counts(run.names.size());
+  for (const model::RankTrace& rank : run.ranks) {
+    for (const model::Track& track : rank.tracks) {
+      if (track.lane != model::Lane::kDevice) continue;
+      for (const NameId name : track.events.name) ++counts[name.value];
+    }
+  }
+  return counts;
 }
 
 }  // namespace
@@ -67,31 +79,25 @@ const char* KernelKindName(KernelKind kind) {
   return "unknown";
 }
 
-bool IsCommunicationKernelName(std::string_view name) {
-  const std::string folded = Fold(name);
-  for (size_t at = 0; at + 1 < folded.size(); ++at) {
-    if (kBeginsMark[PairIndex(folded[at], folded[at + 1])] && HasMarkAt(folded, at)) return true;
-  }
-  return false;
-}
+bool IsCommunicationKernelName(std::string_view name) { return HasAnyMark(name, kLibraryMarks); }
+
+bool LooksLikeCollectiveKernel(std::string_view name) { return HasAnyMark(name, kOperationMarks); }
 
 bool IsCpuCollectiveName(std::string_view name) {
   return std::any_of(kCpuBackends.begin(), kCpuBackends.end(),
                      [&](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; });
 }
 
-std::vector<bool> ClassifyCommunication(const model::Run& run) {
+std::vector<bool> ClassifyCommunication(const model::Run& run, const std::vector<std::string>& own_kernels) {
   std::vector<bool> is_communication(run.names.size());
-  // Only names of kernels need the look at the text; Python frames and operators outnumber them by far.
-  std::vector<bool> is_kernel(run.names.size());
-  for (const model::RankTrace& rank : run.ranks) {
-    for (const model::Track& track : rank.tracks) {
-      if (track.lane != model::Lane::kDevice) continue;
-      for (const NameId name : track.events.name) is_kernel[name.value] = true;
-    }
-  }
+  const std::vector<uint64_t> kernel_counts = CountKernels(run);
   for (uint32_t i = 0; i < run.names.size(); ++i) {
-    if (is_kernel[i]) is_communication[i] = IsCommunicationKernelName(run.names[NameId{i}]);
+    if (kernel_counts[i] == 0) continue;
+    const std::string_view name = run.names[NameId{i}];
+    is_communication[i] = IsCommunicationKernelName(name) ||
+                          std::any_of(own_kernels.begin(), own_kernels.end(), [name](const std::string& own) {
+                            return name.find(own) != std::string_view::npos;
+                          });
   }
   for (const model::RankTrace& rank : run.ranks) {
     for (const model::CollectiveRecord& record : rank.collectives) {
@@ -99,6 +105,28 @@ std::vector<bool> ClassifyCommunication(const model::Run& run) {
     }
   }
   return is_communication;
+}
+
+std::optional<model::LedgerEntry> NoteUnclaimedCollectives(const model::Run& run,
+                                                           const std::vector<bool>& is_communication) {
+  const std::vector<uint64_t> kernel_counts = CountKernels(run);
+  uint64_t count = 0;
+  std::string_view example;
+  for (uint32_t i = 0; i < run.names.size(); ++i) {
+    const std::string_view name = run.names[NameId{i}];
+    if (kernel_counts[i] == 0 || is_communication[i] || !LooksLikeCollectiveKernel(name)) continue;
+    count += kernel_counts[i];
+    if (example.empty() || name < example) example = name;
+  }
+  if (count == 0) return std::nullopt;
+  model::LedgerEntry entry;
+  entry.code = "unclaimed_collectives";
+  entry.severity = model::Severity::kWarning;
+  entry.count = count;
+  entry.message = "kernels whose names sound like collectives of an engine's own count as compute, such as " +
+                  std::string(example.substr(0, 120));
+  entry.advice = "count them as communication with --communication-kernel TEXT, a part of their names";
+  return entry;
 }
 
 }  // namespace lockstep::analysis

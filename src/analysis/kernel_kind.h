@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,16 +11,26 @@
 namespace lockstep::analysis {
 
 enum class KernelKind : uint8_t { kCompute, kCommunication, kMemcpy, kMemset };
-const char* KernelKindName(KernelKind kind);   ///< "compute", "communication", "memcpy", "memset".
+const char* KernelKindName(KernelKind kind);  ///< "compute", "communication", "memcpy", "memset".
 
-/// True for names of communication kernels: nccl, rccl, hccl, oneCCL and a documented list of custom collectives
-/// (docs/metrics.md#communication-kernels). Kernels that carry collective metadata are communication whatever their name.
+/// True for names of communication kernels: nccl, rccl, hccl, oneCCL and a documented list of libraries
+/// (docs/metrics.md#communication-kernels). Kernels that carry collective metadata are communication whatever their
+/// name.
 bool IsCommunicationKernelName(std::string_view name);
+
+/// True for names that sound like a collective that an engine wrote itself ("multimem_all_reduce_kernel"). They count
+/// as compute, as in the peers, until the user claims them (AnalysisOptions::communication_kernels).
+bool LooksLikeCollectiveKernel(std::string_view name);
 
 /// True for CPU ranges that are a collective of a CPU backend: "gloo:all_reduce", "mpi:...", "ucc:...".
 bool IsCpuCollectiveName(std::string_view name);
 
-/// By NameId: is a kernel of this name communication? One entry per name of the run, so that passes test a bit, not a string.
-std::vector<bool> ClassifyCommunication(const model::Run& run);
+/// By NameId: is a kernel of this name communication? One entry per name of the run, so that passes test a bit, not a
+/// string. Names that contain one of `own_kernels` are communication as well.
+std::vector<bool> ClassifyCommunication(const model::Run& run, const std::vector<std::string>& own_kernels = {});
+
+/// A ledger row that names kernels which sound like collectives and count as compute; absent when there are none.
+std::optional<model::LedgerEntry> NoteUnclaimedCollectives(const model::Run& run,
+                                                           const std::vector<bool>& is_communication);
 
 }  // namespace lockstep::analysis

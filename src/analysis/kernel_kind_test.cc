@@ -16,19 +16,38 @@ TEST(KernelKindTest, LibraryKernelsAreCommunicationInAnyCase) {
   EXPECT_TRUE(IsCommunicationKernelName("void deep_ep::internode::dispatch<false>(int4*)"));
 }
 
-TEST(KernelKindTest, CollectivesOfEnginesAreCommunication) {
+TEST(KernelKindTest, CollectivesOfEnginesAreKnownByTheirSound) {
   EXPECT_TRUE(IsCommunicationKernelName("void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*)"));
-  EXPECT_TRUE(IsCommunicationKernelName("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>()"));
-  EXPECT_TRUE(IsCommunicationKernelName("void tensorrt_llm::kernels::twoShotAllReduceKernel<float>()"));
-  EXPECT_TRUE(IsCommunicationKernelName("allreduce_fusion_kernel_1stage"));
+  for (const char* name :
+       {"void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>()",
+        "void tensorrt_llm::kernels::twoShotAllReduceKernel<float>()", "allreduce_fusion_kernel_1stage"}) {
+    EXPECT_FALSE(IsCommunicationKernelName(name)) << name;
+    EXPECT_TRUE(LooksLikeCollectiveKernel(name)) << name;
+  }
 }
 
 TEST(KernelKindTest, ReductionsWithinADeviceAreCompute) {
-  EXPECT_FALSE(IsCommunicationKernelName("void softmax<BlockAllReduce<float>>(float*)"));
-  EXPECT_FALSE(IsCommunicationKernelName("warp_all_reduce_sum"));
-  EXPECT_FALSE(IsCommunicationKernelName("void at::native::reduce_kernel<512, 1>()"));
-  EXPECT_FALSE(IsCommunicationKernelName("hipBLASLt_gemm"));
-  EXPECT_FALSE(IsCommunicationKernelName(""));
+  for (const char* name : {"void softmax<BlockAllReduce<float>>(float*)", "warp_all_reduce_sum",
+                           "void at::native::reduce_kernel<512, 1>()", "hipBLASLt_gemm", ""}) {
+    EXPECT_FALSE(IsCommunicationKernelName(name)) << name;
+    EXPECT_FALSE(LooksLikeCollectiveKernel(name)) << name;
+  }
+}
+
+TEST(KernelKindTest, ClaimedKernelsAreCommunicationAndOthersAreNoted) {
+  testing::RunBuilder job;
+  job.Rank(0).Kernel(7, "multimem_all_reduce_kernel", 0, 1).Kernel(7, "gemm", 2, 1);
+  const model::Run run = job.Build();
+  NameId name;
+  ASSERT_TRUE(run.names.Find("multimem_all_reduce_kernel", &name));
+  const std::vector<bool> unclaimed = ClassifyCommunication(run);
+  EXPECT_FALSE(unclaimed[name.value]);
+  const auto note = NoteUnclaimedCollectives(run, unclaimed);
+  ASSERT_TRUE(note.has_value());
+  EXPECT_EQ(note->count, 1U);
+  const std::vector<bool> claimed = ClassifyCommunication(run, {"multimem"});
+  EXPECT_TRUE(claimed[name.value]);
+  EXPECT_FALSE(NoteUnclaimedCollectives(run, claimed).has_value());
 }
 
 TEST(KernelKindTest, CpuCollectivesAreKnownByTheirBackend) {

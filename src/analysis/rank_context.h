@@ -15,6 +15,7 @@ struct AnalysisOptions {
   std::string step_name;                       ///< Empty: ProfilerStep#N.
   bool drop_last_step = false;                 ///< Holistic Trace Analysis' scope: docs/metrics.md#drop-last-step.
   int64_t kernel_wait_threshold_ns = 30'000;   ///< Idle: gaps below it are kernel_wait.
+  std::vector<std::string> communication_kernels;   ///< Kernels whose names contain one of these are communication.
   double communication_ratio_threshold = 0.30; ///< Finding: exposed communication over this share of compute.
   double imbalance_ratio_threshold = 0.10;
   double memory_imbalance_ratio_threshold = 0.20;

@@ -116,6 +116,12 @@ void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
       ->type_name("info|warning|critical")
       ->check(Checked(CLI::IsMember({"info", "warning", "critical"})))
       ->group(group);
+  app.add_option("--communication-kernel", analysis_.communication_kernels,
+                 "Count kernels with TEXT in their names as communication; repeatable")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
   const CLI::Validator share = Checked(CLI::Range(0.0, 1e6));
   app.add_option("--communication-threshold", analysis_.communication_ratio_threshold,
                  "Finding: exposed communication over compute, as a ratio (0.30)")

@@ -2,17 +2,12 @@
 """Breakdown of every real trace against exact integer unions (expected/exact_gpu_union.json of each set), to 1 ns.
 Source: expected-numbers.md, section 2, kind X."""
 
-import os
 import unittest
 
 import analyze_program as lockstep
 
 SETS = ("hta_critical_path", "hta_ddp_nccl_meta", "hta_edge_cases", "hta_ns_resolution", "hta_trace_diff",
         "param_dlrm_8rank_v100", "tb_plugin_resnet50_w0", "tracelens_b200_rank0of8", "tracelens_single_gpu")
-
-
-# Kernels of an engine's own all_reduce, communication here and computation there: docs/metrics.md#communication-kernels.
-OWN_COLLECTIVES = {"eager_trace.json.gz": {"ns": 2_119_548, "count": 73}}
 
 
 class ExactUnionTest(lockstep.DataCase):
@@ -24,10 +19,8 @@ class ExactUnionTest(lockstep.DataCase):
         wanted = {"span_ns": "total_us", "busy_ns": "busy_union_us", "idle_ns": "idle_us", "compute_ns": "compute_union_us",
                   "communication_ns": "comm_union_us", "memory_ns": "mem_union_us",
                   "overlapped_communication_ns": "overlap_comm_compute_us"}
-        own = OWN_COLLECTIVES.get(os.path.basename(path), {"ns": 0, "count": 0})
-        moved = {"compute_ns": own["ns"], "communication_ns": -own["ns"]}
         for ours, theirs in wanted.items():
-            self.assertLessEqual(abs(row[ours] + moved.get(ours, 0) - lockstep.to_ns(expected[theirs])), 1, ours)
+            self.assertLessEqual(abs(row[ours] - lockstep.to_ns(expected[theirs])), 1, ours)
         self.assertEqual(row["exposed_communication_ns"] + row["overlapped_communication_ns"], row["communication_ns"])
         self.assertEqual(row["compute_ns"] + row["exposed_communication_ns"] + row["exposed_memory_ns"], row["busy_ns"])
         if expected["overlap_pct_of_comm"] is None or row["communication_ns"] == 0:
@@ -37,7 +30,7 @@ class ExactUnionTest(lockstep.DataCase):
         counts = {"compute": 0, "communication": 0, "memcpy": 0, "memset": 0}
         for kernel in answer.data["kernels"]:
             counts[kernel["kind"]] += kernel["count"]
-        self.assertEqual([counts["compute"] + own["count"], counts["communication"] - own["count"], counts["memcpy"], counts["memset"]],
+        self.assertEqual([counts["compute"], counts["communication"], counts["memcpy"], counts["memset"]],
                          [expected["n_compute"], expected["n_comm"], expected["n_memcpy"], expected["n_memset"]])
 
     def check_set(self, name):

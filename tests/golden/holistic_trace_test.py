@@ -26,8 +26,6 @@ FILES = (
 ROUNDING_NS = 1000
 # That tool takes cuda_sync rows for device events.
 WITH_SYNC_ROWS = "hta_critical_path/"
-# Kernels of an engine's own all_reduce, communication here: docs/metrics.md#communication-kernels.
-OWN_COLLECTIVES_NS = {"tracelens_b200_rank0of8/eager_trace.json.gz": 2_119_548}
 # Launches by names that tool does not know (cuLaunchKernelEx): docs/metrics.md#launch.
 OTHER_LAUNCHES = {"tracelens_b200_rank0of8/eager_trace.json.gz": 221}
 # Rank to gaps before kernels that were launched before the window: host wait there, kernel wait here (docs/metrics.md#idle).
@@ -68,7 +66,7 @@ class HolisticTraceTest(lockstep.DataCase):
         def check(label, answer, wanted, tolerance_ns):
             for row in wanted["temporal_breakdown"]:
                 ours = answer.row("breakdown", rank=self.rank_of(answer, row["rank"]))
-                compute_ns = ours["compute_ns"] + OWN_COLLECTIVES_NS.get(label, 0)
+                compute_ns = ours["compute_ns"]
                 self.assert_near(compute_ns, row["compute_time(us)"], tolerance_ns, "compute")
                 if label.startswith(WITH_SYNC_ROWS):
                     continue
@@ -85,7 +83,7 @@ class HolisticTraceTest(lockstep.DataCase):
                 theirs = row["comp_comm_overlap_pctg"]
                 if theirs is None:
                     self.assertIsNone(ours["communication_overlap_ratio"])
-                elif label not in OWN_COLLECTIVES_NS:
+                else:
                     # It prints two decimals; its rounding takes about half a point off where there are fractions.
                     delta = 0.0051 if tolerance_ns == 0 else 0.6
                     self.assertAlmostEqual(100 * ours["communication_overlap_ratio"], theirs, delta=delta)
