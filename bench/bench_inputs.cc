@@ -51,22 +51,26 @@ void InChild(const std::function<void()>& work) {
   if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0) throw std::runtime_error("cannot make the inputs");
 }
 
+void MakeUnlessThere(const tracegen::TraceSpec& spec) {
+  if (std::filesystem::exists(StampPath(spec.folder))) return;
+  std::fprintf(stderr, "making %s ...\n", spec.folder.c_str());
+  InChild([&] {
+    const tracegen::Generated made = tracegen::Generate(spec);
+    uint64_t complete_count = 0;
+    for (const tracegen::RankTruth& rank : made.ranks) complete_count += rank.written.complete_count;
+    std::ofstream(StampPath(spec.folder))
+        << made.json_bytes << ' ' << made.event_count << ' ' << complete_count << '\n';
+  });
+}
+
 }  // namespace
 
 BenchInputs PrepareInputs(const std::string& folder, double megabytes) {
   BenchInputs inputs;
   inputs.plain_folder = fmt::format("{}/f{:.0f}", folder, megabytes);
   inputs.gzip_folder = inputs.plain_folder + "z";
-  for (const auto& [path, level] : {std::pair{inputs.plain_folder, 0}, std::pair{inputs.gzip_folder, 6}}) {
-    if (std::filesystem::exists(StampPath(path))) continue;
-    std::fprintf(stderr, "making %s ...\n", path.c_str());
-    InChild([&] {
-      const tracegen::Generated made = tracegen::Generate(SpecFor(path, megabytes, level));
-      uint64_t complete_count = 0;
-      for (const tracegen::RankTruth& rank : made.ranks) complete_count += rank.written.complete_count;
-      std::ofstream(StampPath(path)) << made.json_bytes << ' ' << made.event_count << ' ' << complete_count << '\n';
-    });
-  }
+  MakeUnlessThere(SpecFor(inputs.plain_folder, megabytes, 0));
+  MakeUnlessThere(SpecFor(inputs.gzip_folder, megabytes, 6));
   std::ifstream(StampPath(inputs.plain_folder)) >> inputs.json_bytes >> inputs.event_count >> inputs.complete_count;
   for (int32_t rank = 0; rank < kRanks; ++rank) {
     inputs.plain_files.push_back(fmt::format("{}/rank{}.json", inputs.plain_folder, rank));
