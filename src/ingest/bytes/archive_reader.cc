@@ -81,6 +81,10 @@ class LibArchiveReader final : public ArchiveReader {
 
   bool has_random_access() const override { return kind_ != Kind::kCompressedTar; }
   bool has_positions() const override { return kind_ == Kind::kPlainTar; }
+  Compression compression() const override {
+    if (kind_ == Kind::kZip) return Compression::kGzip;
+    return feed_.source ? feed_.source->compression() : Compression::kNone;
+  }
   uint32_t passed_member_count() const override { return passed_; }
 
   Result<std::optional<ArchiveMember>> Next() override {

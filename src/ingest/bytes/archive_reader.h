@@ -45,6 +45,9 @@ class ArchiveReader {
   /// Data of the member that Next went to; as ByteSource::Read.
   virtual Result<size_t> Read(std::span<char> window) = 0;
 
+  /// Compression of the archive as a whole, or of the members of a zip (taken to be gzip's).
+  virtual Compression compression() const = 0;
+
   /// How many members of any kind Next has seen.
   virtual uint32_t passed_member_count() const = 0;
 };

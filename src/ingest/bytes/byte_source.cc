@@ -32,6 +32,7 @@ class PrefixedSource final : public ByteSource {
 
   uint64_t consumed_bytes() const override { return raw_->consumed_bytes() - prefix_.size(); }
   uint64_t total_bytes() const override { return raw_->total_bytes(); }
+  Compression compression() const override { return raw_->compression(); }
 
  private:
   std::string prefix_;

@@ -32,6 +32,9 @@ class ByteSource {
   /// Compressed bytes taken so far and in all (0 when unknown): for progress.
   virtual uint64_t consumed_bytes() const = 0;
   virtual uint64_t total_bytes() const = 0;
+
+  /// What is undone while reading: the work that reading ahead on another thread takes off the caller's.
+  virtual Compression compression() const { return Compression::kNone; }
 };
 
 /// Opens a file and decides by magic bytes, never by name, whether it is plain, gzip (any number of members) or zstd.

@@ -26,6 +26,8 @@ class GzipSource final : public DecodingSource {
     state_->crc_flag = ISAL_GZIP;
   }
 
+  Compression compression() const override { return Compression::kGzip; }
+
  private:
   Progress DecodeSome(std::span<char> window) override {
     Progress progress;

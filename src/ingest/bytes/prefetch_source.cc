@@ -21,7 +21,7 @@ constexpr size_t kBlockCount = 3;
 class PrefetchSource final : public ByteSource {
  public:
   explicit PrefetchSource(std::unique_ptr<ByteSource> source)
-      : source_(std::move(source)), total_bytes_(source_->total_bytes()) {
+      : source_(std::move(source)), total_bytes_(source_->total_bytes()), compression_(source_->compression()) {
     for (Block& block : blocks_) block.bytes = std::make_unique_for_overwrite<char[]>(kBlockBytes);
     reader_ = std::jthread([this](std::stop_token stop) { ReadAhead(stop); });
   }
@@ -57,6 +57,7 @@ class PrefetchSource final : public ByteSource {
 
   uint64_t consumed_bytes() const override { return consumed_bytes_.load(std::memory_order_relaxed); }
   uint64_t total_bytes() const override { return total_bytes_; }
+  Compression compression() const override { return compression_; }
 
  private:
   struct Block {
@@ -100,6 +101,7 @@ class PrefetchSource final : public ByteSource {
   // The reading thread's, after construction.
   std::unique_ptr<ByteSource> source_;
   const uint64_t total_bytes_;
+  const Compression compression_;
   std::atomic<uint64_t> consumed_bytes_ = 0;
 
   // Blocks [taking_, filled_count_) belong to the caller, the others to the reading thread.

@@ -86,7 +86,8 @@ TEST_F(TraceFilesTest, FoldersAreReadRecursivelyInNaturalOrder) {
 }
 
 TEST_F(TraceFilesTest, WhatIsNoTraceByNameIsPassedOverWithoutNoise) {
-  for (const char* name : {"README.md", "LICENSE", "x.csv.gz", "meta.yaml", ".hidden.json", ".git/x.json", "a.pickle", "rank0.json"}) {
+  for (const char* name :
+       {"README.md", "LICENSE", "x.csv.gz", "meta.yaml", ".hidden.json", ".git/x.json", "a.pickle", "rank0.json"}) {
     Write(name, "{}");
   }
   EXPECT_THAT(Find({folder_.string()}), ElementsAre("rank0.json"));

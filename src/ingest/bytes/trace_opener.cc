@@ -25,6 +25,7 @@ class MemberSource final : public ByteSource {
 
   uint64_t consumed_bytes() const override { return consumed_; }
   uint64_t total_bytes() const override { return size_bytes_; }
+  Compression compression() const override { return archive_->compression(); }
 
  private:
   std::shared_ptr<ArchiveReader> archive_;  // Shared with the TraceOpener, which goes on with it afterwards.

@@ -23,6 +23,8 @@ class ZstdSource final : public DecodingSource {
     if (stream_) ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
   }
 
+  Compression compression() const override { return Compression::kZstd; }
+
  private:
   Progress DecodeSome(std::span<char> window) override {
     Progress progress;

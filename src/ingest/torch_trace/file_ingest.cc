@@ -71,7 +71,7 @@ class FileIngest {
 
   FileOutcome ReadFile(TraceOpener& opener, const TraceFile& file) {
     FileOutcome outcome;
-    const bool prefetch = TakeSpareThread();
+    bool prefetch = false;
     try {
       auto opened = opener.Open(file);
       if (!opened) {
@@ -80,6 +80,8 @@ class FileIngest {
         meter_->AddBytes(file.size_bytes, 0);
       } else {
         std::unique_ptr<ByteSource> source = std::move(*opened);
+        // Reading plain bytes ahead would cost the copy that it saves.
+        prefetch = source->compression() != Compression::kNone && TakeSpareThread();
         if (prefetch) source = Prefetch(std::move(source));
         MeteredSource metered(std::move(source), file.size_bytes, meter_);
         auto content = ReadTrace(metered, file.DisplayName(), options_.reader);

@@ -53,6 +53,7 @@ class MeteredSource final : public ByteSource {
   Result<size_t> Read(std::span<char> window) override;
   uint64_t consumed_bytes() const override { return source_->consumed_bytes(); }
   uint64_t total_bytes() const override { return source_->total_bytes(); }
+  Compression compression() const override { return source_->compression(); }
   bool failed() const { return failed_; }
 
  private:
