@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <tuple>
+
 #include "analysis/analyze.h"
 #include "analysis/finding.h"
+#include "analysis/finding_context.h"
 
 namespace lockstep::analysis {
 
@@ -12,6 +16,20 @@ const char* FindingSeverityName(FindingSeverity severity) {
   return "info";
 }
 
-std::vector<Finding> ComputeFindings(const RunContext&, const AnalysisResult&) { return {}; }
+std::vector<Finding> ComputeFindings(const RunContext& shared, const AnalysisResult& result) {
+  std::vector<Finding> findings;
+  if (shared.run->ranks.empty()) return findings;
+  const FindingContext context(shared, result);
+  FindStragglerFindings(context, &findings);
+  FindCommunicationFindings(context, &findings);
+  FindHostFindings(context, &findings);
+  FindBalanceFindings(context, &findings);
+  FindCoverageFindings(context, &findings);
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    return std::tuple(b.gain_ns_per_step.value_or(-1), b.severity, std::string_view(a.id)) <
+           std::tuple(a.gain_ns_per_step.value_or(-1), a.severity, std::string_view(b.id));
+  });
+  return findings;
+}
 
 }  // namespace lockstep::analysis

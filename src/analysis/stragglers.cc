@@ -143,6 +143,7 @@ class StragglerFinder {
     row.wait_ns = tally.own_waits.Length();
     row.delay_ns = tally.delays.Length();
     for (auto& [other, waits] : tally.given) row.wait_given_ns += waits.Length();
+    row.waiting_rank_count = tally.given.size();
     row.last_ratio = static_cast<double>(row.last_count) / static_cast<double>(row.collective_count);
     row.step_count = static_cast<int64_t>(tally.steps.size());
     row.late_step_count = late_steps_[r];

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/analyze.h"
+#include "analysis/finding.h"
+#include "analysis/rank_context.h"
+
+namespace lockstep::analysis {
+
+/// What the finding rules read, with the job's usual units at hand. Rules look at the first window of the run.
+class FindingContext {
+ public:
+  FindingContext(const RunContext& shared, const AnalysisResult& result);
+
+  const RunContext& shared() const { return shared_; }
+  const AnalysisResult& result() const { return result_; }
+  const AnalysisOptions& options() const { return shared_.options; }
+  const model::Run& run() const { return *shared_.run; }
+
+  bool InFirstWindow(size_t rank_index) const;
+  int32_t RankOf(size_t rank_index) const { return run().ranks[rank_index].rank.value; }
+  /// Breakdown rows of the first window that mean something; of the ranks with device events where any rank has them.
+  const std::vector<BreakdownRow>& breakdown() const { return breakdown_; }
+
+  bool has_steps() const { return step_count_ > 0; }
+  /// Steps of a rank's window, 1 without steps: what per-step figures are divided by.
+  int64_t StepsOf(size_t rank_index) const;
+  /// Mean length of a step over the ranks (of the window, without steps); 0 when unknown.
+  int64_t step_ns() const { return step_ns_; }
+  /// " per step" or "".
+  const char* per_step() const { return has_steps() ? " per step" : ""; }
+
+  /// Warning from 1 % of the step on, critical from 10 % on, else info.
+  FindingSeverity SeverityOf(std::optional<int64_t> gain_ns) const;
+
+ private:
+  const RunContext& shared_;
+  const AnalysisResult& result_;
+  std::vector<BreakdownRow> breakdown_;
+  std::vector<int64_t> steps_;  // by rank index
+  int64_t step_count_ = 0;
+  int64_t step_ns_ = 0;
+};
+
+/// "46.8 ms": three digits and the unit that fits.
+std::string TimeText(int64_t ns);
+std::string BytesText(double bytes);
+/// "37 %", and "0.4 %" below one.
+std::string PercentText(double ratio);
+/// "rank 2", "ranks 2 and 5", "ranks 1, 2, 3 and 12 more".
+std::string RanksText(const std::vector<int32_t>& ranks);
+
+// One function per question; each appends what it finds.
+void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* findings);
+void FindCommunicationFindings(const FindingContext& context, std::vector<Finding>* findings);
+void FindHostFindings(const FindingContext& context, std::vector<Finding>* findings);
+void FindBalanceFindings(const FindingContext& context, std::vector<Finding>* findings);
+void FindCoverageFindings(const FindingContext& context, std::vector<Finding>* findings);
+
+}  // namespace lockstep::analysis

@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "analysis/finding_context.h"
+#include "analysis/track_merge.h"
+
+namespace lockstep::analysis {
+namespace {
+
+constexpr double kMinimumShareOfStep = 0.01;
+constexpr int64_t kMinimumNs = 5'000;  // per step; below it is the noise of launches
+constexpr size_t kMaxDescribed = 3;
+
+/// A rank counts as late if what it makes another rank wait on average matters, and is not small beside what it waits
+/// itself: who waits more than that is a victim that happened to be last now and then.
+bool IsLate(const FindingContext& context, const StragglerRow& row) {
+  if (row.last_count == 0 || row.waiting_rank_count == 0) return false;
+  const double given_ns = static_cast<double>(row.wait_given_ns) / static_cast<double>(row.waiting_rank_count);
+  if (2 * given_ns < static_cast<double>(row.wait_ns)) return false;
+  const double per_step_ns = given_ns / static_cast<double>(context.StepsOf(row.rank_index));
+  const double floor_ns =
+      std::max(static_cast<double>(kMinimumNs), kMinimumShareOfStep * static_cast<double>(context.step_ns()));
+  return per_step_ns >= floor_ns;
+}
+
+/// What the job gains if no late rank is late: from the last arrival of all others to that of the late ranks. Shared
+/// waits count once.
+int64_t JointDelay(const FindingContext& context, const std::vector<size_t>& late) {
+  std::vector<Interval> delays;
+  const auto is_late = [&late](size_t r) { return std::find(late.begin(), late.end(), r) != late.end(); };
+  for (const CollectiveInstance& instance : context.result().collectives.instances) {
+    if (!instance.synchronising || !instance.last_rank_index || !is_late(*instance.last_rank_index)) continue;
+    int64_t others_ns = INT64_MIN;
+    int64_t last_ns = INT64_MIN;
+    for (const CollectiveMember& member : instance.members) {
+      last_ns = std::max(last_ns, member.arrival_ns);
+      if (!is_late(member.rank_index)) others_ns = std::max(others_ns, member.arrival_ns);
+    }
+    if (others_ns != INT64_MIN && others_ns < last_ns) delays.push_back({others_ns, last_ns});
+  }
+  std::sort(delays.begin(), delays.end(), [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
+  int64_t sum_ns = 0;
+  int64_t covered_ns = INT64_MIN;
+  for (const Interval& delay : delays) {
+    const int64_t from_ns = std::max(delay.start_ns, covered_ns);
+    if (delay.end_ns <= from_ns) continue;
+    sum_ns += delay.end_ns - from_ns;
+    covered_ns = delay.end_ns;
+  }
+  return sum_ns;
+}
+
+/// The activity that explains most; an idle device only where nothing else is known, since it is an effect.
+const LateActivity* MainActivity(const StragglerRow& row) {
+  for (const LateActivity& activity : row.activities) {
+    if (activity.cause != LateCause::kDeviceIdle) return &activity;
+  }
+  return row.activities.empty() ? nullptr : &row.activities.front();
+}
+
+std::string ShortName(std::string_view name) {
+  static constexpr size_t kMaxLength = 100;
+  if (name.size() <= kMaxLength) return std::string(name);
+  size_t cut = kMaxLength;
+  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80U) --cut;  // not inside a UTF-8 character
+  return std::string(name.substr(0, cut)) + "...";
+}
+
+std::string ActivityText(int32_t rank, const LateActivity& activity) {
+  const std::string time = TimeText(activity.excess_ns);
+  switch (activity.cause) {
+    case LateCause::kDataLoading:
+    case LateCause::kHost: break;
+    case LateCause::kNothingRecorded:
+      return fmt::format("before it arrived, rank {}'s CPU was {} longer than the others' in code that is not recorded",
+                         rank, time);
+    case LateCause::kDeviceCompute:
+      return fmt::format("before it arrived, rank {}'s compute kernels ran {} longer than the others'", rank, time);
+    case LateCause::kDeviceCopy:
+      return fmt::format("before it arrived, rank {}'s copies and sets ran {} longer than the others'", rank, time);
+    case LateCause::kDeviceIdle:
+      return fmt::format("before it arrived, rank {}'s device was idle {} longer than the others'", rank, time);
+  }
+  return fmt::format("before it arrived, rank {} spent {} more than the others in {}", rank, time,
+                     ShortName(activity.name));
+}
+
+void Describe(const FindingContext& context, const StragglerRow& row, Finding* finding) {
+  const int32_t rank = context.RankOf(row.rank_index);
+  finding->evidence.push_back(
+      {"wait_given_ns", static_cast<double>(row.wait_given_ns),
+       fmt::format(
+           "the other ranks waited {} in all for rank {}, last to arrive in {} of {} collectives; it waited {} itself",
+           TimeText(row.wait_given_ns), rank, row.last_count, row.collective_count, TimeText(row.wait_ns))});
+  if (row.step_count >= 2) {
+    finding->evidence.push_back({"late_step_count", static_cast<double>(row.late_step_count),
+                                 fmt::format("rank {} delayed {} of {} steps most: {}", rank, row.late_step_count,
+                                             row.step_count, row.chronic ? "chronic" : "not in most steps")});
+  }
+  // An idle device is what the host's delay looks like from the other side: it comes after the causes.
+  for (const bool effects : {false, true}) {
+    for (const LateActivity& activity : row.activities) {
+      if ((activity.cause == LateCause::kDeviceIdle) != effects) continue;
+      finding->evidence.push_back({"excess_ns", static_cast<double>(activity.excess_ns), ActivityText(rank, activity)});
+    }
+  }
+  if (!row.worst_instance || *row.worst_instance >= context.result().collectives.instances.size()) return;
+  const CollectiveInstance& worst = context.result().collectives.instances[*row.worst_instance];
+  int64_t longest_ns = 0;
+  for (const CollectiveMember& member : worst.members) longest_ns = std::max(longest_ns, member.wait_ns.value_or(0));
+  finding->evidence.push_back(
+      {"worst_wait_ns", static_cast<double>(longest_ns),
+       fmt::format("worst: {} number {} of group {}, where a rank waited {} for a transfer of {}", worst.name,
+                   worst.sequence, worst.group, TimeText(longest_ns), TimeText(worst.transfer_ns.value_or(0)))});
+}
+
+void Advise(const FindingContext& context, const StragglerRow& row, std::vector<std::string>* advice) {
+  const int32_t rank = context.RankOf(row.rank_index);
+  const LateActivity* activity = MainActivity(row);
+  const LateCause cause = activity == nullptr ? LateCause::kNothingRecorded : activity->cause;
+  switch (cause) {
+    case LateCause::kDataLoading:
+      advice->push_back(
+          fmt::format("give rank {} its data sooner: more DataLoader workers (num_workers, "
+                      "persistent_workers=True), prefetch_factor, decoding ahead of time",
+                      rank));
+      advice->push_back("compare the storage, CPU share and sample sizes of this rank with the others'");
+      break;
+    case LateCause::kHost:
+      advice->push_back(
+          fmt::format("look at '{}' on rank {}: does only this rank do it (logging, checkpoints, metrics), or "
+                      "does it do more of it?",
+                      ShortName(activity->name), rank));
+      advice->push_back(
+          "check that the rank's process has its own CPU cores (taskset, numactl, OMP_NUM_THREADS) and runs at "
+          "full clock");
+      break;
+    case LateCause::kDeviceCompute:
+      advice->push_back(
+          "compare the work: batch size, sequence lengths, layers or experts per rank; distribute by cost, not "
+          "by count");
+      advice->push_back(
+          fmt::format("if the work is equal, check rank {}'s device: clocks, temperature, power limit, other "
+                      "processes (nvidia-smi -q -d PERFORMANCE)",
+                      rank));
+      break;
+    case LateCause::kDeviceCopy:
+      advice->push_back("copy from pinned memory with non_blocking=True, on a stream of its own");
+      advice->push_back("compare the host's PCIe link and NUMA placement with the other ranks'");
+      break;
+    case LateCause::kNothingRecorded:
+    case LateCause::kDeviceIdle:
+      advice->push_back("record with with_stack=True to see the Python code between operators");
+      advice->push_back(
+          "look for garbage collection (gc.freeze, gc.disable between steps), locks and other processes on the "
+          "rank's cores");
+      break;
+  }
+  advice->push_back(
+      row.chronic ? "late in most steps: change what this rank does every step, or swap its device or node to tell "
+                    "the machine from the work"
+                  : "late in a few places only: look at the worst collective first, before changing the set-up");
+}
+
+}  // namespace
+
+void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* findings) {
+  std::vector<const StragglerRow*> late;
+  for (const StragglerRow& row : context.result().stragglers.rows) {
+    if (context.InFirstWindow(row.rank_index) && IsLate(context, row)) late.push_back(&row);
+  }
+  if (late.empty()) return;
+  Finding finding;
+  finding.id = "straggler";
+  std::vector<size_t> indices;
+  for (const StragglerRow* row : late) {
+    finding.ranks.push_back(context.RankOf(row->rank_index));
+    indices.push_back(row->rank_index);
+  }
+  finding.gain_ns_per_step = JointDelay(context, indices) / context.StepsOf(indices.front());
+  finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
+  finding.title =
+      fmt::format("{} {} the others up", RanksText(finding.ranks), finding.ranks.size() == 1 ? "holds" : "hold");
+  finding.title.front() = 'R';
+  if (const LateActivity* activity = MainActivity(*late.front())) {
+    finding.title += fmt::format(" ({})", ShortName(activity->name));
+  }
+  for (size_t i = 0; i < late.size() && i < kMaxDescribed; ++i) Describe(context, *late[i], &finding);
+  Advise(context, *late.front(), &finding.advice);
+  findings->push_back(std::move(finding));
+}
+
+}  // namespace lockstep::analysis
