@@ -63,6 +63,15 @@ class EdgeCasesTest(lockstep.DataCase):
         self.assertEqual(sum(row["count"] for row in answer.data["kernels"]), 4)
         self.assertEqual(answer.data["ranks"][0]["rank"], 1)
 
+    def test_an_engine_s_own_all_reduce_is_communication_once_it_is_claimed(self):
+        """docs/metrics.md#communication-kernels: 73 kernels of tracelens_b200_rank0of8."""
+        path = lockstep.data_path("traces", "tracelens_b200_rank0of8", "eager_trace.json.gz")
+        plain = lockstep.analyze(path)
+        self.assertIn("unclaimed_collectives", plain.ledger_codes())
+        row = lockstep.analyze(path, "--communication-kernel", "multimem_all_reduce").data["breakdown"][0]
+        self.assertEqual((row["communication_ns"], row["compute_ns"]), (2_141_501, 8_652_137))
+        self.assertEqual(row["busy_ns"], plain.data["breakdown"][0]["busy_ns"])
+
     def test_kernels_below_user_annotations_of_hta_ns_resolution(self):
         """27 kernels are launched inside Optimizer.step#SGD.step in the steps that Holistic Trace Analysis keeps."""
         path = lockstep.data_path("traces", "hta_ns_resolution", "rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz")
