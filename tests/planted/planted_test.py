@@ -203,7 +203,7 @@ class StragglerTest(PlantedCase):
 
     def test_the_worse_of_two_comes_first(self):
         _, answer, _ = self.check("two", 3, True, "--straggler", "3:7000:loader",
-                                  "--straggler", "0:15000:loader:2", late=2)
+                                  "--straggler", "0:40000:loader:2", late=2)
         self.assertEqual(answer.finding("straggler")["ranks"], [3, 0])
 
     def test_clocks_that_differ_do_not_hide_it(self):
@@ -226,7 +226,7 @@ class StragglerTest(PlantedCase):
         self.assertIsNone(lockstep.analyze_whole(self.path("even")).finding("straggler"))
 
     def test_a_cpu_job_names_its_straggler_too(self):
-        truth = self.generate("gloo", "--cpu-only", "--steps", "8", "--straggler", "2:5000:loader")
+        truth = self.generate("gloo", "--cpu-only", "--steps", "8", "--bucket-layers", "6", "--straggler", "2:5000:loader")
         answer = lockstep.analyze_whole(self.path("gloo"))
         self.assertEqual(answer.finding("straggler")["ranks"][0], 2)
         self.assertEqual({row["basis"] for row in answer.data["breakdown"]}, {"cpu"})
