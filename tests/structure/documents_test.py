@@ -58,6 +58,17 @@ class DocumentsTest(unittest.TestCase):
                     if flag.startswith("--"):
                         self.assertIn(flag.split("=")[0], texts[words[1]], where)
 
+    @unittest.skipUnless(os.access(BINARY, os.X_OK), "lockstep is not built")
+    def test_the_sample_in_the_readme_is_what_is_printed(self):
+        done = subprocess.run([BINARY, "analyze", "examples/recorded"], cwd=SOURCE, capture_output=True, text=True,
+                              encoding="utf-8", env={**os.environ, "LC_ALL": "C.UTF-8"})
+        readme = (SOURCE / "README.md").read_text(encoding="utf-8")
+        sample = re.compile(r"(?<=```text\n).*?(?=```)", re.DOTALL)
+        if os.environ.get("LOCKSTEP_UPDATE"):
+            readme = sample.sub(lambda _: done.stdout, readme, count=1)
+            (SOURCE / "README.md").write_text(readme, encoding="utf-8")
+        self.assertEqual(sample.search(readme)[0], done.stdout, "see the comment above the sample")
+
 
 if __name__ == "__main__":
     unittest.main()
