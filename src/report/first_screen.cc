@@ -18,6 +18,8 @@ using analysis::Basis;
 using analysis::Finding;
 using analysis::FindingSeverity;
 
+constexpr std::string_view kStragglerId = "straggler";
+
 int64_t Whole(double value) { return static_cast<int64_t>(std::llround(value)); }
 std::string Duration(double value) { return FormatDuration(Whole(value)); }
 std::string Duration(const std::optional<double>& value) { return value ? Duration(*value) : "-"; }
@@ -73,19 +75,27 @@ void WriteJob(const TextPage& page) {
   WriteWrapped(line, "", "  ", page.options.width, page.out);
 }
 
-// What a reader should take away if he reads one line.
+// What a reader should take away if he reads two lines: the first finding that matters, and who holds the others up.
 void WriteVerdict(const TextPage& page) {
-  const auto first = std::find_if(page.result.findings.begin(), page.result.findings.end(),
-                                  [](const Finding& finding) { return finding.severity > FindingSeverity::kInfo; });
+  const std::vector<Finding>& findings = page.result.findings;
+  const auto matters = [](const Finding& finding) { return finding.severity > FindingSeverity::kInfo; };
+  const auto first = std::find_if(findings.begin(), findings.end(), matters);
   page.out << '\n';
-  if (first == page.result.findings.end()) {
+  if (first == findings.end()) {
     WriteWrapped("Nothing stands out: no finding of warning or above.", "", "", page.options.width, page.out,
                  Paint::kGood, page.style);
     return;
   }
-  const Paint paint = first->severity == FindingSeverity::kCritical ? Paint::kBad : Paint::kWarn;
-  WriteWrapped(Printable(first->title), fmt::format("{} ", page.style.Pointer()), "  ", page.options.width, page.out,
-               paint, page.style);
+  const auto write = [&](const Finding& finding) {
+    const Paint paint = finding.severity == FindingSeverity::kCritical ? Paint::kBad : Paint::kWarn;
+    WriteWrapped(Printable(finding.title), fmt::format("{} ", page.style.Pointer()), "  ", page.options.width, page.out,
+                 paint, page.style);
+  };
+  const auto late = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return matters(finding) && finding.id == kStragglerId;
+  });
+  write(*first);
+  if (late != findings.end() && late != first) write(*late);
 }
 
 std::string ScopePhrase(const TextPage& page, const Summary& summary) {
@@ -136,32 +146,28 @@ void WriteTimeSplit(const TextPage& page, const Summary& summary) {
   page.out << page.style(Paint::kFaint, Truncate(span, page.options.width, page.style.Ellipsis())) << '\n';
 }
 
-// Findings that name the rank: the worst severity.
-std::optional<FindingSeverity> SeverityOf(const TextPage& page, int32_t rank) {
-  std::optional<FindingSeverity> worst;
+// A pointer for a rank that holds the others up, a bullet for one of a few that another finding names; a finding about
+// most of the ranks marks nobody.
+TableCell Mark(const TextPage& page, int32_t rank, size_t rank_count) {
+  TableCell mark("");
   for (const Finding& finding : page.result.findings) {
     if (finding.severity == FindingSeverity::kInfo) continue;
     if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end()) continue;
-    if (!worst || finding.severity > *worst) worst = finding.severity;
+    if (finding.id == kStragglerId) return {std::string(page.style.Pointer()), Paint::kBad};
+    if (finding.ranks.size() * 2 < rank_count) mark = {std::string(page.style.Bullet()), Paint::kWarn};
   }
-  return worst;
-}
-
-TableCell Mark(const TextPage& page, int32_t rank) {
-  const auto severity = SeverityOf(page, rank);
-  if (!severity) return "";
-  return severity == FindingSeverity::kCritical ? TableCell(std::string(page.style.Pointer()), Paint::kBad)
-                                                : TableCell(std::string(page.style.Bullet()), Paint::kWarn);
+  return mark;
 }
 
 void AddRank(const TextPage& page, const Summary& summary, const RankSummary& line, double longest, int bar_width,
-             TextTable* table) {
+             bool waits, TextTable* table) {
   const int32_t rank = page.run.ranks[line.rank_index].rank.value;
-  const TableCell mark = Mark(page, rank);
+  const TableCell mark = Mark(page, rank, summary.ranks.size());
   const TableCell label(page.RankLabel(line.rank_index), mark.paint);
+  const auto waiting = [&](const std::optional<double>& ns) { return waits ? Duration(ns) : std::string(); };
   if (line.basis == Basis::kNone) {
     const char* why = summary.scope == Scope::kWindow ? "no events" : "no steps";
-    table->AddRow({mark, label, why, "", "", Duration(line.wait_ns), "", Duration(line.wait_given_ns), ""});
+    table->AddRow({mark, label, why, "", "", waiting(line.wait_ns), "", waiting(line.wait_given_ns), ""});
     return;
   }
   const std::string bar = StackedBar({{Paint::kCompute, line.compute_ns},
@@ -171,8 +177,8 @@ void AddRank(const TextPage& page, const Summary& summary, const RankSummary& li
                                      longest, bar_width, page.style);
   const bool given = summary.by_wait_given && line.wait_given_ns.value_or(0) > 0;
   table->AddRow({mark, label, Duration(line.span_ns), Duration(line.compute_ns),
-                 Duration(line.exposed_communication_ns), Duration(line.wait_ns), Duration(line.idle_ns),
-                 TableCell(Duration(line.wait_given_ns), given ? mark.paint : Paint::kPlain), bar});
+                 Duration(line.exposed_communication_ns), waiting(line.wait_ns), Duration(line.idle_ns),
+                 TableCell(waiting(line.wait_given_ns), given ? mark.paint : Paint::kPlain), bar});
 }
 
 void WriteRanks(const TextPage& page, const Summary& summary) {
@@ -181,14 +187,16 @@ void WriteRanks(const TextPage& page, const Summary& summary) {
                         : summary.by_wait_given   ? "worst first; cost: what the others waited for it, together"
                                                   : "longest first");
   const char* span = summary.scope == Scope::kWindow ? "span" : "step";
+  const bool waits =
+      std::any_of(summary.ranks.begin(), summary.ranks.end(), [](const RankSummary& line) { return line.wait_ns; });
   TextTable table({{"", Align::kLeft},
                    {"rank"},
                    {span},
                    {"compute"},
                    {"exposed"},
-                   {"waits", Align::kRight, false, 2},
+                   {waits ? "waits" : "", Align::kRight, false, 2},
                    {"idle"},
-                   {"cost", Align::kRight, false, 1},
+                   {waits ? "cost" : "", Align::kRight, false, 1},
                    {"", Align::kLeft, false, 3}});
   double longest = 0;
   for (const RankSummary& line : summary.ranks) longest = std::max(longest, line.span_ns);
@@ -197,16 +205,20 @@ void WriteRanks(const TextPage& page, const Summary& summary) {
   const size_t limit = std::max<size_t>(3, page.options.top);
   const size_t tail = count > limit ? 2 : 0;
   const size_t head = count > limit ? limit - tail : count;
-  for (size_t i = 0; i < head; ++i) AddRank(page, summary, summary.ranks[i], longest, bar_width, &table);
+  for (size_t i = 0; i < head; ++i) AddRank(page, summary, summary.ranks[i], longest, bar_width, waits, &table);
   if (tail > 0) {
     table.AddNote(fmt::format("{} {} in between", page.style.Ellipsis(), Plural(count - head - tail, "rank")));
-    for (size_t i = count - tail; i < count; ++i) AddRank(page, summary, summary.ranks[i], longest, bar_width, &table);
+    for (size_t i = count - tail; i < count; ++i)
+      AddRank(page, summary, summary.ranks[i], longest, bar_width, waits, &table);
   }
   table.Write(page.style, page.options.width, page.out);
   const auto glyph = [&](Paint paint) { return page.style(paint, BarGlyph(paint, page.style.unicode)); };
-  const std::string key =
-      fmt::format("  {} compute  {} exposed communication  {} copies  {} idle", glyph(Paint::kCompute),
-                  glyph(Paint::kCommunication), glyph(Paint::kMemory), glyph(Paint::kIdle));
+  std::string key = fmt::format("  {} compute  {} exposed  {} copies  {} idle", glyph(Paint::kCompute),
+                                glyph(Paint::kCommunication), glyph(Paint::kMemory), glyph(Paint::kIdle));
+  if (summary.by_wait_given) {
+    key += fmt::format("  {} holds others up  {} see findings", page.style(Paint::kBad, page.style.Pointer()),
+                       page.style(Paint::kWarn, page.style.Bullet()));
+  }
   if (page.options.width >= DisplayWidth(key)) page.out << key << '\n';
 }
 
@@ -216,11 +228,11 @@ void WriteMore(const TextPage& page) {
     const std::string pass = PassOfSection(name);
     if (!pass.empty() && !page.result.Has(pass)) continue;
     if (name == "steps" && page.result.breakdown.steps.empty()) continue;
-    sections += sections.empty() ? name : ", " + name;
+    sections += name + ", ";
   }
   page.out << '\n';
-  WriteWrapped(fmt::format("More: --section all, or some of {}; --rank N, --step N, --top N, --json", sections), "",
-               "  ", page.options.width, page.out, Paint::kFaint, page.style);
+  WriteWrapped(fmt::format("More: --section {}all", sections), "", "  ", page.options.width, page.out, Paint::kFaint,
+               page.style);
 }
 
 }  // namespace

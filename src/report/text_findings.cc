@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
+#include <cstdint>
 #include <map>
 
 #include "report/format.h"
@@ -25,7 +27,7 @@ Paint PaintOf(FindingSeverity severity) {
 
 std::string Gain(const TextPage& page, const Finding& finding, double step_ns) {
   if (!finding.gain_ns_per_step || *finding.gain_ns_per_step <= 0) return {};
-  std::string text = fmt::format("gain up to {} {}", FormatDuration(*finding.gain_ns_per_step),
+  std::string text = fmt::format("saves up to {} {}", FormatDuration(*finding.gain_ns_per_step),
                                  page.result.step_count > 0 ? "a step" : "in this window");
   if (step_ns > 0)
     text += fmt::format(" ({})", FormatPercent(static_cast<double>(*finding.gain_ns_per_step) / step_ns));
@@ -36,17 +38,23 @@ void WriteFinding(const TextPage& page, size_t number, const Finding& finding, d
   const std::string lead = fmt::format(
       "  {} {}: ", number, page.style(PaintOf(finding.severity), analysis::FindingSeverityName(finding.severity)));
   WriteWrapped(Printable(finding.title), lead, "    ", page.options.width, page.out, Paint::kStrong, page.style);
-  const size_t evidence_limit = brief ? 2 : finding.evidence.size();
-  for (size_t i = 0; i < finding.evidence.size() && i < evidence_limit; ++i) {
-    WriteWrapped(Printable(finding.evidence[i].text), "    ", "    ", page.options.width, page.out);
+  // Briefly: one paragraph of gain and first evidence, and the first thing to do.
+  const size_t limit = brief ? 1 : SIZE_MAX;
+  std::string text = Gain(page, finding, step_ns);
+  if (!brief) {
+    WriteWrapped(text, "    ", "    ", page.options.width, page.out, Paint::kGood, page.style);
+    text.clear();
   }
-  const size_t advice_limit = brief ? 1 : finding.advice.size();
-  for (size_t i = 0; i < finding.advice.size() && i < advice_limit; ++i) {
+  for (size_t i = 0; i < finding.evidence.size() && i < limit; ++i) {
+    text += (text.empty() ? "" : "; ") + Printable(finding.evidence[i].text);
+    WriteWrapped(text, "    ", "    ", page.options.width, page.out);
+    text.clear();
+  }
+  WriteWrapped(text, "    ", "    ", page.options.width, page.out);
+  for (size_t i = 0; i < finding.advice.size() && i < limit; ++i) {
     WriteWrapped(Printable(finding.advice[i]), fmt::format("    {} ", page.style.Arrow()),
                  page.style.unicode ? "      " : "       ", page.options.width, page.out);
   }
-  const std::string gain = Gain(page, finding, step_ns);
-  if (!gain.empty()) WriteWrapped(gain, "    ", "    ", page.options.width, page.out, Paint::kGood, page.style);
 }
 
 struct LedgerGroup {
@@ -85,8 +93,9 @@ Paint PaintOf(model::Severity severity) {
                                                  : Paint::kFaint;
 }
 
-void WriteEntry(const TextPage& page, const model::LedgerEntry& entry, uint64_t count, size_t entries, bool advice) {
-  std::string text = EntryText(entry);
+void WriteEntry(const TextPage& page, const model::LedgerEntry& entry, uint64_t count, size_t entries, bool advice,
+                int longest) {
+  std::string text = Truncate(EntryText(entry), longest, page.style.Ellipsis());
   if (entries > 1 && count == entries) {
     text += fmt::format(" (and {} more like it)", FormatCount(entries - 1));
   } else if (entries > 1) {
@@ -140,7 +149,7 @@ void WriteLedger(const TextPage& page, bool brief) {
     for (const LedgerGroup& group : groups) {
       if (group.first->severity == model::Severity::kInfo) continue;
       if (++notable > kLimit) continue;
-      WriteEntry(page, *group.first, group.count, group.entry_count, false);
+      WriteEntry(page, *group.first, group.count, group.entry_count, false, 2 * page.options.width - 30);
       ++shown;
     }
     if (notable > shown)
@@ -160,7 +169,7 @@ void WriteLedger(const TextPage& page, bool brief) {
             Paint::kFaint);
         break;
       }
-      WriteEntry(page, entry, entry.count, 1, shown == 0);
+      WriteEntry(page, entry, entry.count, 1, shown == 0, INT_MAX);
       ++shown;
     }
   }

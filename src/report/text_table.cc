@@ -1,6 +1,7 @@
 #include "report/text_table.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "report/kernel_name.h"
 #include "report/utf8.h"
@@ -116,32 +117,54 @@ void TextTable::Write(const Style& style, int width, std::ostream& out) const {
   }
 }
 
+namespace {
+
+// A number and the unit behind it stay on one line.
+bool IsUnit(std::string_view word) {
+  while (!word.empty() && (word.back() == ',' || word.back() == ';' || word.back() == '.' || word.back() == ')'))
+    word.remove_suffix(1);
+  constexpr std::string_view kUnits[] = {"ns",  "us",  "ms",  "s",   "min", "h",    "d",    "%",    "B",
+                                         "KiB", "MiB", "GiB", "TiB", "B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  return std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
+}
+
+bool EndsInDigit(std::string_view word) { return !word.empty() && word.back() >= '0' && word.back() <= '9'; }
+
+std::vector<std::string> WordsOf(std::string_view text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t start = text.find_first_not_of(' ', at);
+    if (start == std::string_view::npos) break;
+    const size_t end = std::min(text.find(' ', start), text.size());
+    const std::string_view word = text.substr(start, end - start);
+    if (!words.empty() && IsUnit(word) && EndsInDigit(words.back())) {
+      words.back() += ' ';
+      words.back() += word;
+    } else {
+      words.emplace_back(word);
+    }
+    at = end;
+  }
+  return words;
+}
+
+}  // namespace
+
 void WriteWrapped(std::string_view text, std::string_view first, std::string_view next, int width, std::ostream& out,
                   Paint paint, const Style& style) {
-  const auto write = [&](std::string_view lead, const std::string& line) {
-    TrimAndWrite(std::string(lead) + style(paint, line), out);
-  };
   std::string_view lead = first;
   std::string line;
-  size_t at = 0;
-  while (at < text.size()) {
-    while (at < text.size() && text[at] == ' ') ++at;
-    size_t end = text.find(' ', at);
-    if (end == std::string_view::npos) end = text.size();
-    std::string word(text.substr(at, end - at));
-    at = end;
-    if (word.empty()) break;
-    const int room = std::max(1, width - DisplayWidth(lead));
-    if (!line.empty() && DisplayWidth(line) + 1 + DisplayWidth(word) > room) {
-      write(lead, line);
-      line.clear();
-      lead = next;
-    }
-    const int word_room = std::max(1, width - DisplayWidth(lead));
-    word = Truncate(word, word_room, style.Ellipsis());
-    line += line.empty() ? word : " " + word;
+  const auto flush = [&] {
+    TrimAndWrite(std::string(lead) + style(paint, line), out);
+    line.clear();
+    lead = next;
+  };
+  for (const std::string& word : WordsOf(text)) {
+    if (!line.empty() && DisplayWidth(lead) + DisplayWidth(line) + 1 + DisplayWidth(word) > width) flush();
+    if (!line.empty()) line += ' ';
+    line += Truncate(word, std::max(1, width - DisplayWidth(lead)), style.Ellipsis());
   }
-  if (!line.empty()) write(lead, line);
+  if (!line.empty()) flush();
 }
 
 }  // namespace lockstep::report
