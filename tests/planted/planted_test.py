@@ -4,6 +4,7 @@ clocks within 10 us, the planted straggler first, and the same answer whatever t
 
 import copy
 import os
+import random
 import tarfile
 import tempfile
 import unittest
@@ -170,6 +171,38 @@ class ClockTest(PlantedCase):
                                       "3:2500:kernel", *options)
                 answer = lockstep.analyze_whole(self.path(name))
                 self.check_collectives(answer, truth, 2 * CLOCK_NS)
+
+
+    def test_where_groups_are_not_recorded_the_uncertainty_says_so(self):
+        """Files in whole microseconds carry no process groups, so two kinds of groups cannot be told apart."""
+        truth = self.generate("old", "--style", "us", "--ranks", "8", "--tensor-parallel", "2", "--sharded",
+                              "--ranks-per-host", "2", "--offset-us=253,-15,-655,1,-757,-306,7,-1416")
+        answer = lockstep.analyze_whole(self.path("old"))
+        self.assertIn("collective_causality", answer.ledger_codes())
+        for rank in truth["ranks"][1:]:
+            clock = answer.row("ranks", rank=rank["rank"])["clock"]
+            self.assertLessEqual(abs(clock["offset_ns"] - rank["offset_start_ns"]), clock["uncertainty_ns"] + CLOCK_NS)
+
+    def test_jobs_of_every_kind_drawn_at_random(self):
+        generator = random.Random(11)
+        for seed in range(16):
+            ranks = generator.choice((2, 3, 4, 8))
+            late = generator.randrange(ranks)
+            offsets = [round(generator.uniform(-1, 1) * 10 ** generator.uniform(0, 6), 3) for _ in range(ranks)]
+            drifts = [round(generator.uniform(-30, 30), 2) for _ in range(ranks)]
+            options = ["--ranks", ranks, "--steps", generator.choice((2, 4, 8)), "--layers", generator.choice((4, 6, 10)),
+                       "--seed", seed, "--jitter-us", generator.choice((0.1, 1, 4, 8)),
+                       "--ranks-per-host", generator.choice((1, 2, 8)), "--style", generator.choice(("torch22", "current", "min")),
+                       "--straggler", f"{late}:{generator.randrange(2000, 9000)}:{generator.choice(('kernel', 'loader'))}",
+                       "--offset-us=" + ",".join(map(str, offsets)), "--drift-ppm=" + ",".join(map(str, drifts))]
+            options += ["--tensor-parallel", 2] if ranks % 2 == 0 and generator.random() < 0.5 else []
+            options += ["--sharded"] if generator.random() < 0.5 else []
+            with self.subTest(options=options):
+                truth = self.generate(f"random{seed}", *options)
+                answer = lockstep.analyze_whole(self.path(f"random{seed}"))
+                self.check_breakdown(answer, truth)
+                self.check_clocks(answer, truth)
+                self.assertEqual(answer.finding("straggler")["ranks"][0], late)
 
 
 class StragglerTest(PlantedCase):
