@@ -125,12 +125,13 @@ class LibArchiveReader final : public ArchiveReader {
     size_t filled = 0;
     while (filled < window.size() && !pending_error_ && !member_ended_) {
       if (hole_bytes_ == 0 && block_.empty()) NextBlock();
-      const size_t zeros = static_cast<size_t>(std::min<uint64_t>(hole_bytes_, window.size() - filled));
-      std::memset(window.data() + filled, 0, zeros);
+      const uint64_t most = std::min<uint64_t>(window.size() - filled, limit_.Headroom(member_bytes_));
+      const size_t zeros = static_cast<size_t>(std::min(hole_bytes_, most));
+      if (zeros > 0) std::memset(window.data() + filled, 0, zeros);
       hole_bytes_ -= zeros;
       filled += zeros;
-      const size_t count = std::min(block_.size(), window.size() - filled);
-      std::memcpy(window.data() + filled, block_.data(), count);
+      const size_t count = static_cast<size_t>(std::min<uint64_t>(block_.size(), most - zeros));
+      if (count > 0) std::memcpy(window.data() + filled, block_.data(), count);
       block_.remove_prefix(count);
       filled += count;
       member_bytes_ += zeros + count;

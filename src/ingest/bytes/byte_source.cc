@@ -21,7 +21,7 @@ class PrefixedSource final : public ByteSource {
 
   Result<size_t> Read(std::span<char> window) override {
     const size_t count = std::min(window.size(), prefix_.size());
-    std::memcpy(window.data(), prefix_.data(), count);
+    if (count > 0) std::memcpy(window.data(), prefix_.data(), count);
     prefix_.erase(0, count);
     if (count == window.size()) return count;
     auto got = raw_->Read(window.subspan(count));

@@ -33,7 +33,7 @@ struct TraceFile {
   std::string member = {};  ///< Name inside an archive, or empty.
   uint64_t size_bytes = 0;  ///< Of the (compressed) file or member; for progress.
   NameFacts facts = {};
-  bool named_by_user = false;  ///< Given on the command line itself, so that "no trace" is an error and not a skip.
+  bool named_by_user = false;  ///< Given on the command line itself, not found in a folder or archive.
 
   bool in_archive = false;
   bool in_order_only =

@@ -24,7 +24,7 @@ constexpr size_t kNearEnd = 2048;
 class TraceReader {
  public:
   TraceReader(ByteSource& source, const TraceReaderOptions& options)
-      : options_(options), window_(source, std::max<size_t>(options.window_bytes, 4096)), assembler_(&damage_) {
+      : options_(options), window_(source, std::max<size_t>(options.window_bytes, 256)), assembler_(&damage_) {
     match_state_.templates = &templates_;
     match_state_.assembler = &assembler_;
     if (options.learned_templates) match_events_ = ChooseMatcher();
@@ -264,7 +264,9 @@ bool TraceReader::ReadEvent() {
 /// Moves to the next place that looks like the beginning of an event: a brace followed by a key that events have.
 void TraceReader::ResyncAfter(const char* position) {
   window_.ConsumeTo(position);
-  constexpr size_t kLongestOpening = 64;
+  // An opening, and the phase behind it: as much text must be there to decide the same way in every window.
+  constexpr size_t kPhaseBytes = 512;
+  constexpr size_t kLongestOpening = kPhaseBytes + 64;
   for (;;) {
     const char* cursor = window_.begin();
     while (cursor < window_.end()) {
@@ -276,7 +278,7 @@ void TraceReader::ResyncAfter(const char* position) {
       const std::string_view rest(key, window_.end());
       if (rest.starts_with("\"ph\"") || rest.starts_with("\"name\"") || rest.starts_with("\"cat\"")) {
         // "name" also begins nested objects; an event has its phase close by.
-        if (rest.substr(0, 512).find("\"ph\"") != std::string_view::npos) {
+        if (rest.substr(0, kPhaseBytes).find("\"ph\"") != std::string_view::npos) {
           window_.ConsumeTo(cursor);
           return;
         }

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Writes the seed inputs of the fuzz targets to fuzz/corpus/. Everything in them is made up here.
+
+Run it after changing a seed; inputs that fuzzing found and that are kept for good have names of 40 hexadecimal digits
+and are left alone.
+"""
+import gzip
+import io
+import json
+import pathlib
+import subprocess
+import tarfile
+import zipfile
+
+CORPUS = pathlib.Path(__file__).parent / "corpus"
+
+
+def write(target, name, data):
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+# --- trace_reader ---------------------------------------------------------------------------------------------
+
+
+def kineto(events, head="", tail=""):
+    """The profiler's own layout: one key or event per line."""
+    return '{\n  "schemaVersion": 1,\n' + head + '  "traceEvents": [\n' + ",\n".join(events) + "\n  ]" + tail + "}\n"
+
+
+INFO = '  "distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2, "pg_count": 1, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": 2, "ranks": [0, 1]}]},\n'
+DEVICES = '  "deviceProperties": [\n    {"id": 0, "name": "Example GPU", "totalGlobalMem": 1000000, "numSms": 8}\n  ],\n'
+BASE = '  "baseTimeNanoseconds": 1727987490000000000,\n'
+
+
+def op(i, name="aten::add", ts="%d.%03d", cat="cpu_op"):
+    return (
+        '  {\n    "ph": "X", "cat": "%s", "name": "%s", "pid": 17, "tid": %d,\n    "ts": %s, "dur": %d.%03d,\n'
+        '    "args": {\n      "External id": %d,"Record function id": 0, "Ev Idx": %d\n    }\n  }'
+        % (cat, name, 17 + i % 2, ts % (100 + i, i) if "%" in ts else ts, i % 9, i * 7 % 1000, i, i)
+    )
+
+
+def kernel(i, name="gemm_kernel", extra=""):
+    return (
+        '  {\n    "ph": "X", "cat": "kernel", "name": "%s", "pid": 0, "tid": 7,\n    "ts": %d.%03d, "dur": %d.250,\n'
+        '    "args": {\n      "External id": %d,"queued": 0, "device": 0, "context": 1,\n      "stream": 7, "correlation": %d,\n'
+        '      "grid": [4, 1, 1],\n      "block": [128, 1, 1],"est. achieved occupancy %%": 40%s\n    }\n  }'
+        % (name, 120 + 3 * i, i, 1 + i % 2, i, 100 + i, extra)
+    )
+
+
+NCCL = (
+    ',"Collective name": "allreduce", "In msg nelems": 1024, "Out msg nelems": 1024, "Group size": 2, "dtype": "Float",'
+    ' "In split size": "[]", "Out split size": "[]", "Process Group Name": "0", "Process Group Description":'
+    ' "default_pg", "Process Group Ranks": "[0, 1]", "Rank": 1, "Seq": %d, "Comms Id": 18446744073709551615'
+)
+
+
+def launch(i):
+    return (
+        '  {\n    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 17, "tid": 17,\n'
+        '    "ts": %d.500, "dur": 0.100,\n    "args": {\n      "External id": %d,"cbid": 211, "correlation": %d\n    }\n  },\n'
+        '  {\n    "ph": "s", "id": %d, "pid": 17, "tid": 17, "ts": %d.500,\n    "cat": "ac2g", "name": "ac2g"\n  }'
+        % (100 + 3 * i, i, 100 + i, 100 + i, 100 + 3 * i)
+    )
+
+
+def meta(kind, pid, tid, arg):
+    return (
+        '  {\n    "name": "%s", "ph": "M", "ts": 1.000, "pid": %s, "tid": %s,\n    "args": {\n      %s\n    }\n  }'
+        % (kind, pid, tid, arg)
+    )
+
+
+def memory(i):
+    return (
+        '  {\n    "ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]",\n    "pid": 17, "tid": 17,\n'
+        '    "ts": %d.250,\n    "args": {\n      "Total Reserved": %d, "Total Allocated": %d, "Bytes": %d,'
+        ' "Addr": 140000000, "Device Id": 0, "Device Type": 1\n    }\n  }' % (100 + i, 4096 * i, 2048 * i, 512 - 1024 * (i % 2))
+    )
+
+
+def traces():
+    mixed = [meta("process_name", 17, 0, '"name": "python"'), meta("thread_name", 17, 17, '"name": "thread 17 (python)"')]
+    for i in range(12):
+        mixed += [op(i), launch(i), kernel(i, extra=NCCL % i if i % 3 == 0 else "")]
+    yield "kineto", kineto(mixed, INFO + DEVICES + BASE, ',\n  "traceName": "x.json"\n')
+    yield "many_of_one_shape", kineto([op(i) for i in range(60)], BASE)
+    yield "memory", kineto([memory(i) for i in range(20)], BASE)
+    yield "old_categories", json.dumps(
+        {
+            "traceEvents": [
+                {"ph": "X", "cat": c, "name": "n%d" % i, "pid": 0, "tid": "stream 7", "ts": 1000 + i, "dur": 2, "args": {"correlation": i}}
+                for i, c in enumerate(["Kernel", "Memcpy", "Memset", "Runtime", "Operator", "Async", "Kernel", "Kernel"])
+            ]
+            + [{"ph": "X", "cat": "Trace", "name": "Record Window", "pid": "Traces", "tid": "PyTorch Profiler", "ts": 1, "dur": 9}]
+        }
+    )
+    yield "categories", kineto(
+        [
+            op(i, cat=c, name="ProfilerStep#%d" % i)
+            for i, c in enumerate(
+                "user_annotation gpu_user_annotation gpu_memcpy gpu_memset cuda_driver cuda_sync overhead python_function "
+                "mtia_runtime mtia_ccp_events xpu_runtime privateuse1_runtime hpu_op unknown_thing".split()
+            )
+        ]
+    )
+    yield "comms", kineto(
+        [op(1, name="record_param_comms").replace('"Ev Idx": 1', '"Ev Idx": 1' + NCCL % 5), op(2, name="nccl:all_reduce", cat="user_annotation"), op(3, name="gloo:all_reduce", cat="cpu_op")]
+        + [
+            '{"ph": "X", "cat": "user_annotation", "name": "gloo:all_reduce", "pid": 1, "tid": 2, "ts": 5, "dur": 6, "args":'
+            ' {"Input Dims": [[2, 3], [], [[4]]], "Input type": ["float", "", "double"], "Concrete Inputs": ["", "[1, 2]"]}}'
+        ],
+        INFO,
+    )
+    yield "one_line", json.dumps({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": i, "dur": 1} for i in range(30)]}, separators=(",", ":"))
+    yield "indented", json.dumps({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1.5 * i, "dur": 0.25, "args": {"x": [1, [2, {"y": None}]]}} for i in range(30)], "distributedInfo": {"rank": 0}}, indent=2)
+    yield "bare_list", "[" + ",".join('{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":%d,"dur":1}' % i for i in range(9)) + "]"
+    yield "numbers", kineto(
+        [
+            '{"ph": "X", "cat": "cpu_op", "name": "n", "pid": 1, "tid": 1, "ts": %s, "dur": %s}' % pair
+            for pair in [
+                ("1694128201545123.456", "0.001"), ('"12.5"', '"3"'), ("-5", "1"), ("1e3", "2E-1"), ("9223372036854775807", "1"),
+                ("9223372036854775808", "1"), ("99999999999999999999999999", "1"), ("NaN", "1"), ("1", "Infinity"), ("1", "-4"),
+                ("null", "1"), ("[1]", "1"), ("true", "1"), ("0.0001", "0.9999"), ("1.", ".5"), ("01", "+1"),
+            ]
+        ]
+    )
+    yield "strings", kineto(
+        [
+            '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": 1, "dur": 1}' % name
+            for name in ["\\u00e9\\ud83d\\ude00", "\\ud800", "a\\qb", "tab\there", 'quo"te', "sla\\\\sh", "\\u12", "", "x" * 300, "\\n\\t\\b\\f\\/"]
+        ]
+    )
+    yield "duplicate_and_missing_keys", kineto(
+        ['{"ph": "X", "ph": "i", "name": "a", "name": "b", "pid": 1, "tid": 1, "ts": 1, "dur": 1}', '{"ph": "X"}', "{}", '{"ts": 1}', "[]", "7", '"x"', "null", '{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 2}']
+    )
+    yield "cut_in_event", kineto([op(i) for i in range(5)])[:-220]
+    yield "cut_in_string", kineto([op(i) for i in range(5)])[:700]
+    yield "garbage_between", kineto([op(1), "@@@@", op(2), '{"ph": "X", "name": }', op(3), '{"ph": "X", "na' + op(4)])
+    yield "text_behind", kineto([op(1)]) + kineto([op(2)])
+    yield "events_first", '{"traceEvents": [' + op(1) + '], "baseTimeNanoseconds": 1700000000000000000, "distributedInfo": {"rank": 3, "world_size": 4}, "displayTimeUnit": "ms"}'
+    yield "bad_metadata", '{"a": tru, "b": {"c": [}, "traceEvents": [' + op(1) + "]}"
+    yield "execution_trace", json.dumps({"schema": "1.0.2", "nodes": [{"id": 1, "name": "x", "ctrl_deps": 0}]})
+    yield "deep", '{"traceEvents": [{"ph": "X", "name": "a", "cat": "cpu_op", "ts": 1, "dur": 1, "pid": 1, "tid": 1, "args": ' + "[" * 400 + "]" * 400 + "}]}"
+    yield "empty_array", '{"traceEvents": []}'
+    yield "byte_order_mark", "\ufeff" + '{"traceEvents": [' + op(1) + "]}"
+
+
+for number, (name, text) in enumerate(traces()):
+    raw = text.encode("utf-8", "surrogatepass")
+    write("trace_reader", name, bytes([4 + number % 8, 1]) + raw)
+write("trace_reader", "not_utf8", bytes([6, 1]) + kineto([op(1, name="A")]).encode().replace(b'"A"', b'"\xff\xfe\xc0\x80"'))
+write("trace_reader", "control_bytes", bytes([6, 1]) + kineto([op(1, name="A")]).encode().replace(b'"A"', b'"a\x00\x01\x1f"'))
+write("trace_reader", "small_limit", bytes([0, 4]) + kineto([op(i, name="x" * 30 * i) for i in range(9)]).encode())
+write("trace_reader", "gzip", bytes([6, 1]) + gzip.compress(kineto([op(i) for i in range(20)]).encode(), mtime=0))
+write("trace_reader", "empty", b"\6\1")
+
+# --- file_names -----------------------------------------------------------------------------------------------
+
+NAMES = """rank3.json|rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz|rank3_iter100_200.json
+trace-3-of-8.json|step5-rank0of8.json|rank_00002-of-00016.json
+worker0_step_12.1694128201545.pt.trace.json.gz|mnist-worker-0_17.1694128201545.pt.trace.json|worker_process_4711.json
+gpu-node-01.example.org_4711.1694128201545123456.pt.trace.json.gz|dp0_pp0_tp0_ep0_rank12.1756710000000000000.pt.trace.json.gz|x-DP-1-TP-0.trace.json.gz
+local_rank1_rank9.json|rank2_world_size_16.json|proc7.json
+r7_trace.json|runs/7/rank3/trace.json|rank99999999999.json
+a.tar.gz|a.json.tmp|README.md
+rank10|rank9|rank09
+a00|a0|a\x1b[31m\xff
+é.json|日本/rank3.json|\xed\xa0\x80.json""".split("\n")
+for number, line in enumerate(NAMES):
+    write("file_names", "names_%d" % number, line.encode().replace(b"|", b"\n"))
+
+# --- archive --------------------------------------------------------------------------------------------------
+
+TEXT = kineto([op(i) for i in range(6)]).encode()
+
+
+def tar(entries, fmt=tarfile.PAX_FORMAT):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=fmt) as archive:
+        for name, data, kind, target in entries:
+            info = tarfile.TarInfo(name)
+            info.type = kind
+            info.linkname = target
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue().rstrip(b"\0") + b"\0" * 1024
+
+
+def zipped(entries, method):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in entries:
+            archive.writestr(zipfile.ZipInfo(name), data, method)
+    return out.getvalue()
+
+
+def zstd(data):
+    return subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def stream(name, data, window=3):
+    write("archive", name, bytes([0, window]) + data)
+
+
+def archive(name, data, window=4):
+    write("archive", name, bytes([1, window]) + data)
+
+
+stream("gzip", gzip.compress(TEXT, mtime=0))
+stream("gzip_stored", gzip.compress(b"stored " * 20, 0, mtime=0))
+stream("gzip_members", gzip.compress(TEXT, mtime=0) + gzip.compress(b"", mtime=0) + gzip.compress(b"tail", mtime=0))
+stream("gzip_cut", gzip.compress(TEXT, mtime=0)[:100])
+stream("gzip_text_behind", gzip.compress(b"{}", mtime=0) + b'{"traceEvents": []}')
+stream("gzip_zeros_behind", gzip.compress(b"{}", mtime=0) + b"\0" * 100)
+stream("gzip_bomb", gzip.compress(b"\0" * (5 << 20), 9, mtime=0))
+# Every optional header field: extra, name, comment, header checksum flag off.
+stream("gzip_fields", b"\x1f\x8b\x08\x1c\0\0\0\0\0\x03" + b"\x04\x00abcd" + b"name\0" + b"comment\0" + gzip.compress(b"fields", mtime=0)[10:])
+stream("zstd", zstd(TEXT))
+stream("zstd_frames", b"\x50\x2a\x4d\x18\x03\0\0\0abc" + zstd(TEXT) + zstd(b"") + zstd(b"tail"))
+stream("zstd_cut", zstd(TEXT)[:80])
+stream("xz", b"\xfd7zXZ\0")
+stream("plain", b"plain text")
+stream("empty", b"")
+
+REG, DIR, SYM, LNK, CHR = tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE
+RANKS = [("job", b"", DIR, ""), ("job/rank0.json", TEXT, REG, ""), ("job/rank1.json.gz", gzip.compress(TEXT, mtime=0), REG, ""), ("README", b"x", REG, "")]
+ODD = [
+    ("../../rank0.json", b"up", REG, ""), ("/etc/rank1.json", b"absolute", REG, ""), ("rank2.json", b"", SYM, "/etc/passwd"),
+    ("rank3.json", b"", LNK, "rank0.json"), ("rank4.json", b"", CHR, ""), ("n" * 200 + "rank5.json", b"long", REG, ""),
+    ("a\x1b[2J\nrank6.json", b"control", REG, ""), ("inner.tgz", b"x", REG, ""), ("rank7.json", b"", REG, ""),
+]
+archive("tar", tar(RANKS))
+archive("tar_ustar", tar(RANKS[:3], tarfile.USTAR_FORMAT))
+archive("tar_odd", tar(ODD))
+archive("tar_gnu", tar(ODD[:6], tarfile.GNU_FORMAT))
+archive("tar_gz", gzip.compress(tar(RANKS), mtime=0))
+archive("tar_zst", zstd(tar(RANKS)))
+archive("tar_cut", tar(RANKS)[:1500])
+archive("tar_gz_cut", gzip.compress(tar(RANKS), mtime=0)[:300])
+archive("zip_stored", zipped([("rank0.json", TEXT), ("a/rank1.json", b"one")], zipfile.ZIP_STORED))
+archive("zip_deflated", zipped([("rank0.json", TEXT), ("../rank1.json", b"one")], zipfile.ZIP_DEFLATED))
+archive("zip_cut", zipped([("rank0.json", TEXT)], zipfile.ZIP_DEFLATED)[:-30])
+archive("zip_empty", zipped([], zipfile.ZIP_STORED))
+# A sparse member that claims a hole of 8 GiB (GNU 1.0 sparse map in a pax header).
+sparse = tarfile.TarInfo("rank0.json")
+sparse.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "rank0.json", "GNU.sparse.realsize": str(8 << 30)}
+sparse.size = 1024
+body = io.BytesIO()
+with tarfile.open(fileobj=body, mode="w", format=tarfile.PAX_FORMAT) as t:
+    t.addfile(sparse, io.BytesIO((b"1\n%d\n512\n" % ((8 << 30) - 512)).ljust(512, b"\0") + b"d" * 512))
+archive("tar_sparse", body.getvalue().rstrip(b"\0") + b"\0" * 1024)
