@@ -173,15 +173,18 @@ class ClockTest(PlantedCase):
                 self.check_collectives(answer, truth, 2 * CLOCK_NS)
 
 
-    def test_where_groups_are_not_recorded_the_uncertainty_says_so(self):
-        """Files in whole microseconds carry no process groups, so two kinds of groups cannot be told apart."""
+    def test_where_groups_are_not_recorded_contradictions_are_said(self):
+        """Old files carry no process groups, so two kinds of groups cannot be told apart: what collectives do not agree on
+        keeps the wall clock, and the ledger says so."""
         truth = self.generate("old", "--style", "us", "--ranks", "8", "--tensor-parallel", "2", "--sharded",
-                              "--ranks-per-host", "2", "--offset-us=253,-15,-655,1,-757,-306,7,-1416")
+                              "--ranks-per-host", "2", "--offset-us=253,-15,-655,1,-757,-306,7,-1416",
+                              "--straggler", "7:5900:kernel")
         answer = lockstep.analyze_whole(self.path("old"))
         self.assertIn("collective_causality", answer.ledger_codes())
         for rank in truth["ranks"][1:]:
             clock = answer.row("ranks", rank=rank["rank"])["clock"]
-            self.assertLessEqual(abs(clock["offset_ns"] - rank["offset_start_ns"]), clock["uncertainty_ns"] + CLOCK_NS)
+            if clock["basis"] == "collectives":
+                self.assertLessEqual(abs(clock["offset_ns"] - rank["offset_start_ns"]), clock["uncertainty_ns"] + 1000)
 
     def test_jobs_of_every_kind_drawn_at_random(self):
         generator = random.Random(11)
