@@ -15,6 +15,7 @@ CASES = {
     "all_sections": (support.SAMPLE, ["text", "all"]),
     "all_sections_narrow": (support.SAMPLE, ["text", "all", "width=50", "top=2"]),
     "one_rank_one_step": (support.SAMPLE, ["text", "breakdown", "steps", "kernels", "rank=2", "step=6"]),
+    "recorded_job": (support.LOCKSTEP, ["analyze", "examples/recorded"]),
     "help": (support.LOCKSTEP, ["--help"]),
     "analyze_help": (support.LOCKSTEP, ["analyze", "--help"]),
 }
@@ -26,7 +27,7 @@ class GoldenTest(unittest.TestCase):
     def test_text_is_as_recorded(self):
         for name, (program, words) in CASES.items():
             with self.subTest(name):
-                done = support.run(*words, program=program)
+                done = support.run(*words, program=program, cwd=support.ROOT)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 path = GOLDEN / f"{name}.txt"
                 if UPDATE:
@@ -38,7 +39,7 @@ class GoldenTest(unittest.TestCase):
         for name, (program, words) in CASES.items():
             if "colour" in words:
                 continue
-            for line in support.run(*words, program=program).stdout.splitlines():
+            for line in support.run(*words, program=program, cwd=support.ROOT).stdout.splitlines():
                 self.assertLessEqual(len(line), 80, f"{name}: {line}")
 
 
