@@ -15,7 +15,6 @@ CASES = {
     "all_sections": (support.SAMPLE, ["text", "all"]),
     "all_sections_narrow": (support.SAMPLE, ["text", "all", "width=50", "top=2"]),
     "one_rank_one_step": (support.SAMPLE, ["text", "breakdown", "steps", "kernels", "rank=2", "step=6"]),
-    "recorded_job": (support.LOCKSTEP, ["analyze", "examples/recorded"]),
     "help": (support.LOCKSTEP, ["--help"]),
     "analyze_help": (support.LOCKSTEP, ["analyze", "--help"]),
 }
