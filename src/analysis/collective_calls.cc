@@ -130,7 +130,7 @@ class CallFinder {
     FindOnDevice();
     FindOnCpu();
     std::stable_sort(calls_.begin(), calls_.end(), [](const CollectiveCall& a, const CollectiveCall& b) {
-      return std::pair(a.arrival_ns, a.stream) < std::pair(b.arrival_ns, b.stream);
+      return std::pair(a.order_ns, a.stream) < std::pair(b.order_ns, b.stream);
     });
     return std::move(calls_);
   }
@@ -150,7 +150,7 @@ class CallFinder {
     ForEachKernel([&](const model::Track& track, size_t i) {
       CollectiveCall call;
       call.on_device = true;
-      call.start_ns = call.arrival_ns = track.events.start_ns[i];
+      call.start_ns = call.order_ns = track.events.start_ns[i];
       call.duration_ns = track.events.duration_ns[i];
       call.stream = track.stream();
       if (const auto own = metadata.find({call.start_ns, track.thread_id}); own != metadata.end()) {
@@ -164,8 +164,7 @@ class CallFinder {
     });
   }
 
-  /// Ranges of CPU backends run on the backend's threads, one after the other in the order in which c10d calls on
-  /// other threads issued them. A range whose call came before the window has none.
+  /// Ranges of CPU backends run on the backend's threads, which take up what c10d calls on other threads issued.
   void FindOnCpu() {
     std::map<CollectiveKind, std::vector<const CollectiveRecord*>> unclaimed;
     for (const CollectiveRecord& record : trace_.collectives) {
@@ -176,20 +175,39 @@ class CallFinder {
     for (const CollectiveRecord& record : trace_.collectives) {
       if (record.source != Source::kAnnotation || !IsCpuCollectiveName(names_[record.event_name])) continue;
       CollectiveCall call;
-      call.start_ns = call.arrival_ns = record.start_ns;
+      call.start_ns = call.order_ns = record.start_ns;
       call.duration_ns = record.duration_ns;
       Fill(record, names_, &call);
-      const std::vector<const CollectiveRecord*>& issues = unclaimed[call.kind];
-      size_t& at = next[call.kind];
-      if (at < issues.size() && issues[at]->start_ns <= record.start_ns) {
-        const CollectiveRecord& issue = *issues[at++];
-        call.arrival_ns = issue.start_ns;
-        FillFromIssue({issue.start_ns, issue.process_id, issue.thread_id}, &call);
+      if (const CollectiveRecord* issue = ClaimIssue(record, &unclaimed[call.kind], &next[call.kind])) {
+        call.order_ns = issue->start_ns;
+        FillFromIssue({issue->start_ns, issue->process_id, issue->thread_id}, &call);
       } else {
         FillFromIssue({record.start_ns, record.process_id, record.thread_id}, &call);
       }
       calls_.push_back(call);
     }
+  }
+
+  /// The c10d call of a range: the first that no range has claimed; of the next few, one of the same size goes first,
+  /// since a backend's threads may start two calls in the other order. A range whose call came before the window has
+  /// none.
+  static const CollectiveRecord* ClaimIssue(const CollectiveRecord& range, std::vector<const CollectiveRecord*>* issues,
+                                            size_t* next) {
+    static constexpr size_t kLookAhead = 8;
+    while (*next < issues->size() && (*issues)[*next] == nullptr) ++*next;
+    size_t chosen = issues->size();
+    for (size_t i = *next; i < issues->size() && i < *next + kLookAhead; ++i) {
+      const CollectiveRecord* issue = (*issues)[i];
+      if (issue == nullptr) continue;
+      if (issue->start_ns > range.start_ns) break;
+      if (chosen == issues->size()) chosen = i;
+      if (range.in_elements && issue->in_elements == range.in_elements) {
+        chosen = i;
+        break;
+      }
+    }
+    if (chosen == issues->size()) return nullptr;
+    return std::exchange((*issues)[chosen], nullptr);
   }
 
   void FillFromIssue(const Issue& issue, CollectiveCall* call) const {

@@ -14,7 +14,7 @@ namespace lockstep::analysis {
 /// One collective call of one rank, as far as its own trace tells.
 struct CollectiveCall {
   int64_t start_ns = 0;     ///< Trace clock: start of the kernel, on CPU backends of the range.
-  int64_t arrival_ns = 0;   ///< Start of the kernel; on CPU backends, when the c10d call issued it.
+  int64_t order_ns = 0;     ///< Orders the calls of a rank: its start; on CPU backends, when it was issued.
   int64_t duration_ns = 0;  ///< Of the kernel or range.
   CollectiveKind kind = CollectiveKind::kOther;
   bool on_device = false;
@@ -33,7 +33,7 @@ struct CollectiveCall {
   std::optional<CollectiveIssue> issue;  ///< Where it was issued.
 };
 
-/// The rank's calls in order of start: device kernels that are communication, joined with their own metadata, with the
+/// The rank's calls in order: device kernels that are communication, joined with their own metadata, with the
 /// record_param_comms operator and with the nccl:... range around their launch call; and ranges of CPU backends
 /// (gloo:...), joined by order with the c10d::... calls that issued them. A c10d operator without either is not a call
 /// of its own. Source: docs/metrics.md#collective-calls. Cost: O(device events + runtime events + records).

@@ -191,7 +191,7 @@ class WindowMatcher {
       if (!instance.group_size) instance.group_size = call.group_size;
       CollectiveMember member;
       member.rank_index = first_ + r;
-      member.arrival_ns = member.trace_start_ns = call.arrival_ns;
+      member.arrival_ns = member.trace_start_ns = call.start_ns;
       member.end_ns = member.trace_end_ns = call.start_ns + call.duration_ns;
       member.duration_ns = call.duration_ns;
       member.issue = call.issue;

@@ -24,8 +24,7 @@ struct CollectiveIssue {
 /// One rank's part in a collective instance. Times are RunNs (aligned clock) unless named otherwise.
 struct CollectiveMember {
   size_t rank_index = 0;
-  /// Start of the rank's kernel. CPU jobs: the c10d call that issued it, since the backend's threads may take it up
-  /// later; the start of the range where the file lacks the call.
+  /// Start of the rank's kernel; CPU jobs: of its collective range.
   int64_t arrival_ns = 0;
   int64_t end_ns = 0;
   /// Last arrival - own arrival, and where the collective is not synchronising no more than the own duration (the root

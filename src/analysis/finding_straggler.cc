@@ -13,16 +13,38 @@ constexpr double kMinimumShareOfStep = 0.01;
 constexpr int64_t kMinimumNs = 5'000;  // per step; below it is the noise of launches
 constexpr size_t kMaxDescribed = 3;
 
-/// A rank counts as late if what it makes another rank wait on average matters, and is not small beside what it waits
-/// itself: who waits more than that is a victim that happened to be last now and then.
+/// What a rank makes another rank wait, on average over those that waited.
+double MeanGiven(const StragglerRow& row) {
+  return static_cast<double>(row.wait_given_ns) / static_cast<double>(std::max<size_t>(row.waiting_rank_count, 1));
+}
+
+/// A rank counts as late if what it makes another rank wait matters and is not small beside what it waits itself (who
+/// waits more than that is a victim that happened to be last now and then), or if the job by itself lost that much to
+/// it.
 bool IsLate(const FindingContext& context, const StragglerRow& row) {
   if (row.last_count == 0 || row.waiting_rank_count == 0) return false;
-  const double given_ns = static_cast<double>(row.wait_given_ns) / static_cast<double>(row.waiting_rank_count);
-  if (2 * given_ns < static_cast<double>(row.wait_ns)) return false;
-  const double per_step_ns = given_ns / static_cast<double>(context.StepsOf(row.rank_index));
+  const double steps = static_cast<double>(context.StepsOf(row.rank_index));
   const double floor_ns =
-      std::max(static_cast<double>(kMinimumNs), kMinimumShareOfStep * static_cast<double>(context.step_ns()));
-  return per_step_ns >= floor_ns;
+      std::max(static_cast<double>(kMinimumNs), kMinimumShareOfStep * static_cast<double>(context.step_ns())) * steps;
+  if (static_cast<double>(row.delay_ns) >= floor_ns) return true;
+  return MeanGiven(row) >= floor_ns && 2 * MeanGiven(row) >= static_cast<double>(row.wait_ns);
+}
+
+/// The late rows, worst first. Where most ranks qualify, they take turns, which is jitter: only those stay that make
+/// others wait twice as long as they wait themselves.
+std::vector<const StragglerRow*> LateRows(const FindingContext& context) {
+  std::vector<const StragglerRow*> late;
+  size_t rank_count = 0;
+  for (const StragglerRow& row : context.result().stragglers.rows) {
+    if (!context.InFirstWindow(row.rank_index)) continue;
+    ++rank_count;
+    if (IsLate(context, row)) late.push_back(&row);
+  }
+  if (2 * late.size() > rank_count) {
+    std::erase_if(late,
+                  [](const StragglerRow* row) { return MeanGiven(*row) < 2 * static_cast<double>(row->wait_ns); });
+  }
+  return late;
 }
 
 /// What the job gains if no late rank is late: from the last arrival of all others to that of the late ranks. Shared
@@ -167,10 +189,7 @@ void Advise(const FindingContext& context, const StragglerRow& row, std::vector<
 }  // namespace
 
 void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* findings) {
-  std::vector<const StragglerRow*> late;
-  for (const StragglerRow& row : context.result().stragglers.rows) {
-    if (context.InFirstWindow(row.rank_index) && IsLate(context, row)) late.push_back(&row);
-  }
+  const std::vector<const StragglerRow*> late = LateRows(context);
   if (late.empty()) return;
   Finding finding;
   finding.id = "straggler";
