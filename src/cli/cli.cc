@@ -20,6 +20,7 @@
 #include "cli/nearest.h"
 #include "cli/progress.h"
 #include "cli/version.h"
+#include "report/utf8.h"
 
 namespace lockstep::cli {
 namespace {
@@ -69,7 +70,7 @@ class Program {
     if (status.error().code == ErrorCode::kInvalidArgument && status.error().file.empty()) {
       return Misused(console, status.error().ToString(), NameOf(Parsed()));
     }
-    console.err << "lockstep: " << status.error().ToString() << '\n';
+    console.err << "lockstep: " << report::Printable(status.error().ToString()) << '\n';
     return kFailed;
   }
 
@@ -102,7 +103,7 @@ class Program {
   }
 
   static int Misused(Console& console, const std::string& message, const std::string& command) {
-    console.err << fmt::format("lockstep: {}\nSee '{} --help'.\n", message, command);
+    console.err << fmt::format("lockstep: {}\nSee '{} --help'.\n", report::Printable(message), command);
     return kMisused;
   }
 

@@ -58,6 +58,9 @@ class ExitStatusTest(Folder):
         self.assertIn("nowhere", done.stderr)
         self.assertEqual(done.stdout, "")
 
+    def test_name_with_control_characters_does_not_reach_the_terminal(self):
+        self.assertNotIn("\x1b", run("analyze", self.folder / "a\x1b[31mb").stderr)
+
     def test_folder_without_a_trace_fails(self):
         self.write("config.json", {"a": 1})
         done = run("analyze", self.folder)
@@ -244,6 +247,12 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(complete("lockstep", "analyze", "--section", "idle,ker"), ["idle,kernels"])
         self.assertEqual(complete("lockstep", "analyze", "--color", "n"), ["never"])
         self.assertEqual(complete("lockstep", "completion", "z"), ["zsh"])
+
+    def test_scripts_are_sound_to_their_shells(self):
+        for shell in ("bash", "zsh", "fish"):
+            if shutil.which(shell):
+                done = subprocess.run([shell, "-n"], input=run("completion", shell).stdout, capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), shell)
 
     def test_unknown_shell_is_a_misuse(self):
         done = run("completion", "fihs")
