@@ -152,6 +152,7 @@ TableCell Mark(const TextPage& page, int32_t rank, size_t rank_count) {
   TableCell mark("");
   for (const Finding& finding : page.result.findings) {
     if (finding.severity == FindingSeverity::kInfo) continue;
+    if (page.run.ranks.size() > 1 && finding.ranks.size() * 2 > page.run.ranks.size()) continue;
     if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end()) continue;
     if (finding.id == kStragglerId) return {std::string(page.style.Pointer()), Paint::kBad};
     if (finding.ranks.size() * 2 < rank_count) mark = {std::string(page.style.Bullet()), Paint::kWarn};
