@@ -119,7 +119,7 @@ NameId TraceAssembler::InternField(const Field& field, uint64_t byte_offset) {
   return InternName(DecodeString(field.raw, field.escaped, byte_offset, damage_, &scratch_));
 }
 
-/// A pid or tid: a number, or text such as "stream 7" (7), "Spans" (a negative number made from its name's id).
+/// A pid or tid: a number, or text such as "stream 7" (7), "Spans" (a negative number of its own).
 int64_t TraceAssembler::ReadPlace(const Field* field, bool* repeatable) {
   if (field == nullptr) {
     *repeatable = false;
@@ -133,7 +133,11 @@ int64_t TraceAssembler::ReadPlace(const Field* field, bool* repeatable) {
   }
   *repeatable = false;
   if (field->kind != ValueKind::kString) return 0;
-  return -1 - static_cast<int64_t>(InternField(*field, 0).value);
+  const NameId text = InternField(*field, 0);
+  const auto [place, is_new] =
+      text_place_of_name_.try_emplace(text.value, -1 - static_cast<int64_t>(text_places_.size()));
+  if (is_new) text_places_.push_back(text);
+  return place->second;
 }
 
 TraceAssembler::Understood TraceAssembler::AddEvent(const std::vector<Field>& fields, uint64_t byte_offset,
@@ -274,8 +278,8 @@ TraceContent TraceAssembler::Finish() {
     const auto name = thread_names_.find({track.process_id, track.thread_id});
     if (name != thread_names_.end())
       track.thread_name = name->second;
-    else if (track.thread_id < 0 && -1 - track.thread_id < int64_t{content_.names.size()})
-      track.thread_name = {static_cast<uint32_t>(-1 - track.thread_id)};
+    else if (track.thread_id < 0 && -1 - track.thread_id < static_cast<int64_t>(text_places_.size()))
+      track.thread_name = text_places_[static_cast<size_t>(-1 - track.thread_id)];
     trace.complete_event_count += track.events.size();
     const int64_t first = track.events.start_ns[0];
     int64_t last = first;

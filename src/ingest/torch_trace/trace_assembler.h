@@ -76,6 +76,10 @@ class TraceAssembler {
   std::vector<std::unique_ptr<TrackWriter>> tracks_;
   std::map<std::tuple<model::Lane, int64_t, int64_t>, TrackWriter*> track_index_;
   std::map<std::pair<int64_t, int64_t>, NameId> thread_names_;
+  // Texts that stand where a pid or tid belongs, in order of appearance: the id of text i is -1 - i. Ids of names would
+  // not do: which names were seen before depends on the path that events take.
+  std::vector<NameId> text_places_;
+  std::map<uint32_t, int64_t> text_place_of_name_;
   std::vector<uint8_t> needs_general_path_;
   std::string scratch_;
   uint64_t event_count_ = 0;
