@@ -58,7 +58,7 @@ void FindMissingRanks(const FindingContext& context, std::vector<Finding>* findi
   Finding finding;
   finding.id = "missing_ranks";
   finding.severity = FindingSeverity::kInfo;
-  finding.title = fmt::format("{} of {} ranks have no trace here", missing, world_size);
+  finding.title = fmt::format("{} of {} ranks {} no trace here", missing, world_size, missing == 1 ? "has" : "have");
   const auto complete =
       std::count_if(context.result().collectives.instances.begin(), context.result().collectives.instances.end(),
                     [](const CollectiveInstance& instance) { return instance.complete; });

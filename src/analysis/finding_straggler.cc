@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "analysis/finding_context.h"
-#include "analysis/track_merge.h"
+#include "analysis/interval_union.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -47,31 +48,70 @@ std::vector<const StragglerRow*> LateRows(const FindingContext& context) {
   return late;
 }
 
-/// What the job gains if no late rank is late: from the last arrival of all others to that of the late ranks. Shared
-/// waits count once.
-int64_t JointDelay(const FindingContext& context, const std::vector<size_t>& late) {
-  std::vector<Interval> delays;
-  const auto is_late = [&late](size_t r) { return std::find(late.begin(), late.end(), r) != late.end(); };
+struct LateSet {
+  std::vector<size_t> ranks;
+  bool Has(size_t rank_index) const { return std::find(ranks.begin(), ranks.end(), rank_index) != ranks.end(); }
+};
+
+/// What the job gains if no rank of the set is late: from the last arrival of the others to that of the set.
+int64_t JointDelay(const FindingContext& context, const LateSet& late) {
+  IntervalUnion lost;
   for (const CollectiveInstance& instance : context.result().collectives.instances) {
-    if (!instance.synchronising || !instance.last_rank_index || !is_late(*instance.last_rank_index)) continue;
-    int64_t others_ns = INT64_MIN;
+    if (!instance.synchronising || !instance.last_rank_index || !late.Has(*instance.last_rank_index)) continue;
+    int64_t others_ns = INT64_MAX;
     int64_t last_ns = INT64_MIN;
     for (const CollectiveMember& member : instance.members) {
       last_ns = std::max(last_ns, member.arrival_ns);
-      if (!is_late(member.rank_index)) others_ns = std::max(others_ns, member.arrival_ns);
+      if (late.Has(member.rank_index)) continue;
+      others_ns = others_ns == INT64_MAX ? member.arrival_ns : std::max(others_ns, member.arrival_ns);
     }
-    if (others_ns != INT64_MIN && others_ns < last_ns) delays.push_back({others_ns, last_ns});
+    lost.Add(others_ns, last_ns);
   }
-  std::sort(delays.begin(), delays.end(), [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
-  int64_t sum_ns = 0;
-  int64_t covered_ns = INT64_MIN;
-  for (const Interval& delay : delays) {
-    const int64_t from_ns = std::max(delay.start_ns, covered_ns);
-    if (delay.end_ns <= from_ns) continue;
-    sum_ns += delay.end_ns - from_ns;
-    covered_ns = delay.end_ns;
+  return lost.Length();
+}
+
+/// The rank that would be the straggler if those of the set came in time, and what the job would lose to it.
+std::pair<size_t, int64_t> NextStraggler(const FindingContext& context, const LateSet& late) {
+  std::map<size_t, IntervalUnion> lost;
+  for (const CollectiveInstance& instance : context.result().collectives.instances) {
+    if (!instance.synchronising || !instance.last_rank_index || !late.Has(*instance.last_rank_index)) continue;
+    const CollectiveMember* last = nullptr;
+    const CollectiveMember* second = nullptr;
+    for (const CollectiveMember& member : instance.members) {
+      if (late.Has(member.rank_index)) continue;
+      if (last == nullptr || member.arrival_ns > last->arrival_ns) {
+        second = last;
+        last = &member;
+      } else if (second == nullptr || member.arrival_ns > second->arrival_ns) {
+        second = &member;
+      }
+    }
+    if (second != nullptr) lost[last->rank_index].Add(second->arrival_ns, last->arrival_ns);
   }
-  return sum_ns;
+  std::pair<size_t, int64_t> worst{0, 0};
+  for (auto& [rank_index, time] : lost) {
+    const int64_t length_ns = time.Length();
+    if (length_ns > worst.second) worst = {rank_index, length_ns};
+  }
+  return worst;
+}
+
+/// Ranks that are late together hide each other: only the very last shows. Adds those that come to light when the late
+/// ones are thought away, as long as they cost half as much as what is known, but never more than half of the ranks.
+void AddHiddenStragglers(const FindingContext& context, std::vector<const StragglerRow*>* late) {
+  const std::vector<StragglerRow>& rows = context.result().stragglers.rows;
+  while (2 * (late->size() + 1) <= rows.size()) {
+    LateSet set;
+    for (const StragglerRow* row : *late) set.ranks.push_back(row->rank_index);
+    const auto [rank_index, lost_ns] = NextStraggler(context, set);
+    const double floor_ns = kMinimumShareOfStep * static_cast<double>(context.step_ns() * context.StepsOf(rank_index));
+    if (static_cast<double>(lost_ns) < floor_ns || 2 * lost_ns < JointDelay(context, set)) return;
+    const auto row = std::find_if(rows.begin(), rows.end(), [&, wanted = rank_index](const StragglerRow& candidate) {
+      return candidate.rank_index == wanted;
+    });
+    if (row == rows.end() || !context.InFirstWindow(row->rank_index)) return;
+    late->push_back(&*row);
+  }
 }
 
 /// The activity that explains most; an idle device only where nothing else is known, since it is an effect.
@@ -111,6 +151,14 @@ std::string ActivityText(int32_t rank, const LateActivity& activity) {
 
 void Describe(const FindingContext& context, const StragglerRow& row, Finding* finding) {
   const int32_t rank = context.RankOf(row.rank_index);
+  if (row.last_count == 0) {
+    finding->evidence.push_back(
+        {"wait_ns", static_cast<double>(row.wait_ns),
+         fmt::format("rank {} comes late as well, just before the last: it would hold the others up if "
+                     "the ranks before it in this list came in time",
+                     rank)});
+    return;
+  }
   finding->evidence.push_back(
       {"wait_given_ns", static_cast<double>(row.wait_given_ns),
        fmt::format(
@@ -189,16 +237,17 @@ void Advise(const FindingContext& context, const StragglerRow& row, std::vector<
 }  // namespace
 
 void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* findings) {
-  const std::vector<const StragglerRow*> late = LateRows(context);
+  std::vector<const StragglerRow*> late = LateRows(context);
   if (late.empty()) return;
+  AddHiddenStragglers(context, &late);
   Finding finding;
   finding.id = "straggler";
-  std::vector<size_t> indices;
+  LateSet set;
   for (const StragglerRow* row : late) {
     finding.ranks.push_back(context.RankOf(row->rank_index));
-    indices.push_back(row->rank_index);
+    set.ranks.push_back(row->rank_index);
   }
-  finding.gain_ns_per_step = JointDelay(context, indices) / context.StepsOf(indices.front());
+  finding.gain_ns_per_step = JointDelay(context, set) / context.StepsOf(set.ranks.front());
   finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
   finding.title =
       fmt::format("{} {} the others up", RanksText(finding.ranks), finding.ranks.size() == 1 ? "holds" : "hold");

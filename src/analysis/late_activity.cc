@@ -10,6 +10,7 @@
 
 #include "analysis/host_role.h"
 #include "analysis/host_time.h"
+#include "analysis/interval_union.h"
 #include "analysis/late_windows.h"
 
 namespace lockstep::analysis {
@@ -24,20 +25,6 @@ constexpr int64_t kMinimumShare = 50;  // an excess below a 50th of the whole ex
 using Key = std::pair<LateCause, NameId>;
 /// Of one arrival: time by what it went into, one value per rank looked at.
 using Table = std::map<Key, std::vector<int64_t>>;
-
-int64_t UnionLength(std::vector<Interval>* intervals) {
-  std::sort(intervals->begin(), intervals->end(),
-            [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
-  int64_t length = 0;
-  int64_t covered_ns = INT64_MIN;
-  for (const Interval& interval : *intervals) {
-    const int64_t from_ns = std::max(interval.start_ns, covered_ns);
-    if (interval.end_ns <= from_ns) continue;
-    length += interval.end_ns - from_ns;
-    covered_ns = interval.end_ns;
-  }
-  return length;
-}
 
 /// Length of [piece] outside `cover`, which is sorted and disjoint.
 int64_t LengthOutside(Interval piece, const std::vector<Interval>& cover) {
@@ -88,15 +75,15 @@ class RankMeter {
     for (size_t k = 0; k < late_.arrivals.size(); ++k) {
       if (!late_.arrivals[k].present[slot_]) continue;
       const Interval window = late_.arrivals[k].windows[slot_].device;
-      std::vector<Interval> busy;
+      IntervalUnion busy;
       for (const model::Track& track : trace_.tracks) {
         if (track.lane == model::Lane::kDevice) MeasureStream(k, track.events, window, &busy);
       }
-      Add(k, LateCause::kDeviceIdle, {}, window.end_ns - window.start_ns - UnionLength(&busy));
+      Add(k, LateCause::kDeviceIdle, {}, window.end_ns - window.start_ns - busy.Length());
     }
   }
 
-  void MeasureStream(size_t arrival, const model::EventColumns& events, Interval window, std::vector<Interval>* busy) {
+  void MeasureStream(size_t arrival, const model::EventColumns& events, Interval window, IntervalUnion* busy) {
     // Events of a stream follow each other, so only the one before the window can reach into it.
     const auto first = std::lower_bound(events.start_ns.begin(), events.start_ns.end(), window.start_ns);
     size_t i = static_cast<size_t>(first - events.start_ns.begin());
@@ -104,7 +91,7 @@ class RankMeter {
     for (; i < events.size() && events.start_ns[i] < window.end_ns; ++i) {
       const Interval part = {std::max(events.start_ns[i], window.start_ns), std::min(events.end_ns(i), window.end_ns)};
       if (part.start_ns >= part.end_ns) continue;
-      busy->push_back(part);
+      busy->Add(part.start_ns, part.end_ns);
       const uint32_t name = events.name[i].value;
       if (name < shared_.is_communication.size() && shared_.is_communication[name]) continue;
       const bool is_kernel = events.category[i] == model::Category::kKernel;
@@ -124,7 +111,7 @@ class RankMeter {
       arrivals.push_back(k);
     }
     if (windows.empty()) return;
-    std::vector<std::vector<Interval>> recorded(windows.size());
+    std::vector<IntervalUnion> recorded(windows.size());
     std::map<std::pair<int64_t, int64_t>, std::vector<Interval>> operators;
     for (const model::Track& track : trace_.tracks) {
       if (track.lane != model::Lane::kOperators) continue;
@@ -135,7 +122,7 @@ class RankMeter {
           issuers_.insert(thread);
           return;
         }
-        recorded[piece.window].push_back({piece.start_ns, piece.end_ns});
+        recorded[piece.window].Add(piece.start_ns, piece.end_ns);
         operators[thread].push_back({piece.start_ns, piece.end_ns});
         AddHost(arrivals[piece.window], piece, piece.end_ns - piece.start_ns);
       });
@@ -145,13 +132,12 @@ class RankMeter {
       if (track.lane != model::Lane::kPython || issuers_.count(thread) == 0) continue;
       VisitHostTime(track.events, roles_, windows, [&](const HostPiece& piece) {
         if (piece.name.value == 0) return;
-        recorded[piece.window].push_back({piece.start_ns, piece.end_ns});
+        recorded[piece.window].Add(piece.start_ns, piece.end_ns);
         AddHost(arrivals[piece.window], piece, LengthOutside({piece.start_ns, piece.end_ns}, operators[thread]));
       });
     }
     for (size_t w = 0; w < windows.size(); ++w) {
-      Add(arrivals[w], LateCause::kNothingRecorded, {},
-          windows[w].end_ns - windows[w].start_ns - UnionLength(&recorded[w]));
+      Add(arrivals[w], LateCause::kNothingRecorded, {}, windows[w].end_ns - windows[w].start_ns - recorded[w].Length());
     }
   }
 

@@ -5,38 +5,14 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/interval_union.h"
 #include "analysis/late_activity.h"
-#include "analysis/track_merge.h"
 #include "model/step.h"
 
 namespace lockstep::analysis {
 namespace {
 
 constexpr size_t kMaxExplained = 4;  // ranks whose lateness is looked into, worst first
-
-/// Length of the union of intervals that are added in any order.
-class UnionOfWaits {
- public:
-  void Add(int64_t start_ns, int64_t end_ns) {
-    if (end_ns > start_ns) intervals_.push_back({start_ns, end_ns});
-  }
-  int64_t Length() {
-    std::sort(intervals_.begin(), intervals_.end(),
-              [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
-    int64_t length = 0;
-    int64_t covered_ns = INT64_MIN;
-    for (const Interval& interval : intervals_) {
-      const int64_t from_ns = std::max(interval.start_ns, covered_ns);
-      if (interval.end_ns <= from_ns) continue;
-      length += interval.end_ns - from_ns;
-      covered_ns = interval.end_ns;
-    }
-    return length;
-  }
-
- private:
-  std::vector<Interval> intervals_;
-};
 
 struct LateInstance {
   size_t instance = 0;
@@ -46,9 +22,9 @@ struct LateInstance {
 /// What is gathered of one rank.
 struct RankTally {
   uint64_t collective_count = 0;
-  UnionOfWaits own_waits;
-  UnionOfWaits delays;
-  std::map<size_t, UnionOfWaits> given;  // by the rank that waited
+  IntervalUnion own_waits;
+  IntervalUnion delays;
+  std::map<size_t, IntervalUnion> given;  // by the rank that waited
   std::vector<LateInstance> late;
   std::set<int64_t> steps;
   std::map<int64_t, int64_t> delay_by_step;

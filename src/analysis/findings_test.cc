@@ -1,0 +1,267 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "analysis/analyze.h"
+#include "analysis/finding_context.h"
+#include "analysis/testing/collective_job.h"
+
+namespace lockstep::analysis {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Job;
+using testing::RunBuilder;
+
+constexpr int64_t kMs = 1'000'000;
+
+/// Tables of a device job of four ranks and ten steps of 10 ms each, with nothing to complain of.
+struct HealthyJob {
+  HealthyJob() : job(Build()) {
+    result.step_count = 10;
+    result.job_span_ns = 100 * kMs;
+    for (size_t r = 0; r < 4; ++r) {
+      BreakdownRow row;
+      row.rank_index = r;
+      row.basis = Basis::kDevice;
+      row.span_ns = 100 * kMs;
+      row.compute_ns = 90 * kMs;
+      row.busy_ns = 98 * kMs;
+      row.communication_ns = 20 * kMs;
+      row.overlapped_communication_ns = 12 * kMs;
+      row.exposed_communication_ns = 8 * kMs;
+      row.idle_ns = 2 * kMs;
+      result.breakdown.ranks.push_back(row);
+      for (int64_t step = 0; step < 10; ++step) {
+        row.step_number = step;
+        result.breakdown.steps.push_back(row);
+      }
+      row.step_number.reset();
+      StragglerRow straggler;
+      straggler.rank_index = r;
+      straggler.collective_count = 10;
+      straggler.wait_ns = kMs / 10;
+      result.stragglers.rows.push_back(straggler);
+    }
+  }
+
+  static model::Run Build() {
+    RunBuilder builder;
+    for (int32_t rank = 0; rank < 4; ++rank) builder.Rank(rank).WorldSize(4).Kernel(7, "gemm", 0, 100);
+    return builder.Build();
+  }
+  std::vector<Finding> Find() { return ComputeFindings(job.shared, result); }
+
+  Job job;
+  AnalysisResult result;
+};
+
+const Finding* Get(const std::vector<Finding>& findings, std::string_view id) {
+  for (const Finding& finding : findings) {
+    if (finding.id == id) return &finding;
+  }
+  return nullptr;
+}
+
+TEST(FindingsTest, AHealthyJobHasNone) {
+  HealthyJob healthy;
+  EXPECT_TRUE(healthy.Find().empty());
+}
+
+/// An all_reduce in every step, in which `late` come by so much after the others.
+void AddLateness(HealthyJob& job, const std::vector<std::pair<size_t, int64_t>>& late) {
+  for (int64_t step = 0; step < 10; ++step) {
+    CollectiveInstance instance;
+    instance.synchronising = instance.complete = true;
+    instance.name = "all_reduce";
+    instance.group = "0";
+    int64_t last_ns = -1;
+    for (size_t r = 0; r < 4; ++r) {
+      CollectiveMember member;
+      member.rank_index = r;
+      member.arrival_ns = step * 10 * kMs;
+      for (const auto& [rank, delay_ns] : late) {
+        if (rank == r) member.arrival_ns += delay_ns;
+      }
+      if (member.arrival_ns > last_ns) {
+        last_ns = member.arrival_ns;
+        instance.last_rank_index = r;
+      }
+      instance.members.push_back(member);
+    }
+    for (CollectiveMember& member : instance.members) member.wait_ns = last_ns - member.arrival_ns;
+    instance.transfer_ns = 1000;
+    job.result.collectives.instances.push_back(instance);
+  }
+  job.result.stragglers = ComputeStragglers(job.job.shared, job.result.collectives);
+}
+
+TEST(FindingsTest, ALateRankIsNamedWithItsGainPerStep) {
+  HealthyJob job;
+  AddLateness(job, {{2, kMs}});
+  const std::vector<Finding> findings = job.Find();
+  const Finding* straggler = Get(findings, "straggler");
+  ASSERT_NE(straggler, nullptr);
+  EXPECT_THAT(straggler->ranks, ElementsAre(2));
+  EXPECT_EQ(straggler->gain_ns_per_step, kMs);
+  EXPECT_EQ(straggler->severity, FindingSeverity::kCritical);
+  EXPECT_THAT(straggler->title, HasSubstr("Rank 2 holds the others up"));
+  EXPECT_THAT(straggler->evidence.front().text, HasSubstr("waited 30.0 ms in all for rank 2"));
+  EXPECT_FALSE(straggler->advice.empty());
+}
+
+TEST(FindingsTest, TwoRanksThatAreLateTogetherAreBothNamedAndTheGainIsThatOfBoth) {
+  HealthyJob job;
+  AddLateness(job, {{1, 2 * kMs}, {3, 2 * kMs + kMs / 4}});
+  const std::vector<Finding> findings = job.Find();
+  const Finding* straggler = Get(findings, "straggler");
+  ASSERT_NE(straggler, nullptr);
+  // Rank 1 is never last: it shows when rank 3 is thought away.
+  EXPECT_THAT(straggler->ranks, ElementsAre(3, 1));
+  EXPECT_EQ(straggler->gain_ns_per_step, 2 * kMs + kMs / 4);
+}
+
+TEST(FindingsTest, LatenessBelowAHundredthOfTheStepIsNotWorthAWord) {
+  HealthyJob job;
+  AddLateness(job, {{2, kMs / 20}});
+  EXPECT_EQ(Get(job.Find(), "straggler"), nullptr);
+}
+
+TEST(FindingsTest, RanksThatTakeTurnsAreNoStragglers) {
+  HealthyJob job;
+  for (StragglerRow& row : job.result.stragglers.rows) {
+    row.last_count = 3;
+    row.waiting_rank_count = 3;
+    row.wait_given_ns = 12 * kMs;
+    row.wait_ns = 12 * kMs;
+    row.delay_ns = 3 * kMs;
+  }
+  EXPECT_EQ(Get(job.Find(), "straggler"), nullptr);
+}
+
+TEST(FindingsTest, ExposedCommunicationGainsWhatTheLeastExposedRankHas) {
+  HealthyJob job;
+  for (size_t r = 0; r < 4; ++r)
+    job.result.breakdown.ranks[r].exposed_communication_ns = (30 + 5 * static_cast<int64_t>(r)) * kMs;
+  const std::vector<Finding> findings = job.Find();
+  const Finding* exposed = Get(findings, "exposed_communication");
+  ASSERT_NE(exposed, nullptr);
+  EXPECT_THAT(exposed->ranks, ElementsAre(3, 2, 1, 0));
+  EXPECT_EQ(exposed->gain_ns_per_step, 3 * kMs);
+  EXPECT_THAT(exposed->evidence[1].text, HasSubstr("rank 3: 45.0 ms exposed of 20.0 ms communication"));
+}
+
+TEST(FindingsTest, TheThresholdOfExposedCommunicationCanBeSet) {
+  HealthyJob job;
+  job.job.shared.options.communication_ratio_threshold = 0.05;
+  EXPECT_NE(Get(job.Find(), "exposed_communication"), nullptr);
+}
+
+TEST(FindingsTest, ADeviceThatWaitsForLaunchesIsHostBound) {
+  HealthyJob job;
+  for (size_t r = 0; r < 4; ++r) {
+    job.result.breakdown.ranks[r].idle_ns = 40 * kMs;
+    job.result.idle.push_back({r, {0}, {7}, 36 * kMs, 4 * kMs, 0});
+    job.result.idle_host.push_back({r, 5 * kMs, 1 * kMs, 30 * kMs, 4 * kMs});
+  }
+  const std::vector<Finding> findings = job.Find();
+  const Finding* bound = Get(findings, "host_bound");
+  ASSERT_NE(bound, nullptr);
+  EXPECT_EQ(bound->gain_ns_per_step, 36 * kMs / 10);
+  EXPECT_EQ(bound->ranks.size(), 4u);
+  EXPECT_EQ(Get(findings, "kernel_launch_gaps"), nullptr);
+}
+
+TEST(FindingsTest, ShortGapsThatAddUpAreNamed) {
+  HealthyJob job;
+  for (size_t r = 0; r < 4; ++r) {
+    job.result.breakdown.ranks[r].idle_ns = 15 * kMs;
+    job.result.idle.push_back({r, {0}, {7}, 0, 15 * kMs, 0});
+  }
+  const std::vector<Finding> findings = job.Find();
+  EXPECT_NE(Get(findings, "kernel_launch_gaps"), nullptr);
+  EXPECT_EQ(Get(findings, "host_bound"), nullptr);
+}
+
+TEST(FindingsTest, OneRankThatComputesMoreIsAnImbalance) {
+  HealthyJob job;
+  job.result.breakdown.ranks[1].compute_ns = 110 * kMs;
+  job.result.imbalance = ComputeImbalance(job.job.shared, job.result.breakdown, {});
+  const std::vector<Finding> findings = job.Find();
+  const Finding* imbalance = Get(findings, "imbalance");
+  ASSERT_NE(imbalance, nullptr);
+  EXPECT_THAT(imbalance->ranks, ElementsAre(1));
+  EXPECT_EQ(imbalance->gain_ns_per_step, 15 * kMs / 10);
+}
+
+TEST(FindingsTest, UnevenMemoryIsAWarningWithoutGain) {
+  HealthyJob job;
+  for (size_t r = 0; r < 4; ++r) {
+    MemoryRow row;
+    row.rank_index = r;
+    row.device = 0;
+    row.peak_allocated_bytes = r == 3 ? 16'000'000'000 : 8'000'000'000;
+    job.result.memory.push_back(row);
+  }
+  job.result.imbalance = ComputeImbalance(job.job.shared, job.result.breakdown, job.result.memory);
+  const std::vector<Finding> findings = job.Find();
+  const Finding* memory = Get(findings, "memory_imbalance");
+  ASSERT_NE(memory, nullptr);
+  EXPECT_THAT(memory->ranks, ElementsAre(3));
+  EXPECT_FALSE(memory->gain_ns_per_step.has_value());
+  EXPECT_THAT(memory->evidence.front().text, HasSubstr("rank 3 16.0 GB, mean 10.0 GB"));
+}
+
+TEST(FindingsTest, MissingTracesAreSaid) {
+  HealthyJob job;
+  job.job.run.ranks.pop_back();
+  job.result.breakdown.ranks.pop_back();
+  const std::vector<Finding> findings = job.Find();
+  ASSERT_NE(Get(findings, "missing_ranks"), nullptr);
+  EXPECT_EQ(Get(findings, "missing_ranks")->title, "1 of 4 ranks has no trace here");
+}
+
+TEST(FindingsTest, FindingsComeByGainThenSeverityThenId) {
+  HealthyJob job;
+  AddLateness(job, {{2, kMs / 2}});
+  for (size_t r = 0; r < 4; ++r) {
+    job.result.breakdown.ranks[r].exposed_communication_ns = 60 * kMs;
+    job.result.launch.push_back({});
+    job.result.launch.back().rank_index = r;
+    job.result.launch.back().launch_count = 1000;
+    job.result.launch.back().short_kernel_count = 900;
+  }
+  const std::vector<Finding> findings = job.Find();
+  EXPECT_TRUE(std::is_sorted(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    return a.gain_ns_per_step.value_or(-1) > b.gain_ns_per_step.value_or(-1);
+  }));
+  EXPECT_EQ(findings.front().id, "exposed_communication");
+  EXPECT_EQ(findings.back().id, "short_kernels");
+}
+
+TEST(FindingsTest, ARunWithoutRanksOrTablesHasNone) {
+  model::Run run;
+  RunContext shared;
+  shared.run = &run;
+  EXPECT_TRUE(ComputeFindings(shared, {}).empty());
+  HealthyJob job;
+  job.result = {};
+  EXPECT_TRUE(job.Find().empty());
+}
+
+TEST(FindingTextTest, TimesHaveThreeDigitsAndAUnit) {
+  EXPECT_EQ(TimeText(46'812'345), "46.8 ms");
+  EXPECT_EQ(TimeText(999), "999 ns");
+  EXPECT_EQ(TimeText(1'234), "1.23 us");
+  EXPECT_EQ(TimeText(2'500'000'000), "2.50 s");
+  EXPECT_EQ(PercentText(0.004), "0.4 %");
+  EXPECT_EQ(PercentText(0.37), "37 %");
+  EXPECT_EQ(RanksText({4}), "rank 4");
+  EXPECT_EQ(RanksText({4, 2}), "ranks 4 and 2");
+  EXPECT_EQ(RanksText({1, 2, 3}), "ranks 1, 2 and 3");
+}
+
+}  // namespace
+}  // namespace lockstep::analysis
