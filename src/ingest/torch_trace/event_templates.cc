@@ -165,12 +165,15 @@ void EventTemplates::Learn(const char* begin, const char* end, const std::vector
   Path path{.templates = this};
   const char* literal = begin;
   bool phase_seen = false;
+  // Without a category of its own an event is fixed to its end: another one's category could lie in what is skipped.
+  bool category_seen = understood.kind != Kind::kComplete && understood.kind != Kind::kMemory;
   for (const Field& field : fields) {
     // "args" itself: its members are fields of their own.
     if (!field.in_args && field.key == "args" && field.kind == ValueKind::kObject) continue;
     const Slot slot = SlotOf(field, understood.kind, lane);
     if (!Fits(slot, field)) return;
     phase_seen = phase_seen || (!field.in_args && field.key == "ph");
+    category_seen = category_seen || (!field.in_args && field.key == "cat");
     const char* value_end = field.raw.data() + field.raw.size();
     TemplateNode node;
     node.slot = slot.kind;
@@ -185,10 +188,11 @@ void EventTemplates::Learn(const char* begin, const char* end, const std::vector
     } else if (understood.kind == Kind::kMemory && field.key == "name") {
       missing &= ~(uint32_t{1} << static_cast<uint32_t>(SlotRole::kNone));
     }
-    const bool complete = missing == 0 && phase_seen;
+    const bool complete = missing == 0 && phase_seen && category_seen;
     if (slot.constant && !complete) continue;  // Stays in the literal that the next slot begins with.
     if (complete) {
       node.ending = Ending::kSkipTail;
+      node.quoted = !slot.constant && field.kind == ValueKind::kString;
       node.open_braces = field.in_args ? 2 : 1;
       node.kind = understood.kind;
       node.category = understood.category;

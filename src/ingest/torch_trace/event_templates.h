@@ -51,6 +51,7 @@ struct TemplateNode {
   SlotKind slot = SlotKind::kNone;
   SlotRole role = SlotRole::kNone;
   Ending ending = Ending::kContinue;
+  bool quoted = false;      ///< The slot's closing quote follows; for kSkipTail.
   uint8_t open_braces = 0;  ///< Not yet closed after the slot; for kSkipTail.
   TraceAssembler::Understood::Kind kind = TraceAssembler::Understood::Kind::kIgnored;  ///< At endings.
   model::Category category = model::Category::kOther;                                  ///< At endings.
@@ -67,7 +68,7 @@ struct TemplateNode {
 /// Shapes of events, learned from events that the general path has accepted. A program writes its events from a handful
 /// of format strings, so a few dozen templates cover a file; an event that fits none takes the general path, which is
 /// always right. A template fixes every byte that is not a value (keys, punctuation, white space) up to the last value
-/// that anything reads; behind it only strings and braces are followed to the event's end.
+/// that anything reads and what must end it; behind that only strings and braces are followed to the event's end.
 class EventTemplates {
  public:
   EventTemplates();
