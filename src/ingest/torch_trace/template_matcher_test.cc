@@ -51,6 +51,13 @@ TEST(TemplateMatcherTest, TheLastValueIsReadToItsEnd) {
   }
 }
 
+TEST(TemplateMatcherTest, TimesNearTheLimitAreReadAlike) {
+  for (const char* duration : {"2305843009213692.999", "2305843009213693", "2305843009213693.951",
+                               "2305843009213693.952", "2305843009213694", "9999999999999999"}) {
+    ExpectTheSame({DurationLast("1"), DurationLast("1.25"), DurationLast(duration), DurationLast("2")});
+  }
+}
+
 TEST(TemplateMatcherTest, ANameMayBeTheLastValue) {
   const auto event = [](const std::string& name) {
     return R"({"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 5, "dur": 1, "name": ")" + name + "\"}";
