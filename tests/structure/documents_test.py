@@ -36,6 +36,12 @@ class DocumentsTest(unittest.TestCase):
                     path = (match["top"] or match["path"]).rstrip(".")
                     self.assertTrue((SOURCE / path).exists(), f"{document.relative_to(SOURCE)}: {command}")
 
+    def test_every_group_of_tests_is_on_the_map(self):
+        architecture = (SOURCE / "docs" / "architecture.md").read_text(encoding="utf-8")
+        for group in sorted((SOURCE / "tests").iterdir()):
+            if (group / "CMakeLists.txt").is_file():
+                self.assertIn(f"`tests/{group.name}/`", architecture)
+
     def test_presets_that_are_named_exist(self):
         presets = (SOURCE / "CMakePresets.json").read_text(encoding="utf-8")
         for document in DOCUMENTS:
