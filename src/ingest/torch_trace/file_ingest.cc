@@ -84,7 +84,9 @@ class FileIngest {
         prefetch = source->compression() != Compression::kNone && TakeSpareThread();
         if (prefetch) source = Prefetch(std::move(source));
         MeteredSource metered(std::move(source), file.size_bytes, meter_);
-        auto content = ReadTrace(metered, file.DisplayName(), options_.reader);
+        TraceReaderOptions reader = options_.reader;
+        reader.on_events = [this](uint64_t event_count) { meter_->AddEvents(event_count); };
+        auto content = ReadTrace(metered, file.DisplayName(), reader);
         outcome.source_failed = metered.failed();
         if (content) {
           outcome.content = std::move(*content);
@@ -103,7 +105,7 @@ class FileIngest {
       outcome.error = Error{.code = ErrorCode::kIo, .message = std::string("cannot be read: ") + failure.what()};
     }
     if (prefetch) ++spare_threads_;
-    meter_->FinishFile(outcome.content ? outcome.content->trace.event_count : 0);
+    meter_->FinishFile();
     return outcome;
   }
 

@@ -25,8 +25,7 @@ void ProgressMeter::AddBytes(uint64_t consumed_bytes, uint64_t json_bytes) {
   ReportIfDue();
 }
 
-void ProgressMeter::FinishFile(uint64_t event_count) {
-  event_count_.fetch_add(event_count, std::memory_order_relaxed);
+void ProgressMeter::FinishFile() {
   finished_file_count_.fetch_add(1, std::memory_order_relaxed);
   ReportIfDue();
 }

@@ -19,7 +19,8 @@ class ProgressMeter {
   ProgressMeter(std::function<void(const IngestProgress&)> on_progress, uint64_t total_bytes, uint32_t file_count);
 
   void AddBytes(uint64_t consumed_bytes, uint64_t json_bytes);
-  void FinishFile(uint64_t event_count);
+  void AddEvents(uint64_t event_count) { event_count_.fetch_add(event_count, std::memory_order_relaxed); }
+  void FinishFile();
   /// The last call, whatever the time.
   void Finish();
 

@@ -130,8 +130,8 @@ TEST_F(IngestRunTest, TheResultDoesNotDependOnTheNumberOfThreads) {
 TEST_F(IngestRunTest, WhatIsNoTraceIsRefusedByNameAndTheRestIsRead) {
   Write("rank0.json", Trace(0, 1));
   const std::string other = Write("execution.json", R"({"schema": "1.0.2", "nodes": []})");
-  for (const std::vector<std::string>& paths :
-       {std::vector<std::string>{folder_.string()}, std::vector<std::string>{folder_.string() + "/rank0.json", other}}) {
+  for (const std::vector<std::string>& paths : {std::vector<std::string>{folder_.string()},
+                                                std::vector<std::string>{folder_.string() + "/rank0.json", other}}) {
     auto run = IngestRun(paths, {});
     ASSERT_TRUE(run);
     EXPECT_EQ(run->ranks.size(), 1U);

@@ -19,10 +19,10 @@ struct LoadedTrace {
 
 /// Decides rank, world size, host and window of every trace, in the order given (that of the files):
 /// rank from distributedInfo, else from the name, else the lowest free one (files of one host and process share it);
-/// the traces of a rank that do not overlap in time are its windows; of two that overlap one is set aside (trace_windows.h).
-/// Windows are numbered alike on all ranks where the traces' times allow it, else per rank in order of time.
-/// Ledger rows: rank_from_name, rank_from_order, several_windows (info); rank_name_mismatch, mixed_world_sizes,
-/// rank_outside_world, missing_ranks (warnings); rank_conflict (error).
+/// the traces of a rank that do not overlap in time are its windows; of two that overlap one is set aside
+/// (trace_windows.h). Windows are numbered alike on all ranks where the traces' times allow it, else per rank in order
+/// of time. Ledger rows: rank_from_name, rank_from_order, several_windows (info); rank_name_mismatch,
+/// mixed_world_sizes, rank_outside_world, missing_ranks (warnings); rank_conflict (error).
 void AssignRanks(std::vector<LoadedTrace>* traces, model::Ledger* ledger);
 
 /// "0-3, 7, 9-11" for sorted distinct numbers; cut with "and N more" after 16 ranges.

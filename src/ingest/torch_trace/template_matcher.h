@@ -14,8 +14,8 @@ struct MatchState {
   EventTemplates* templates = nullptr;
   TraceAssembler* assembler = nullptr;
   int32_t last_ending = TemplateNode::kNoNode;  ///< Node that ended the last event.
-  /// Names that followed two others last time, by a hash of the two. Traces repeat themselves, so this is right for most events, and
-  /// comparing with a guess is cheaper than looking a name up.
+  /// Names that followed two others last time, by a hash of the two. Traces repeat themselves, so this is right for
+  /// most events, and comparing with a guess is cheaper than looking a name up.
   static constexpr uint32_t kPredictionBits = 13;
   std::vector<uint32_t> predictions = std::vector<uint32_t>(size_t{1} << kPredictionBits, 0);
   uint32_t prediction_slot = 0;

@@ -19,6 +19,8 @@ namespace lockstep::ingest {
 namespace {
 
 constexpr size_t kNearEnd = 2048;
+/// Progress is told in portions of at least this many events, about half a window.
+constexpr uint64_t kReportedEvents = 512;
 
 /// Walks the trace's text: the top-level object, and inside it the array traceEvents, event by event.
 class TraceReader {
@@ -50,6 +52,13 @@ class TraceReader {
   EventText Text() {
     return {window_.begin(), window_.end(), window_.OffsetOf(window_.begin()), window_.at_end_of_data(), &attempt_};
   }
+  /// Tells how many events were read since the last time, when they are `at_least` so many.
+  void ReportEvents(uint64_t at_least) {
+    const uint64_t count = assembler_.event_count() - reported_event_count_;
+    if (!options_.on_events || count < at_least) return;
+    options_.on_events(count);
+    reported_event_count_ = assembler_.event_count();
+  }
   /// Damage seen while parsing counts only when the parse came to its end: one that needs more text is done again.
   void CommitAttempt() { attempt_.MoveTo(&damage_); }
   void Truncated() {
@@ -66,6 +75,7 @@ class TraceReader {
   MatchState match_state_;
   MatchFunction match_events_ = nullptr;
   std::vector<Field> fields_;
+  uint64_t reported_event_count_ = 0;
   bool found_events_ = false;
 };
 
@@ -204,8 +214,10 @@ bool TraceReader::ReadMember() {
 void TraceReader::ReadEvents() {
   found_events_ = true;
   while (SkipSpace()) {
+    ReportEvents(kReportedEvents);
     const char first = *window_.begin();
     if (first == ']') {
+      ReportEvents(1);
       window_.ConsumeTo(window_.begin() + 1);
       return;
     }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "base/result.h"
 #include "ingest/bytes/byte_source.h"
@@ -11,7 +13,9 @@ namespace lockstep::ingest {
 struct TraceReaderOptions {
   size_t window_bytes = size_t{256} << 10;    ///< Size of the text window; grows when one event is larger.
   size_t max_event_bytes = size_t{64} << 20;  ///< A larger single event is skipped and counted.
-  bool learned_templates = true;              ///< Off: every event takes the general path (tests compare both).
+  /// Called about once a window with the number of events read since the last call: for progress.
+  std::function<void(uint64_t)> on_events = {};
+  bool learned_templates = true;  ///< Off: every event takes the general path (tests compare both).
 };
 
 /// What one trace file holds, before it is known which rank of the job it is.
