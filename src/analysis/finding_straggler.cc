@@ -70,6 +70,17 @@ int64_t JointDelay(const FindingContext& context, const LateSet& late) {
   return lost.Length();
 }
 
+/// Waiting that lies beside computation costs nothing: the job gains no more than what the least exposed of the other
+/// ranks has of exposed communication, per step.
+int64_t LeastExposedOfOthers(const FindingContext& context, const LateSet& late) {
+  int64_t least_ns = INT64_MAX;
+  for (const BreakdownRow& row : context.breakdown()) {
+    if (late.Has(row.rank_index)) continue;
+    least_ns = std::min(least_ns, row.exposed_communication_ns / context.StepsOf(row.rank_index));
+  }
+  return least_ns;
+}
+
 /// The rank that would be the straggler if those of the set came in time, and what the job would lose to it.
 std::pair<size_t, int64_t> NextStraggler(const FindingContext& context, const LateSet& late) {
   std::map<size_t, IntervalUnion> lost;
@@ -247,7 +258,8 @@ void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* 
     finding.ranks.push_back(context.RankOf(row->rank_index));
     set.ranks.push_back(row->rank_index);
   }
-  finding.gain_ns_per_step = JointDelay(context, set) / context.StepsOf(set.ranks.front());
+  finding.gain_ns_per_step =
+      std::min(JointDelay(context, set) / context.StepsOf(set.ranks.front()), LeastExposedOfOthers(context, set));
   finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
   finding.title =
       fmt::format("{} {} the others up", RanksText(finding.ranks), finding.ranks.size() == 1 ? "holds" : "hold");

@@ -12,9 +12,15 @@ namespace lockstep::analysis {
 /// Length of the union of half-open intervals that are added in any order. Cost: O(n log n).
 class IntervalUnion {
  public:
-  /// Empty and reversed intervals count nothing.
+  /// Empty and reversed intervals count nothing. One that begins inside the interval before it extends that, so pieces
+  /// of a whole that come in order take no memory.
   void Add(int64_t start_ns, int64_t end_ns) {
-    if (start_ns < end_ns) intervals_.push_back({start_ns, end_ns});
+    if (start_ns >= end_ns) return;
+    if (!intervals_.empty() && start_ns >= intervals_.back().start_ns && start_ns <= intervals_.back().end_ns) {
+      intervals_.back().end_ns = std::max(intervals_.back().end_ns, end_ns);
+    } else {
+      intervals_.push_back({start_ns, end_ns});
+    }
   }
   int64_t Length() {
     std::sort(intervals_.begin(), intervals_.end(),

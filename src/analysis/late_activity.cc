@@ -11,12 +11,11 @@
 #include "analysis/host_role.h"
 #include "analysis/host_time.h"
 #include "analysis/interval_union.h"
-#include "analysis/late_windows.h"
 
 namespace lockstep::analysis {
 namespace {
 
-constexpr size_t kMaxArrivals = 64;
+constexpr size_t kMaxSpells = 64;
 constexpr size_t kMaxOthers = 16;
 constexpr size_t kMaxActivities = 5;
 constexpr int64_t kMinimumExcessNs = 1'000;
@@ -113,6 +112,9 @@ class RankMeter {
     if (windows.empty()) return;
     std::vector<IntervalUnion> recorded(windows.size());
     std::map<std::pair<int64_t, int64_t>, std::vector<Interval>> operators;
+    const bool has_python = std::any_of(trace_.tracks.begin(), trace_.tracks.end(), [](const model::Track& track) {
+      return track.lane == model::Lane::kPython && !track.events.empty();
+    });
     for (const model::Track& track : trace_.tracks) {
       if (track.lane != model::Lane::kOperators) continue;
       const std::pair thread(track.process_id, track.thread_id);
@@ -123,26 +125,52 @@ class RankMeter {
           return;
         }
         recorded[piece.window].Add(piece.start_ns, piece.end_ns);
-        operators[thread].push_back({piece.start_ns, piece.end_ns});
-        AddHost(arrivals[piece.window], piece, piece.end_ns - piece.start_ns);
+        if (has_python) Extend(&operators[thread], piece);
+        Count(arrivals[piece.window], piece, piece.end_ns - piece.start_ns);
       });
+      Flush();
     }
     for (const model::Track& track : trace_.tracks) {
       const std::pair thread(track.process_id, track.thread_id);
       if (track.lane != model::Lane::kPython || issuers_.count(thread) == 0) continue;
+      const std::vector<Interval>& covered = operators[thread];
       VisitHostTime(track.events, roles_, windows, [&](const HostPiece& piece) {
         if (piece.name.value == 0) return;
         recorded[piece.window].Add(piece.start_ns, piece.end_ns);
-        AddHost(arrivals[piece.window], piece, LengthOutside({piece.start_ns, piece.end_ns}, operators[thread]));
+        Count(arrivals[piece.window], piece, LengthOutside({piece.start_ns, piece.end_ns}, covered));
       });
+      Flush();
     }
     for (size_t w = 0; w < windows.size(); ++w) {
       Add(arrivals[w], LateCause::kNothingRecorded, {}, windows[w].end_ns - windows[w].start_ns - recorded[w].Length());
     }
   }
 
-  void AddHost(size_t arrival, const HostPiece& piece, int64_t duration_ns) {
-    Add(arrival, piece.in_data_loader ? LateCause::kDataLoading : LateCause::kHost, piece.name, duration_ns);
+  /// Pieces come window by window; their sums by name are kept in an array until the window is left.
+  void Count(size_t arrival, const HostPiece& piece, int64_t duration_ns) {
+    if (arrival != counted_arrival_) Flush();
+    counted_arrival_ = arrival;
+    const size_t slot = 2 * piece.name.value + (piece.in_data_loader ? 1 : 0);
+    if (counted_ns_.empty()) counted_ns_.resize(2 * size_t{shared_.run->names.size()});
+    if (counted_ns_[slot] == 0) counted_slots_.push_back(slot);
+    counted_ns_[slot] += duration_ns;
+  }
+
+  void Flush() {
+    for (const size_t slot : counted_slots_) {
+      const LateCause cause = slot % 2 == 1 ? LateCause::kDataLoading : LateCause::kHost;
+      Add(counted_arrival_, cause, NameId{static_cast<uint32_t>(slot / 2)}, std::exchange(counted_ns_[slot], 0));
+    }
+    counted_slots_.clear();
+  }
+
+  /// Pieces of a thread come in order of time, so neighbours grow together.
+  static void Extend(std::vector<Interval>* covered, const HostPiece& piece) {
+    if (!covered->empty() && covered->back().end_ns == piece.start_ns) {
+      covered->back().end_ns = piece.end_ns;
+    } else {
+      covered->push_back({piece.start_ns, piece.end_ns});
+    }
   }
 
   const RunContext& shared_;
@@ -152,6 +180,9 @@ class RankMeter {
   std::vector<Table>* const tables_;
   HostRoles roles_;
   std::set<std::pair<int64_t, int64_t>> issuers_;
+  size_t counted_arrival_ = 0;
+  std::vector<int64_t> counted_ns_;    // by name, and whether in a data loader
+  std::vector<size_t> counted_slots_;  // those that are not 0; a slot may come twice, with 0 the second time
 };
 
 /// Own value less the median of the other members that are present.
@@ -193,10 +224,10 @@ const char* LateCauseName(LateCause cause) {
 }
 
 std::vector<LateActivity> FindLateActivities(const RunContext& shared, const Collectives& collectives,
-                                             size_t rank_index, const std::vector<size_t>& late) {
-  const std::vector<size_t> costliest(late.begin(),
-                                      late.begin() + static_cast<std::ptrdiff_t>(std::min(late.size(), kMaxArrivals)));
-  const LateWindows windows = FindLateWindows(*shared.run, collectives, rank_index, costliest, kMaxOthers);
+                                             size_t rank_index, const std::vector<LateSpell>& spells) {
+  std::vector<LateSpell> costliest(spells.begin(),
+                                   spells.begin() + static_cast<std::ptrdiff_t>(std::min(spells.size(), kMaxSpells)));
+  const LateWindows windows = FindLateWindows(*shared.run, collectives, rank_index, std::move(costliest), kMaxOthers);
   std::vector<Table> tables(windows.arrivals.size());
   for (size_t slot = 0; slot < windows.ranks.size(); ++slot) {
     RankMeter(shared, collectives, windows, slot, &tables).Measure();

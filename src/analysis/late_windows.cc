@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -102,11 +103,11 @@ class WindowFinder {
 }  // namespace
 
 LateWindows FindLateWindows(const model::Run& run, const Collectives& collectives, size_t rank_index,
-                            std::vector<size_t> late, size_t max_others) {
+                            std::vector<LateSpell> spells, size_t max_others) {
   LateWindows result;
   std::set<size_t> others;
-  for (const size_t i : late) {
-    for (const CollectiveMember& member : collectives.instances[i].members) {
+  for (const LateSpell& spell : spells) {
+    for (const CollectiveMember& member : collectives.instances[spell.last_instance].members) {
       if (member.rank_index != rank_index) others.insert(member.rank_index);
     }
   }
@@ -117,13 +118,23 @@ LateWindows FindLateWindows(const model::Run& run, const Collectives& collective
     if (seen++ % stride == 0) result.ranks.push_back(r);
   }
 
-  const auto arrival_of = [&](size_t i) { return FindMember(collectives.instances[i], rank_index)->trace_start_ns; };
-  std::erase_if(late, [&](size_t i) { return FindMember(collectives.instances[i], rank_index) == nullptr; });
-  std::sort(late.begin(), late.end(),
-            [&](size_t a, size_t b) { return std::pair(arrival_of(a), a) < std::pair(arrival_of(b), b); });
+  const auto arrival_of = [&](size_t i) {
+    const CollectiveMember* member = FindMember(collectives.instances[i], rank_index);
+    return member == nullptr ? std::optional<int64_t>() : member->trace_start_ns;
+  };
+  std::erase_if(spells, [&](const LateSpell& spell) {
+    return !arrival_of(spell.first_instance) || !arrival_of(spell.last_instance);
+  });
+  std::sort(spells.begin(), spells.end(), [&](const LateSpell& a, const LateSpell& b) {
+    return std::pair(arrival_of(a.last_instance), a.last_instance) <
+           std::pair(arrival_of(b.last_instance), b.last_instance);
+  });
   const std::vector<Point> points = PointsOf(collectives, rank_index);
   WindowFinder finder(run, collectives, result.ranks);
-  for (const size_t i : late) result.arrivals.push_back(finder.Find(i, PreviousPoint(points, arrival_of(i), i)));
+  for (const LateSpell& spell : spells) {
+    const Point* previous = PreviousPoint(points, *arrival_of(spell.first_instance), spell.first_instance);
+    result.arrivals.push_back(finder.Find(spell.last_instance, previous));
+  }
   return result;
 }
 

@@ -17,6 +17,8 @@ constexpr size_t kMaxExplained = 4;  // ranks whose lateness is looked into, wor
 struct LateInstance {
   size_t instance = 0;
   int64_t delay_ns = 0;
+  uint64_t ordinal = 0;  // among the rank's collectives
+  std::optional<int64_t> step = {};
 };
 
 /// What is gathered of one rank.
@@ -75,10 +77,11 @@ class StragglerFinder {
     if (!instance.last_rank_index) return;
     RankTally& late = tallies_[*instance.last_rank_index];
     late.delays.Add(second_ns, last_ns);
-    late.late.push_back({index, last_ns - second_ns});
     for (const CollectiveMember& member : instance.members) {
       if (member.rank_index == *instance.last_rank_index) {
-        if (const auto step = StepOf(member)) late.delay_by_step[*step] += last_ns - second_ns;
+        const std::optional<int64_t> step = StepOf(member);
+        if (step) late.delay_by_step[*step] += last_ns - second_ns;
+        late.late.push_back({index, last_ns - second_ns, late.collective_count, step});
       } else {
         late.given[member.rank_index].Add(member.arrival_ns, last_ns);
       }
@@ -132,11 +135,26 @@ class StragglerFinder {
   }
 
   void Explain(StragglerRow* row) {
-    std::vector<LateInstance>& late = tallies_[row->rank_index].late;
-    std::stable_sort(late.begin(), late.end(), [](const auto& a, const auto& b) { return a.delay_ns > b.delay_ns; });
-    std::vector<size_t> instances;
-    for (const LateInstance& entry : late) instances.push_back(entry.instance);
-    row->activities = FindLateActivities(shared_, collectives_, row->rank_index, instances);
+    struct Costed {
+      LateSpell spell;
+      int64_t delay_ns = 0;
+    };
+    std::vector<Costed> spells;
+    const LateInstance* previous = nullptr;
+    for (const LateInstance& late : tallies_[row->rank_index].late) {
+      if (previous != nullptr && late.ordinal == previous->ordinal + 1 && late.step == previous->step) {
+        spells.back().spell.last_instance = late.instance;
+        spells.back().delay_ns = std::max(spells.back().delay_ns, late.delay_ns);
+      } else {
+        spells.push_back({{late.instance, late.instance}, late.delay_ns});
+      }
+      previous = &late;
+    }
+    std::stable_sort(spells.begin(), spells.end(),
+                     [](const Costed& a, const Costed& b) { return a.delay_ns > b.delay_ns; });
+    std::vector<LateSpell> costliest_first;
+    for (const Costed& costed : spells) costliest_first.push_back(costed.spell);
+    row->activities = FindLateActivities(shared_, collectives_, row->rank_index, costliest_first);
   }
 
   const RunContext& shared_;

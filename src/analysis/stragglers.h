@@ -25,7 +25,7 @@ const char* LateCauseName(LateCause cause);  ///< "data_loading", "host", ...
 struct LateActivity {
   LateCause cause = LateCause::kHost;
   std::string name;       ///< Operator, annotation, Python frame, "data loading: ...", "device idle", ...
-  int64_t excess_ns = 0;  ///< Own time less the median of the other members, summed over the late arrivals looked at.
+  int64_t excess_ns = 0;  ///< Own time less the median of the other members, summed over the late spells looked at.
 };
 
 /// One rank's part in waiting, over complete synchronising collectives of all groups. Times are unions: waits that two
@@ -33,15 +33,15 @@ struct LateActivity {
 struct StragglerRow {
   size_t rank_index = 0;
   uint64_t collective_count = 0;
-  uint64_t last_count = 0;        ///< Times it arrived last (beyond the clocks' uncertainty).
-  int64_t wait_ns = 0;            ///< Its own waiting for others.
-  int64_t wait_given_ns = 0;      ///< Waiting of all others in collectives where it was last, added up over them.
-  int64_t delay_ns = 0;           ///< Job time lost to it: from the second-last arrival to its own, where last.
-  double last_ratio = 0;          ///< last_count / collective_count.
-  bool chronic = false;           ///< Late in most of the steps, not in one (docs/metrics.md#stragglers).
-  size_t waiting_rank_count = 0;  ///< Ranks that ever waited for it.
-  int64_t step_count = 0;         ///< Steps that hold a collective of the rank; 0 without steps.
-  int64_t late_step_count = 0;    ///< Those of them in which it caused more delay than any other rank.
+  uint64_t last_count = 0;    ///< Times it arrived last (beyond the clocks' uncertainty).
+  int64_t wait_ns = 0;        ///< Its own waiting for others.
+  int64_t wait_given_ns = 0;  ///< Waiting of all others in collectives where it was last, added up over them.
+  int64_t delay_ns = 0;       ///< From the second-last arrival to its own, where last: what the job lost to it at most.
+  double last_ratio = 0;      ///< last_count / collective_count.
+  bool chronic = false;       ///< Late in most of the steps, not in one (docs/metrics.md#stragglers).
+  size_t waiting_rank_count = 0;         ///< Ranks that ever waited for it.
+  int64_t step_count = 0;                ///< Steps that hold a collective of the rank; 0 without steps.
+  int64_t late_step_count = 0;           ///< Those of them in which it caused more delay than any other rank.
   std::optional<size_t> worst_instance;  ///< Index into Collectives::instances: the one with the most delay.
   std::vector<LateActivity> activities;  ///< Largest excess first, at most 5; empty for ranks that are not late.
 };
