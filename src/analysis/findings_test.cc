@@ -95,6 +95,7 @@ void AddLateness(HealthyJob& job, const std::vector<std::pair<size_t, int64_t>>&
     instance.transfer_ns = 1000;
     job.result.collectives.instances.push_back(instance);
   }
+  for (BreakdownRow& row : job.result.breakdown.ranks) row.exposed_communication_ns = 25 * kMs;
   job.result.stragglers = ComputeStragglers(job.job.shared, job.result.collectives);
 }
 
@@ -110,6 +111,15 @@ TEST(FindingsTest, ALateRankIsNamedWithItsGainPerStep) {
   EXPECT_THAT(straggler->title, HasSubstr("Rank 2 holds the others up"));
   EXPECT_THAT(straggler->evidence.front().text, HasSubstr("waited 30.0 ms in all for rank 2"));
   EXPECT_FALSE(straggler->advice.empty());
+}
+
+TEST(FindingsTest, WaitingBesideComputationIsNoGain) {
+  HealthyJob job;
+  AddLateness(job, {{2, kMs}});
+  job.result.breakdown.ranks[0].exposed_communication_ns = 4 * kMs;
+  const std::vector<Finding> findings = job.Find();
+  ASSERT_NE(Get(findings, "straggler"), nullptr);
+  EXPECT_EQ(Get(findings, "straggler")->gain_ns_per_step, 4 * kMs / 10);
 }
 
 TEST(FindingsTest, TwoRanksThatAreLateTogetherAreBothNamedAndTheGainIsThatOfBoth) {

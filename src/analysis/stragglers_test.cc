@@ -186,6 +186,45 @@ TEST(StragglersTest, ASlowDeviceIsNotBlamedOnTheHost) {
   EXPECT_EQ(late.activities.front().cause, LateCause::kDeviceCompute);
 }
 
+TEST(StragglersTest, LatenessThatCarriesOverIsExplainedOnce) {
+  RunBuilder builder;
+  // Two collectives a step, queued on the others' stream while they compute; rank 1 loads 4 ms and is late for both.
+  for (int64_t step = 0; step < 5; ++step) {
+    const int64_t begin_ns = 1'000 * kMs + step * kStep;
+    for (const int32_t rank : {0, 1, 2}) {
+      auto& trace = builder.Rank(rank).WorldSize(3);
+      const int64_t late_ns = rank == 1 ? 4 * kMs : 0;
+      trace.Annotation(1, "ProfilerStep#" + std::to_string(step), begin_ns, kStep);
+      trace.Annotation(1, "enumerate(DataLoader)#x.__next__", begin_ns, late_ns + 100'000);
+      const auto launch = [&](int64_t at_ns, uint32_t id) {
+        trace.Runtime(1, "cudaLaunchKernel", at_ns, 1'000, static_cast<uint32_t>(10 * step) + id);
+      };
+      const int64_t work_ns = begin_ns + late_ns + 200'000;
+      for (uint32_t id = 1; id <= 4; ++id) launch(work_ns + 10'000 * id, id);
+      const uint32_t first = static_cast<uint32_t>(10 * step);
+      trace.Kernel(7, "gemm", work_ns + 50'000, 3 * kMs, first + 1);
+      trace.Kernel(7, "gemm", work_ns + 50'000 + 3 * kMs, 2 * kMs, first + 2);
+      const int64_t one_end_ns = begin_ns + 4 * kMs + 250'000 + 3 * kMs + 100'000;
+      const int64_t one_ns = work_ns + 50'000 + 3 * kMs;
+      const int64_t two_ns = std::max(work_ns + 50'000 + 5 * kMs, one_end_ns);
+      const int64_t two_end_ns = begin_ns + 4 * kMs + 250'000 + 5 * kMs + 100'000;
+      trace.Kernel(20, testing::KernelName("allreduce"), one_ns, one_end_ns - one_ns, first + 3);
+      trace.Kernel(20, testing::KernelName("allreduce"), two_ns, two_end_ns - two_ns, first + 4);
+    }
+  }
+  Job job(builder.Build());
+  const StragglerRow late = ComputeStragglers(job.shared, job.Time()).rows.front();
+  EXPECT_EQ(late.rank_index, 1u);
+  EXPECT_EQ(late.last_count, 10u);
+  ASSERT_FALSE(late.activities.empty());
+  for (const LateActivity& activity : late.activities) {
+    EXPECT_NE(activity.cause, LateCause::kDeviceCompute);
+    if (activity.cause == LateCause::kDataLoading) {
+      EXPECT_EQ(activity.excess_ns, 5 * 4 * kMs);
+    }
+  }
+}
+
 TEST(StragglersTest, RanksThatAreNotLateAreNotExplained) {
   Job job = StepJob(4).Build(3, {{2, 4 * kMs}});
   const Stragglers stragglers = ComputeStragglers(job.shared, job.Time());
