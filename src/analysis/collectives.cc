@@ -202,8 +202,9 @@ class WindowMatcher {
       if (next_present < present.size() && present[next_present] == RankOf(r)) ++next_present;
     }
     for (; next_present < present.size(); ++next_present) instance.missing_ranks.push_back({present[next_present]});
-    const size_t expected =
-        instance.group_size ? static_cast<size_t>(std::max(*instance.group_size, 0)) : present.size();
+    // Of a group of unknown size one member is never all: nobody calls a collective alone without saying so.
+    const size_t expected = instance.group_size ? static_cast<size_t>(std::max(*instance.group_size, 0))
+                                                : std::max<size_t>(present.size(), 2);
     instance.complete = instance.missing_ranks.empty() && instance.members.size() >= expected && !group.peer_unknown;
     // A pair that sends and receives is one thing with two sides.
     const bool is_pair = kind == CollectiveKind::kSend || kind == CollectiveKind::kReceive;

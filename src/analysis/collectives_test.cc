@@ -178,6 +178,13 @@ TEST(CollectivesTest, ATraceThatIsMissingMakesNoWait) {
   EXPECT_THAT(WaitsOf(collectives.instances[0]), ElementsAre(std::nullopt, std::nullopt));
 }
 
+TEST(CollectivesTest, OneRankAloneOfAnUnknownNumberIsNotComplete) {
+  RunBuilder builder;
+  AddCall(builder, {0, 1000, 1100});
+  Job job(builder.Build());
+  EXPECT_FALSE(job.Time().instances.front().complete);
+}
+
 TEST(CollectivesTest, ASendIsJoinedWithItsReceive) {
   RunBuilder builder;
   AddCall(builder, {0, 1000, 2000, "send", 10, "pp", "[0, 1]", std::nullopt, 1});

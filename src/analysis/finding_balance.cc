@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "analysis/finding_context.h"
 
@@ -12,6 +13,23 @@ const ImbalanceRow* FindRow(const FindingContext& context, std::string_view quan
     if (row.quantity == quantity) return &row;
   }
   return nullptr;
+}
+
+/// Traces that were put into one folder need not be of one job. They are if they share a collective, state one world
+/// size, or at least name their ranks without contradiction.
+bool IsOneJob(const FindingContext& context) {
+  for (const CollectiveInstance& instance : context.result().collectives.instances) {
+    if (instance.members.size() > 1) return true;
+  }
+  std::optional<int32_t> world_size;
+  for (size_t i = 0; i < context.run().ranks.size(); ++i) {
+    const model::RankTrace& rank = context.run().ranks[i];
+    if (!context.InFirstWindow(i)) continue;
+    if (rank.rank_source == model::RankSource::kOrder) return false;
+    if (rank.world_size && world_size && *rank.world_size != *world_size) return false;
+    if (rank.world_size) world_size = rank.world_size;
+  }
+  return true;
 }
 
 void FindComputeImbalance(const FindingContext& context, std::vector<Finding>* findings) {
@@ -73,6 +91,7 @@ void FindMemoryImbalance(const FindingContext& context, std::vector<Finding>* fi
 }  // namespace
 
 void FindBalanceFindings(const FindingContext& context, std::vector<Finding>* findings) {
+  if (!IsOneJob(context)) return;
   FindComputeImbalance(context, findings);
   FindMemoryImbalance(context, findings);
 }

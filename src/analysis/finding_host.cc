@@ -151,7 +151,11 @@ void FindDataLoader(const FindingContext& context, std::vector<Finding>* finding
   if (!FillRanks(context, all, kDataLoaderRatio, &finding, &worst)) return;
   const BreakdownRow& row = *worst.breakdown;
   const bool on_device = row.basis == Basis::kDevice;
-  finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
+  // One rank's loading matters if it makes that rank late; the straggler finding says so. Here it must be large by
+  // itself.
+  const bool is_large = Ratio(worst.time_ns, row.span_ns) >= kLargeDataLoaderRatio;
+  finding.severity = std::max(is_large ? FindingSeverity::kWarning : FindingSeverity::kInfo,
+                              context.SeverityOf(finding.gain_ns_per_step));
   finding.title =
       fmt::format("{} {} for input data", RanksText(finding.ranks), finding.ranks.size() == 1 ? "waits" : "wait");
   finding.title.front() = 'R';

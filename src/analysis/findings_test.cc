@@ -206,6 +206,14 @@ TEST(FindingsTest, OneRankThatComputesMoreIsAnImbalance) {
   EXPECT_EQ(imbalance->gain_ns_per_step, 15 * kMs / 10);
 }
 
+TEST(FindingsTest, TracesThatAreNotOneJobAreNotCompared) {
+  HealthyJob job;
+  job.result.breakdown.ranks[1].compute_ns = 110 * kMs;
+  job.result.imbalance = ComputeImbalance(job.job.shared, job.result.breakdown, {});
+  for (model::RankTrace& rank : job.job.run.ranks) rank.rank_source = model::RankSource::kOrder;
+  EXPECT_EQ(Get(job.Find(), "imbalance"), nullptr);
+}
+
 TEST(FindingsTest, UnevenMemoryIsAWarningWithoutGain) {
   HealthyJob job;
   for (size_t r = 0; r < 4; ++r) {
