@@ -75,6 +75,7 @@ void AnalyzeCommand::DeclareOutput(CLI::App& app) {
          fmt::format("Text: print these behind the first screen: {}, or all", fmt::join(report::SectionNames(), ", ")))
       ->type_name("LIST")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(group);
@@ -108,6 +109,7 @@ void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
   app.add_option("--pass", passes_, "Run only these passes and what they need (all)")
       ->type_name("LIST")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(group);

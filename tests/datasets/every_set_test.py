@@ -65,7 +65,7 @@ class EverySetTest(lockstep.DataCase):
             for file in files:
                 with self.subTest(file=file):
                     path = lockstep.data_path("traces", name, *file.split("/"))
-                    process = lockstep.run(["analyze", "--quiet", path, "--section", "all"])
+                    process = lockstep.run(["analyze", "--quiet", "--section", "all", path])
                     self.assertIn(process.returncode, (lockstep.DONE, lockstep.PARTIAL))
                     lines = process.stdout.decode("utf-8").splitlines()
                     self.assertGreater(len(lines), 5)

@@ -122,19 +122,19 @@ void EventWriter::EndComplete() {
 }
 
 void EventWriter::Argument(std::string_view quoted_key, int64_t value) {
-  Key(first_argument_ ? std::string_view() : argument_separator_, quoted_key);
+  Key(first_argument_ ? std::string_view("") : argument_separator_, quoted_key);
   text_->PutInt(value);
   first_argument_ = false;
 }
 
 void EventWriter::ArgumentRaw(std::string_view quoted_key, std::string_view json) {
-  Key(first_argument_ ? std::string_view() : argument_separator_, quoted_key);
+  Key(first_argument_ ? std::string_view("") : argument_separator_, quoted_key);
   text_->Put(json);
   first_argument_ = false;
 }
 
 void EventWriter::ArgumentHundredths(std::string_view quoted_key, int64_t hundredths) {
-  Key(first_argument_ ? std::string_view() : argument_separator_, quoted_key);
+  Key(first_argument_ ? std::string_view("") : argument_separator_, quoted_key);
   text_->PutInt(hundredths / 100);
   text_->Put('.');
   text_->Put(static_cast<char>('0' + hundredths / 10 % 10));
