@@ -15,7 +15,8 @@ constexpr uint64_t kRatioFreeBytes = uint64_t{64} << 20;
 std::optional<Error> OutputLimit::Check(uint64_t produced_bytes, uint64_t consumed_bytes) const {
   if (produced_bytes > limits_.max_output_bytes) {
     return Error{.code = ErrorCode::kLimitExceeded,
-                 .message = fmt::format("decompresses to more than {} bytes; if that is no mistake, raise the limit",
+                 .message = fmt::format("decompresses to more than {} bytes; if that is no mistake, raise the limit "
+                                        "(--max-json-size)",
                                         limits_.max_output_bytes),
                  .file = name_,
                  .byte_offset = produced_bytes};
@@ -24,7 +25,7 @@ std::optional<Error> OutputLimit::Check(uint64_t produced_bytes, uint64_t consum
     return Error{
         .code = ErrorCode::kLimitExceeded,
         .message = fmt::format("decompresses to more than {} times its size (a decompression bomb?); if that is "
-                               "no mistake, raise the limit or decompress it first",
+                               "no mistake, raise the limit (--max-compression-ratio) or decompress it first",
                                limits_.max_ratio),
         .file = name_,
         .byte_offset = produced_bytes};
