@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the seed inputs of the fuzz targets to fuzz/corpus/. Everything in them is made up here.
 
-Run it after changing a seed; inputs that fuzzing found and that are kept for good have names of 40 hexadecimal digits
-and are left alone.
+Run it after changing a seed; inputs that fuzzing found and that are kept for good are named found_... and are
+left alone.
 """
 import gzip
 import io
