@@ -32,7 +32,8 @@ class TextBuffer {
   uint64_t size() const { return written_ + used_; }
 
   void Put(std::string_view text) {
-    if (!text.empty()) std::memcpy(data_.get() + used_, text.data(), text.size());  // data() of an empty view may be null.
+    if (!text.empty())
+      std::memcpy(data_.get() + used_, text.data(), text.size());  // data() of an empty view may be null.
     used_ += text.size();
   }
   void Put(char c) { data_[used_++] = c; }
