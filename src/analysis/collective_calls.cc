@@ -129,6 +129,7 @@ class CallFinder {
   std::vector<CollectiveCall> Find() {
     FindOnDevice();
     FindOnCpu();
+    DropAbsurdTimes();
     std::stable_sort(calls_.begin(), calls_.end(), [](const CollectiveCall& a, const CollectiveCall& b) {
       return std::pair(a.order_ns, a.stream) < std::pair(b.order_ns, b.stream);
     });
@@ -136,6 +137,21 @@ class CallFinder {
   }
 
  private:
+  /// Damaged files hold times years away from the rest. Without them, differences and sums stay far inside 64 bits.
+  void DropAbsurdTimes() {
+    static constexpr int64_t kMaxDistanceNs = 1'000'000'000'000'000;  // 11.6 days
+    if (calls_.empty()) return;
+    std::vector<int64_t> starts;
+    for (const CollectiveCall& call : calls_) starts.push_back(call.start_ns);
+    const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
+    std::nth_element(starts.begin(), middle, starts.end());
+    std::erase_if(calls_, [median = *middle](const CollectiveCall& call) {
+      const bool is_near =
+          call.start_ns < median ? call.start_ns + kMaxDistanceNs >= median : median + kMaxDistanceNs >= call.start_ns;
+      return !is_near || call.duration_ns < 0 || call.duration_ns > kMaxDistanceNs;
+    });
+  }
+
   void FindOnDevice() {
     std::unordered_map<uint32_t, Issue> wanted;
     ForEachKernel([&](const model::Track& track, size_t i) {

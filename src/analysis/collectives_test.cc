@@ -275,6 +275,18 @@ TEST(CollectivesTest, RangesOfACpuBackendAreCallsAndTheirIssueIsFound) {
   }
 }
 
+TEST(CollectivesTest, TimesThatCannotBeAreLeftOut) {
+  RunBuilder builder;
+  for (const int32_t rank : {0, 1}) {
+    builder.Rank(rank).WorldSize(2);
+    for (int64_t i = 0; i < 5; ++i) AddCall(builder, {rank, 1000 * i, 1000 * i + 500});
+  }
+  AddCall(builder, {1, INT64_MAX / 4, INT64_MAX / 4 + 10});
+  AddCall(builder, {0, INT64_MIN / 4, INT64_MAX / 4});
+  Job job(builder.Build());
+  EXPECT_EQ(job.Time().instances.size(), 5u);
+}
+
 TEST(CollectivesTest, ManyCollectivesAreJoinedQuickly) {
   constexpr int64_t kCount = 20'000;
   RunBuilder builder;
