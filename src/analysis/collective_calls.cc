@@ -87,17 +87,28 @@ void Fill(const CollectiveRecord& record, const model::NameTable& names, Collect
   if (call->kind == CollectiveKind::kReceive) FillAbsent(record.source_rank, &call->peer);
 }
 
-struct KernelKey {
-  int64_t start_ns;
-  int64_t stream;
-  bool operator==(const KernelKey&) const = default;
-};
-struct KernelKeyHash {
-  size_t operator()(const KernelKey& key) const {
-    uint64_t h = static_cast<uint64_t>(key.start_ns) * 0x9E3779B97F4A7C15U;
-    h ^= (h >> 32) ^ (static_cast<uint64_t>(key.stream) * 0xC2B2AE3D27D4EB4FU);
-    return static_cast<size_t>(h ^ (h >> 29));
+/// Kernels' own metadata. Records are sorted by start and so are the kernels of a stream, so one walk joins them.
+class KernelRecords {
+ public:
+  explicit KernelRecords(const std::vector<CollectiveRecord>& records) {
+    for (const CollectiveRecord& record : records) {
+      if (record.source == Source::kKernel) records_.push_back(&record);
+    }
   }
+
+  /// Calls of one stream must come in order of start; Rewind() begins another.
+  void Rewind() { at_ = 0; }
+  const CollectiveRecord* Of(int64_t start_ns, int64_t stream) {
+    while (at_ < records_.size() && records_[at_]->start_ns < start_ns) ++at_;
+    for (size_t i = at_; i < records_.size() && records_[i]->start_ns == start_ns; ++i) {
+      if (records_[i]->thread_id == stream) return records_[i];
+    }
+    return nullptr;
+  }
+
+ private:
+  std::vector<const CollectiveRecord*> records_;
+  size_t at_ = 0;
 };
 
 /// Issue of every correlation in `wanted`, from the runtime lanes.
@@ -130,9 +141,11 @@ class CallFinder {
     FindOnDevice();
     FindOnCpu();
     DropAbsurdTimes();
-    std::stable_sort(calls_.begin(), calls_.end(), [](const CollectiveCall& a, const CollectiveCall& b) {
+    const auto in_order = [](const CollectiveCall& a, const CollectiveCall& b) {
       return std::pair(a.order_ns, a.stream) < std::pair(b.order_ns, b.stream);
-    });
+    };
+    if (!std::is_sorted(calls_.begin(), calls_.end(), in_order))
+      std::stable_sort(calls_.begin(), calls_.end(), in_order);
     return std::move(calls_);
   }
 
@@ -158,20 +171,16 @@ class CallFinder {
       if (track.events.correlation[i] != 0) wanted.emplace(track.events.correlation[i], Issue{});
     });
     const std::unordered_map<uint32_t, Issue> issues = FindIssues(trace_, std::move(wanted));
-    std::unordered_map<KernelKey, size_t, KernelKeyHash> metadata;
-    for (size_t i = 0; i < trace_.collectives.size(); ++i) {
-      const CollectiveRecord& record = trace_.collectives[i];
-      if (record.source == Source::kKernel) metadata.emplace(KernelKey{record.start_ns, record.thread_id}, i);
-    }
+    KernelRecords metadata(trace_.collectives);
+    const model::Track* current = nullptr;
     ForEachKernel([&](const model::Track& track, size_t i) {
       CollectiveCall call;
       call.on_device = true;
       call.start_ns = call.order_ns = track.events.start_ns[i];
       call.duration_ns = track.events.duration_ns[i];
       call.stream = track.stream();
-      if (const auto own = metadata.find({call.start_ns, track.thread_id}); own != metadata.end()) {
-        Fill(trace_.collectives[own->second], names_, &call);
-      }
+      if (&track != std::exchange(current, &track)) metadata.Rewind();
+      if (const CollectiveRecord* own = metadata.Of(call.start_ns, track.thread_id)) Fill(*own, names_, &call);
       if (const auto issue = issues.find(track.events.correlation[i]); issue != issues.end()) {
         FillFromIssue(issue->second, &call);
       }

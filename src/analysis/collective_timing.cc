@@ -81,17 +81,22 @@ int64_t FirstArrival(const CollectiveInstance& instance) {
 }  // namespace
 
 void SortInstances(Collectives* collectives) {
-  std::vector<std::pair<int64_t, CollectiveInstance>> keyed;
-  keyed.reserve(collectives->instances.size());
-  for (CollectiveInstance& instance : collectives->instances) {
-    keyed.emplace_back(FirstArrival(instance), std::move(instance));
-  }
-  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.second.window, a.first, a.second.group, a.second.sequence) <
-           std::tie(b.second.window, b.first, b.second.group, b.second.sequence);
-  });
-  collectives->instances.clear();
-  for (auto& [arrival, instance] : keyed) collectives->instances.push_back(std::move(instance));
+  std::vector<CollectiveInstance>& instances = collectives->instances;
+  std::vector<std::pair<int64_t, size_t>> keys;  // (first arrival, index)
+  keys.reserve(instances.size());
+  for (size_t i = 0; i < instances.size(); ++i) keys.emplace_back(FirstArrival(instances[i]), i);
+  const auto before = [&instances](const auto& a, const auto& b) {
+    const CollectiveInstance& x = instances[a.second];
+    const CollectiveInstance& y = instances[b.second];
+    return std::tie(x.window, a.first, x.group, x.sequence, a.second) <
+           std::tie(y.window, b.first, y.group, y.sequence, b.second);
+  };
+  if (std::is_sorted(keys.begin(), keys.end(), before)) return;
+  std::sort(keys.begin(), keys.end(), before);
+  std::vector<CollectiveInstance> sorted;
+  sorted.reserve(instances.size());
+  for (const auto& key : keys) sorted.push_back(std::move(instances[key.second]));
+  instances = std::move(sorted);
 }
 
 void TimeCollectives(const model::Run& run, Collectives* collectives) {

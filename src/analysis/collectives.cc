@@ -87,6 +87,7 @@ class WindowMatcher {
   /// False when a call lacks its number, or the numbers join calls that cannot be one collective.
   bool JoinBySequence(const CollectiveGroup& group, std::vector<JoinedCall>* joined) {
     std::unordered_map<uint64_t, size_t> by_number;  // (sequence, how often it was seen on this rank) -> joined
+    if (!group.calls.empty()) by_number.reserve(2 * group.calls.front().size());
     for (size_t r = 0; r < group.calls.size(); ++r) {
       std::unordered_map<int64_t, uint64_t> occurrence;
       for (const size_t i : group.calls[r]) {
