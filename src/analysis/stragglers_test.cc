@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "analysis/testing/collective_job.h"
 
 namespace lockstep::analysis {
@@ -154,6 +156,9 @@ struct CauseCase {
   LateCause cause;
   const char* name;
 };
+
+/// What ctest shows of a case.
+void PrintTo(const CauseCase& cause, std::ostream* out) { *out << cause.name; }
 
 class LateCauseTest : public ::testing::TestWithParam<CauseCase> {};
 
