@@ -28,7 +28,7 @@ struct PassTiming {
 
 /// Every pass's table. Tables of passes that were not asked for are empty and not in `computed`.
 struct AnalysisResult {
-  std::vector<std::string> computed;   ///< Pass names, in registry order.
+  std::vector<std::string> computed;  ///< Pass names, in registry order.
   Breakdown breakdown;
   std::vector<IdleRow> idle;
   std::vector<IdleHostRow> idle_host;
@@ -40,9 +40,9 @@ struct AnalysisResult {
   std::vector<MemoryRow> memory;
   std::vector<LaunchRow> launch;
   std::vector<QueueRow> queues;
-  std::vector<Finding> findings;       ///< Largest gain first, then severity, then id.
-  int64_t step_count = 0;              ///< Most steps any rank has; 0 = no steps in the files.
-  int64_t job_span_ns = 0;             ///< First start to last end over all ranks, aligned clock (first window).
+  std::vector<Finding> findings;  ///< Largest gain first, then severity, then id.
+  int64_t step_count = 0;         ///< Most steps any rank has; 0 = no steps in the files.
+  int64_t job_span_ns = 0;        ///< First start to last end over all ranks, aligned clock (first window).
   std::vector<PassTiming> timings;
 
   bool Has(std::string_view pass) const;
@@ -50,9 +50,9 @@ struct AnalysisResult {
 
 /// A pass of the registry.
 struct PassInfo {
-  std::string_view name;       ///< "breakdown".
-  std::string_view question;   ///< One line: what it answers.
-  std::vector<std::string_view> needs;   ///< Passes whose result it reads.
+  std::string_view name;                ///< "breakdown".
+  std::string_view question;            ///< One line: what it answers.
+  std::vector<std::string_view> needs;  ///< Passes whose result it reads.
 };
 
 /// In the order they run: breakdown, idle, kernels, operators, collectives, stragglers, imbalance, memory, launch.

@@ -19,7 +19,7 @@ struct KernelRow {
   int64_t min_ns = 0;
   int64_t max_ns = 0;
   double mean_ns = 0;
-  double stddev_ns = 0;   ///< Sample standard deviation (n - 1); 0 for one event.
+  double stddev_ns = 0;  ///< Sample standard deviation (n - 1); 0 for one event.
 };
 
 /// Rows of a rank, largest total first, then by name.

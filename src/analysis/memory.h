@@ -14,10 +14,10 @@ struct MemoryRow {
   int32_t device = -1;
   std::optional<int64_t> peak_allocated_bytes = {};
   std::optional<int64_t> peak_reserved_bytes = {};
-  std::optional<int64_t> device_memory_bytes = {};   ///< Capacity, from deviceProperties.
+  std::optional<int64_t> device_memory_bytes = {};  ///< Capacity, from deviceProperties.
   uint64_t allocation_count = 0;
   uint64_t free_count = 0;
-  int64_t net_bytes = 0;                             ///< Allocated less freed over the window.
+  int64_t net_bytes = 0;  ///< Allocated less freed over the window.
 };
 
 void ComputeMemory(const RankContext& context, std::vector<MemoryRow>* rows);

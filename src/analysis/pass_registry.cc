@@ -1,10 +1,10 @@
 #include "analysis/pass_registry.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "analysis/analyze.h"
 

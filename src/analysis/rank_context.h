@@ -12,21 +12,21 @@
 namespace lockstep::analysis {
 
 struct AnalysisOptions {
-  std::string step_name;                       ///< Empty: ProfilerStep#N.
-  bool drop_last_step = false;                 ///< Holistic Trace Analysis' scope: docs/metrics.md#drop-last-step.
-  int64_t kernel_wait_threshold_ns = 30'000;   ///< Idle: gaps below it are kernel_wait.
-  std::vector<std::string> communication_kernels;   ///< Kernels whose names contain one of these are communication.
-  double communication_ratio_threshold = 0.30; ///< Finding: exposed communication over this share of compute.
+  std::string step_name;                           ///< Empty: ProfilerStep#N.
+  bool drop_last_step = false;                     ///< Holistic Trace Analysis' scope: docs/metrics.md#drop-last-step.
+  int64_t kernel_wait_threshold_ns = 30'000;       ///< Idle: gaps below it are kernel_wait.
+  std::vector<std::string> communication_kernels;  ///< Kernels whose names contain one of these are communication.
+  double communication_ratio_threshold = 0.30;     ///< Finding: exposed communication over this share of compute.
   double imbalance_ratio_threshold = 0.10;
   double memory_imbalance_ratio_threshold = 0.20;
-  uint32_t thread_count = 0;                   ///< 0 = one per processor.
+  uint32_t thread_count = 0;  ///< 0 = one per processor.
 };
 
 /// Facts about the run's names, computed once and shared by all ranks' passes.
 struct RunContext {
   const model::Run* run = nullptr;
   AnalysisOptions options;
-  std::vector<bool> is_communication;   ///< By NameId (kernel_kind.h).
+  std::vector<bool> is_communication;  ///< By NameId (kernel_kind.h).
 };
 
 /// Where a device event was launched: track and row of the runtime or driver call. kNoLaunch when the file has none.
@@ -51,7 +51,9 @@ struct RankContext {
   const model::RankTrace& trace() const { return shared->run->ranks[rank_index]; }
   const model::NameTable& names() const { return shared->run->names; }
   const AnalysisOptions& options() const { return shared->options; }
-  bool InScope(size_t track, size_t row) const { return in_scope.empty() || in_scope[track].empty() || in_scope[track][row] != 0; }
+  bool InScope(size_t track, size_t row) const {
+    return in_scope.empty() || in_scope[track].empty() || in_scope[track][row] != 0;
+  }
 };
 
 /// Cost: O(events of device and runtime lanes).

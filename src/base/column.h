@@ -11,8 +11,8 @@
 namespace lockstep {
 
 /// A growable array of trivially copyable values that grows with realloc: for large arrays the C library moves pages
-/// instead of copying them, so growth never holds two copies in memory, and capacity that was not written is not resident.
-/// Cost: push_back amortised O(1). Not thread-safe. Move-only.
+/// instead of copying them, so growth never holds two copies in memory, and capacity that was not written is not
+/// resident. Cost: push_back amortised O(1). Not thread-safe. Move-only.
 template <typename T>
 class Column {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -30,7 +30,8 @@ class Column {
   ~Column() { std::free(data_); }
 
   void push_back(T value) {
-    if (size_ == capacity_) [[unlikely]] Grow(size_ + 1);
+    if (size_ == capacity_) [[unlikely]]
+      Grow(size_ + 1);
     data_[size_++] = value;
   }
   void reserve(size_t count) {

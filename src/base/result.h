@@ -1,8 +1,7 @@
 #pragma once
 
-#include <utility>
-
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "base/error.h"
 
@@ -13,7 +12,8 @@ template <typename T>
 class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:
   using tl::expected<T, Error>::expected;
-  Result(Error error) : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 };
 
 using Status = Result<void>;
@@ -31,7 +31,7 @@ using Status = Result<void>;
   if (!result) return std::move(result).error();       \
   lhs = std::move(*result)
 
-#define RETURN_IF_ERROR(expression)                                                              \
-  do {                                                                                           \
+#define RETURN_IF_ERROR(expression)                                                                       \
+  do {                                                                                                    \
     if (auto lockstep_status = (expression); !lockstep_status) return std::move(lockstep_status).error(); \
   } while (false)

@@ -10,11 +10,12 @@ namespace lockstep::model {
 enum class Severity : uint8_t { kInfo, kWarning, kError };
 const char* SeverityName(Severity severity);
 
-/// One thing that was repaired, skipped, guessed or refused. Missing is not 0: whoever prints a number prints the ledger.
+/// One thing that was repaired, skipped, guessed or refused. Missing is not 0: whoever prints a number prints the
+/// ledger.
 struct LedgerEntry {
-  std::string code;                          ///< Stable snake_case name, such as "truncated_file" (docs/json.md lists them).
+  std::string code;  ///< Stable snake_case name, such as "truncated_file" (docs/json.md lists them).
   Severity severity = Severity::kWarning;
-  std::string source;                        ///< File (and member) it concerns, or empty for the whole run.
+  std::string source;  ///< File (and member) it concerns, or empty for the whole run.
   std::optional<int32_t> rank = {};
   std::optional<uint64_t> byte_offset = {};  ///< Where it was seen first, in decompressed bytes.
   uint64_t count = 1;                        ///< How often.
@@ -22,7 +23,8 @@ struct LedgerEntry {
   std::string advice;                        ///< What the reader can do; may be empty.
 };
 
-/// Entries in order of appearance; equal (code, source, rank) are counted together, the first offset and message are kept.
+/// Entries in order of appearance; equal (code, source, rank) are counted together, the first offset and message are
+/// kept.
 class Ledger {
  public:
   void Add(LedgerEntry entry);

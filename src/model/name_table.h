@@ -10,7 +10,8 @@
 namespace lockstep::model {
 
 /// Interned strings. Ids are dense, from 0, in order of first appearance; id 0 is always the empty string.
-/// Strings live in arena blocks and never move; a view stays valid for the table's lifetime. Not thread-safe for writing.
+/// Strings live in arena blocks and never move; a view stays valid for the table's lifetime. Not thread-safe for
+/// writing.
 class NameTable {
  public:
   NameTable();
@@ -30,8 +31,8 @@ class NameTable {
   std::string_view Store(std::string_view text);
 
   std::vector<std::string_view> strings_;
-  std::vector<uint32_t> hashes_;   // parallel to strings_
-  std::vector<uint32_t> slots_;    // open addressing; id + 1, 0 = free; power of two
+  std::vector<uint32_t> hashes_;  // parallel to strings_
+  std::vector<uint32_t> slots_;   // open addressing; id + 1, 0 = free; power of two
   std::vector<std::unique_ptr<char[]>> blocks_;
   size_t block_used_ = 0;
   size_t block_size_ = 0;

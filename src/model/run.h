@@ -30,31 +30,31 @@ struct ProcessGroup {
   std::string description;
   std::string backend;
   std::optional<int32_t> size = {};
-  std::vector<int32_t> ranks = {};   ///< Global ranks; empty when the file does not list them.
+  std::vector<int32_t> ranks = {};  ///< Global ranks; empty when the file does not list them.
 };
 
 /// One trace file: one rank's window of time.
 struct RankTrace {
   Rank rank;
   RankSource rank_source = RankSource::kOrder;
-  int32_t window = 0;                          ///< 0 for the first window of a rank in time, 1 for the next, ...
+  int32_t window = 0;  ///< 0 for the first window of a rank in time, 1 for the next, ...
   std::optional<int32_t> world_size = {};
-  std::string host;                            ///< Empty when unknown.
-  std::string source;                          ///< Path, with "!member" for a file inside an archive.
-  std::string backend;                         ///< distributedInfo.backend ("nccl", "gloo"), or empty.
+  std::string host;     ///< Empty when unknown.
+  std::string source;   ///< Path, with "!member" for a file inside an archive.
+  std::string backend;  ///< distributedInfo.backend ("nccl", "gloo"), or empty.
   std::vector<ProcessGroup> groups;
-  std::vector<Device> devices;                 ///< As in deviceProperties: every device of the host.
-  bool base_time_known = false;                ///< baseTimeNanoseconds or absolute times: start_ns is wall-clock.
+  std::vector<Device> devices;   ///< As in deviceProperties: every device of the host.
+  bool base_time_known = false;  ///< baseTimeNanoseconds or absolute times: start_ns is wall-clock.
 
-  std::vector<Track> tracks;                   ///< Sorted by (lane, process_id, thread_id).
-  std::vector<CollectiveRecord> collectives;   ///< Sorted by start_ns.
-  MemoryColumns memory;                        ///< Sorted by time_ns.
+  std::vector<Track> tracks;                  ///< Sorted by (lane, process_id, thread_id).
+  std::vector<CollectiveRecord> collectives;  ///< Sorted by start_ns.
+  MemoryColumns memory;                       ///< Sorted by time_ns.
 
-  uint64_t event_count = 0;                    ///< Elements of traceEvents, of every kind.
-  uint64_t complete_event_count = 0;           ///< Events kept in tracks.
-  uint64_t json_bytes = 0;                     ///< Decompressed.
-  std::optional<int64_t> first_ns = {};        ///< Smallest start of any kept event.
-  std::optional<int64_t> last_ns = {};         ///< Largest end of any kept event.
+  uint64_t event_count = 0;              ///< Elements of traceEvents, of every kind.
+  uint64_t complete_event_count = 0;     ///< Events kept in tracks.
+  uint64_t json_bytes = 0;               ///< Decompressed.
+  std::optional<int64_t> first_ns = {};  ///< Smallest start of any kept event.
+  std::optional<int64_t> last_ns = {};   ///< Largest end of any kept event.
 
   ClockMap clock;
 
@@ -66,9 +66,10 @@ struct RankTrace {
   }
 };
 
-/// A job: every rank's trace, one table of names, one ledger. Filled by ingest; `clock` of each rank by analysis/alignment.
+/// A job: every rank's trace, one table of names, one ledger. Filled by ingest; `clock` of each rank by
+/// analysis/alignment.
 struct Run {
-  std::vector<RankTrace> ranks;   ///< Sorted by (window, rank).
+  std::vector<RankTrace> ranks;  ///< Sorted by (window, rank).
   NameTable names;
   Ledger ledger;
 };
