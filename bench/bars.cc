@@ -16,7 +16,7 @@
 #include "baselines.h"
 #include "bench_inputs.h"
 #include "ingest/bytes/byte_source.h"
-#include "ingest/torch_trace/ingest_run.h"
+#include "ingest/job/ingest_run.h"
 #include "ingest/torch_trace/trace_reader.h"
 #include "measure.h"
 

@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "cli/cli.h"
 #include "cli/nearest.h"
-#include "cli/progress.h"
-#include "report/tables.h"
 
 namespace lockstep::cli {
 namespace {
@@ -28,18 +25,10 @@ double Seconds(std::chrono::steady_clock::time_point since) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
 }
 
-Error Misuse(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
-
 Status CheckName(const std::string& name, const char* what, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), name) != known.end()) return {};
   return Misuse(
       fmt::format("unknown {} '{}'{} (known: {})", what, name, DidYouMean(name, known), fmt::join(known, ", ")));
-}
-
-// CLI11 adds what a validator accepts to the flag's help; ours says it in words.
-CLI::Validator Checked(CLI::Validator validator) {
-  validator.description("");
-  return validator;
 }
 
 std::vector<std::string> PassNames() {
@@ -55,7 +44,8 @@ void AnalyzeCommand::Declare(CLI::App& app) {
       ->type_name("PATH...");
   DeclareOutput(app);
   DeclareAnalysis(app);
-  DeclareRunning(app);
+  input_.DeclareAnalysis(app);
+  input_.DeclareRunning(app);
   app.footer(kExamples);
 }
 
@@ -101,11 +91,6 @@ void AnalyzeCommand::DeclareOutput(CLI::App& app) {
 
 void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
   const char* group = "Analysis";
-  app.add_option("--step-name", analysis_.step_name, "Steps are the annotations of this name (ProfilerStep#N)")
-      ->type_name("NAME")
-      ->group(group);
-  app.add_flag("--drop-last-step", analysis_.drop_last_step, "Leave the last step out, as Holistic Trace Analysis does")
-      ->group(group);
   app.add_option("--pass", passes_, "Run only these passes and what they need (all)")
       ->type_name("LIST")
       ->delimiter(',')
@@ -117,51 +102,6 @@ void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
   app.add_option("--fail-on", fail_on_, "Exit with status 3 when a finding is at least this severe")
       ->type_name("info|warning|critical")
       ->check(Checked(CLI::IsMember({"info", "warning", "critical"})))
-      ->group(group);
-  app.add_option("--communication-kernel", analysis_.communication_kernels,
-                 "Count kernels with TEXT in their names as communication; repeatable")
-      ->type_name("TEXT")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(group);
-  const CLI::Validator share = Checked(CLI::Range(0.0, 1e6));
-  app.add_option("--communication-threshold", analysis_.communication_ratio_threshold,
-                 "Finding: exposed communication over compute, as a ratio (0.30)")
-      ->type_name("RATIO")
-      ->check(share)
-      ->group(group);
-  app.add_option("--imbalance-threshold", analysis_.imbalance_ratio_threshold,
-                 "Finding: max / mean - 1 over ranks (0.10)")
-      ->type_name("RATIO")
-      ->check(share)
-      ->group(group);
-  app.add_option("--memory-imbalance-threshold", analysis_.memory_imbalance_ratio_threshold,
-                 "Finding: max / mean - 1 of peak memory over ranks (0.20)")
-      ->type_name("RATIO")
-      ->check(share)
-      ->group(group);
-  app.add_option("--kernel-wait-threshold", kernel_wait_threshold_us_,
-                 "Idle gaps below this are kernel wait, microseconds (30)")
-      ->type_name("US")
-      ->check(Checked(CLI::Range(0.0, 1e9)))
-      ->group(group);
-}
-
-void AnalyzeCommand::DeclareRunning(CLI::App& app) {
-  const char* group = "Running";
-  app.add_option("--threads", analysis_.thread_count, "Threads (0: one per processor)")
-      ->type_name("N")
-      ->check(Checked(CLI::Range(0u, 4096u)))
-      ->group(group);
-  app.add_option("--max-json-size", ingest_.limits.max_output_bytes,
-                 "Stop reading a file past this many bytes of JSON, such as 64G (1T)")
-      ->type_name("SIZE")
-      ->transform(Checked(CLI::AsSizeValue(false)))
-      ->group(group);
-  app.add_option("--max-compression-ratio", ingest_.limits.max_ratio,
-                 "Stop reading a file that unpacks to more than this many times its size: a decompression bomb (2000)")
-      ->type_name("N")
-      ->check(Checked(CLI::Range(uint64_t{1}, UINT64_MAX)))
       ->group(group);
 }
 
@@ -177,19 +117,6 @@ int AnalyzeCommand::ListPasses(Console& console) const {
   for (const analysis::PassInfo& pass : analysis::Passes())
     console.out << fmt::format("{:<12} {}\n", pass.name, pass.question);
   return kDone;
-}
-
-Result<model::Run> AnalyzeCommand::Ingest(Console& console) {
-  const auto start = std::chrono::steady_clock::now();
-  Progress progress(console.err, console.err_is_terminal, quiet_);
-  ingest_.thread_count = analysis_.thread_count;
-  ingest_.on_progress = [&](const ingest::IngestProgress& now) { progress.Update(now); };
-  Result<model::Run> run = ingest::IngestRun(paths_, ingest_);
-  ingest_.on_progress = {};
-  ingest_wall_s_ = Seconds(start);
-  // The command line was sound; the files were not: that is a failure, not a misuse.
-  if (!run && run.error().code == ErrorCode::kInvalidArgument) run.error().code = ErrorCode::kNotFound;
-  return run;
 }
 
 Status AnalyzeCommand::CheckSelection(const model::Run& run, const analysis::AnalysisResult& result) const {
@@ -261,15 +188,16 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   RETURN_IF_ERROR(CheckNames());
   if (list_) return ListPasses(console);
   if (paths_.empty()) return Misuse("analyze needs at least one PATH: a trace file, or a folder of them");
-  analysis_.kernel_wait_threshold_ns = std::llround(kernel_wait_threshold_us_ * 1000);
 
-  ASSIGN_OR_RETURN(model::Run run, Ingest(console));
-  const auto start = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, analysis::Analyze(&run, analysis_, passes_));
+  auto start = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
+  ingest_wall_s_ = Seconds(start);
+  start = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run, passes_));
   analysis_wall_s_ = Seconds(start);
 
   RETURN_IF_ERROR(CheckSelection(run, result));
-  const bool partial = run.ledger.Has(model::Severity::kError) || report::FactsOf(run).missing_rank_count > 0;
+  const bool partial = IsPartial(run);
   RETURN_IF_ERROR(Write(run, result, partial, console));
   console.out.flush();
   if (timings_) WriteTimings(run, result, console);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "analysis/analyze.h"
+#include "cli/run_input.h"
 #include "cli/subcommand.h"
-#include "ingest/torch_trace/ingest_run.h"
 #include "report/report.h"
 
 namespace lockstep::cli {
@@ -25,10 +25,8 @@ class AnalyzeCommand : public Subcommand {
  private:
   void DeclareOutput(CLI::App& app);
   void DeclareAnalysis(CLI::App& app);
-  void DeclareRunning(CLI::App& app);
   Status CheckNames() const;
   int ListPasses(Console& console) const;
-  Result<model::Run> Ingest(Console& console);
   Status CheckSelection(const model::Run& run, const analysis::AnalysisResult& result) const;
   Status Write(const model::Run& run, const analysis::AnalysisResult& result, bool partial, Console& console) const;
   void WriteTimings(const model::Run& run, const analysis::AnalysisResult& result, Console& console) const;
@@ -51,11 +49,9 @@ class AnalyzeCommand : public Subcommand {
   bool list_ = false;
   std::vector<std::string> passes_;
   std::string fail_on_;
-  double kernel_wait_threshold_us_ = 30;
   double analysis_wall_s_ = 0;
   double ingest_wall_s_ = 0;
-  analysis::AnalysisOptions analysis_;
-  ingest::IngestOptions ingest_;
+  RunInput input_;
 };
 
 }  // namespace lockstep::cli

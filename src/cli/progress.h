@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-#include "ingest/torch_trace/ingest_run.h"
+#include "ingest/job/ingest_run.h"
 
 namespace lockstep::cli {
 

@@ -14,9 +14,10 @@ MAY_INCLUDE = {
     "model": {"base"},
     "ingest/bytes": {"model", "base"},
     "ingest/torch_trace": {"ingest/bytes", "model", "base"},
+    "ingest/job": {"ingest/torch_trace", "ingest/bytes", "model", "base"},
     "analysis": {"model", "base"},
     "report": {"analysis", "model", "base"},
-    "cli": {"report", "analysis", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+    "cli": {"report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

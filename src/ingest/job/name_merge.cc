@@ -1,4 +1,4 @@
-#include "ingest/torch_trace/name_merge.h"
+#include "ingest/job/name_merge.h"
 
 namespace lockstep::ingest {
 

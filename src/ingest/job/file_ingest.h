@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "ingest/bytes/trace_files.h"
-#include "ingest/torch_trace/ingest_progress.h"
-#include "ingest/torch_trace/ingest_run.h"
+#include "ingest/job/ingest_progress.h"
+#include "ingest/job/ingest_run.h"
 #include "ingest/torch_trace/trace_reader.h"
 #include "model/name_table.h"
 

@@ -1,4 +1,4 @@
-#include "ingest/torch_trace/trace_windows.h"
+#include "ingest/job/trace_windows.h"
 
 #include <fmt/format.h>
 

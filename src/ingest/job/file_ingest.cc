@@ -1,4 +1,4 @@
-#include "ingest/torch_trace/file_ingest.h"
+#include "ingest/job/file_ingest.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "ingest/bytes/prefetch_source.h"
-#include "ingest/torch_trace/name_merge.h"
+#include "ingest/job/name_merge.h"
 
 namespace lockstep::ingest {
 namespace {

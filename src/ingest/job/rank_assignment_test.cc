@@ -1,4 +1,4 @@
-#include "ingest/torch_trace/rank_assignment.h"
+#include "ingest/job/rank_assignment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "ingest/torch_trace/ingest_run.h"
+#include "ingest/job/ingest_run.h"
 
 #include <archive_entry.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "ingest/torch_trace/ingest_progress.h"
+#include "ingest/job/ingest_progress.h"
 
 #include <algorithm>
 #include <utility>

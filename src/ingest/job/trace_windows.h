@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ingest/torch_trace/rank_assignment.h"
+#include "ingest/job/rank_assignment.h"
 #include "model/ledger.h"
 
 namespace lockstep::ingest {

@@ -1,4 +1,4 @@
-#include "ingest/torch_trace/rank_assignment.h"
+#include "ingest/job/rank_assignment.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "ingest/torch_trace/trace_windows.h"
+#include "ingest/job/trace_windows.h"
 
 namespace lockstep::ingest {
 namespace {

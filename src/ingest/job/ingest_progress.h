@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "ingest/bytes/byte_source.h"
-#include "ingest/torch_trace/ingest_run.h"
+#include "ingest/job/ingest_run.h"
 
 namespace lockstep::ingest {
 

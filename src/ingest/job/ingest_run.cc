@@ -1,4 +1,4 @@
-#include "ingest/torch_trace/ingest_run.h"
+#include "ingest/job/ingest_run.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <thread>
 #include <utility>
 
-#include "ingest/torch_trace/file_ingest.h"
-#include "ingest/torch_trace/ingest_progress.h"
-#include "ingest/torch_trace/rank_assignment.h"
+#include "ingest/job/file_ingest.h"
+#include "ingest/job/ingest_progress.h"
+#include "ingest/job/rank_assignment.h"
 
 namespace lockstep::ingest {
 namespace {

@@ -1,0 +1,304 @@
+/**
+ * What a page is made from. `docs/formats/page-data.md` says how it is laid out in bytes; `load.ts` reads it.
+ * Times are integer nanoseconds unless a name says otherwise; instants are relative to `job.origin_ns`, the start of the
+ * run on its common clock. `null` is "not measured", never 0. Ranks are named by index into `ranks`.
+ */
+
+export type PageKind = 'analyze' | 'compare' | 'scaling';
+
+export interface Reduction {
+  /** What was left out, such as "events" or "collective_instances". */
+  what: string;
+  message: string;
+}
+
+export interface LedgerEntry {
+  code: string;
+  severity: 'info' | 'warning' | 'error';
+  source: string | null;
+  rank: number | null;
+  byte_offset: number | null;
+  count: number;
+  message: string;
+  advice: string | null;
+}
+
+export interface Evidence {
+  name: string;
+  value: number;
+  text: string;
+}
+
+export interface Finding {
+  id: string;
+  severity: 'info' | 'warning' | 'critical';
+  ranks: number[];
+  title: string;
+  evidence: Evidence[];
+  advice: string[];
+  gain_ns_per_step: number | null;
+}
+
+export interface RankFacts {
+  rank: number;
+  window: number;
+  host: string | null;
+  device: string | null;
+  source: string;
+  step_count: number;
+  event_count: number;
+  clock: { basis: string; offset_ns: number; drift_ppm: number; uncertainty_ns: number | null; sample_count: number };
+}
+
+/** Of one rank over its whole window; `mean_*` are not here: views divide by step_count. */
+export interface BreakdownRow {
+  rank_index: number;
+  basis: 'device' | 'cpu' | 'none';
+  span_ns: number;
+  busy_ns: number;
+  compute_ns: number;
+  communication_ns: number;
+  exposed_communication_ns: number;
+  overlapped_communication_ns: number;
+  memory_ns: number;
+  exposed_memory_ns: number;
+  idle_ns: number;
+}
+
+export interface IdleRow {
+  rank_index: number;
+  host_wait_ns: number;
+  kernel_wait_ns: number;
+  other_ns: number;
+}
+
+export interface IdleHostRow {
+  rank_index: number;
+  runtime_ns: number;
+  data_loader_ns: number;
+  operator_ns: number;
+  unknown_ns: number;
+}
+
+/** One name over all ranks. `by_rank` has the total of each rank (null: it never ran there), when ranks are few enough. */
+export interface NameRow {
+  name: string;
+  kind: string;
+  count: number;
+  /** Kernels: durations added up. Operators: device_self_ns. */
+  total_ns: number;
+  /** Operators only. */
+  cpu_self_ns: number | null;
+  cpu_total_ns: number | null;
+  device_total_ns: number | null;
+  /** Kernels only. */
+  mean_ns: number | null;
+  min_ns: number | null;
+  max_ns: number | null;
+  /** Totals over the ranks that ran it: minimum, quartiles, maximum, and who has the extremes. */
+  rank_quantiles_ns: [number, number, number, number, number];
+  min_rank_index: number;
+  max_rank_index: number;
+  rank_count: number;
+  by_rank: (number | null)[] | null;
+}
+
+export interface StragglerRow {
+  rank_index: number;
+  collective_count: number;
+  last_count: number;
+  wait_ns: number;
+  wait_given_ns: number;
+  delay_ns: number;
+  last_ratio: number;
+  chronic: boolean;
+  late_step_count: number;
+  step_count: number;
+  activities: { cause: string; name: string; excess_ns: number }[];
+}
+
+/** Waiting of one rank for another: in collectives where `culprit` was last. Only pairs above 0. */
+export interface WaitPair {
+  victim_rank_index: number;
+  culprit_rank_index: number;
+  wait_ns: number;
+  count: number;
+}
+
+/** A point of the bandwidth chart: all instances of one operation, group size and message size. */
+export interface BandwidthRow {
+  name: string;
+  group_size: number | null;
+  bytes: number;
+  count: number;
+  /** Minimum, quartiles, maximum; waiting is not included. */
+  busbw_bytes_per_s: [number, number, number, number, number];
+  algbw_median_bytes_per_s: number;
+}
+
+export interface MemoryRow {
+  rank_index: number;
+  device: number;
+  peak_allocated_bytes: number | null;
+  peak_reserved_bytes: number | null;
+  device_memory_bytes: number | null;
+  allocation_count: number;
+  net_bytes: number;
+}
+
+/** Allocated bytes over time of one rank's device, reduced to the largest and smallest of each time bucket. */
+export interface MemorySeries {
+  rank_index: number;
+  device: number;
+  time_ns: number[];
+  min_bytes: number[];
+  max_bytes: number[];
+}
+
+export interface ImbalanceRow {
+  quantity: string;
+  mean: number;
+  min: number;
+  max: number;
+  ratio: number | null;
+  max_rank_index: number;
+  min_rank_index: number;
+}
+
+export interface LaunchRow {
+  rank_index: number;
+  launch_count: number;
+  median_delay_ns: number | null;
+  max_delay_ns: number;
+  long_delay_count: number;
+  short_kernel_count: number;
+  long_call_count: number;
+}
+
+/** Where the big blocks are and what is in them. */
+export interface StepMatrixShape {
+  /** Columns of the matrix; a rank's missing step is null in every quantity. */
+  step_numbers: number[];
+  /** Rows of the matrix. */
+  rank_indices: number[];
+  quantities: StepQuantity[];
+}
+export type StepQuantity =
+  | 'step_ns' | 'compute_ns' | 'communication_ns' | 'exposed_communication_ns' | 'exposed_memory_ns' | 'idle_ns' | 'wait_ns';
+
+export interface AnalyzeData {
+  job: {
+    name: string;
+    origin_ns: string; // Wall clock, decimal: beyond 2^53.
+    span_ns: number;
+    rank_count: number;
+    world_size: number | null;
+    missing_ranks: number[];
+    hosts: string[];
+    backend: string | null;
+    step_count: number;
+    event_count: number;
+    device_name: string | null;
+  };
+  verdict: string[];
+  ranks: RankFacts[];
+  findings: Finding[];
+  breakdown: BreakdownRow[];
+  idle: IdleRow[];
+  idle_host: IdleHostRow[];
+  kernels: NameRow[];
+  operators: NameRow[];
+  stragglers: StragglerRow[];
+  waits: WaitPair[];
+  bandwidth: BandwidthRow[];
+  imbalance: ImbalanceRow[];
+  memory: MemoryRow[];
+  memory_series: MemorySeries[];
+  launch: LaunchRow[];
+  step_matrix: StepMatrixShape | null;
+  collective_count: number;
+  timeline: { level_bucket_counts: number[]; has_events: boolean } | null;
+}
+
+export interface PageDocument<Data = AnalyzeData> {
+  schema: 'lockstep.page/1';
+  kind: PageKind;
+  version: string;
+  title: string;
+  partial: boolean;
+  reductions: Reduction[];
+  ledger: LedgerEntry[];
+  data: Data;
+}
+
+/** rank x step: one row of Float64 per rank and quantity, in nanoseconds; NaN where not measured. */
+export interface StepMatrix {
+  shape: StepMatrixShape;
+  /** Row-major: rank row * step count + step column. */
+  values(quantity: StepQuantity): Float64Array;
+}
+
+export interface CollectiveMember {
+  rank_index: number;
+  arrival_ns: number;
+  end_ns: number;
+  wait_ns: number | null;
+}
+
+export interface CollectiveInstance {
+  index: number;
+  name: string;
+  group: string;
+  sequence: number;
+  bytes: number | null;
+  first_arrival_ns: number;
+  last_arrival_ns: number;
+  transfer_ns: number | null;
+  busbw_bytes_per_s: number | null;
+  total_wait_ns: number;
+  last_rank_index: number | null;
+  step_number: number | null;
+}
+
+export interface CollectiveTable {
+  count: number;
+  instance(index: number): CollectiveInstance;
+  members(index: number): CollectiveMember[];
+  /** Largest total wait first. */
+  readonly by_wait: Uint32Array;
+}
+
+/** Classes of the overview, in the order of the bytes of a bucket. */
+export const TIMELINE_CLASSES = ['compute', 'communication', 'memory', 'host'] as const;
+
+/** Level of detail: for each rank and bucket, the share (0..255) that each class was busy. */
+export interface TimelineLevel {
+  bucket_count: number;
+  bucket_ns: number;
+  /** rank_index * bucket_count * 4 + bucket * 4 + class. */
+  shares: Uint8Array;
+}
+
+/** Events of one track, sorted by start; nested ones have a level above 0. */
+export interface TrackEvents {
+  lane: 'operators' | 'python' | 'runtime' | 'device' | 'device_annotation' | 'other';
+  label: string;
+  level_count: number;
+  start_ns: Float64Array;
+  duration_ns: Float64Array | Uint32Array;
+  name: Uint32Array;
+  /** Index into TIMELINE_CLASSES; 255 = none. */
+  class: Uint8Array;
+  level: Uint8Array;
+}
+
+/** Everything a view may ask for. Views never decode bytes themselves. */
+export interface PageSource {
+  readonly document: PageDocument<unknown>;
+  steps(): Promise<StepMatrix | null>;
+  collectives(): Promise<CollectiveTable | null>;
+  timeline(): Promise<TimelineLevel[]>;
+  /** Single events of one rank; null when the page was reduced and has none. Kept in a cache of bounded size. */
+  events(rank_index: number): Promise<TrackEvents[] | null>;
+  names(): Promise<string[]>;
+}
