@@ -43,8 +43,8 @@ void AnalyzeCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Trace files (.json, .json.gz, .json.zst), folders and archives of them, in any mix")
       ->type_name("PATH...");
   DeclareOutput(app);
-  DeclareAnalysis(app);
   input_.DeclareAnalysis(app);
+  DeclareAnalysis(app);
   input_.DeclareRunning(app);
   app.footer(kExamples);
 }
