@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 
 #include "cli/cli.h"
 #include "cli/nearest.h"
+#include "cli/output_file.h"
+#include "page/page_blocks.h"
 
 namespace lockstep::cli {
 namespace {
@@ -18,6 +21,7 @@ constexpr const char* kExamples =
     "\n"
     "Examples:\n"
     "  lockstep analyze traces/                        the folder of a job\n"
+    "  lockstep analyze traces/ -o report.html         a page for the browser\n"
     "  lockstep analyze traces/ --section kernels,collectives --top 20\n"
     "  lockstep analyze rank*.json.gz --json --fail-on warning > report.json";
 
@@ -56,6 +60,13 @@ void AnalyzeCommand::DeclareOutput(CLI::App& app) {
   app.add_option("--format", format_, "text (default) or json")
       ->type_name("text|json")
       ->check(Checked(CLI::IsMember({"text", "json"})))
+      ->group(group);
+  app.add_option("-o,--output", page_file_, "Also write the report page: one HTML file that needs no network")
+      ->type_name("FILE.html")
+      ->group(group);
+  app.add_option("--page-size", page_bytes_, "Leave detail out of the page above this many bytes, such as 16M (64M)")
+      ->type_name("SIZE")
+      ->transform(Checked(CLI::AsSizeValue(false)))
       ->group(group);
   app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")
       ->type_name("DIR")
@@ -110,6 +121,24 @@ Status AnalyzeCommand::CheckNames() const {
   known.emplace_back("all");
   for (const std::string& section : sections_) RETURN_IF_ERROR(CheckName(section, "section", known));
   for (const std::string& pass : passes_) RETURN_IF_ERROR(CheckName(pass, "pass", PassNames()));
+  return CheckPageFile();
+}
+
+Status AnalyzeCommand::CheckPageFile() const {
+  if (page_file_.empty()) return {};
+  const std::string ending = std::filesystem::path(page_file_).extension().string();
+  if (ending != ".html" && ending != ".htm") {
+    return Misuse(fmt::format("--output {}: the page is HTML, so its name ends in .html; --json and --csv write data",
+                              page_file_));
+  }
+  return CheckOutputFile(page_file_);
+}
+
+Status AnalyzeCommand::WritePage(const model::Run& run, const analysis::AnalysisResult& result, bool partial) {
+  const auto start = std::chrono::steady_clock::now();
+  const page::PageInput input{run, result, input_.analysis(), partial};
+  RETURN_IF_ERROR(WriteOutputFile(page_file_, [&](std::ostream& out) { WriteAnalyzePage(input, page_bytes_, out); }));
+  page_wall_s_ = Seconds(start);
   return {};
 }
 
@@ -200,6 +229,7 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   const bool partial = IsPartial(run);
   RETURN_IF_ERROR(Write(run, result, partial, console));
   console.out.flush();
+  if (!page_file_.empty()) RETURN_IF_ERROR(WritePage(run, result, partial));
   if (timings_) WriteTimings(run, result, console);
   return ExitStatusOf(result, partial);
 }

@@ -8,6 +8,7 @@
 #include "analysis/analyze.h"
 #include "cli/run_input.h"
 #include "cli/subcommand.h"
+#include "page/page_limits.h"
 #include "report/report.h"
 
 namespace lockstep::cli {
@@ -26,6 +27,8 @@ class AnalyzeCommand : public Subcommand {
   void DeclareOutput(CLI::App& app);
   void DeclareAnalysis(CLI::App& app);
   Status CheckNames() const;
+  Status CheckPageFile() const;
+  Status WritePage(const model::Run& run, const analysis::AnalysisResult& result, bool partial);
   int ListPasses(Console& console) const;
   Status CheckSelection(const model::Run& run, const analysis::AnalysisResult& result) const;
   Status Write(const model::Run& run, const analysis::AnalysisResult& result, bool partial, Console& console) const;
@@ -35,6 +38,8 @@ class AnalyzeCommand : public Subcommand {
   std::vector<std::string> paths_;
   bool json_ = false;
   std::string format_ = "text";
+  std::string page_file_;
+  uint64_t page_bytes_ = page::kDefaultPageBytes;
   std::string csv_folder_;
   std::vector<std::string> sections_;
   uint64_t top_ = 10;
@@ -51,6 +56,7 @@ class AnalyzeCommand : public Subcommand {
   std::string fail_on_;
   double analysis_wall_s_ = 0;
   double ingest_wall_s_ = 0;
+  double page_wall_s_ = 0;
   RunInput input_;
 };
 

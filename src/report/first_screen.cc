@@ -10,6 +10,7 @@
 #include "report/tables.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
+#include "report/verdict.h"
 
 namespace lockstep::report {
 namespace {
@@ -75,27 +76,15 @@ void WriteJob(const TextPage& page) {
   WriteWrapped(line, "", "  ", page.options.width, page.out);
 }
 
-// What a reader should take away if he reads two lines: the first finding that matters, and who holds the others up.
 void WriteVerdict(const TextPage& page) {
-  const std::vector<Finding>& findings = page.result.findings;
-  const auto matters = [](const Finding& finding) { return finding.severity > FindingSeverity::kInfo; };
-  const auto first = std::find_if(findings.begin(), findings.end(), matters);
+  const std::vector<const Finding*> verdict = VerdictFindings(page.result.findings);
   page.out << '\n';
-  if (first == findings.end()) {
-    WriteWrapped("Nothing stands out: no finding of warning or above.", "", "", page.options.width, page.out,
-                 Paint::kGood, page.style);
-    return;
+  if (verdict.empty()) WriteWrapped(kNoVerdict, "", "", page.options.width, page.out, Paint::kGood, page.style);
+  for (const Finding* finding : verdict) {
+    const Paint paint = finding->severity == FindingSeverity::kCritical ? Paint::kBad : Paint::kWarn;
+    WriteWrapped(Printable(finding->title), fmt::format("{} ", page.style.Pointer()), "  ", page.options.width,
+                 page.out, paint, page.style);
   }
-  const auto write = [&](const Finding& finding) {
-    const Paint paint = finding.severity == FindingSeverity::kCritical ? Paint::kBad : Paint::kWarn;
-    WriteWrapped(Printable(finding.title), fmt::format("{} ", page.style.Pointer()), "  ", page.options.width, page.out,
-                 paint, page.style);
-  };
-  const auto late = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
-    return matters(finding) && finding.id == kStragglerId;
-  });
-  write(*first);
-  if (late != findings.end() && late != first) write(*late);
 }
 
 std::string ScopePhrase(const TextPage& page, const Summary& summary) {

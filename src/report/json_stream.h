@@ -86,6 +86,12 @@ class JsonRow {
     return *this;
   }
 
+  /// One JSON value, as it is.
+  JsonRow& Raw(std::string_view json) {
+    writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType);
+    return *this;
+  }
+
   /// Closes the object; the text lives as long as this.
   std::string_view Finish();
 

@@ -17,7 +17,8 @@ MAY_INCLUDE = {
     "ingest/job": {"ingest/torch_trace", "ingest/bytes", "model", "base"},
     "analysis": {"model", "base"},
     "report": {"analysis", "model", "base"},
-    "cli": {"report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+    "page": {"report", "analysis", "model", "base"},
+    "cli": {"page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -85,7 +85,7 @@ export interface NameRow {
   name: string;
   kind: string;
   count: number;
-  /** Kernels: durations added up. Operators: device_self_ns. */
+  /** Kernels: durations added up. Operators: device_self_ns; `kind` is 'operator'. */
   total_ns: number;
   /** Operators only. */
   cpu_self_ns: number | null;
@@ -95,7 +95,10 @@ export interface NameRow {
   mean_ns: number | null;
   min_ns: number | null;
   max_ns: number | null;
-  /** Totals over the ranks that ran it: minimum, quartiles, maximum, and who has the extremes. */
+  /**
+   * Totals over the ranks that ran it: minimum, quartiles, maximum, and who has the extremes. Operators: of device_self_ns,
+   * or of cpu_self_ns where the operator has no time on any device; `by_rank` holds the same quantity.
+   */
   rank_quantiles_ns: [number, number, number, number, number];
   min_rank_index: number;
   max_rank_index: number;
@@ -217,7 +220,8 @@ export interface AnalyzeData {
   launch: LaunchRow[];
   step_matrix: StepMatrixShape | null;
   collective_count: number;
-  timeline: { level_bucket_counts: number[]; has_events: boolean } | null;
+  /** span_ns: of all windows, from origin_ns; job.span_ns is of the first window. */
+  timeline: { span_ns: number; level_bucket_counts: number[]; has_events: boolean } | null;
 }
 
 export interface PageDocument<Data = AnalyzeData> {

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "base/result.h"
+
+namespace lockstep::cli {
+
+/// Checks that `path` can be written: it is a regular file or nothing yet, in a folder that exists.
+/// Errors: kInvalidArgument for a folder, device, pipe or socket; kNotFound for a missing folder.
+Status CheckOutputFile(const std::string& path);
+
+/// Writes a file whole or not at all: into a new file beside it, which then takes its name. A link is followed.
+/// Errors: those of CheckOutputFile; kIo and kPermissionDenied with the system's words.
+Status WriteOutputFile(const std::string& path, const std::function<void(std::ostream&)>& write);
+
+}  // namespace lockstep::cli

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lockstep::page {
+
+inline constexpr uint64_t kDefaultPageBytes = uint64_t{64} << 20;
+
+/// How much of a run goes into a page. The defaults are what a browser holds at ease, and what a server sends; an
+/// embedded page is lowered from here until it fits its size.
+struct PageLimits {
+  bool cpu_events = true;                          ///< Events of CPU threads.
+  bool device_events = true;                       ///< Events of device streams.
+  int64_t shortest_event_ns = 0;                   ///< Shorter ones are left out.
+  uint64_t events_per_rank = uint64_t{4'000'000};  ///< Longest first.
+  size_t collective_instances = 200'000;
+  size_t collective_members = 4'000'000;     ///< Over all instances.
+  size_t step_cells = 4'000'000;             ///< Ranks x steps.
+  bool wide_steps = true;                    ///< 32 bits a cell, else 16.
+  size_t timeline_bytes = size_t{16} << 20;  ///< Of the finest level.
+  size_t name_rows = 2'000;                  ///< Kernels, and operators.
+  size_t rank_columns = 64;                  ///< Names have a value per rank up to this many ranks.
+  size_t wait_pairs = 20'000;
+  size_t memory_points = 100'000;  ///< Over all ranks.
+};
+
+}  // namespace lockstep::page
