@@ -1,0 +1,26 @@
+import type { AnalyzeData, PageSource } from '../data/types';
+import { count, duration, plural } from '../numbers';
+import type { View } from '../view';
+import { findingsView } from './findings';
+
+/** Facts for the header of the page of one run. */
+export function analyzeFacts(source: PageSource): readonly string[] {
+  const { job } = source.document.data as AnalyzeData;
+  const ranks = job.world_size !== null && job.world_size > job.rank_count
+    ? `${count(job.rank_count)} of ${plural(job.world_size, 'rank')}`
+    : plural(job.rank_count, 'rank');
+  return [
+    ranks,
+    ...(job.hosts.length > 0 ? [job.hosts.length === 1 ? job.hosts[0]! : plural(job.hosts.length, 'host')] : []),
+    job.device_name ?? 'CPU only',
+    ...(job.backend !== null ? [job.backend] : []),
+    job.step_count > 0 ? plural(job.step_count, 'step') : 'no steps marked',
+    `window ${duration(job.span_ns)}`,
+    plural(job.event_count, 'event'),
+  ];
+}
+
+/** In the order of the navigation; the first is what opens. */
+export const analyzeViews: readonly View[] = [
+  findingsView,
+];
