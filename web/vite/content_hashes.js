@@ -15,15 +15,18 @@ export function contentHashes() {
   return {
     name: 'lockstep-content-hashes',
     enforce: 'post',
-    generateBundle(_options, bundle) {
-      for (const asset of Object.values(bundle)) {
-        if (asset.type !== 'asset' || !asset.fileName.endsWith('.html')) continue;
-        const html = String(asset.source);
-        const script = hashes(html, SCRIPT);
-        const style = hashes(html, STYLE);
-        if (!script || !style) this.error('the page has no inline script or no inline style');
-        asset.source = html.replace('%script-hashes%', () => script).replace('%style-hashes%', () => style);
-      }
+    generateBundle: {
+      order: 'post',
+      handler(_options, bundle) {
+        for (const asset of Object.values(bundle)) {
+          if (asset.type !== 'asset' || !asset.fileName.endsWith('.html')) continue;
+          const html = String(asset.source);
+          const script = hashes(html, SCRIPT);
+          const style = hashes(html, STYLE);
+          if (!script || !style) this.error('the page has no inline script or no inline style');
+          asset.source = html.replace('%script-hashes%', () => script).replace('%style-hashes%', () => style);
+        }
+      },
     },
   };
 }

@@ -6,4 +6,4 @@ export function compareFacts(_source: PageSource): readonly string[] {
   return [];
 }
 
-export const compareViews: readonly View<never>[] = [];
+export const compareViews: readonly View<unknown>[] = [];

@@ -6,4 +6,4 @@ export function scalingFacts(_source: PageSource): readonly string[] {
   return [];
 }
 
-export const scalingViews: readonly View<never>[] = [];
+export const scalingViews: readonly View<unknown>[] = [];
