@@ -1,0 +1,51 @@
+// Debian's Chromium, driven through playwright-core, with nothing of a user in it. LOCKSTEP_WEB names the folder whose
+// node_modules has the packages of web/package.json.
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+export const require = createRequire(join(process.env.LOCKSTEP_WEB ?? join(import.meta.dirname ?? '.', '../../web'), 'package.json'));
+const { chromium } = require('playwright-core');
+
+const FLAGS = [
+  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
+  '--disable-sync', '--disable-default-apps', '--disable-dev-shm-usage', '--hide-scrollbars', '--force-color-profile=srgb',
+];
+
+export function chromiumPath() {
+  return [process.env.LOCKSTEP_CHROMIUM, '/usr/bin/chromium'].find((path) => path && existsSync(path)) ?? null;
+}
+
+/** Runs `use` with a browser context in a new, empty profile; options are playwright's. */
+export async function withBrowser(options, use) {
+  const profile = mkdtempSync(join(tmpdir(), 'lockstep-browser-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: chromiumPath(), headless: true, args: FLAGS, viewport: { width: 1280, height: 860 }, ...options,
+  });
+  try {
+    return await use(context);
+  } finally {
+    await context.close();
+    rmSync(profile, { recursive: true, force: true });
+  }
+}
+
+/** A page that remembers what must not happen: messages on the console, errors, requests besides the file itself. */
+export async function openWatched(context, file) {
+  const page = await context.newPage();
+  const address = file.startsWith('http') ? file : pathToFileURL(file).href;
+  page.trouble = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) page.trouble.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => page.trouble.push(`error: ${error.message}`));
+  page.on('request', (request) => {
+    const url = request.url();
+    // What the page holds in itself (data:) and files that it hands to the reader (blob:) leave nothing.
+    if (!url.startsWith('data:') && !url.startsWith('blob:') && url.split('#')[0] !== address) page.trouble.push(`request: ${url}`);
+  });
+  await page.goto(address);
+  return page;
+}
