@@ -2,25 +2,76 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <optional>
 #include <utility>
 
 #include "page/analyze_json.h"
+#include "page/data_blocks.h"
 #include "page/page_model.h"
 #include "page/summary.h"
+#include "report/json_stream.h"
 
 namespace lockstep::page {
+namespace {
+
+constexpr std::string_view kEventsPrefix = "events-";
+
+std::string PageTitle(const PageModel& model) { return JobName(model.run()) + " - lockstep"; }
+
+}  // namespace
 
 struct PageBlocks::State {
   PageModel model;
-  std::vector<std::string> names;
-  std::vector<Reduction> reductions;
-  std::string data_json;
+  std::vector<std::string> names = {};
+  std::vector<Reduction> reductions = {};
+  StepPlan steps = {};
+  std::vector<size_t> collectives = {};
+  TimelinePlan timeline = {};
+  NamePlan event_names = {};
+  std::string data_json = {};
+
+  std::string TimelineJson() const;
+  std::optional<size_t> RankOfEvents(std::string_view name) const;
 };
 
+std::string PageBlocks::State::TimelineJson() const {
+  if (timeline.bucket_counts.empty()) return "null";
+  report::JsonRow json;
+  json.Key("span_ns").Int(model.span_ns).Key("level_bucket_counts").StartArray();
+  for (const size_t count : timeline.bucket_counts) json.Uint(count);
+  json.EndArray().Key("has_events").Bool(HasEvents(model));
+  return std::string(json.Finish());
+}
+
 PageBlocks::PageBlocks(const PageInput& input, const PageLimits& limits)
-    : state_(new State{.model = MakePageModel(input, limits), .names = {}, .reductions = {}, .data_json = {}}) {
-  state_->data_json = AnalyzeJson(state_->model, {}, &state_->reductions);
-  state_->names = {"main"};
+    : state_(new State{.model = MakePageModel(input, limits)}) {
+  State& state = *state_;
+  state.names = {"main"};
+  state.steps = PlanSteps(state.model, &state.reductions);
+  if (!state.steps.step_numbers.empty()) state.names.emplace_back("steps");
+  state.collectives = PlanCollectives(state.model, &state.reductions);
+  if (!state.collectives.empty()) state.names.emplace_back("collectives");
+  state.timeline = PlanTimeline(state.model);
+  if (!state.timeline.bucket_counts.empty()) state.names.emplace_back("timeline");
+  if (HasEvents(state.model)) {
+    state.event_names = PlanNames(state.model);
+    state.names.emplace_back("names");
+    for (size_t rank = 0; rank < input.run.ranks.size(); ++rank) {
+      state.names.push_back(fmt::format("{}{}", kEventsPrefix, rank));
+    }
+  }
+  state.data_json = AnalyzeJson(state.model, {StepShapeJson(state.steps), state.TimelineJson()}, &state.reductions);
+}
+
+std::optional<size_t> PageBlocks::State::RankOfEvents(std::string_view name) const {
+  if (name.substr(0, kEventsPrefix.size()) != kEventsPrefix) return std::nullopt;
+  const std::string_view digits = name.substr(kEventsPrefix.size());
+  size_t rank = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
+  if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size()) return std::nullopt;
+  return rank < model.run().ranks.size() ? std::optional(rank) : std::nullopt;
 }
 
 PageBlocks::~PageBlocks() = default;
@@ -31,17 +82,26 @@ const std::vector<std::string>& PageBlocks::names() const { return state_->names
 const std::vector<Reduction>& PageBlocks::reductions() const { return state_->reductions; }
 
 Result<Block> PageBlocks::Make(std::string_view name) const {
-  const PageModel& model = state_->model;
-  if (name == "main") {
-    return MakeBlock("main", DocumentJson(PageKind::kAnalyze, Frame().title, model.input.partial, state_->reductions,
-                                          model.run().ledger, state_->data_json));
+  const State& state = *state_;
+  const PageModel& model = state.model;
+  const auto pack = [&](const std::string& bytes) { return MakeBlock(std::string(name), bytes); };
+  if (std::find(state.names.begin(), state.names.end(), name) != state.names.end()) {
+    if (name == "main") {
+      return pack(DocumentJson(PageKind::kAnalyze, PageTitle(model), model.input.partial, state.reductions,
+                               model.run().ledger, state.data_json));
+    }
+    if (name == "steps") return pack(StepsBytes(model, state.steps));
+    if (name == "collectives") return pack(CollectivesBytes(model, state.collectives));
+    if (name == "timeline") return pack(TimelineBytes(model, state.timeline));
+    if (name == "names") return pack(NamesBytes(model, state.event_names));
+    if (const auto rank = state.RankOfEvents(name)) return pack(EventsBytes(model, state.event_names, *rank));
   }
-  return Error{.code = ErrorCode::kNotFound, .message = fmt::format("the page has no block '{}'", name)};
+  return Error{.code = ErrorCode::kNotFound, .message = "the page has no block of this name"};
 }
 
 PageFrame PageBlocks::Frame() const {
   return {.kind = PageKind::kAnalyze,
-          .title = JobName(state_->model.run()) + " - lockstep",
+          .title = PageTitle(state_->model),
           .summary_html = SummaryHtml(state_->model, state_->reductions)};
 }
 

@@ -1,6 +1,9 @@
 /** Where the bytes of a page's blocks come from: script elements of the page itself, or the server that sent it. */
 
-/** Gives a block's bytes, decompressed; null when the page has no such block. */
+/**
+ * Gives a block's bytes, decompressed; null when the page has no such block. `keep` off: it is asked for once, its source
+ * may be let go.
+ */
 export interface BlockReader {
   read(name: string, keep: boolean): Promise<Uint8Array | null>;
 }
@@ -48,9 +51,10 @@ export class EmbeddedBlocks implements BlockReader {
     const element = this.root.getElementById(`lockstep-${name}`);
     if (!element) return null;
     const packed = decodeBase64((element.textContent ?? '').trim());
+    const bytes = await gunzip(packed, Number(element.getAttribute('data-raw-bytes') ?? NaN));
     // What is decoded once and then held needs its text no more.
     if (!keep) element.textContent = '';
-    return gunzip(packed, Number(element.getAttribute('data-raw-bytes') ?? NaN));
+    return bytes;
   }
 }
 

@@ -1,0 +1,144 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "analysis/wait_steps.h"
+#include "page/column_block.h"
+#include "page/data_blocks.h"
+#include "report/format.h"
+
+namespace lockstep::page {
+namespace {
+
+using analysis::BreakdownRow;
+
+struct Quantity {
+  const char* name;
+  int64_t BreakdownRow::*field;  ///< Null: waiting, which has a table of its own.
+};
+constexpr Quantity kQuantities[] = {
+    {"step_ns", &BreakdownRow::span_ns},
+    {"compute_ns", &BreakdownRow::compute_ns},
+    {"communication_ns", &BreakdownRow::communication_ns},
+    {"exposed_communication_ns", &BreakdownRow::exposed_communication_ns},
+    {"exposed_memory_ns", &BreakdownRow::exposed_memory_ns},
+    {"idle_ns", &BreakdownRow::idle_ns},
+    {"wait_ns", nullptr},
+};
+
+constexpr int64_t kMissing = -1;
+
+/// Adds the cells as unsigned numbers of one width, the largest of which stands for "not measured".
+template <typename T>
+void AddCells(const char* name, const std::vector<int64_t>& cells, ColumnBlock* block, report::JsonRow* units) {
+  constexpr int64_t kLargest = std::numeric_limits<T>::max() - 1;
+  const int64_t most = cells.empty() ? 0 : *std::max_element(cells.begin(), cells.end());
+  const int64_t unit_ns = std::max<int64_t>(1, most / kLargest + (most % kLargest != 0 ? 1 : 0));
+  std::vector<T> values;
+  values.reserve(cells.size());
+  for (const int64_t cell : cells) {
+    values.push_back(cell == kMissing ? std::numeric_limits<T>::max() : static_cast<T>((cell + unit_ns / 2) / unit_ns));
+  }
+  block->Add(name, values);
+  units->Key(name).Int(unit_ns);
+}
+
+/// Where the cells of ranks and steps lie in the matrix.
+class Grid {
+ public:
+  explicit Grid(const StepPlan& plan) : width_(plan.step_numbers.size()) {
+    for (size_t i = 0; i < plan.step_numbers.size(); ++i) columns_.emplace(plan.step_numbers[i], i);
+    for (size_t i = 0; i < plan.rank_indices.size(); ++i) rows_.emplace(plan.rank_indices[i], i);
+  }
+  std::optional<size_t> Cell(size_t rank_index, int64_t step_number) const {
+    const auto row = rows_.find(rank_index);
+    const auto column = columns_.find(step_number);
+    if (row == rows_.end() || column == columns_.end()) return std::nullopt;
+    return row->second * width_ + column->second;
+  }
+
+ private:
+  size_t width_;
+  std::unordered_map<int64_t, size_t> columns_;
+  std::unordered_map<size_t, size_t> rows_;
+};
+
+}  // namespace
+
+StepPlan PlanSteps(const PageModel& model, std::vector<Reduction>* reductions) {
+  StepPlan plan;
+  std::set<int64_t> numbers;
+  std::set<size_t> ranks;
+  for (const BreakdownRow& row : model.result().breakdown.steps) {
+    if (!row.step_number || row.basis == analysis::Basis::kNone) continue;
+    numbers.insert(*row.step_number);
+    ranks.insert(row.rank_index);
+  }
+  plan.step_numbers.assign(numbers.begin(), numbers.end());
+  plan.rank_indices.assign(ranks.begin(), ranks.end());
+  if (plan.step_numbers.empty()) return plan;
+  const size_t most = std::max<size_t>(1, model.limits.step_cells / plan.rank_indices.size());
+  if (plan.step_numbers.size() > most) {
+    const size_t all = plan.step_numbers.size();
+    std::vector<int64_t> kept;
+    for (size_t i = 0; i < most; ++i) kept.push_back(plan.step_numbers[i * all / most]);
+    plan.step_numbers = std::move(kept);
+    reductions->push_back({"steps", fmt::format("rank by step: {} of {} steps, evenly spread",
+                                                report::FormatCount(most), report::FormatCount(all))});
+  }
+  if (!model.limits.wide_steps) {
+    reductions->push_back({"step_precision", "rank by step: values are rounded to 1/65,534 of the largest"});
+  }
+  return plan;
+}
+
+std::string StepShapeJson(const StepPlan& plan) {
+  if (plan.step_numbers.empty()) return "null";
+  report::JsonRow json;
+  json.Key("step_numbers").StartArray();
+  for (const int64_t number : plan.step_numbers) json.Int(number);
+  json.EndArray().Key("rank_indices").StartArray();
+  for (const size_t rank : plan.rank_indices) json.Uint(rank);
+  json.EndArray().Key("quantities").StartArray();
+  for (const Quantity& quantity : kQuantities) json.Text(quantity.name);
+  json.EndArray();
+  return std::string(json.Finish());
+}
+
+std::string StepsBytes(const PageModel& model, const StepPlan& plan) {
+  const Grid grid(plan);
+  ColumnBlock block;
+  report::JsonRow units;
+  std::vector<int64_t> cells(plan.step_numbers.size() * plan.rank_indices.size());
+  for (const Quantity& quantity : kQuantities) {
+    std::fill(cells.begin(), cells.end(), kMissing);
+    // Of several steps of one number the first counts.
+    const auto set = [&](size_t rank_index, int64_t step_number, int64_t value_ns) {
+      const auto cell = grid.Cell(rank_index, step_number);
+      if (cell && cells[*cell] == kMissing) cells[*cell] = std::max<int64_t>(value_ns, 0);
+    };
+    if (quantity.field != nullptr) {
+      for (const BreakdownRow& row : model.result().breakdown.steps) {
+        if (row.step_number && row.basis != analysis::Basis::kNone)
+          set(row.rank_index, *row.step_number, row.*quantity.field);
+      }
+    } else if (model.result().Has("collectives")) {
+      for (const analysis::WaitStep& row : analysis::ComputeWaitSteps(model.shared, model.result().collectives))
+        set(row.rank_index, row.step_number, row.wait_ns);
+    }
+    if (model.limits.wide_steps) {
+      AddCells<uint32_t>(quantity.name, cells, &block, &units);
+    } else {
+      AddCells<uint16_t>(quantity.name, cells, &block, &units);
+    }
+  }
+  block.header().Key("unit_ns").Raw(units.Finish());
+  return block.Finish();
+}
+
+}  // namespace lockstep::page

@@ -1,0 +1,78 @@
+import { ColumnBlock } from './columns';
+import { TIMELINE_CLASSES } from './types';
+import type { TimelineLevel, TrackEvents } from './types';
+
+/** Levels of detail, coarsest first. */
+export function readTimeline(bytes: Uint8Array): TimelineLevel[] {
+  const block = new ColumnBlock<{ rank_count: number; levels: { bucket_count: number; bucket_ns: number }[] }>(bytes);
+  return block.header.levels.map((level, i) => {
+    const shares = block.bytes(`level-${i}`);
+    if (shares.length !== block.header.rank_count * level.bucket_count * TIMELINE_CLASSES.length) {
+      throw new Error('The timeline of this page is damaged.');
+    }
+    return { ...level, shares };
+  });
+}
+
+/** Texts by number. */
+export function readNames(bytes: Uint8Array): string[] {
+  const block = new ColumnBlock<unknown>(bytes);
+  const text = block.bytes('text');
+  const decoder = new TextDecoder();
+  const names: string[] = [];
+  let at = 0;
+  for (const length of block.whole('length')) {
+    names.push(decoder.decode(text.subarray(at, at + length)));
+    at += length;
+  }
+  return names;
+}
+
+interface EventsHeader {
+  shortest_event_ns: number;
+  tracks: { lane: TrackEvents['lane']; label: string; count: number; level_count: number }[];
+}
+
+const ESCAPE = 0xffffffff;
+
+/** The tracks of one rank. */
+export function readEvents(bytes: Uint8Array): TrackEvents[] {
+  const block = new ColumnBlock<EventsHeader>(bytes);
+  const gap = block.whole('start');
+  const long_gap = block.floats('long_start');
+  const length = block.whole('duration');
+  const long_length = block.floats('long_duration');
+  const name = block.whole('name');
+  const kind = block.bytes('class').slice();
+  const level = block.bytes('level').slice();
+  const tracks: TrackEvents[] = [];
+  let first = 0;
+  let next_gap = 0;
+  let next_length = 0;
+  for (const track of block.header.tracks) {
+    const end = first + track.count;
+    const start_ns = new Float64Array(track.count);
+    let now = 0;
+    let long = false;
+    for (let i = first; i < end; ++i) {
+      now += gap[i] === ESCAPE ? long_gap[next_gap++]! : gap[i]!;
+      start_ns[i - first] = now;
+      long ||= length[i] === ESCAPE;
+    }
+    let duration_ns: Float64Array | Uint32Array = length.subarray(first, end);
+    if (long) {
+      duration_ns = Float64Array.from(duration_ns, (value) => (value === ESCAPE ? long_length[next_length++]! : value));
+    }
+    tracks.push({
+      lane: track.lane, label: track.label, level_count: track.level_count, start_ns, duration_ns,
+      name: name.subarray(first, end), class: kind.subarray(first, end), level: level.subarray(first, end),
+    });
+    first = end;
+  }
+  return tracks;
+}
+
+/** Bytes that the tracks take when decoded. */
+export function eventsBytes(tracks: TrackEvents[]): number {
+  return tracks.reduce((sum, track) => sum + track.start_ns.byteLength + track.duration_ns.byteLength + 6 * track.name.length, 0);
+}
