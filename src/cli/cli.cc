@@ -17,6 +17,7 @@
 #include "cli/analyze.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/merge.h"
 #include "cli/nearest.h"
 #include "cli/progress.h"
 #include "cli/version.h"
@@ -34,6 +35,7 @@ class Program {
     root_.require_subcommand(0, 1);
     root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
     commands_.push_back(std::make_unique<AnalyzeCommand>());
+    commands_.push_back(std::make_unique<MergeCommand>());
     commands_.push_back(std::make_unique<CompletionCommand>(root_));
     commands_.push_back(std::make_unique<VersionCommand>());
     for (const auto& command : commands_) {

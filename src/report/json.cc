@@ -211,6 +211,8 @@ void WriteFindings(JsonDocument& json, const AnalysisResult& result) {
   json.EndArray();
 }
 
+}  // namespace
+
 void WriteLedger(JsonDocument& json, const model::Ledger& ledger) {
   WriteKey(json, "ledger");
   json.StartArray();
@@ -225,8 +227,6 @@ void WriteLedger(JsonDocument& json, const model::Ledger& ledger) {
   }
   json.EndArray();
 }
-
-}  // namespace
 
 void WriteJson(const Run& run, const AnalysisResult& result, bool partial, std::ostream& out) {
   {

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "model/ledger.h"
 #include "report/tables.h"
 
 namespace lockstep::report {
@@ -105,5 +106,8 @@ using JsonDocument = rapidjson::PrettyWriter<BlockStream>;
 
 void WriteKey(JsonDocument& json, std::string_view key);
 void WriteRow(JsonDocument& json, JsonRow& row);
+
+/// The member "ledger" that ends every document of ours: docs/json.md#ledger.
+void WriteLedger(JsonDocument& json, const model::Ledger& ledger);
 
 }  // namespace lockstep::report

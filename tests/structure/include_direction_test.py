@@ -18,7 +18,8 @@ MAY_INCLUDE = {
     "analysis": {"model", "base"},
     "report": {"analysis", "model", "base"},
     "page": {"report", "analysis", "model", "base"},
-    "cli": {"page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+    "cli": {"export/timeline", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+    "export/timeline": {"analysis", "model", "base"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

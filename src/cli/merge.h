@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run_input.h"
+#include "cli/subcommand.h"
+#include "export/timeline/timeline.h"
+
+namespace lockstep::cli {
+
+/// `lockstep merge PATH... -o FILE`: all ranks' traces as one timeline on one clock.
+class MergeCommand : public Subcommand {
+ public:
+  const char* name() const override { return "merge"; }
+  const char* purpose() const override {
+    return "Write all ranks as one timeline on one clock, for Perfetto or Chrome";
+  }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Status ReadSelection();
+  void WriteJson(const model::Run& run, const timeline::Summary& summary, bool partial, Console& console) const;
+  void WriteText(const model::Run& run, const timeline::Summary& summary, Console& console) const;
+
+  std::vector<std::string> paths_;
+  std::string output_;
+  std::string ranks_;
+  std::string steps_;
+  std::string from_;
+  std::string to_;
+  std::vector<std::string> lanes_;
+  bool no_python_ = false;
+  bool no_flows_ = false;
+  bool json_ = false;
+  bool quiet_ = false;
+  timeline::Options options_;
+  RunInput input_;
+};
+
+}  // namespace lockstep::cli
