@@ -1,7 +1,15 @@
 import type { AnalyzeData, PageSource } from '../data/types';
 import { count, duration, plural } from '../numbers';
 import type { View } from '../view';
+import { bandwidthView } from './bandwidth';
 import { findingsView } from './findings';
+import { idleView } from './idle';
+import { imbalanceView } from './imbalance';
+import { memoryView } from './memory';
+import { kernelsView, operatorsView } from './names';
+import { overlapView } from './overlap';
+import { qualityView } from './quality';
+import { stepsView } from './steps';
 
 /** Facts for the header of the page of one run. */
 export function analyzeFacts(source: PageSource): readonly string[] {
@@ -23,4 +31,13 @@ export function analyzeFacts(source: PageSource): readonly string[] {
 /** In the order of the navigation; the first is what opens. */
 export const analyzeViews: readonly View[] = [
   findingsView,
+  stepsView,
+  idleView,
+  overlapView,
+  bandwidthView,
+  kernelsView,
+  operatorsView,
+  memoryView,
+  imbalanceView,
+  qualityView,
 ];

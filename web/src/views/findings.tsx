@@ -1,33 +1,159 @@
-import type { Finding } from '../data/types';
-import { duration, percent, rankList } from '../numbers';
+import type { AnalyzeData, Finding } from '../data/types';
+import { Legend, Note } from '../parts/controls';
+import { Figure } from '../parts/figure';
+import { StackedRows } from '../charts/stacked_rows';
+import { duration, percent, plural, rankList } from '../numbers';
 import { href } from '../app/route';
+import { mean, measured, perStep, rankLabel, TIME_LEGEND, timeParts } from './ranks';
 import type { View, ViewProps } from '../view';
 
 const SEVERITY: Record<Finding['severity'], string> = { critical: 'Critical', warning: 'Warning', info: 'Note' };
 
-function Card({ finding, place }: { finding: Finding; place: number }) {
+/** Where the evidence of a finding is to be seen, by the words of its id. */
+const EVIDENCE: readonly [RegExp, string, string][] = [
+  [/straggler/, 'stragglers', 'Who waits for whom'],
+  [/overlap|exposed/, 'overlap', 'Overlap'],
+  [/memory_imbalance|memory|fragment/, 'memory', 'Memory'],
+  [/imbalance|uneven/, 'imbalance', 'Imbalance'],
+  [/host|idle|launch|input|loader|small|short/, 'idle', 'Idle time'],
+  [/bandwidth|slow_link/, 'bandwidth', 'Bandwidth'],
+  [/missing|clock|coverage|no_device|partial|data/, 'quality', 'Data quality'],
+];
+
+function evidenceOf(finding: Finding): readonly [string, string] | null {
+  const found = EVIDENCE.find(([pattern]) => pattern.test(finding.id));
+  return found ? [found[1], found[2]] : null;
+}
+
+function stepTime(data: AnalyzeData): number | null {
+  if (data.job.step_count === 0) return null;
+  const rows = data.breakdown.filter(measured);
+  return rows.length === 0 ? null : mean(rows.map((row) => row.span_ns / perStep(data).divide(row.rank_index)));
+}
+
+function Gain({ ns, step }: { ns: number; step: number | null }) {
+  const share = step ? Math.min(1, ns / step) : null;
+  return (
+    <p class="gain">
+      <span class="gain-number">{duration(ns)}</span>
+      <span class="gain-words">less a step{share !== null && <>, {percent(share)}</>}</span>
+      {share !== null && (
+        <svg class="gain-bar" width="120" height="8" aria-hidden="true">
+          <rect class="gain-whole" width="120" height="8" rx="2" />
+          <rect class="gain-part" width={Math.max(2, 120 * share)} height="8" rx="2" />
+        </svg>
+      )}
+    </p>
+  );
+}
+
+function Card({ finding, place, step }: { finding: Finding; place: number; step: number | null }) {
+  const evidence = evidenceOf(finding);
   return (
     <li class={`finding ${finding.severity}`}>
-      <h3>
-        <span class="finding-place">{place}</span> {finding.title}
-      </h3>
-      <p class="finding-line">
-        <span class="severity">{SEVERITY[finding.severity]}</span>
-        {finding.gain_ns_per_step !== null && <> · saves up to <strong>{duration(finding.gain_ns_per_step)}</strong> a step</>}
-        {finding.ranks.length > 0 && <> · {rankList(finding.ranks)}</>}
-      </p>
-      <ul class="evidence">{finding.evidence.map((each) => <li key={each.name}>{each.text}</li>)}</ul>
-      {finding.advice.map((advice) => <p key={advice} class="advice">→ {advice}</p>)}
+      <div class="finding-head">
+        <div>
+          <p class="severity">{place}. {SEVERITY[finding.severity]}{finding.ranks.length > 0 && <span class="muted"> · {rankList(finding.ranks)}</span>}</p>
+          <h3>{finding.title}</h3>
+        </div>
+        {finding.gain_ns_per_step !== null && <Gain ns={finding.gain_ns_per_step} step={step} />}
+      </div>
+      <div class="finding-body">
+        <div>
+          <h4>Why</h4>
+          <ul>{finding.evidence.map((each) => <li key={each.name}>{each.text}</li>)}</ul>
+          {evidence && <p><a href={href(evidence[0])}>See: {evidence[1]}</a></p>}
+        </div>
+        <div>
+          <h4>Next step</h4>
+          <ul>{finding.advice.map((advice) => <li key={advice}>{advice}</li>)}</ul>
+        </div>
+      </div>
     </li>
   );
 }
 
-function Findings({ data }: ViewProps) {
-  return <ol class="findings">{data.findings.map((finding, at) => <Card key={finding.id + at} finding={finding} place={at + 1} />)}</ol>;
+function WhereTheTimeGoes({ data }: { data: AnalyzeData }) {
+  const { divide, words } = perStep(data);
+  const rows = data.breakdown.filter(measured);
+  if (rows.length === 0) return null;
+  const average = {
+    compute_ns: mean(rows.map((row) => row.compute_ns / divide(row.rank_index))),
+    exposed_communication_ns: mean(rows.map((row) => row.exposed_communication_ns / divide(row.rank_index))),
+    exposed_memory_ns: mean(rows.map((row) => row.exposed_memory_ns / divide(row.rank_index))),
+    idle_ns: mean(rows.map((row) => row.idle_ns / divide(row.rank_index))),
+  };
+  const parts = timeParts(average);
+  const total = parts.reduce((sum, part) => sum + part.value, 0);
+  const communication = rows.reduce((sum, row) => sum + row.communication_ns, 0);
+  const hidden = rows.reduce((sum, row) => sum + row.overlapped_communication_ns, 0);
+  const summary =
+    `${duration(total)} ${words}, mean of ${plural(rows.length, 'rank')}: ` +
+    parts.filter((part) => part.value > 0).map((part) => `${part.label} ${percent(part.value / total)}`).join(', ') +
+    (communication > 0 ? `. ${percent(hidden / communication)} of the communication is hidden under compute.` : '.');
+  return (
+    <Figure
+      id="time"
+      title="Where the time goes"
+      summary={summary}
+      columns={[
+        { key: 'part', title: 'Part', value: (part) => part.label },
+        { key: 'ns', title: 'Time', numeric: true, value: (part) => part.value, text: (part) => duration(part.value) },
+        { key: 'ratio', title: 'Share', numeric: true, value: (part) => part.value / total, text: (part) => percent(part.value / total) },
+      ]}
+      rows={parts}
+      rowKey={(part) => part.label}
+    >
+      <Legend items={TIME_LEGEND} />
+      <StackedRows
+        kind="ns"
+        format={duration}
+        label={summary}
+        rows={[
+          { key: 'mean', label: 'mean', parts, text: duration(total) },
+          ...extremes(data).map((row) => ({
+            key: String(row.rank_index), label: rankLabel(data, row.rank_index), parts: timeParts(row, divide(row.rank_index)),
+            text: duration(row.span_ns / divide(row.rank_index)),
+          })),
+        ]}
+      />
+    </Figure>
+  );
 }
 
-void percent;
-void href;
+/** The ranks that the first findings name, at most three. */
+function extremes(data: AnalyzeData) {
+  if (data.breakdown.length < 2) return [];
+  const named = [...new Set(data.findings.filter((finding) => finding.gain_ns_per_step !== null).flatMap((finding) => finding.ranks.slice(0, 1)))].slice(0, 3);
+  return named
+    .map((rank) => data.breakdown.find((row) => data.ranks[row.rank_index]?.rank === rank && measured(row)))
+    .filter((row) => row !== undefined);
+}
+
+function Findings({ data }: ViewProps) {
+  const step = stepTime(data);
+  const first = data.findings[0];
+  return (
+    <>
+      <section class="verdict" aria-label="Verdict">
+        {data.verdict.map((sentence) => <p key={sentence}>{sentence}</p>)}
+        {first && first.gain_ns_per_step !== null && step !== null && (
+          <p class="verdict-gain">
+            The first finding alone may save up to {duration(first.gain_ns_per_step)} of {duration(step)} a step ({percent(first.gain_ns_per_step / step)}).
+          </p>
+        )}
+      </section>
+      <WhereTheTimeGoes data={data} />
+      <section aria-labelledby="findings-heading">
+        <h3 id="findings-heading" class="section-title">Findings</h3>
+        {data.findings.length === 0 && <Note>Nothing stands out: no rule found a loss worth naming.</Note>}
+        <ol class="findings">
+          {data.findings.map((finding, at) => <Card key={finding.id + at} finding={finding} place={at + 1} step={step} />)}
+        </ol>
+      </section>
+    </>
+  );
+}
 
 export const findingsView: View = {
   id: 'verdict',
