@@ -31,7 +31,7 @@ struct TimelinePlan {
   int64_t finest_bucket_ns = 1;
 };
 inline constexpr size_t kLevelFactor = 4;
-TimelinePlan PlanTimeline(const PageModel& model);
+TimelinePlan PlanTimeline(const PageModel& model, std::vector<Reduction>* reductions);
 std::string TimelineBytes(const PageModel& model, const TimelinePlan& plan);
 
 /// Names of events, sorted by text, and each name's place among them.
@@ -42,10 +42,10 @@ struct NamePlan {
 NamePlan PlanNames(const PageModel& model);
 std::string NamesBytes(const PageModel& model, const NamePlan& plan);
 
-/// Single events of one rank.
-bool HasEvents(const PageModel& model);
-std::string EventsBytes(const PageModel& model, const NamePlan& names, size_t rank_index);
-/// Would this track's events go in?
+/// Single events. Would events of this lane go in?
 bool TakesLane(const PageLimits& limits, model::Lane lane);
+/// Says what the limits leave out; false when no event at all is left.
+bool PlanEvents(const PageModel& model, std::vector<Reduction>* reductions);
+std::string EventsBytes(const PageModel& model, const NamePlan& names, size_t rank_index);
 
 }  // namespace lockstep::page

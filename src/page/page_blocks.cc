@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -30,8 +31,12 @@ struct PageBlocks::State {
   std::vector<size_t> collectives = {};
   TimelinePlan timeline = {};
   NamePlan event_names = {};
+  bool has_events = false;
+  /// Made when it is first asked for, with the rest of `reductions`: a page is planned more often than it is written.
+  std::once_flag main_made = {};
   std::string data_json = {};
 
+  void MakeMain();
   std::string TimelineJson() const;
   std::optional<size_t> RankOfEvents(std::string_view name) const;
 };
@@ -41,7 +46,7 @@ std::string PageBlocks::State::TimelineJson() const {
   report::JsonRow json;
   json.Key("span_ns").Int(model.span_ns).Key("level_bucket_counts").StartArray();
   for (const size_t count : timeline.bucket_counts) json.Uint(count);
-  json.EndArray().Key("has_events").Bool(HasEvents(model));
+  json.EndArray().Key("has_events").Bool(has_events);
   return std::string(json.Finish());
 }
 
@@ -53,16 +58,22 @@ PageBlocks::PageBlocks(const PageInput& input, const PageLimits& limits)
   if (!state.steps.step_numbers.empty()) state.names.emplace_back("steps");
   state.collectives = PlanCollectives(state.model, &state.reductions);
   if (!state.collectives.empty()) state.names.emplace_back("collectives");
-  state.timeline = PlanTimeline(state.model);
+  state.timeline = PlanTimeline(state.model, &state.reductions);
   if (!state.timeline.bucket_counts.empty()) state.names.emplace_back("timeline");
-  if (HasEvents(state.model)) {
+  state.has_events = !state.timeline.bucket_counts.empty() && PlanEvents(state.model, &state.reductions);
+  if (state.has_events) {
     state.event_names = PlanNames(state.model);
     state.names.emplace_back("names");
     for (size_t rank = 0; rank < input.run.ranks.size(); ++rank) {
       state.names.push_back(fmt::format("{}{}", kEventsPrefix, rank));
     }
   }
-  state.data_json = AnalyzeJson(state.model, {StepShapeJson(state.steps), state.TimelineJson()}, &state.reductions);
+}
+
+void PageBlocks::State::MakeMain() {
+  std::call_once(main_made, [this] {
+    data_json = AnalyzeJson(model, {StepShapeJson(steps), TimelineJson()}, &reductions);
+  });
 }
 
 std::optional<size_t> PageBlocks::State::RankOfEvents(std::string_view name) const {
@@ -79,14 +90,18 @@ PageBlocks::PageBlocks(PageBlocks&&) noexcept = default;
 PageBlocks& PageBlocks::operator=(PageBlocks&&) noexcept = default;
 
 const std::vector<std::string>& PageBlocks::names() const { return state_->names; }
-const std::vector<Reduction>& PageBlocks::reductions() const { return state_->reductions; }
+const std::vector<Reduction>& PageBlocks::reductions() const {
+  state_->MakeMain();
+  return state_->reductions;
+}
 
 Result<Block> PageBlocks::Make(std::string_view name) const {
-  const State& state = *state_;
+  State& state = *state_;
   const PageModel& model = state.model;
   const auto pack = [&](const std::string& bytes) { return MakeBlock(std::string(name), bytes); };
   if (std::find(state.names.begin(), state.names.end(), name) != state.names.end()) {
     if (name == "main") {
+      state_->MakeMain();
       return pack(DocumentJson(PageKind::kAnalyze, PageTitle(model), model.input.partial, state.reductions,
                                model.run().ledger, state.data_json));
     }
@@ -102,17 +117,7 @@ Result<Block> PageBlocks::Make(std::string_view name) const {
 PageFrame PageBlocks::Frame() const {
   return {.kind = PageKind::kAnalyze,
           .title = PageTitle(state_->model),
-          .summary_html = SummaryHtml(state_->model, state_->reductions)};
-}
-
-void WriteAnalyzePage(const PageInput& input, uint64_t page_bytes, std::ostream& out) {
-  static_cast<void>(page_bytes);
-  const PageBlocks data(input);
-  std::vector<Block> blocks;
-  for (const std::string& name : data.names()) {
-    if (Result<Block> block = data.Make(name)) blocks.push_back(std::move(*block));
-  }
-  ComposePage(data.Frame(), blocks, out);
+          .summary_html = SummaryHtml(state_->model, reductions())};
 }
 
 }  // namespace lockstep::page

@@ -10,10 +10,11 @@ inline constexpr uint64_t kDefaultPageBytes = uint64_t{64} << 20;
 /// How much of a run goes into a page. The defaults are what a browser holds at ease, and what a server sends; an
 /// embedded page is lowered from here until it fits its size.
 struct PageLimits {
-  bool cpu_events = true;                          ///< Events of CPU threads.
+  bool python_events = true;                       ///< Python frames.
+  bool cpu_events = true;                          ///< Other events of CPU threads.
   bool device_events = true;                       ///< Events of device streams.
   int64_t shortest_event_ns = 0;                   ///< Shorter ones are left out.
-  uint64_t events_per_rank = uint64_t{4'000'000};  ///< Longest first.
+  uint64_t events_per_rank = uint64_t{1'000'000};  ///< Longest first.
   size_t collective_instances = 200'000;
   size_t collective_members = 4'000'000;     ///< Over all instances.
   size_t step_cells = 4'000'000;             ///< Ranks x steps.

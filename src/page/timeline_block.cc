@@ -1,10 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstring>
 
 #include "analysis/timeline_levels.h"
 #include "page/column_block.h"
 #include "page/data_blocks.h"
 #include "page/parallel.h"
+#include "report/format.h"
 
 namespace lockstep::page {
 namespace {
@@ -22,14 +24,20 @@ uint8_t Share(int64_t busy_ns, int64_t bucket_ns) {
 
 }  // namespace
 
-TimelinePlan PlanTimeline(const PageModel& model) {
+TimelinePlan PlanTimeline(const PageModel& model, std::vector<Reduction>* reductions) {
   TimelinePlan plan;
   if (model.span_ns <= 0) return plan;
   const size_t rank_bytes = model.run().ranks.size() * analysis::kTimelineClassCount;
   for (size_t count = kFewestBuckets; count <= kMostBuckets; count *= kLevelFactor) {
     const bool first = plan.bucket_counts.empty();
-    if (!first && count * rank_bytes > model.limits.timeline_bytes) break;
     if (!first && model.span_ns / static_cast<int64_t>(count) < kShortestBucketNs) break;
+    if (!first && count * rank_bytes > model.limits.timeline_bytes) {
+      if (model.limits.timeline_bytes < PageLimits().timeline_bytes) {
+        reductions->push_back({"timeline", fmt::format("overview: {} stretches of time and no finer ones",
+                                                       report::FormatCount(plan.bucket_counts.back()))});
+      }
+      break;
+    }
     plan.bucket_counts.push_back(count);
   }
   plan.finest_bucket_ns = model.span_ns / static_cast<int64_t>(plan.bucket_counts.back()) + 1;
