@@ -122,5 +122,6 @@ export function shortName(name: string): string {
       }
     }
   }
-  return text;
+  // Namespaces go where the name would not fit into a table: what is behind them tells names apart.
+  return text.length > 44 ? text.replace(/\b(?:[A-Za-z_]\w*::)+(?=[A-Za-z_~])/g, '') : text;
 }

@@ -9,7 +9,7 @@ export interface Axis {
 }
 
 /** "20.0 ms" is "20 ms" on an axis. */
-function plain(text: string): string {
+export function plain(text: string): string {
   return text.replace(/(\.\d*?)0+( |$)/, '$1$2').replace(/\.( |$)/, '$1');
 }
 

@@ -167,7 +167,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         </span>
       </div>
       <div
-        class={virtual ? 'table-box virtual' : 'table-box'}
+        class={!stacked && sorted.length > WINDOW_ROWS ? 'table-box long' : 'table-box'}
         ref={box}
         tabIndex={0}
         role="region"
@@ -226,12 +226,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                             aria-expanded={chosen}
                             tabIndex={index === 0 || chosen ? 0 : -1}
                             onKeyDown={(event) => onKey(event, index)}
-                            style={column.width ? { maxWidth: `${column.width}ch` } : undefined}
+                            style={column.width ? { [virtual ? 'width' : 'maxWidth']: `${column.width}ch` } : undefined}
                           >
                             {content}
                           </button>
                         ) : column.width ? (
-                          <span class="cut" style={{ maxWidth: `${column.width}ch` }}>{content}</span>
+                          <span class="cut" style={{ [virtual ? 'width' : 'maxWidth']: `${column.width}ch` }}>{content}</span>
                         ) : (
                           content
                         )}

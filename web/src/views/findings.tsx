@@ -135,7 +135,7 @@ function Findings({ data }: ViewProps) {
   const first = data.findings[0];
   return (
     <>
-      <section class="verdict" aria-label="Verdict">
+      <section class={`verdict ${first?.severity ?? 'info'}`} aria-label="Verdict">
         {data.verdict.map((sentence) => <p key={sentence}>{sentence}</p>)}
         {first && first.gain_ns_per_step !== null && step !== null && (
           <p class="verdict-gain">

@@ -17,15 +17,15 @@ interface Cause<Row> {
 }
 
 const STREAM_CAUSES: readonly Cause<IdleRow>[] = [
-  { key: 'host_wait_ns', mark: 'series-1', label: 'host wait', meaning: 'host wait: the next launch was not made yet', value: (row) => row.host_wait_ns },
-  { key: 'kernel_wait_ns', mark: 'series-2', label: 'kernel wait', meaning: 'kernel wait: launched, short gap', value: (row) => row.kernel_wait_ns },
+  { key: 'host_wait_ns', mark: 'host', label: 'host wait', meaning: 'host wait: the next launch was not made yet', value: (row) => row.host_wait_ns },
+  { key: 'kernel_wait_ns', mark: 'series-5', label: 'kernel wait', meaning: 'kernel wait: launched, short gap', value: (row) => row.kernel_wait_ns },
   { key: 'other_ns', mark: 'absent', label: 'other', meaning: 'other: launched, long gap', value: (row) => row.other_ns },
 ];
 
 const HOST_CAUSES: readonly Cause<IdleHostRow>[] = [
-  { key: 'data_loader_ns', mark: 'series-3', label: 'data loader', meaning: 'data loader', value: (row) => row.data_loader_ns },
-  { key: 'operator_ns', mark: 'series-1', label: 'operator', meaning: 'operator', value: (row) => row.operator_ns },
-  { key: 'runtime_ns', mark: 'series-2', label: 'runtime call', meaning: 'call of the device runtime', value: (row) => row.runtime_ns },
+  { key: 'data_loader_ns', mark: 'series-5', label: 'data loader', meaning: 'data loader', value: (row) => row.data_loader_ns },
+  { key: 'operator_ns', mark: 'host', label: 'operator', meaning: 'operator', value: (row) => row.operator_ns },
+  { key: 'runtime_ns', mark: 'series-6', label: 'runtime call', meaning: 'call of the device runtime', value: (row) => row.runtime_ns },
   { key: 'unknown_ns', mark: 'absent', label: 'nothing recorded', meaning: 'nothing was recorded', value: (row) => row.unknown_ns },
 ];
 

@@ -7,7 +7,10 @@ import { Tooltip, useTip } from '../parts/tooltip';
 import type { View, ViewProps } from '../view';
 import { rankLabel } from './ranks';
 
+const WORDS: Record<string, string> = { memory_ns: 'copies and sets', busy_ns: 'busy', peak_allocated_bytes: 'peak of allocated memory' };
+
 function words(quantity: string): string {
+  if (WORDS[quantity]) return WORDS[quantity];
   return quantity.replace(/_(ns|bytes|count|ratio)$/, (_, unit: string) => (unit === 'count' ? ' count' : '')).replaceAll('_', ' ');
 }
 

@@ -91,9 +91,10 @@ function spreadColumns(): Column<NameRow>[] {
       },
       help: 'How much more the rank with the largest total has than the median',
     },
-    { key: 'rank_count', title: 'Ranks', numeric: true, value: (row) => row.rank_count, text: (row) => count(row.rank_count) },
   ];
 }
+
+const RANKS: Column<NameRow> = { key: 'rank_count', title: 'Ranks', numeric: true, value: (row) => row.rank_count, text: (row) => count(row.rank_count), help: 'How many ranks have it' };
 
 function NameTable(props: { id: string; data: AnalyzeData; caption: string; rows: readonly NameRow[]; columns: readonly Column<NameRow>[]; sort: string }) {
   const [open, setOpen] = useParam('open', '');
@@ -120,7 +121,7 @@ function time(key: keyof NameRow, title: string, help?: string): Column<NameRow>
   return { key, title, help, numeric: true, value: (row) => row[key] as number | null, text: (row) => duration(row[key] as number | null) };
 }
 
-const NAME: Column<NameRow> = { key: 'name', title: 'Name', value: (row) => row.name, text: (row) => shortName(row.name), width: 52 };
+const NAME: Column<NameRow> = { key: 'name', title: 'Name', value: (row) => row.name, text: (row) => shortName(row.name), width: 44 };
 
 function Kernels({ data }: ViewProps) {
   const all = data.kernels.reduce((sum, row) => sum + row.total_ns, 0);
@@ -134,9 +135,9 @@ function Kernels({ data }: ViewProps) {
     },
     time('total_ns', 'Total', 'Durations added up over all ranks; overlapping events count twice'),
     { key: 'ratio', title: 'Share', numeric: true, value: (row) => (all > 0 ? row.total_ns / all : null), text: (row) => percent(all > 0 ? row.total_ns / all : null) },
-    { key: 'count', title: 'Count', numeric: true, value: (row) => row.count, text: (row) => count(row.count) },
-    time('mean_ns', 'Mean'), time('min_ns', 'Min'), time('max_ns', 'Max'),
     ...spreadColumns(),
+    { key: 'count', title: 'Count', numeric: true, value: (row) => row.count, text: (row) => count(row.count) },
+    time('mean_ns', 'Mean'), time('min_ns', 'Min'), time('max_ns', 'Max'), RANKS,
   ], [data]);
   const first = data.kernels[0];
   return (
@@ -158,8 +159,9 @@ const OPERATOR_COLUMNS: readonly Column<NameRow>[] = [
   time('device_total_ns', 'Device, all', 'And from everything nested in it'),
   time('cpu_self_ns', 'CPU, own', 'Time in the operator less what is nested in it'),
   time('cpu_total_ns', 'CPU, all'),
-  { key: 'count', title: 'Count', numeric: true, value: (row) => row.count, text: (row) => count(row.count) },
   ...spreadColumns(),
+  { key: 'count', title: 'Count', numeric: true, value: (row) => row.count, text: (row) => count(row.count) },
+  RANKS,
 ];
 
 function Operators({ data }: ViewProps) {

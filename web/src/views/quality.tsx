@@ -1,3 +1,4 @@
+import { plain } from '../charts/scales';
 import { useWidth } from '../parts/measure';
 import { Tooltip, useTip } from '../parts/tooltip';
 import { scaleLinear } from 'd3-scale';
@@ -57,7 +58,7 @@ function Offsets({ data, rows, label }: { data: AnalyzeData; rows: readonly Cloc
         {y.ticks(5).map((value) => (
           <g key={value}>
             <line class={value === 0 ? 'axis' : 'grid'} x1={LEFT} x2={LEFT + plotWidth} y1={y(value)} y2={y(value)} />
-            <text class="muted" x={LEFT - 8} y={y(value) + 4} text-anchor="end">{duration(value)}</text>
+            <text class="muted" x={LEFT - 8} y={y(value) + 4} text-anchor="end">{plain(duration(value))}</text>
           </g>
         ))}
         {rows.map((row, at) => {
