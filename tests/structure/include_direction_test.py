@@ -20,6 +20,7 @@ MAY_INCLUDE = {
     "page": {"report", "analysis", "model", "base"},
     "cli": {"export/timeline", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "export/timeline": {"analysis", "model", "base"},
+    "python": {"report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -13,10 +13,11 @@ constexpr Clock::duration kInterval = std::chrono::milliseconds(100);
 }  // namespace
 
 ProgressMeter::ProgressMeter(std::function<void(const IngestProgress&)> on_progress, uint64_t total_bytes,
-                             uint32_t file_count)
+                             uint32_t file_count, const std::atomic<bool>* cancelled)
     : on_progress_(std::move(on_progress)),
       total_bytes_(total_bytes),
       file_count_(file_count),
+      cancelled_(cancelled),
       due_((Clock::now() + kInterval).time_since_epoch().count()) {}
 
 void ProgressMeter::AddBytes(uint64_t consumed_bytes, uint64_t json_bytes) {
@@ -57,6 +58,10 @@ void ProgressMeter::Report() {
 }
 
 Result<size_t> MeteredSource::Read(std::span<char> window) {
+  if (meter_->cancelled()) {
+    failed_ = true;
+    return Error{.code = ErrorCode::kCancelled, .message = "reading was cancelled"};
+  }
   auto got = source_->Read(window);
   if (!got) {
     failed_ = true;

@@ -16,11 +16,14 @@ namespace lockstep::ingest {
 /// thread comes by.
 class ProgressMeter {
  public:
-  ProgressMeter(std::function<void(const IngestProgress&)> on_progress, uint64_t total_bytes, uint32_t file_count);
+  ProgressMeter(std::function<void(const IngestProgress&)> on_progress, uint64_t total_bytes, uint32_t file_count,
+                const std::atomic<bool>* cancelled = nullptr);
 
   void AddBytes(uint64_t consumed_bytes, uint64_t json_bytes);
   void AddEvents(uint64_t event_count) { event_count_.fetch_add(event_count, std::memory_order_relaxed); }
   void FinishFile();
+  /// Whether whoever asked for the ingest wants it no more.
+  bool cancelled() const { return cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed); }
   /// The last call, whatever the time.
   void Finish();
 
@@ -31,6 +34,7 @@ class ProgressMeter {
   const std::function<void(const IngestProgress&)> on_progress_;
   const uint64_t total_bytes_;
   const uint32_t file_count_;
+  const std::atomic<bool>* const cancelled_;
 
   std::atomic<uint64_t> consumed_bytes_ = 0;
   std::atomic<uint64_t> json_bytes_ = 0;
@@ -41,8 +45,8 @@ class ProgressMeter {
   std::atomic<std::chrono::steady_clock::rep> due_;
 };
 
-/// A source that tells a meter what passes through it, and remembers whether it failed. At its end it counts what was
-/// never read as consumed, so that the sum reaches the total.
+/// A source that tells a meter what passes through it, and remembers whether it failed; it fails with kCancelled once
+/// the meter is cancelled. At its end it counts what was never read as consumed, so that the sum reaches the total.
 class MeteredSource final : public ByteSource {
  public:
   MeteredSource(std::unique_ptr<ByteSource> source, uint64_t size_bytes, ProgressMeter* meter)

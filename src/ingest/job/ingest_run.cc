@@ -61,8 +61,9 @@ Result<model::Run> IngestRun(const std::vector<std::string>& paths, const Ingest
 
   uint64_t total_bytes = 0;
   for (const TraceFile& file : files) total_bytes += file.size_bytes;
-  ProgressMeter meter(options.on_progress, total_bytes, static_cast<uint32_t>(files.size()));
+  ProgressMeter meter(options.on_progress, total_bytes, static_cast<uint32_t>(files.size()), options.cancelled);
   std::vector<FileOutcome> outcomes = IngestFiles(files, options, ThreadCount(options), &meter, &run.names);
+  if (meter.cancelled()) return Error{.code = ErrorCode::kCancelled, .message = "reading was cancelled"};
   meter.Finish();
 
   std::vector<LoadedTrace> loaded;

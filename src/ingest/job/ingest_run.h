@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -27,12 +28,14 @@ struct IngestOptions {
   TraceReaderOptions reader;
   uint32_t thread_count = 0;  ///< 0 = one per processor, at most one per file.
   std::function<void(const IngestProgress&)> on_progress = {};
+  /// Set by another thread: reading ends within the time of one window, and IngestRun returns kCancelled.
+  const std::atomic<bool>* cancelled = nullptr;
 };
 
 /// Reads every trace below `paths` into one run: finds files, reads them in parallel, decides rank and world size
 /// (distributedInfo, then name, then order; the ledger says which), keeps several windows of a rank apart, reports
 /// conflicts, merges names. Files that are no trace or are damaged get a ledger row; the others are read all the same.
-/// Errors: kNotFound from FindTraceFiles; kCorruptData when not one file is a trace.
+/// Errors: kNotFound from FindTraceFiles; kCorruptData when not one file is a trace; kCancelled.
 /// Result: the same, byte for byte, whatever the number of threads.
 Result<model::Run> IngestRun(const std::vector<std::string>& paths, const IngestOptions& options);
 

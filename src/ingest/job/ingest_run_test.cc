@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -214,6 +215,16 @@ TEST_F(IngestRunTest, ProgressEndsAtTheTotals) {
   EXPECT_EQ(last.event_count, 100u);
   EXPECT_EQ(last.consumed_bytes, last.total_bytes);
   EXPECT_GT(last.json_bytes, last.total_bytes);
+}
+
+TEST_F(IngestRunTest, ACancelledIngestEndsWithoutARun) {
+  Write("rank0.json", Trace(0, 1));
+  const std::atomic<bool> cancelled = true;
+  IngestOptions options;
+  options.cancelled = &cancelled;
+  const auto run = IngestRun({folder_.string()}, options);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, ErrorCode::kCancelled);
 }
 
 TEST_F(IngestRunTest, AMissingPathIsNotFound) {

@@ -1,0 +1,12 @@
+#include <pybind11/pybind11.h>
+
+#include "python/extension/bindings.h"
+#include "python/extension/errors.h"
+
+PYBIND11_MODULE(_native, module) {
+  module.doc() = "The C++ side of lockstep; use the package lockstep, not this module.";
+  module.attr("version") = LOCKSTEP_VERSION;
+  lockstep::python::RegisterErrors();
+  lockstep::python::BindTables(module);
+  lockstep::python::BindRun(module);
+}
