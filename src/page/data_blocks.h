@@ -19,6 +19,9 @@ struct StepPlan {
 };
 StepPlan PlanSteps(const PageModel& model, std::vector<Reduction>* reductions);
 std::string StepShapeJson(const StepPlan& plan);
+/// A time in 16 bits, rounded by at most 1/2048: 6 bits of exponent e, 10 of fraction f; below e = 1 it is f, else
+/// (1024 + f) x 2^(e - 1). 2^16 - 1 is never the result.
+uint16_t ShortFloat(int64_t value);
 std::string StepsBytes(const PageModel& model, const StepPlan& plan);
 
 /// Instances of collectives: indices into Collectives::instances, ascending.

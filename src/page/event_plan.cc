@@ -68,6 +68,10 @@ bool PlanEvents(const PageModel& model, std::vector<Reduction>* reductions) {
     reductions->push_back({"python_events", fmt::format("Python frames: all {}", FormatCount(counts.python))});
   if (!limits.cpu_events && counts.cpu > 0)
     reductions->push_back({"cpu_events", fmt::format("events of CPU threads: all {}", FormatCount(counts.cpu))});
+  if (limits.event_unit_ns > 1) {
+    reductions->push_back({"event_precision", fmt::format("single events: times are cut to whole {}",
+                                                          report::FormatDuration(limits.event_unit_ns))});
+  }
   if (counts.taken_short > 0) {
     reductions->push_back(
         {"short_events", fmt::format("single events shorter than {}: {} of {}; the overview counts every one of them",

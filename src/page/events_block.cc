@@ -46,19 +46,25 @@ std::string TrackLabel(const PageModel& model, const model::Track& track) {
 class EventsBuilder {
  public:
   EventsBuilder(const PageModel& model, const NamePlan& names, size_t rank_index)
-      : model_(model), trace_(model.run().ranks[rank_index]), names_(names), roles_(model.run().names) {}
+      : model_(model),
+        trace_(model.run().ranks[rank_index]),
+        names_(names),
+        roles_(model.run().names),
+        unit_ns_(model.limits.event_unit_ns) {}
 
   std::string Build() {
     shortest_ns_ = std::max(model_.limits.shortest_event_ns, LengthThatFits());
     ColumnBlock block;
-    block.header().Key("shortest_event_ns").Int(shortest_ns_).Key("tracks").StartArray();
+    block.header().Key("unit_ns").Int(unit_ns_).Key("shortest_event_ns").Int(shortest_ns_).Key("tracks").StartArray();
     for (const model::Track& track : trace_.tracks) {
       if (!TakesLane(model_.limits, track.lane)) continue;
       const size_t before = start_.size();
-      const size_t levels = AddTrack(track);
+      const bool sequential = IsSequential(track);
+      const size_t levels = AddTrack(track, sequential);
       if (start_.size() == before) continue;
       block.header().StartObject().Key("lane").Text(LaneName(track.lane)).Key("label").Text(TrackLabel(model_, track));
-      block.header().Key("count").Uint(start_.size() - before).Key("level_count").Uint(levels).EndObject();
+      block.header().Key("count").Uint(start_.size() - before).Key("level_count").Uint(levels);
+      block.header().Key("sequential").Bool(sequential).EndObject();
     }
     block.header().EndArray();
     block.Add("start", start_);
@@ -113,20 +119,33 @@ class EventsBuilder {
     return kEscape;
   }
 
-  /// Returns the number of levels.
-  size_t AddTrack(const model::Track& track) {
-    LaneLevels levels;
-    int64_t previous_ns = model_.origin_ns;
+  /// Does each event begin when the one before has ended? Then the gap between says where it begins in fewer bits.
+  bool IsSequential(const model::Track& track) const {
+    int64_t end_ns = std::numeric_limits<int64_t>::min();
     for (size_t row = 0; row < track.events.size(); ++row) {
       if (track.events.duration_ns[row] < shortest_ns_) continue;
-      const int64_t start_ns = trace_.clock.ToRun(track.events.start_ns[row]);
-      const int64_t duration_ns = trace_.clock.ToRun(track.events.end_ns(row)) - start_ns;
-      start_.push_back(Escaped(start_ns - previous_ns, &long_start_));
-      duration_.push_back(Escaped(std::max<int64_t>(duration_ns, 0), &long_duration_));
+      if (track.events.start_ns[row] < end_ns) return false;
+      end_ns = track.events.end_ns(row);
+    }
+    return true;
+  }
+
+  /// Returns the number of levels.
+  size_t AddTrack(const model::Track& track, bool sequential) {
+    LaneLevels levels;
+    int64_t previous = 0;  // units from the origin: the start of the event before, or its end
+    for (size_t row = 0; row < track.events.size(); ++row) {
+      if (track.events.duration_ns[row] < shortest_ns_) continue;
+      const int64_t start_ns = trace_.clock.ToRun(track.events.start_ns[row]) - model_.origin_ns;
+      const int64_t end_ns = std::max(trace_.clock.ToRun(track.events.end_ns(row)) - model_.origin_ns, start_ns);
+      const int64_t start = start_ns / unit_ns_;
+      const int64_t length = (end_ns - start_ns) / unit_ns_;
+      start_.push_back(Escaped(start - previous, &long_start_));
+      duration_.push_back(Escaped(length, &long_duration_));
       name_.push_back(names_.place[track.events.name[row].value]);
       class_.push_back(ClassOf(track, row));
-      level_.push_back(levels.Place(start_ns, start_ns + duration_ns));
-      previous_ns = start_ns;
+      level_.push_back(levels.Place(start_ns, end_ns));
+      previous = sequential ? start + length : start;
     }
     return levels.count();
   }
@@ -136,6 +155,7 @@ class EventsBuilder {
   const NamePlan& names_;
   analysis::HostRoles roles_;
   int64_t shortest_ns_ = 0;
+  const int64_t unit_ns_;
   std::vector<uint32_t> start_, duration_, name_;
   std::vector<uint8_t> class_, level_;
   std::vector<double> long_start_, long_duration_;

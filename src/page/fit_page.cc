@@ -16,6 +16,7 @@ constexpr uint64_t kTagBytes = 120;
 constexpr size_t kSampledRanks = 8;
 constexpr uint64_t kFewestEventsPerRank = 20;  // Fewer tell nothing: the page does without.
 constexpr int kThinningTries = 3;
+constexpr int64_t kCoarseUnitNs = 100;
 
 void SetEvents(bool taken, PageLimits* limits) {
   limits->python_events = taken;
@@ -31,7 +32,7 @@ constexpr Shrink kShrinks[] = {
       limits->collective_members = 400'000;
     },
     [](PageLimits* limits) { limits->timeline_bytes = size_t{4} << 20; },
-    [](PageLimits* limits) { limits->wide_steps = false; },
+    [](PageLimits* limits) { limits->exact_step_cells = 0; },
     [](PageLimits* limits) {
       limits->name_rows = 500;
       limits->rank_columns = 0;
@@ -54,7 +55,7 @@ constexpr Shrink kShrinks[] = {
     },
 };
 
-/// How many events are how long, in steps of an eighth of a power of two.
+/// How many events are how long, in steps of 1/256 of a power of two.
 class LengthHistogram {
  public:
   void Add(int64_t length_ns) { ++counts_[Slot(length_ns)]; }
@@ -69,7 +70,7 @@ class LengthHistogram {
   }
 
  private:
-  static constexpr int kFractionBits = 3;
+  static constexpr int kFractionBits = 8;
   static size_t Slot(int64_t length_ns) {
     const auto length = static_cast<uint64_t>(std::max<int64_t>(length_ns, 0));
     const auto width = static_cast<int>(std::bit_width(length));
@@ -81,9 +82,9 @@ class LengthHistogram {
     constexpr size_t kWhole = size_t{2} << kFractionBits;
     if (slot < kWhole) return static_cast<int64_t>(slot);
     const size_t shift = (slot >> kFractionBits) - 1;
-    return static_cast<int64_t>(((slot & 7) | 8) << shift);
+    return static_cast<int64_t>(((slot & (kWhole / 2 - 1)) | (kWhole / 2)) << shift);
   }
-  std::array<uint64_t, 512> counts_ = {};
+  std::array<uint64_t, size_t{64} << kFractionBits> counts_ = {};
 };
 
 class PageFitter {
@@ -108,6 +109,7 @@ class PageFitter {
     const bool found = used < page_bytes_ && FitEvents(page_bytes_ - used);
     if (!found) {
       SetEvents(false, &limits_);
+      limits_.event_unit_ns = 1;
       events_.clear();
     }
     // The words of what was left out are known now.
@@ -142,7 +144,7 @@ class PageFitter {
     return bytes;
   }
 
-  /// Single events in `room` bytes: all; without Python frames; without CPU threads; the longest only.
+  /// Single events in `room` bytes: all; without Python frames; without CPU threads; with rounded times; the longest.
   bool FitEvents(uint64_t room) {
     const bool has_device_events = std::any_of(input_.run.ranks.begin(), input_.run.ranks.end(),
                                                [](const auto& trace) { return trace.HasDeviceEvents(); });
@@ -154,6 +156,8 @@ class PageFitter {
       limits_.cpu_events = false;
       if (TryEvents(room)) return true;
     }
+    limits_.event_unit_ns = kCoarseUnitNs;
+    if (TryEvents(room)) return true;
     return ThinEvents(room);
   }
 

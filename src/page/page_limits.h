@@ -14,11 +14,12 @@ struct PageLimits {
   bool cpu_events = true;                          ///< Other events of CPU threads.
   bool device_events = true;                       ///< Events of device streams.
   int64_t shortest_event_ns = 0;                   ///< Shorter ones are left out.
+  int64_t event_unit_ns = 1;                       ///< Times of events are whole multiples of this.
   uint64_t events_per_rank = uint64_t{1'000'000};  ///< Longest first.
   size_t collective_instances = 200'000;
   size_t collective_members = 4'000'000;     ///< Over all instances.
   size_t step_cells = 4'000'000;             ///< Ranks x steps.
-  bool wide_steps = true;                    ///< 32 bits a cell, else 16.
+  size_t exact_step_cells = 250'000;         ///< Above it cells are rounded to 16 bits.
   size_t timeline_bytes = size_t{16} << 20;  ///< Of the finest level.
   size_t name_rows = 2'000;                  ///< Kernels, and operators.
   size_t rank_columns = 64;                  ///< Names have a value per rank up to this many ranks.

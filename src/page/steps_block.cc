@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
+#include <bit>
 #include <set>
 #include <unordered_map>
 
@@ -33,19 +31,27 @@ constexpr Quantity kQuantities[] = {
 
 constexpr int64_t kMissing = -1;
 
-/// Adds the cells as unsigned numbers of one width, the largest of which stands for "not measured".
-template <typename T>
-void AddCells(const char* name, const std::vector<int64_t>& cells, ColumnBlock* block, report::JsonRow* units) {
-  constexpr int64_t kLargest = std::numeric_limits<T>::max() - 1;
+/// Adds the cells as whole units of which the largest number stands for "not measured".
+void AddWide(const char* name, const std::vector<int64_t>& cells, ColumnBlock* block, report::JsonRow* units) {
+  constexpr int64_t kLargest = int64_t{UINT32_MAX} - 1;
   const int64_t most = cells.empty() ? 0 : *std::max_element(cells.begin(), cells.end());
   const int64_t unit_ns = std::max<int64_t>(1, most / kLargest + (most % kLargest != 0 ? 1 : 0));
-  std::vector<T> values;
+  std::vector<uint32_t> values;
   values.reserve(cells.size());
   for (const int64_t cell : cells) {
-    values.push_back(cell == kMissing ? std::numeric_limits<T>::max() : static_cast<T>((cell + unit_ns / 2) / unit_ns));
+    values.push_back(cell == kMissing ? UINT32_MAX : static_cast<uint32_t>((cell + unit_ns / 2) / unit_ns));
   }
   block->Add(name, values);
   units->Key(name).Int(unit_ns);
+}
+
+/// Adds the cells as short floats.
+void AddShort(const char* name, const std::vector<int64_t>& cells, ColumnBlock* block, report::JsonRow* units) {
+  std::vector<uint16_t> values;
+  values.reserve(cells.size());
+  for (const int64_t cell : cells) values.push_back(cell == kMissing ? UINT16_MAX : ShortFloat(cell));
+  block->Add(name, values);
+  units->Key(name).Int(1);
 }
 
 /// Where the cells of ranks and steps lie in the matrix.
@@ -68,7 +74,23 @@ class Grid {
   std::unordered_map<size_t, size_t> rows_;
 };
 
+bool IsWide(const PageModel& model, const StepPlan& plan) {
+  return plan.rank_indices.size() * plan.step_numbers.size() <= model.limits.exact_step_cells;
+}
+
 }  // namespace
+
+uint16_t ShortFloat(int64_t value) {
+  constexpr int kFractionBits = 10;
+  auto bits = static_cast<uint64_t>(std::max<int64_t>(value, 0));
+  int exponent = 0;
+  if (bits >> (kFractionBits + 1) != 0) {
+    exponent = static_cast<int>(std::bit_width(bits)) - kFractionBits - 1;
+    bits = (bits + (uint64_t{1} << (exponent - 1))) >> exponent;  // May become 2^11, which carries below.
+  }
+  // The leading 1 of the fraction adds one to the exponent's place: subnormal, then normal numbers, without a seam.
+  return static_cast<uint16_t>((static_cast<uint64_t>(exponent) << kFractionBits) + bits);
+}
 
 StepPlan PlanSteps(const PageModel& model, std::vector<Reduction>* reductions) {
   StepPlan plan;
@@ -91,8 +113,8 @@ StepPlan PlanSteps(const PageModel& model, std::vector<Reduction>* reductions) {
     reductions->push_back({"steps", fmt::format("rank by step: {} of {} steps, evenly spread",
                                                 report::FormatCount(most), report::FormatCount(all))});
   }
-  if (!model.limits.wide_steps) {
-    reductions->push_back({"step_precision", "rank by step: values are rounded to 1/65,534 of the largest"});
+  if (!IsWide(model, plan)) {
+    reductions->push_back({"step_precision", "rank by step: values keep three digits, rounded by up to 0.05 %"});
   }
   return plan;
 }
@@ -131,10 +153,10 @@ std::string StepsBytes(const PageModel& model, const StepPlan& plan) {
       for (const analysis::WaitStep& row : analysis::ComputeWaitSteps(model.shared, model.result().collectives))
         set(row.rank_index, row.step_number, row.wait_ns);
     }
-    if (model.limits.wide_steps) {
-      AddCells<uint32_t>(quantity.name, cells, &block, &units);
+    if (IsWide(model, plan)) {
+      AddWide(quantity.name, cells, &block, &units);
     } else {
-      AddCells<uint16_t>(quantity.name, cells, &block, &units);
+      AddShort(quantity.name, cells, &block, &units);
     }
   }
   block.header().Key("unit_ns").Raw(units.Finish());

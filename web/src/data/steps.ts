@@ -4,6 +4,12 @@ import type { StepMatrix, StepMatrixShape, StepQuantity } from './types';
 /** Quantities that are held decoded; the others are decoded again from the block's bytes. */
 const HELD = 2;
 
+/** 6 bits of exponent, 10 of fraction. */
+function shortFloat(bits: number): number {
+  const exponent = bits >> 10;
+  return exponent === 0 ? bits : (1024 + (bits & 1023)) * 2 ** (exponent - 1);
+}
+
 export function readSteps(bytes: Uint8Array, shape: StepMatrixShape): StepMatrix {
   const block = new ColumnBlock<{ unit_ns: Record<StepQuantity, number> }>(bytes);
   const held = new Map<StepQuantity, Float64Array>();
@@ -16,7 +22,11 @@ export function readSteps(bytes: Uint8Array, shape: StepMatrixShape): StepMatrix
         const none = block.none(quantity);
         const cells = block.whole(quantity);
         values = new Float64Array(cells.length);
-        for (let i = 0; i < cells.length; ++i) values[i] = cells[i] === none ? NaN : cells[i]! * unit_ns;
+        const short = none === 0xffff;
+        for (let i = 0; i < cells.length; ++i) {
+          const cell = cells[i]!;
+          values[i] = cell === none ? NaN : (short ? shortFloat(cell) : cell) * unit_ns;
+        }
         if (held.size >= HELD) held.delete(held.keys().next().value!);
       }
       held.delete(quantity);

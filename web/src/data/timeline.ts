@@ -29,8 +29,9 @@ export function readNames(bytes: Uint8Array): string[] {
 }
 
 interface EventsHeader {
+  unit_ns: number;
   shortest_event_ns: number;
-  tracks: { lane: TrackEvents['lane']; label: string; count: number; level_count: number }[];
+  tracks: { lane: TrackEvents['lane']; label: string; count: number; level_count: number; sequential: boolean }[];
 }
 
 const ESCAPE = 0xffffffff;
@@ -45,6 +46,7 @@ export function readEvents(bytes: Uint8Array): TrackEvents[] {
   const name = block.whole('name');
   const kind = block.bytes('class').slice();
   const level = block.bytes('level').slice();
+  const unit_ns = block.header.unit_ns;
   const tracks: TrackEvents[] = [];
   let first = 0;
   let next_gap = 0;
@@ -52,17 +54,18 @@ export function readEvents(bytes: Uint8Array): TrackEvents[] {
   for (const track of block.header.tracks) {
     const end = first + track.count;
     const start_ns = new Float64Array(track.count);
+    const wide = new Float64Array(track.count);
+    let longest = 0;
     let now = 0;
-    let long = false;
     for (let i = first; i < end; ++i) {
       now += gap[i] === ESCAPE ? long_gap[next_gap++]! : gap[i]!;
-      start_ns[i - first] = now;
-      long ||= length[i] === ESCAPE;
+      const units = length[i] === ESCAPE ? long_length[next_length++]! : length[i]!;
+      start_ns[i - first] = now * unit_ns;
+      wide[i - first] = units * unit_ns;
+      longest = Math.max(longest, units * unit_ns);
+      if (track.sequential) now += units;
     }
-    let duration_ns: Float64Array | Uint32Array = length.subarray(first, end);
-    if (long) {
-      duration_ns = Float64Array.from(duration_ns, (value) => (value === ESCAPE ? long_length[next_length++]! : value));
-    }
+    const duration_ns = longest <= ESCAPE ? Uint32Array.from(wide) : wide;
     tracks.push({
       lane: track.lane, label: track.label, level_count: track.level_count, start_ns, duration_ns,
       name: name.subarray(first, end), class: kind.subarray(first, end), level: level.subarray(first, end),
