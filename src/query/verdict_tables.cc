@@ -1,0 +1,164 @@
+#include <fmt/format.h>
+
+#include "analysis/finding.h"
+#include "analysis/imbalance.h"
+#include "analysis/stragglers.h"
+#include "query/rank_fields.h"
+#include "query/tables.h"
+#include "report/json_stream.h"
+
+namespace lockstep::query {
+namespace {
+
+using analysis::Finding;
+using analysis::ImbalanceRow;
+using analysis::StragglerRow;
+using model::LedgerEntry;
+using Type = ColumnType;
+
+// An array as JSON text: what `write` adds to it.
+template <typename Write>
+std::string JsonArray(Write write) {
+  report::JsonRow row;
+  row.Key("").StartArray();
+  write(row);
+  row.EndArray();
+  const std::string_view object = row.Finish();  // {"":[...]}
+  return std::string(object.substr(4, object.size() - 5));
+}
+
+std::vector<Field<StragglerRow>> StragglerFields() {
+  using Row = StragglerRow;
+  return {
+      RankField<Row>(),
+      WindowField<Row>(),
+      {{"collective_count", Type::kInteger, "count", "Complete synchronising collectives it took part in.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Count(row.collective_count); }},
+      {{"last_count", Type::kInteger, "count", "Times it arrived last, beyond the clocks' uncertainty.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Count(row.last_count); }},
+      {{"last_ratio", Type::kReal, "0..1", "`last_count` / `collective_count`.", "no collective"},
+       [](const Source&, const Row& row, CellOut& out) { out.Real(row.last_ratio); }},
+      {{"wait_ns", Type::kInteger, "ns", "Its own waiting for others.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.wait_ns); }},
+      {{"wait_given_ns", Type::kInteger, "ns", "Waiting of all others where it was last.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.wait_given_ns); }},
+      {{"delay_ns", Type::kInteger, "ns", "Time the job lost to it: its arrival less the second-last one, where it was last.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.delay_ns); }},
+      {{"chronic", Type::kBoolean, "", "Late in most steps, not in one.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Bool(row.chronic); }},
+      {{"step_count", Type::kInteger, "count", "Steps that hold a collective of the rank; 0 without steps.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.step_count); }},
+      {{"late_step_count", Type::kInteger, "count", "Those of them in which it caused more delay than any other rank.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.late_step_count); }},
+      {{"worst_instance", Type::kInteger, "", "The collective with the most delay from it: `collective_instances.instance`.", "never last"},
+       [](const Source&, const Row& row, CellOut& out) { out.Optional(row.worst_instance); }},
+      {{"activities", Type::kJson, "", "What it did more of than its peers before it arrived, largest first: `cause`, `name`, `excess_ns`.", ""},
+       [](const Source&, const Row& row, CellOut& out) {
+         out.Copy(JsonArray([&](report::JsonRow& json) {
+           for (const analysis::LateActivity& activity : row.activities) {
+             json.StartObject().Key("cause").Text(analysis::LateCauseName(activity.cause));
+             json.Key("name").Text(activity.name).Key("excess_ns").Int(activity.excess_ns).EndObject();
+           }
+         }));
+       }},
+  };
+}
+
+std::vector<Field<ImbalanceRow>> ImbalanceFields() {
+  using Row = ImbalanceRow;
+  return {
+      {{"quantity", Type::kText, "", "What is compared: `compute_ns`, `busy_ns`, `peak_allocated_bytes`, ...", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(row.quantity); }},
+      {{"mean", Type::kReal, "the quantity's", "Mean over ranks.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Real(row.mean); }},
+      {{"min", Type::kReal, "the quantity's", "Smallest.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Real(row.min); }},
+      {{"max", Type::kReal, "the quantity's", "Largest.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Real(row.max); }},
+      {{"ratio", Type::kReal, "", "`max` / `mean` - 1; 0 = balanced.", "the mean is 0"},
+       [](const Source&, const Row& row, CellOut& out) { out.Optional(row.ratio); }},
+      {{"min_rank", Type::kInteger, "", "Rank with the smallest.", ""},
+       [](const Source& source, const Row& row, CellOut& out) { out.Int(source.rank(row.min_rank_index).rank.value); }},
+      {{"max_rank", Type::kInteger, "", "Rank with the largest.", ""},
+       [](const Source& source, const Row& row, CellOut& out) { out.Int(source.rank(row.max_rank_index).rank.value); }},
+  };
+}
+
+std::vector<Field<Finding>> FindingFields() {
+  using Row = Finding;
+  return {
+      {{"id", Type::kText, "", "Stable name: `straggler`, `exposed_communication`, `host_bound`, ... (metrics.md#findings).", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(row.id); }},
+      {{"severity", Type::kText, "", "`info`, `warning` or `critical`.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(analysis::FindingSeverityName(row.severity)); }},
+      {{"ranks", Type::kJson, "", "Ranks concerned, worst first; `[]` = the whole job.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Copy(fmt::format("[{}]", fmt::join(row.ranks, ","))); }},
+      {{"title", Type::kText, "", "One sentence.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(row.title); }},
+      {{"evidence", Type::kJson, "", "The numbers behind it: `name`, `value`, `text`.", ""},
+       [](const Source&, const Row& row, CellOut& out) {
+         out.Copy(JsonArray([&](report::JsonRow& json) {
+           for (const analysis::Evidence& evidence : row.evidence) {
+             json.StartObject().Key("name").Text(evidence.name).Key("value").Double(evidence.value);
+             json.Key("text").Text(evidence.text).EndObject();
+           }
+         }));
+       }},
+      {{"advice", Type::kJson, "", "What to do, first thing first.", ""},
+       [](const Source&, const Row& row, CellOut& out) {
+         out.Copy(JsonArray([&](report::JsonRow& json) {
+           for (const std::string& advice : row.advice) json.Text(advice);
+         }));
+       }},
+      {{"gain_ns_per_step", Type::kInteger, "ns", "Upper bound on what the fix saves per step; per window without steps.", "not known"},
+       [](const Source&, const Row& row, CellOut& out) { out.Optional(row.gain_ns_per_step); }},
+  };
+}
+
+std::vector<Field<LedgerEntry>> LedgerFields() {
+  using Row = LedgerEntry;
+  return {
+      {{"code", Type::kText, "", "Stable name (json.md, codes of the ledger).", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(row.code); }},
+      {{"severity", Type::kText, "", "`info`, `warning` or `error`; an `error` means that something is missing.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(model::SeverityName(row.severity)); }},
+      {{"source", Type::kText, "", "File, and member of an archive.", "concerns the whole run"},
+       [](const Source&, const Row& row, CellOut& out) { out.StaticOrNull(row.source); }},
+      {{"rank", Type::kInteger, "", "Rank.", "not known, or the whole run"},
+       [](const Source&, const Row& row, CellOut& out) { out.Optional(row.rank); }},
+      {{"byte_offset", Type::kInteger, "bytes", "Where it was seen first, in the unpacked JSON.", "no place"},
+       [](const Source&, const Row& row, CellOut& out) { out.Optional(row.byte_offset); }},
+      {{"count", Type::kInteger, "count", "How often.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Count(row.count); }},
+      {{"message", Type::kText, "", "What was seen.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(row.message); }},
+      {{"advice", Type::kText, "", "What to do.", "nothing to do"},
+       [](const Source&, const Row& row, CellOut& out) { out.StaticOrNull(row.advice); }},
+  };
+}
+
+template <typename Row>
+void Add(TableList* tables, std::string_view name, std::string_view sentence, std::string_view pass,
+         std::vector<Field<Row>> fields, std::function<std::span<const Row>(const Source&)> rows) {
+  tables->push_back(std::make_unique<RowTable<Row>>(typename RowTable<Row>::Parts{
+      .name = name, .sentence = sentence, .pass = pass, .fields = std::move(fields), .rows = std::move(rows)}));
+}
+
+}  // namespace
+
+void AddVerdictTables(TableList* tables) {
+  Add<StragglerRow>(tables, "stragglers", "Each rank's part in waiting at collectives, most waiting given first",
+                    "stragglers", StragglerFields(), [](const Source& source) {
+                      return std::span<const StragglerRow>(source.result().stragglers.rows);
+                    });
+  Add<ImbalanceRow>(
+      tables, "imbalance", "Spread of one quantity over the ranks", "imbalance", ImbalanceFields(),
+      [](const Source& source) { return std::span<const ImbalanceRow>(source.result().imbalance.rows); });
+  Add<Finding>(tables, "findings", "What is wrong, for whom, how that is known, what to do; largest gain first", "all",
+               FindingFields(), [](const Source& source) { return std::span<const Finding>(source.result().findings); });
+  Add<LedgerEntry>(
+      tables, "ledger", "Everything that was repaired, skipped, guessed or refused while reading", "all",
+      LedgerFields(), [](const Source& source) { return std::span<const LedgerEntry>(source.run().ledger.entries()); });
+}
+
+}  // namespace lockstep::query
