@@ -20,6 +20,7 @@
 #include "cli/merge.h"
 #include "cli/nearest.h"
 #include "cli/progress.h"
+#include "cli/query.h"
 #include "cli/version.h"
 #include "report/utf8.h"
 
@@ -36,6 +37,7 @@ class Program {
     root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
     commands_.push_back(std::make_unique<AnalyzeCommand>());
     commands_.push_back(std::make_unique<MergeCommand>());
+    commands_.push_back(std::make_unique<QueryCommand>());
     commands_.push_back(std::make_unique<CompletionCommand>(root_));
     commands_.push_back(std::make_unique<VersionCommand>());
     for (const auto& command : commands_) {

@@ -57,10 +57,12 @@ bool Console::UseColour(ColourMode mode) const {
   return out_is_terminal && Environment("TERM") != "dumb";
 }
 
-int Console::Width() const {
+int Console::Width() const { return std::min(TerminalWidth(), 120); }
+
+int Console::TerminalWidth() const {
   winsize size{};
   if (!out_is_terminal || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return std::clamp(static_cast<int>(size.ws_col), 40, 120);
+  return std::max(static_cast<int>(size.ws_col), 40);
 }
 
 bool LocaleIsUtf8() {

@@ -42,6 +42,8 @@ struct Console {
   bool UseColour(ColourMode mode) const;
   /// Columns of the terminal on standard output, at most 120; 80 elsewhere.
   int Width() const;
+  /// Columns of the terminal on standard output, at least 40; 80 elsewhere.
+  int TerminalWidth() const;
 };
 
 /// True when the locale's character set is UTF-8 (setlocale was called before).

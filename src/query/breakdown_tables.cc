@@ -1,5 +1,4 @@
 #include "analysis/breakdown.h"
-
 #include "query/rank_fields.h"
 #include "query/tables.h"
 
@@ -27,12 +26,15 @@ void WriteInstant(const Source& source, const Row& row, int64_t trace_ns, CellOu
 std::vector<Field<Row>> Fields(bool per_step) {
   std::vector<Field<Row>> fields = {RankField<Row>(), WindowField<Row>()};
   if (per_step) {
-    fields.push_back({{"step", Type::kInteger, "", "Number of the step: N of `ProfilerStep#N`, or the running index from 0 with `--step-name`.", ""},
-                      [](const Source&, const Row& row, CellOut& out) { out.Optional(row.step_number); },
-                      [](const Source&, const Row& row) { return row.step_number; }});
+    fields.push_back(
+        {{"step", Type::kInteger, "",
+          "Number of the step: N of `ProfilerStep#N`, or the running index from 0 with `--step-name`.", ""},
+         [](const Source&, const Row& row, CellOut& out) { out.Optional(row.step_number); },
+         [](const Source&, const Row& row) { return row.step_number; }});
   }
   const std::vector<Field<Row>> rest = {
-      {{"basis", Type::kText, "", "What it was computed from: `device` events, the `cpu` tracks of a CPU-only job, or `none`.", ""},
+      {{"basis", Type::kText, "",
+        "What it was computed from: `device` events, the `cpu` tracks of a CPU-only job, or `none`.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Static(analysis::BasisName(row.basis)); }},
       {{"start_ns", Type::kInteger, "ns, aligned clock", "Start of the span.", "no basis"},
        [](const Source& source, const Row& row, CellOut& out) { WriteInstant(source, row, row.start_ns, out); }},
@@ -40,16 +42,20 @@ std::vector<Field<Row>> Fields(bool per_step) {
        [](const Source& source, const Row& row, CellOut& out) {
          WriteInstant(source, row, row.start_ns + row.span_ns, out);
        }},
-      {{"trace_start_ns", Type::kInteger, "ns, the rank's own clock", "Start of the span, as the file has it.", "no basis"},
+      {{"trace_start_ns", Type::kInteger, "ns, the rank's own clock", "Start of the span, as the file has it.",
+        "no basis"},
        WriteTime<&Row::start_ns>},
       TimeField<&Row::span_ns>("span_ns", "First start to last end of the events counted."),
       TimeField<&Row::busy_ns>("busy_ns", "Union of all of them."),
       TimeField<&Row::compute_ns>("compute_ns", "Union of the kernels that are not communication."),
       TimeField<&Row::communication_ns>("communication_ns", "Union of the communication kernels."),
-      TimeField<&Row::exposed_communication_ns>("exposed_communication_ns", "Communication while no compute kernel runs."),
-      TimeField<&Row::overlapped_communication_ns>("overlapped_communication_ns", "Communication while a compute kernel runs."),
+      TimeField<&Row::exposed_communication_ns>("exposed_communication_ns",
+                                                "Communication while no compute kernel runs."),
+      TimeField<&Row::overlapped_communication_ns>("overlapped_communication_ns",
+                                                   "Communication while a compute kernel runs."),
       TimeField<&Row::memory_ns>("memory_ns", "Union of copies and sets."),
-      TimeField<&Row::exposed_memory_ns>("exposed_memory_ns", "Copies and sets while neither compute nor communication runs."),
+      TimeField<&Row::exposed_memory_ns>("exposed_memory_ns",
+                                         "Copies and sets while neither compute nor communication runs."),
       TimeField<&Row::idle_ns>("idle_ns", "`span_ns` less `busy_ns`."),
       {{"communication_overlap_ratio", Type::kReal, "0..1", "`overlapped_communication_ns` / `communication_ns`.",
         "no communication, or no basis"},

@@ -1,7 +1,6 @@
-#include "analysis/collectives.h"
-
 #include <fmt/format.h>
 
+#include "analysis/collectives.h"
 #include "query/row_table.h"
 #include "query/tables.h"
 
@@ -28,7 +27,8 @@ int64_t NumberOf(const Source&, const MemberPlace& row) { return row.instance; }
 template <typename Row>
 std::vector<Field<Row>> IdentityFields() {
   return {
-      {{"instance", Type::kInteger, "", "Number of the collective in the run, in order of first arrival; both tables share it.", ""},
+      {{"instance", Type::kInteger, "",
+        "Number of the collective in the run, in order of first arrival; both tables share it.", ""},
        [](const Source& source, const Row& row, CellOut& out) { out.Int(NumberOf(source, row)); },
        [](const Source& source, const Row& row) -> std::optional<int64_t> { return NumberOf(source, row); }},
       {{"window", Type::kInteger, "", "Window it belongs to.", ""},
@@ -36,10 +36,12 @@ std::vector<Field<Row>> IdentityFields() {
        [](const Source& source, const Row& row) -> std::optional<int64_t> { return InstanceOf(source, row).window; }},
       {{"group_name", Type::kText, "", "Process group: its name, description or members; `default` when unknown.", ""},
        [](const Source& source, const Row& row, CellOut& out) { out.Static(InstanceOf(source, row).group); }},
-      {{"sequence", Type::kInteger, "", "Sequence number in the group as recorded, else the order of occurrence from 0.", ""},
+      {{"sequence", Type::kInteger, "",
+        "Sequence number in the group as recorded, else the order of occurrence from 0.", ""},
        [](const Source& source, const Row& row, CellOut& out) { out.Int(InstanceOf(source, row).sequence); },
        [](const Source& source, const Row& row) -> std::optional<int64_t> { return InstanceOf(source, row).sequence; }},
-      {{"name", Type::kText, "", "`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `broadcast`, `send`, ...", ""},
+      {{"name", Type::kText, "", "`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `broadcast`, `send`, ...",
+        ""},
        [](const Source& source, const Row& row, CellOut& out) { out.Static(InstanceOf(source, row).name); }},
       {{"bytes", Type::kInteger, "bytes", "Size of the whole buffer, as nccl-tests count it.", "not recorded"},
        [](const Source& source, const Row& row, CellOut& out) { out.Optional(InstanceOf(source, row).bytes); }},
@@ -51,20 +53,30 @@ std::vector<Field<Row>> IdentityFields() {
 template <typename Row>
 std::vector<Field<Row>> OutcomeFields() {
   return {
-      {{"last_rank", Type::kInteger, "", "The rank that arrived last.", "the margin is below the clocks' uncertainty, or not complete"},
+      {{"last_rank", Type::kInteger, "", "The rank that arrived last.",
+        "the margin is below the clocks' uncertainty, or not complete"},
        [](const Source& source, const Row& row, CellOut& out) {
          const auto& last = InstanceOf(source, row).last_rank_index;
          last ? out.Int(source.rank(*last).rank.value) : out.Null();
        }},
       {{"transfer_ns", Type::kInteger, "ns", "Time of the collective itself once everybody is there.", "not complete"},
        [](const Source& source, const Row& row, CellOut& out) { out.Optional(InstanceOf(source, row).transfer_ns); }},
-      {{"algbw_bytes_per_s", Type::kReal, "bytes/s", "`bytes` / `transfer_ns`: waiting is not included.", "size or transfer unknown"},
-       [](const Source& source, const Row& row, CellOut& out) { out.Optional(InstanceOf(source, row).algbw_bytes_per_s); }},
-      {{"busbw_bytes_per_s", Type::kReal, "bytes/s", "`algbw_bytes_per_s` times nccl-tests' factor for the operation.", "size or transfer unknown"},
-       [](const Source& source, const Row& row, CellOut& out) { out.Optional(InstanceOf(source, row).busbw_bytes_per_s); }},
+      {{"algbw_bytes_per_s", Type::kReal, "bytes/s", "`bytes` / `transfer_ns`: waiting is not included.",
+        "size or transfer unknown"},
+       [](const Source& source, const Row& row, CellOut& out) {
+         out.Optional(InstanceOf(source, row).algbw_bytes_per_s);
+       }},
+      {{"busbw_bytes_per_s", Type::kReal, "bytes/s", "`algbw_bytes_per_s` times nccl-tests' factor for the operation.",
+        "size or transfer unknown"},
+       [](const Source& source, const Row& row, CellOut& out) {
+         out.Optional(InstanceOf(source, row).busbw_bytes_per_s);
+       }},
       {{"match", Type::kText, "", "How the ranks' parts were joined: by `sequence` or by `order`.", ""},
-       [](const Source& source, const Row& row, CellOut& out) { out.Static(analysis::MatchBasisName(InstanceOf(source, row).basis)); }},
-      {{"synchronising", Type::kBoolean, "", "No member can finish before all have arrived (`all_reduce`, ..., not `broadcast`).", ""},
+       [](const Source& source, const Row& row, CellOut& out) {
+         out.Static(analysis::MatchBasisName(InstanceOf(source, row).basis));
+       }},
+      {{"synchronising", Type::kBoolean, "",
+        "No member can finish before all have arrived (`all_reduce`, ..., not `broadcast`).", ""},
        [](const Source& source, const Row& row, CellOut& out) { out.Bool(InstanceOf(source, row).synchronising); }},
       {{"complete", Type::kBoolean, "", "Every member of the group is here.", ""},
        [](const Source& source, const Row& row, CellOut& out) { out.Bool(InstanceOf(source, row).complete); }},
@@ -72,7 +84,8 @@ std::vector<Field<Row>> OutcomeFields() {
 }
 
 template <typename Row>
-std::vector<Field<Row>> Join(std::vector<Field<Row>> first, std::vector<Field<Row>> second, std::vector<Field<Row>> third) {
+std::vector<Field<Row>> Join(std::vector<Field<Row>> first, std::vector<Field<Row>> second,
+                             std::vector<Field<Row>> third) {
   first.insert(first.end(), second.begin(), second.end());
   first.insert(first.end(), third.begin(), third.end());
   return first;
@@ -82,15 +95,19 @@ std::vector<Field<MemberPlace>> MemberFields() {
   using Row = MemberPlace;
   return {
       {{"rank", Type::kInteger, "", "Global rank of this member.", ""},
-       [](const Source& source, const Row& row, CellOut& out) { out.Int(source.rank(MemberOf(source, row).rank_index).rank.value); },
+       [](const Source& source, const Row& row, CellOut& out) {
+         out.Int(source.rank(MemberOf(source, row).rank_index).rank.value);
+       },
        [](const Source& source, const Row& row) -> std::optional<int64_t> {
          return source.rank(MemberOf(source, row).rank_index).rank.value;
        }},
-      {{"arrival_ns", Type::kInteger, "ns, aligned clock", "Start of this rank's kernel; CPU jobs: of the backend's range.", ""},
+      {{"arrival_ns", Type::kInteger, "ns, aligned clock",
+        "Start of this rank's kernel; CPU jobs: of the backend's range.", ""},
        [](const Source& source, const Row& row, CellOut& out) { out.Int(MemberOf(source, row).arrival_ns); }},
       {{"end_ns", Type::kInteger, "ns, aligned clock", "End of it.", ""},
        [](const Source& source, const Row& row, CellOut& out) { out.Int(MemberOf(source, row).end_ns); }},
-      {{"wait_ns", Type::kInteger, "ns", "Last arrival less own arrival; where it is not synchronising, no more than the own duration.",
+      {{"wait_ns", Type::kInteger, "ns",
+        "Last arrival less own arrival; where it is not synchronising, no more than the own duration.",
         "a member's window lacks the collective, or it was joined wrongly"},
        [](const Source& source, const Row& row, CellOut& out) { out.Optional(MemberOf(source, row).wait_ns); }},
       {{"duration_ns", Type::kInteger, "ns", "Duration of this rank's kernel or range; needs no clock.", ""},
@@ -116,7 +133,8 @@ std::vector<Field<CollectiveInstance>> InstanceFields() {
          for (const CollectiveMember& member : row.members) first_ns = std::min(first_ns, member.arrival_ns);
          out.Int(first_ns);
        }},
-      {{"last_arrival_ns", Type::kInteger, "ns, aligned clock", "Latest arrival; less the earliest it is the skew.", ""},
+      {{"last_arrival_ns", Type::kInteger, "ns, aligned clock", "Latest arrival; less the earliest it is the skew.",
+        ""},
        [](const Source&, const Row& row, CellOut& out) {
          if (row.members.empty()) return out.Null();
          int64_t last_ns = row.members.front().arrival_ns;
@@ -141,9 +159,10 @@ void AddCollectiveTables(TableList* tables) {
       .sentence = "One row per collective, over all ranks: size, bandwidth, who was last",
       .pass = "collectives",
       .fields = Join(IdentityFields<CollectiveInstance>(), InstanceFields(), OutcomeFields<CollectiveInstance>()),
-      .rows = [](const Source& source) {
-        return std::span<const CollectiveInstance>(source.result().collectives.instances);
-      },
+      .rows =
+          [](const Source& source) {
+            return std::span<const CollectiveInstance>(source.result().collectives.instances);
+          },
       .sorted_by = {0}}));
 }
 

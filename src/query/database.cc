@@ -46,8 +46,7 @@ void ReadCell(sqlite3_stmt* statement, int column, report::Cell* cell) {
 Result<std::unique_ptr<Database>> Database::Open(const QueryLimits& limits) {
   std::unique_ptr<Database> database(new Database(limits));
   const auto failed = [&](int code) {
-    return Error{.code = ErrorCode::kIo,
-                 .message = fmt::format("SQLite cannot be started: {}", sqlite3_errstr(code))};
+    return Error{.code = ErrorCode::kIo, .message = fmt::format("SQLite cannot be started: {}", sqlite3_errstr(code))};
   };
   int code = sqlite3_open_v2(":memory:", &database->connection_,
                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NoFilesName());
@@ -109,25 +108,31 @@ QueryError Database::ErrorOf(int code, std::string_view sql) const {
 
 tl::expected<Database::Statement, QueryError> Database::Prepare(std::string_view sql) {
   usage_ = Usage();
+  if (const size_t null_byte = sql.find('\0'); null_byte != std::string_view::npos)
+    return tl::unexpected(QueryError{QueryError::Kind::kStatement, "there is a byte 0 in it", null_byte});
   sqlite3_stmt* prepared = nullptr;
   const char* rest = nullptr;
-  const int code =
-      sqlite3_prepare_v2(connection_, sql.data(), static_cast<int>(std::min<size_t>(sql.size(), INT32_MAX)), &prepared, &rest);
+  const int code = sqlite3_prepare_v2(connection_, sql.data(),
+                                      static_cast<int>(std::min<size_t>(sql.size(), INT32_MAX)), &prepared, &rest);
   Statement statement(prepared, sqlite3_finalize);
   if (code != SQLITE_OK) return tl::unexpected(ErrorOf(code, sql));
-  if (prepared == nullptr) return tl::unexpected(QueryError{QueryError::Kind::kStatement, "there is no statement in it"});
+  if (prepared == nullptr)
+    return tl::unexpected(QueryError{QueryError::Kind::kStatement, "there is no statement in it"});
   // Behind it there may be blanks and comments, which prepare to nothing.
   const std::string_view behind = sql.substr(static_cast<size_t>(rest - sql.data()));
   const Usage usage = usage_;
   sqlite3_stmt* second = nullptr;
-  const int second_code = sqlite3_prepare_v2(connection_, behind.data(), static_cast<int>(behind.size()), &second, nullptr);
+  const int second_code =
+      sqlite3_prepare_v2(connection_, behind.data(), static_cast<int>(behind.size()), &second, nullptr);
   sqlite3_finalize(second);
   usage_ = usage;
   if (second != nullptr || second_code != SQLITE_OK) {
-    return tl::unexpected(QueryError{QueryError::Kind::kStatement, "one statement at a time: there is more behind the first ';'",
+    return tl::unexpected(QueryError{QueryError::Kind::kStatement,
+                                     "one statement at a time: there is more behind the first ';'",
                                      sql.size() - behind.size()});
   }
-  if (sqlite3_stmt_readonly(prepared) == 0)
+  // REINDEX of nothing, or an empty transaction, gets past the authorizer and has no columns.
+  if (sqlite3_stmt_readonly(prepared) == 0 || sqlite3_column_count(prepared) == 0)
     return tl::unexpected(QueryError{QueryError::Kind::kStatement, "only statements that read are allowed"});
   return statement;
 }

@@ -29,13 +29,15 @@ std::string PassText(const TableSpec& spec) {
 void WriteTableList(std::ostream& out, int width) {
   out << "Tables (lockstep query --describe TABLE has the columns):\n";
   for (const auto& table : AllTables()) {
-    report::WriteWrapped(table->spec().sentence, fmt::format("  {:<22}", table->spec().name), std::string(24, ' '), width, out);
+    report::WriteWrapped(table->spec().sentence, fmt::format("  {:<22}", table->spec().name), std::string(24, ' '),
+                         width, out);
   }
   out << "\nFunctions beside SQLite's own:\n";
   for (const FunctionSpec& function : OwnFunctions()) {
     const std::string call = fmt::format("{}{}", function.name, function.arguments);
     report::WriteWrapped(Plain(fmt::format("{}{}", function.is_aggregate ? "Aggregate. " : "", function.sentence)),
-                         fmt::format("  {:<22}", call.size() > 21 ? call + "  " : call), std::string(24, ' '), width, out);
+                         fmt::format("  {:<22}", call.size() > 21 ? call + "  " : call), std::string(24, ' '), width,
+                         out);
   }
 }
 

@@ -33,7 +33,8 @@ Field<Row> Number(std::string_view name, std::string_view unit, std::string_view
 }
 
 template <auto kField, typename Row>
-Field<Row> OptionalNumber(std::string_view name, std::string_view unit, std::string_view meaning, std::string_view null) {
+Field<Row> OptionalNumber(std::string_view name, std::string_view unit, std::string_view meaning,
+                          std::string_view null) {
   return {{name, Type::kInteger, unit, meaning, null},
           [](const Source&, const Row& row, CellOut& out) { out.Optional(row.*kField); }};
 }
@@ -54,25 +55,24 @@ template <typename Row>
 void Add(TableList* tables, std::string_view name, std::string_view sentence, std::string_view pass,
          std::vector<Field<Row>> fields, std::function<std::span<const Row>(const Source&)> rows) {
   fields.insert(fields.begin(), {RankField<Row>(), WindowField<Row>()});
-  tables->push_back(std::make_unique<RowTable<Row>>(
-      typename RowTable<Row>::Parts{.name = name,
-                                    .sentence = sentence,
-                                    .pass = pass,
-                                    .fields = std::move(fields),
-                                    .rows = std::move(rows),
-                                    .sorted_by = {kWindowColumn, kRankColumn}}));
+  tables->push_back(
+      std::make_unique<RowTable<Row>>(typename RowTable<Row>::Parts{.name = name,
+                                                                    .sentence = sentence,
+                                                                    .pass = pass,
+                                                                    .fields = std::move(fields),
+                                                                    .rows = std::move(rows),
+                                                                    .sorted_by = {kWindowColumn, kRankColumn}}));
 }
 
 void AddIdle(TableList* tables) {
-  Add<IdleRow>(
-      tables, "idle", "Idle time between a stream's consecutive events, by cause", "idle",
-      {DeviceField<IdleRow>(), StreamField<IdleRow>(),
-       Number<&IdleRow::host_wait_ns, IdleRow>("host_wait_ns", "ns",
-                                               "The next event's launch call began after the previous event had ended."),
-       Number<&IdleRow::kernel_wait_ns, IdleRow>("kernel_wait_ns", "ns",
-                                                 "Launched in time, gap below the threshold (30 us)."),
-       Number<&IdleRow::other_ns, IdleRow>("other_ns", "ns", "The rest.")},
-      [](const Source& source) { return std::span<const IdleRow>(source.result().idle); });
+  Add<IdleRow>(tables, "idle", "Idle time between a stream's consecutive events, by cause", "idle",
+               {DeviceField<IdleRow>(), StreamField<IdleRow>(),
+                Number<&IdleRow::host_wait_ns, IdleRow>(
+                    "host_wait_ns", "ns", "The next event's launch call began after the previous event had ended."),
+                Number<&IdleRow::kernel_wait_ns, IdleRow>("kernel_wait_ns", "ns",
+                                                          "Launched in time, gap below the threshold (30 us)."),
+                Number<&IdleRow::other_ns, IdleRow>("other_ns", "ns", "The rest.")},
+               [](const Source& source) { return std::span<const IdleRow>(source.result().idle); });
   Add<IdleHostRow>(
       tables, "idle_host", "What the host was doing while the whole device was idle", "idle",
       {Number<&IdleHostRow::runtime_ns, IdleHostRow>("runtime_ns", "ns", "In a call of the device runtime or driver."),
@@ -85,7 +85,8 @@ void AddIdle(TableList* tables) {
 void AddLaunch(TableList* tables) {
   Add<LaunchRow>(
       tables, "launch", "Launch calls of a rank paired with their device events by correlation id", "launch",
-      {Number<&LaunchRow::launch_count, LaunchRow>("launch_count", "count", "Device events with a launch call in the file."),
+      {Number<&LaunchRow::launch_count, LaunchRow>("launch_count", "count",
+                                                   "Device events with a launch call in the file."),
        Number<&LaunchRow::unlinked_count, LaunchRow>("unlinked_count", "count", "Device events without."),
        Number<&LaunchRow::total_delay_ns, LaunchRow>(
            "total_delay_ns", "ns", "Sum of launch delays: end of the call to the start on the device, at least 0."),
@@ -109,8 +110,8 @@ void AddMemory(TableList* tables) {
   using Row = MemoryRow;
   Add<Row>(tables, "memory", "The caching allocator's counters for one device of one rank", "memory",
            {Number<&Row::device, Row>("device", "", "Device ordinal; -1 = CPU."),
-            OptionalNumber<&Row::peak_allocated_bytes, Row>("peak_allocated_bytes", "bytes", "Largest `Total Allocated`.",
-                                                            "not recorded"),
+            OptionalNumber<&Row::peak_allocated_bytes, Row>("peak_allocated_bytes", "bytes",
+                                                            "Largest `Total Allocated`.", "not recorded"),
             OptionalNumber<&Row::peak_reserved_bytes, Row>("peak_reserved_bytes", "bytes", "Largest `Total Reserved`.",
                                                            "not recorded"),
             OptionalNumber<&Row::device_memory_bytes, Row>("device_memory_bytes", "bytes", "Capacity of the device.",

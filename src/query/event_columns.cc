@@ -19,10 +19,12 @@ void WriteLaunch(const EventPlace& event, bool end, CellOut& out) {
 
 ColumnSpec SpecOf(EventColumn column) {
   switch (column) {
-    case EventColumn::kId: return {"id", Type::kInteger, "", "Number of the event in the run; `events` and `kernels` share it.", ""};
+    case EventColumn::kId:
+      return {"id", Type::kInteger, "", "Number of the event in the run; `events` and `kernels` share it.", ""};
     case EventColumn::kRank: return {"rank", Type::kInteger, "", "Global rank of the process.", ""};
     case EventColumn::kWindow:
-      return {"window", Type::kInteger, "", "0 for the first trace of this rank in time, 1 for the next, and so on.", ""};
+      return {"window", Type::kInteger, "", "0 for the first trace of this rank in time, 1 for the next, and so on.",
+              ""};
     case EventColumn::kTrack: return {"track", Type::kInteger, "", "Thread or stream it is on: `tracks.track`.", ""};
     case EventColumn::kLane:
       return {"lane", Type::kText, "",
@@ -32,23 +34,28 @@ ColumnSpec SpecOf(EventColumn column) {
               "`cpu_op`, `user_annotation`, `python_function`, `runtime`, `driver`, `kernel`, `memcpy`, `memset`, "
               "`device_annotation`, `sync`, `overhead`, `trace_span`, `other`.",
               ""};
-    case EventColumn::kName: return {"name", Type::kText, "", "As in the trace, whole; short_name() makes it readable.", ""};
-    case EventColumn::kKind:
-      return {"kind", Type::kText, "", "`compute`, `communication`, `memcpy` or `memset`.", ""};
+    case EventColumn::kName:
+      return {"name", Type::kText, "", "As in the trace, whole; short_name() makes it readable.", ""};
+    case EventColumn::kKind: return {"kind", Type::kText, "", "`compute`, `communication`, `memcpy` or `memset`.", ""};
     case EventColumn::kStartNs: return {"start_ns", Type::kInteger, "ns, aligned clock", "Start.", ""};
     case EventColumn::kEndNs: return {"end_ns", Type::kInteger, "ns, aligned clock", "End.", ""};
-    case EventColumn::kDurationNs: return {"duration_ns", Type::kInteger, "ns", "Duration, by the rank's own clock.", ""};
+    case EventColumn::kDurationNs:
+      return {"duration_ns", Type::kInteger, "ns", "Duration, by the rank's own clock.", ""};
     case EventColumn::kTraceStartNs:
       return {"trace_start_ns", Type::kInteger, "ns, the rank's own clock", "Start, as the file has it.", ""};
     case EventColumn::kCorrelation:
-      return {"correlation", Type::kInteger, "", "Joins a runtime call and the device work it launched, within a rank and window.",
+      return {"correlation", Type::kInteger, "",
+              "Joins a runtime call and the device work it launched, within a rank and window.",
               "none, or not on this kind of track"};
     case EventColumn::kDevice: return {"device", Type::kInteger, "", "Device ordinal.", "not on a device"};
     case EventColumn::kStream: return {"stream", Type::kInteger, "", "Stream.", "not on a device"};
-    case EventColumn::kProcessId: return {"process_id", Type::kInteger, "", "`pid` of the file; the ordinal on devices.", ""};
-    case EventColumn::kThreadId: return {"thread_id", Type::kInteger, "", "`tid` of the file; the stream on devices.", ""};
+    case EventColumn::kProcessId:
+      return {"process_id", Type::kInteger, "", "`pid` of the file; the ordinal on devices.", ""};
+    case EventColumn::kThreadId:
+      return {"thread_id", Type::kInteger, "", "`tid` of the file; the stream on devices.", ""};
     case EventColumn::kDepth:
-      return {"depth", Type::kInteger, "count", "Events of the same track that began before it and have not ended when it starts.", ""};
+      return {"depth", Type::kInteger, "count",
+              "Events of the same track that began before it and have not ended when it starts.", ""};
     case EventColumn::kStep:
       return {"step", Type::kInteger, "", "Step in whose window it starts (metrics.md#step-windows).", "in no step"};
     case EventColumn::kLaunchStartNs:

@@ -128,8 +128,7 @@ class EventScan : public Cursor {
       wanted_.Add(columns_[static_cast<size_t>(bound.constraint.column)], bound, source_);
     track_id_ = 0;
     last_track_ = wanted_.nothing ? 0 : static_cast<uint32_t>(source_.tracks().size());
-    if (wanted_.track.low > 0)
-      track_id_ = static_cast<uint32_t>(std::min<int64_t>(wanted_.track.low, last_track_));
+    if (wanted_.track.low > 0) track_id_ = static_cast<uint32_t>(std::min<int64_t>(wanted_.track.low, last_track_));
     row_ = end_ = 0;
     BeginTrack();
   }
@@ -184,7 +183,8 @@ class EventScan : public Cursor {
       if (wanted_.start_ns.low != kLowest)
         row_ = static_cast<size_t>(std::partition_point(starts, starts + end_, below(wanted_.start_ns.low)) - starts);
       if (wanted_.start_ns.high != kHighest)
-        end_ = static_cast<size_t>(std::partition_point(starts, starts + end_, below(wanted_.start_ns.high + 1)) - starts);
+        end_ =
+            static_cast<size_t>(std::partition_point(starts, starts + end_, below(wanted_.start_ns.high + 1)) - starts);
     }
     if (!wanted_.trace_start_ns.open()) {
       const auto first = std::lower_bound(starts, starts + events_->size(), wanted_.trace_start_ns.low);
@@ -295,9 +295,7 @@ class EventTable : public Table {
         case EventColumn::kTrack: visited /= tracks; break;
         case EventColumn::kRank: visited /= ranks; break;
         case EventColumn::kStartNs:
-        case EventColumn::kTraceStartNs:
-          visited /= constraint.op == SQLITE_INDEX_CONSTRAINT_EQ ? 1000 : 4;
-          break;
+        case EventColumn::kTraceStartNs: visited /= constraint.op == SQLITE_INDEX_CONSTRAINT_EQ ? 1000 : 4; break;
         case EventColumn::kEndNs: kept /= 4; break;
         case EventColumn::kDurationNs: kept /= 4; break;
         case EventColumn::kName: kept /= 100; break;
@@ -348,11 +346,11 @@ std::unique_ptr<Table> MakeEventTable() {
 
 std::unique_ptr<Table> MakeKernelTable() {
   using C = EventColumn;
-  return Make("kernels", "Every device event of every rank: kernels, copies and sets, one row each",
-              {C::kId, C::kRank, C::kWindow, C::kTrack, C::kDevice, C::kStream, C::kName, C::kKind, C::kStartNs,
-               C::kEndNs, C::kDurationNs, C::kTraceStartNs, C::kCorrelation, C::kStep, C::kLaunchStartNs,
-               C::kLaunchEndNs},
-              true);
+  return Make(
+      "kernels", "Every device event of every rank: kernels, copies and sets, one row each",
+      {C::kId, C::kRank, C::kWindow, C::kTrack, C::kDevice, C::kStream, C::kName, C::kKind, C::kStartNs, C::kEndNs,
+       C::kDurationNs, C::kTraceStartNs, C::kCorrelation, C::kStep, C::kLaunchStartNs, C::kLaunchEndNs},
+      true);
 }
 
 }  // namespace lockstep::query

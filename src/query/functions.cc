@@ -13,7 +13,8 @@ namespace lockstep::query {
 namespace {
 
 constexpr FunctionSpec kFunctions[] = {
-    {"overlap_ns", "(start1, end1, start2, end2)", false, "Length of what two intervals share; 0 when they do not meet."},
+    {"overlap_ns", "(start1, end1, start2, end2)", false,
+     "Length of what two intervals share; 0 when they do not meet."},
     {"format_ns", "(ns)", false, "A duration for people: `45.6 ms`."},
     {"format_bytes", "(bytes)", false, "A size for people: `12.3 MiB`."},
     {"format_rate", "(bytes_per_s)", false, "A rate for people: `12.3 GB/s`."},
@@ -21,7 +22,8 @@ constexpr FunctionSpec kFunctions[] = {
      "A kernel's name without parameter list and `void`; with a width, shortened to that many columns."},
     {"union_ns", "(start, end)", true, "Length of the union of the intervals: time that several share counts once."},
     {"intersect_ns", "(start, end, side)", true,
-     "Time in which intervals of both sides run: those where `side` is true and those where it is false; NULL takes no part."},
+     "Time in which intervals of both sides run: those where `side` is true and those where it is false; NULL takes no "
+     "part."},
     {"percentile", "(x, p)", true, "The p-th percentile, p from 0 to 100, linear between values; NULLs are left out."},
     {"median", "(x)", true, "percentile(x, 50)."},
     {"stddev", "(x)", true, "Sample standard deviation (n - 1); 0 for one value."},

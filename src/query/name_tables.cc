@@ -39,19 +39,20 @@ std::vector<Field<KernelRow>> KernelFields() {
 
 std::vector<Field<OperatorRow>> OperatorFields() {
   using Row = OperatorRow;
-  return {RankField<Row>(),
-          WindowField<Row>(),
-          NameField<Row>(),
-          {{"count", Type::kInteger, "count", "Calls.", ""},
-           [](const Source&, const Row& row, CellOut& out) { out.Count(row.count); }},
-          {{"cpu_self_ns", Type::kInteger, "ns", "Time in the range less its direct children's on the same thread.", ""},
-           [](const Source&, const Row& row, CellOut& out) { out.Int(row.cpu_self_ns); }},
-          {{"cpu_total_ns", Type::kInteger, "ns", "Time in the range.", ""},
-           [](const Source&, const Row& row, CellOut& out) { out.Int(row.cpu_total_ns); }},
-          {{"device_self_ns", Type::kInteger, "ns", "Durations of the device events launched from this range itself.", ""},
-           [](const Source&, const Row& row, CellOut& out) { out.Int(row.device_self_ns); }},
-          {{"device_total_ns", Type::kInteger, "ns", "And from everything nested in it.", ""},
-           [](const Source&, const Row& row, CellOut& out) { out.Int(row.device_total_ns); }}};
+  return {
+      RankField<Row>(),
+      WindowField<Row>(),
+      NameField<Row>(),
+      {{"count", Type::kInteger, "count", "Calls.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Count(row.count); }},
+      {{"cpu_self_ns", Type::kInteger, "ns", "Time in the range less its direct children's on the same thread.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.cpu_self_ns); }},
+      {{"cpu_total_ns", Type::kInteger, "ns", "Time in the range.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.cpu_total_ns); }},
+      {{"device_self_ns", Type::kInteger, "ns", "Durations of the device events launched from this range itself.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.device_self_ns); }},
+      {{"device_total_ns", Type::kInteger, "ns", "And from everything nested in it.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.device_total_ns); }}};
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ Field<Row> RankField() {
 
 template <typename Row>
 Field<Row> WindowField() {
-  return {{"window", ColumnType::kInteger, "", "0 for the first trace of this rank in time, 1 for the next, and so on.", ""},
+  return {{"window", ColumnType::kInteger, "", "0 for the first trace of this rank in time, 1 for the next, and so on.",
+           ""},
           [](const Source& source, const Row& row, CellOut& out) { out.Int(source.rank(row.rank_index).window); },
           [](const Source& source, const Row& row) -> std::optional<int64_t> {
             return source.rank(row.rank_index).window;

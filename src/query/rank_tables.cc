@@ -70,13 +70,15 @@ std::vector<Field<RankTrace>> RankFields() {
        [](const Source&, const Row& row, CellOut& out) { WriteInstant(row, row.last_ns, false, out); }},
       {{"clock_basis", Type::kText, "", "How the clock was aligned: `reference`, `collectives` or `wall_clock`.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Static(ClockBasisName(row.clock.basis)); }},
-      {{"clock_offset_ns", Type::kInteger, "ns", "What this rank's clock reads more than the reference's, at `clock_reference_ns`.", ""},
+      {{"clock_offset_ns", Type::kInteger, "ns",
+        "What this rank's clock reads more than the reference's, at `clock_reference_ns`.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.clock.offset_ns); }},
       {{"clock_uncertainty_ns", Type::kInteger, "ns", "Half-width of the offset's interval.", "not known"},
        [](const Source&, const Row& row, CellOut& out) { out.Optional(row.clock.uncertainty_ns); }},
       {{"clock_drift_ppm", Type::kReal, "microseconds per second", "Growth of the offset; 0 when none was found.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Real(row.clock.drift_ppm); }},
-      {{"clock_reference_ns", Type::kInteger, "ns, the rank's own clock", "Instant at which `clock_offset_ns` holds.", ""},
+      {{"clock_reference_ns", Type::kInteger, "ns, the rank's own clock", "Instant at which `clock_offset_ns` holds.",
+        ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.clock.reference_ns); }},
       {{"clock_sample_count", Type::kInteger, "count", "Collectives that were used.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.clock.sample_count); }},
@@ -88,10 +90,12 @@ std::vector<Field<TrackPlace>> TrackFields() {
   return {
       RankField<Row>(),
       WindowField<Row>(),
-      {{"track", Type::kInteger, "", "Number of the track in the run: what `events.track` and `kernels.track` mean.", ""},
+      {{"track", Type::kInteger, "", "Number of the track in the run: what `events.track` and `kernels.track` mean.",
+        ""},
        [](const Source& source, const Row& row, CellOut& out) { out.Int(&row - source.tracks().data()); },
        [](const Source& source, const Row& row) -> std::optional<int64_t> { return &row - source.tracks().data(); }},
-      {{"lane", Type::kText, "", "What it holds: `operators`, `python`, `runtime`, `device`, `device_annotation`, `other`.", ""},
+      {{"lane", Type::kText, "",
+        "What it holds: `operators`, `python`, `runtime`, `device`, `device_annotation`, `other`.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Static(LaneName(row.track->lane)); }},
       {{"process_id", Type::kInteger, "", "`pid` of the file; the ordinal on devices.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.track->process_id); }},
@@ -124,13 +128,13 @@ void AddRankTables(TableList* tables) {
       .fields = RankFields(),
       .rows = [](const Source& source) { return std::span<const RankTrace>(source.run().ranks); },
       .sorted_by = {kWindowColumn, kRankColumn}}));
-  tables->push_back(std::make_unique<RowTable<TrackPlace>>(RowTable<TrackPlace>::Parts{
-      .name = "tracks",
-      .sentence = "One row per CPU thread and device stream of a rank",
-      .pass = "",
-      .fields = TrackFields(),
-      .rows = [](const Source& source) { return source.tracks(); },
-      .sorted_by = {kWindowColumn, kRankColumn}}));
+  tables->push_back(std::make_unique<RowTable<TrackPlace>>(
+      RowTable<TrackPlace>::Parts{.name = "tracks",
+                                  .sentence = "One row per CPU thread and device stream of a rank",
+                                  .pass = "",
+                                  .fields = TrackFields(),
+                                  .rows = [](const Source& source) { return source.tracks(); },
+                                  .sorted_by = {kWindowColumn, kRankColumn}}));
 }
 
 }  // namespace lockstep::query

@@ -103,13 +103,16 @@ class RowTable : public Table {
     int64_t row_id() const override { return static_cast<int64_t>(at_); }
 
    private:
-    std::optional<int64_t> KeyOf(int column, size_t row) const { return table_.FieldOf(column).key(source_, rows_[row]); }
+    std::optional<int64_t> KeyOf(int column, size_t row) const {
+      return table_.FieldOf(column).key(source_, rows_[row]);
+    }
 
     // Goes through the columns by which rows are sorted for as long as one of them has one value over all rows left.
     void Narrow() {
       for (const int column : table_.parts_.sorted_by) {
         if (at_ >= end_) return;
-        const auto wanted = std::find_if(wanted_.begin(), wanted_.end(), [&](const auto& w) { return w.first == column; });
+        const auto wanted =
+            std::find_if(wanted_.begin(), wanted_.end(), [&](const auto& w) { return w.first == column; });
         if (wanted == wanted_.end()) {
           if (KeyOf(column, at_) != KeyOf(column, end_ - 1)) return;
           continue;
@@ -142,7 +145,8 @@ class RowTable : public Table {
     }
 
     bool IsWanted() const {
-      return std::all_of(wanted_.begin(), wanted_.end(), [this](const auto& w) { return KeyOf(w.first, at_) == w.second; });
+      return std::all_of(wanted_.begin(), wanted_.end(),
+                         [this](const auto& w) { return KeyOf(w.first, at_) == w.second; });
     }
 
     const RowTable& table_;

@@ -79,8 +79,9 @@ const Source::RankSteps& Source::StepsOf(size_t rank_index) const {
 
 std::optional<int64_t> Source::StepAt(size_t rank_index, int64_t trace_ns) const {
   const std::vector<model::Step>& windows = StepsOf(rank_index).windows;
-  const auto after = std::upper_bound(windows.begin(), windows.end(), trace_ns,
-                                      [](int64_t instant_ns, const model::Step& step) { return instant_ns < step.start_ns; });
+  const auto after =
+      std::upper_bound(windows.begin(), windows.end(), trace_ns,
+                       [](int64_t instant_ns, const model::Step& step) { return instant_ns < step.start_ns; });
   if (after == windows.begin() || trace_ns >= (after - 1)->end_ns) return std::nullopt;
   return (after - 1)->number;
 }

@@ -11,8 +11,8 @@ namespace {
 using report::Cell;
 
 constexpr size_t kRowsHeldBack = 1000;
-constexpr int kNarrowest = 8;    // a text column is not made narrower than this
-constexpr int kGap = 2;          // blanks between columns
+constexpr int kNarrowest = 8;  // a text column is not made narrower than this
+constexpr int kGap = 2;        // blanks between columns
 constexpr const char* kNull = "NULL";
 
 struct ShownCell {
@@ -114,7 +114,8 @@ class TableWriter : public RowWriter {
         return;
       }
       const int excess = TotalWidth() - style_.width;
-      const int down_to = std::max({second == widths_[widest] ? second - 1 : second, widths_[widest] - excess, kNarrowest});
+      const int down_to =
+          std::max({second == widths_[widest] ? second - 1 : second, widths_[widest] - excess, kNarrowest});
       widths_[widest] = std::min(down_to, widths_[widest] - 1);
     }
   }

@@ -65,8 +65,9 @@ class JsonWriter : public RowWriter {
     for (const std::string& name : names_) list.Text(name);
     list.EndArray();
     const std::string_view object = list.Finish();  // {"":[...]}
-    out_ << fmt::format("{{\n  \"schema\": \"lockstep.query/1\",\n  \"partial\": {},\n  \"columns\": {},\n  \"rows\": [",
-                        partial_, object.substr(4, object.size() - 5));
+    out_ << fmt::format(
+        "{{\n  \"schema\": \"lockstep.query/1\",\n  \"partial\": {},\n  \"columns\": {},\n  \"rows\": [", partial_,
+        object.substr(4, object.size() - 5));
   }
   void Row(const std::vector<Cell>& cells) override {
     report::JsonRow row;
@@ -98,7 +99,9 @@ std::unique_ptr<RowWriter> MakeJsonWriter(std::ostream& out, bool partial) {
   return std::make_unique<JsonWriter>(out, false, partial);
 }
 
-std::unique_ptr<RowWriter> MakeNdjsonWriter(std::ostream& out) { return std::make_unique<JsonWriter>(out, true, false); }
+std::unique_ptr<RowWriter> MakeNdjsonWriter(std::ostream& out) {
+  return std::make_unique<JsonWriter>(out, true, false);
+}
 
 std::vector<std::string> DistinctNames(const std::vector<std::string>& names) {
   std::vector<std::string> distinct;

@@ -42,17 +42,21 @@ std::vector<Field<StragglerRow>> StragglerFields() {
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.wait_ns); }},
       {{"wait_given_ns", Type::kInteger, "ns", "Waiting of all others where it was last.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.wait_given_ns); }},
-      {{"delay_ns", Type::kInteger, "ns", "Time the job lost to it: its arrival less the second-last one, where it was last.", ""},
+      {{"delay_ns", Type::kInteger, "ns",
+        "Time the job lost to it: its arrival less the second-last one, where it was last.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.delay_ns); }},
       {{"chronic", Type::kBoolean, "", "Late in most steps, not in one.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Bool(row.chronic); }},
       {{"step_count", Type::kInteger, "count", "Steps that hold a collective of the rank; 0 without steps.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.step_count); }},
-      {{"late_step_count", Type::kInteger, "count", "Those of them in which it caused more delay than any other rank.", ""},
+      {{"late_step_count", Type::kInteger, "count", "Those of them in which it caused more delay than any other rank.",
+        ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.late_step_count); }},
-      {{"worst_instance", Type::kInteger, "", "The collective with the most delay from it: `collective_instances.instance`.", "never last"},
+      {{"worst_instance", Type::kInteger, "",
+        "The collective with the most delay from it: `collective_instances.instance`.", "never last"},
        [](const Source&, const Row& row, CellOut& out) { out.Optional(row.worst_instance); }},
-      {{"activities", Type::kJson, "", "What it did more of than its peers before it arrived, largest first: `cause`, `name`, `excess_ns`.", ""},
+      {{"activities", Type::kJson, "",
+        "What it did more of than its peers before it arrived, largest first: `cause`, `name`, `excess_ns`.", ""},
        [](const Source&, const Row& row, CellOut& out) {
          out.Copy(JsonArray([&](report::JsonRow& json) {
            for (const analysis::LateActivity& activity : row.activities) {
@@ -87,7 +91,8 @@ std::vector<Field<ImbalanceRow>> ImbalanceFields() {
 std::vector<Field<Finding>> FindingFields() {
   using Row = Finding;
   return {
-      {{"id", Type::kText, "", "Stable name: `straggler`, `exposed_communication`, `host_bound`, ... (metrics.md#findings).", ""},
+      {{"id", Type::kText, "",
+        "Stable name: `straggler`, `exposed_communication`, `host_bound`, ... (metrics.md#findings).", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Static(row.id); }},
       {{"severity", Type::kText, "", "`info`, `warning` or `critical`.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Static(analysis::FindingSeverityName(row.severity)); }},
@@ -110,7 +115,8 @@ std::vector<Field<Finding>> FindingFields() {
            for (const std::string& advice : row.advice) json.Text(advice);
          }));
        }},
-      {{"gain_ns_per_step", Type::kInteger, "ns", "Upper bound on what the fix saves per step; per window without steps.", "not known"},
+      {{"gain_ns_per_step", Type::kInteger, "ns",
+        "Upper bound on what the fix saves per step; per window without steps.", "not known"},
        [](const Source&, const Row& row, CellOut& out) { out.Optional(row.gain_ns_per_step); }},
   };
 }
@@ -151,14 +157,14 @@ void AddVerdictTables(TableList* tables) {
                     "stragglers", StragglerFields(), [](const Source& source) {
                       return std::span<const StragglerRow>(source.result().stragglers.rows);
                     });
-  Add<ImbalanceRow>(
-      tables, "imbalance", "Spread of one quantity over the ranks", "imbalance", ImbalanceFields(),
-      [](const Source& source) { return std::span<const ImbalanceRow>(source.result().imbalance.rows); });
+  Add<ImbalanceRow>(tables, "imbalance", "Spread of one quantity over the ranks", "imbalance", ImbalanceFields(),
+                    [](const Source& source) { return std::span<const ImbalanceRow>(source.result().imbalance.rows); });
   Add<Finding>(tables, "findings", "What is wrong, for whom, how that is known, what to do; largest gain first", "all",
-               FindingFields(), [](const Source& source) { return std::span<const Finding>(source.result().findings); });
-  Add<LedgerEntry>(
-      tables, "ledger", "Everything that was repaired, skipped, guessed or refused while reading", "all",
-      LedgerFields(), [](const Source& source) { return std::span<const LedgerEntry>(source.run().ledger.entries()); });
+               FindingFields(),
+               [](const Source& source) { return std::span<const Finding>(source.result().findings); });
+  Add<LedgerEntry>(tables, "ledger", "Everything that was repaired, skipped, guessed or refused while reading", "all",
+                   LedgerFields(),
+                   [](const Source& source) { return std::span<const LedgerEntry>(source.run().ledger.entries()); });
 }
 
 }  // namespace lockstep::query

@@ -10,6 +10,7 @@ SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).r
 BINARY = os.environ.get("LOCKSTEP_BINARY", "")
 DOCUMENTS = sorted([*SOURCE.glob("*.md"), *(SOURCE / "docs").rglob("*.md"), *(SOURCE / "examples").rglob("*.md")])
 COMMANDS = ("analyze", "completion", "merge", "version")
+COMMANDS = ("analyze", "query", "completion", "version")
 
 
 def commands(text):
