@@ -18,11 +18,10 @@ MAY_INCLUDE = {
     "analysis": {"model", "base"},
     "report": {"analysis", "model", "base"},
     "page": {"report", "analysis", "model", "base"},
-    "cli": {"export/timeline", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+    "cli": {"query", "export/timeline", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "export/timeline": {"analysis", "model", "base"},
     "python": {"report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "query": {"report", "analysis", "model", "base"},
-    "cli": {"query", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
