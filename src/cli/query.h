@@ -16,7 +16,7 @@ class QuerySession;
 class QueryCommand : public Subcommand {
  public:
   const char* name() const override { return "query"; }
-  const char* purpose() const override { return "Answer SQL over the events, steps and collectives of a job"; }
+  const char* purpose() const override { return "Answer SQL over all that a run holds"; }
   void Declare(CLI::App& app) override;
   Result<int> Run(Console& console) override;
 
