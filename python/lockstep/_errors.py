@@ -38,8 +38,8 @@ class Error(Exception):
         self.rank = rank
         self.byte_offset = byte_offset
         if isinstance(self, OSError):  # So that handlers of the built-in classes find what they look for.
-            self.errno = self._errno
-            self.filename = file
+            setattr(self, "errno", self._errno)
+            setattr(self, "filename", file)
 
     def __str__(self) -> str:
         return str(self.args[0])

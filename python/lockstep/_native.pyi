@@ -1,6 +1,7 @@
-from collections.abc import Buffer as _BufferProtocol
 from collections.abc import Callable
 from typing import Any
+
+from typing_extensions import Buffer as _BufferProtocol
 
 version: str
 

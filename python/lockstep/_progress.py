@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import sys
 import time
 from collections.abc import Callable
@@ -136,9 +137,8 @@ def notebook_bar() -> NotebookBar | None:
     shell = ipython.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):
         return None
-    from IPython.display import HTML, display
-
-    return NotebookBar(display, HTML)
+    parts = importlib.import_module("IPython.display")
+    return NotebookBar(parts.display, parts.HTML)
 
 
 def choose_display(option: ProgressOption) -> Display | None:
@@ -167,9 +167,19 @@ class Reporter:
     def wanted(self) -> bool:
         return self._callback is not None or self._display is not None
 
-    def __call__(self, *numbers: int) -> None:
+    def __call__(
+        self,
+        consumed_bytes: int,
+        total_bytes: int,
+        json_bytes: int,
+        event_count: int,
+        finished_file_count: int,
+        file_count: int,
+    ) -> None:
         now = time.monotonic()
-        progress = Progress(*numbers, elapsed_s=now - self._start)
+        progress = Progress(
+            consumed_bytes, total_bytes, json_bytes, event_count, finished_file_count, file_count, now - self._start
+        )
         if self._callback is not None:
             self._callback(progress)
         elif self._display is not None and now >= self._next:

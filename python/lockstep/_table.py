@@ -61,7 +61,8 @@ class Category:
         chosen = np.zeros(len(self.categories) + 1, dtype=np.bool_)
         for code in used:
             chosen[code] = bool(test(self.categories[int(code)]))
-        return chosen[self.codes]
+        mask: npt.NDArray[np.bool_] = chosen[self.codes]
+        return mask
 
     def to_pandas(self) -> pd.Categorical:
         """A pandas Categorical of the texts that occur. pandas keeps its own codes, so they are copied."""
