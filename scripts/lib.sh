@@ -18,13 +18,15 @@ as_root() {
   fi
 }
 
-# Packages of the named groups of scripts/packages.txt that this machine lacks, one a line.
+# Packages of the named groups of scripts/packages.txt that this machine lacks, one a line. A package that another one
+# provides is there: Node's own packages, say, bring npm.
 missing_packages() {
-  local group package
+  local group package provided
+  provided=$(dpkg-query -W -f '${db:Status-Status}, ${Provides}\n' | sed -n 's/^installed, //p' | tr ',' '\n' | awk '{ print $1 }')
   for group in "$@"; do
     while read -r package; do
       if ! dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed; then
-        echo "$package"
+        grep -qxF "$package" <<<"$provided" || echo "$package"
       fi
     done < <(awk -v group="$group" '$1 == group { print $2 }' "$root/scripts/packages.txt")
   done | sort -u

@@ -29,7 +29,7 @@ function withUnit(value: number, units: readonly (readonly [number, string])[]):
   return `${sign}${threeDigits(magnitude / size)} ${name}`;
 }
 
-const TIME = [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']] as const;
+const TIME = [[1, 'ns'], [1e3, 'us'], [1e6, 'ms'], [1e9, 's']] as const;
 const BYTES = [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB'], [1024 ** 4, 'TiB'], [1024 ** 5, 'PiB']] as const;
 const RATES = [[1, 'B/s'], [1e3, 'kB/s'], [1e6, 'MB/s'], [1e9, 'GB/s'], [1e12, 'TB/s']] as const;
 
@@ -37,7 +37,7 @@ function missing(value: Maybe): value is null | undefined {
   return value === null || value === undefined || !Number.isFinite(value);
 }
 
-/** "0", "812 ns", "1.23 µs", "45.6 ms", "12.0 s", "21.3 min", "13.1 h", "20.1 d". */
+/** "0", "812 ns", "1.23 us", "45.6 ms", "12.0 s", "21.3 min", "13.1 h", "20.1 d". */
 export function duration(ns: Maybe): string {
   if (missing(ns)) return ABSENT;
   if (ns === 0) return '0';

@@ -146,9 +146,9 @@ export function Shell({ source, views, facts }: ShellProps) {
         </div>
       </header>
       {document_.partial && (
-        <p class="banner" role="note">
+        <aside class="banner" aria-label="Incomplete data">
           Incomplete data: ranks or parts of files are missing. <a href={href('quality')}>What is missing</a>
-        </p>
+        </aside>
       )}
       <div class="columns">
         <Navigation views={views} current={all ? 'all' : (view?.id ?? '')} data={document_.data} />

@@ -26,6 +26,8 @@ export function axisFromZero(max: number, pixels: number, kind: 'ns' | 'bytes' |
     values = Array.from({ length: Math.ceil(top / step - 1e-9) + 1 }, (_, i) => i * step);
   } else {
     values = scaleLinear().domain([0, top]).nice(wanted).ticks(wanted);
+    // There is nothing between two nanoseconds.
+    if (kind === 'ns') values = values.filter(Number.isInteger);
   }
   const end = Math.max(values[values.length - 1]!, top);
   const text = { ns: duration, bytes, rate, number, ratio: (v: number) => `${Math.round(v * 100)} %` }[kind];

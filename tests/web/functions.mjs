@@ -1,0 +1,127 @@
+// Facts about the functions of web/src that need no browser. The source is TypeScript: vite's esbuild turns each file
+// under test into a module first.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const packages = createRequire(join(process.env.LOCKSTEP_WEB, 'package.json'));
+const { build } = createRequire(packages.resolve('vite'))('esbuild');
+const source = join(dirname(fileURLToPath(import.meta.url)), '../../web/src');
+const folder = mkdtempSync(join(tmpdir(), 'lockstep-functions-'));
+
+async function load(name) {
+  const outfile = join(folder, `${name.replaceAll('/', '_')}.mjs`);
+  await build({
+    entryPoints: [join(source, name)], outfile, bundle: true, format: 'esm', platform: 'neutral', mainFields: ['module', 'main'],
+    nodePaths: [join(process.env.LOCKSTEP_WEB, 'node_modules')], jsx: 'automatic', jsxImportSource: 'preact', logLevel: 'error',
+  });
+  return import(pathToFileURL(outfile).href);
+}
+
+const tests = [];
+const fact = (name, check) => tests.push({ name, check });
+
+fact('numbers are written as the text report writes them', async () => {
+  const n = await load('numbers.ts');
+  // The cases of src/report/format_test.cc.
+  for (const [ns, text] of [
+    [0, '0'], [1, '1 ns'], [812, '812 ns'], [999, '999 ns'], [1230, '1.23 us'], [999600, '1.00 ms'], [45.6e6, '45.6 ms'], [12e9, '12.0 s'],
+    [1278e9, '21.3 min'], [47160e9, '13.1 h'], [1736640e9, '20.1 d'], [-1230, '-1.23 us'],
+  ]) assert.equal(n.duration(ns), text);
+  for (const [value, text] of [[0, '0'], [512, '512 B'], [1536, '1.50 KiB'], [1048576, '1.00 MiB']]) assert.equal(n.bytes(value), text);
+  assert.equal(n.rate(12.3e9), '12.3 GB/s');
+  for (const [value, text] of [[0, '0'], [999, '999'], [1000, '1,000'], [1234567, '1,234,567']]) assert.equal(n.count(value), text);
+  for (const [ratio, text] of [[0, '0 %'], [0.0005, '<0.1 %'], [0.031, '3.1 %'], [0.42, '42 %'], [1, '100 %']]) assert.equal(n.percent(ratio), text);
+});
+
+fact('null is never a number', async () => {
+  const n = await load('numbers.ts');
+  for (const format of [n.duration, n.bytes, n.rate, n.count, n.percent, n.number]) {
+    for (const value of [null, undefined, NaN, Infinity]) assert.equal(format(value), n.ABSENT);
+  }
+});
+
+fact('ranks are listed in runs', async () => {
+  const { rankList } = await load('numbers.ts');
+  assert.equal(rankList([]), 'no rank');
+  assert.equal(rankList([2]), 'rank 2');
+  assert.equal(rankList([5, 4, 7, 3]), 'ranks 3 to 5 and 7');
+  assert.equal(rankList([1, 2]), 'ranks 1 and 2');
+  assert.equal(rankList([0, 2, 4, 6, 8, 10, 12, 14]), 'ranks 0, 2, 4, 6, 8, 10 … (8 in all)');
+});
+
+fact('kernel names lose what does not tell them apart', async () => {
+  const { shortName } = await load('numbers.ts');
+  assert.equal(shortName('ncclKernel_SendRecv_RING(ncclDevComm*, unsigned long)'), 'ncclKernel_SendRecv_RING');
+  assert.equal(shortName('Memcpy HtoD (Pageable -> Device)'), 'Memcpy HtoD (Pageable -> Device)');
+  assert.equal(shortName('void (anonymous namespace)::f<int>(int)'), 'f<int>');
+  assert.equal(shortName('at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)'), 'vectorized_elementwise_kernel<4, FillFunctor<float>>');
+});
+
+fact('an address goes there and back', async () => {
+  const { href, parseHash } = await load('app/route.ts');
+  const name = 'compute:void f<a, b>(int &x) %41 ü';
+  const back = parseHash(href('kernels', { open: name, 'kernels.sort': '-count' }));
+  assert.equal(back.view, 'kernels');
+  assert.equal(back.params.get('open'), name);
+  assert.equal(back.params.get('kernels.sort'), '-count');
+  for (const odd of ['', '#', '#/', '#/%E0%A4%A', '#/x?&&=']) assert.ok(parseHash(odd).params);
+});
+
+fact('rows without a value come last, whichever way they are sorted', async () => {
+  const { sortRows } = await load('parts/data_table.tsx');
+  const column = { key: 'v', title: 'v', value: (row) => row };
+  assert.deepEqual(sortRows([2, null, 3, 1], column, false), [1, 2, 3, null]);
+  assert.deepEqual(sortRows([2, null, 3, 1], column, true), [3, 2, 1, null]);
+  assert.deepEqual(sortRows(['rank 10', 'rank 9'], column, false), ['rank 9', 'rank 10']);
+});
+
+fact('CSV keeps what is in a cell, and no cell is a formula', async () => {
+  const { csvText } = await load('parts/save.ts');
+  assert.equal(csvText(['a', 'b'], [['x,"y"', null], ['=1+1', -5]]), 'a,b\r\n"x,""y""",\r\n\'=1+1,-5\r\n');
+});
+
+fact('axes begin at 0, reach the largest value and have round ticks', async () => {
+  const { axisFromZero, labelStride } = await load('charts/scales.ts');
+  for (const kind of ['ns', 'bytes', 'number']) {
+    for (const max of [0, 1, 3, 1023, 1024, 999_999, 14.93e6, 7.3e9, 4e12]) {
+      const axis = axisFromZero(max, 500, kind);
+      assert.equal(axis.at(0), 0);
+      assert.ok(axis.at(max) <= 500.001, `${kind} ${max}`);
+      assert.ok(axis.ticks.length >= 2 && axis.ticks.length <= 14, `${kind} ${max}: ${axis.ticks.length} ticks`);
+      assert.equal(new Set(axis.ticks.map((tick) => tick.text)).size, axis.ticks.length, `${kind} ${max}: ${axis.ticks.map((t) => t.text)}`);
+    }
+  }
+  assert.deepEqual(axisFromZero(6 * 1024 ** 3, 500, 'bytes').ticks.map((tick) => tick.text), ['0', '2 GiB', '4 GiB', '6 GiB']);
+  assert.equal(labelStride(2000, 1000, 50), 100);
+  assert.equal(labelStride(5, 1000, 50), 1);
+});
+
+fact('the colour maps run from dark to bright without turning back', async () => {
+  const { viridis, cividis } = await load('colors.ts');
+  for (const map of [viridis, cividis]) {
+    let before = -1;
+    for (let t = 0; t <= 1.0001; t += 0.02) {
+      const [r, g, b] = map(t);
+      const light = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      assert.ok(light > before, `at ${t}`);
+      before = light;
+    }
+  }
+});
+
+let failed = 0;
+for (const { name, check } of tests) {
+  try {
+    await check();
+    console.log(`ok   ${name}`);
+  } catch (error) {
+    ++failed;
+    console.log(`FAIL ${name}\n${error.stack}`);
+  }
+}
+rmSync(folder, { recursive: true, force: true });
+process.exit(failed === 0 ? 0 : 1);

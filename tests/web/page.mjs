@@ -1,0 +1,293 @@
+// Exercises one report page in Chromium, as a reader would: node page.mjs PAGE.html [ANSWER.json]
+// ANSWER.json is what `lockstep analyze --json` says of the same run.
+import { readFileSync, rmSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import assert from 'node:assert/strict';
+import { openWatched, require, withBrowser } from './browser.mjs';
+
+const [file, answerFile] = process.argv.slice(2);
+const answer = answerFile ? JSON.parse(readFileSync(answerFile, 'utf8')) : null;
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const downloads = mkdtempSync(join(tmpdir(), 'lockstep-downloads-'));
+
+/** Waits until the view has drawn what it loads. */
+async function settled(page) {
+  await page.waitForFunction(() => document.querySelector('.view h2') && !/Unpacking .* …/.test(document.querySelector('main')?.textContent ?? ''));
+  // Two frames: canvases draw in the one after the data is there.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+/** The list of views as it stands in the navigation. */
+const views = (page) => page.$$eval('nav a', (links) => links.map((link) => link.getAttribute('href')));
+
+async function goTo(page, hash) {
+  await page.evaluate((to) => void (location.hash = to), hash);
+  await page.waitForFunction((to) => location.hash.startsWith(to), hash);
+  await settled(page);
+}
+
+async function violations(page) {
+  // axe is run from the outside, so the page's own policy stays in force for the page.
+  return page.evaluate(`(() => { const module = undefined; ${axe}; return axe.run(document, { resultTypes: ['violations'] })
+    .then((result) => result.violations.map((each) => each.id + ' at ' + each.nodes.slice(0, 3).map((node) => node.html.slice(0, 140)).join(' | '))); })()`);
+}
+
+async function save(page, click) {
+  const [download] = await Promise.all([page.waitForEvent('download'), click()]);
+  const path = join(downloads, download.suggestedFilename());
+  await download.saveAs(path);
+  return { name: download.suggestedFilename(), bytes: readFileSync(path) };
+}
+
+/** What a view says to a reader who does not see its pictures. */
+const words = (page) => page.$eval('#main', (main) => main.innerText);
+
+async function everyView(page) {
+  // The first is on the screen already: it comes last.
+  const [open, ...others] = await views(page);
+  for (const view of [...others, open]) {
+    // By keyboard: from the link, with Enter; reading goes on at the heading of the new view.
+    await page.focus(`nav a[href="${view}"]`);
+    await page.keyboard.press('Enter');
+    await page.waitForFunction((to) => location.hash === to, view);
+    await settled(page);
+    const heading = await page.$eval('.view h2', (element) => element.textContent);
+    assert.ok(heading.length > 3, view);
+    assert.equal(await page.$eval('nav a[aria-current="page"]', (link) => link.getAttribute('href')), view);
+    assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'H2', `${view}: focus is at the heading`);
+    assert.ok((await page.$eval('.shows', (line) => line.textContent.length)) > 20, `${view}: says what it shows`);
+    assert.ok((await page.title()).startsWith(heading), view);
+
+    for (const figure of await page.$$('.figure')) {
+      const title = await figure.$eval('h3', (element) => element.textContent);
+      const summary = await figure.$eval('.figure-summary', (element) => element.textContent);
+      assert.ok(summary.length > 20, `${view}: ${title} has a summary`);
+      assert.ok(!/NaN|undefined|Infinity|\[object/.test(await figure.innerText()), `${view}: ${title}: ${summary}`);
+    }
+    // Each picture as a table and back, by keyboard; the address says so in between.
+    const count = await page.locator('.figure').count();
+    for (let at = 0; at < count; ++at) {
+      const toggle = page.locator('.figure').nth(at).locator('button[aria-pressed]').filter({ hasText: /^Table$/ });
+      await toggle.focus();
+      await page.keyboard.press('Enter');
+      assert.ok((await page.locator('.figure').nth(at).locator('table').count()) === 1, `${view}: figure ${at} has a table`);
+      assert.match(await page.evaluate(() => location.hash), /\.as=table/);
+      await page.keyboard.press('Enter');
+      assert.ok(!/\.as=table/.test(await page.evaluate(() => location.hash)));
+    }
+    await settled(page);
+    assert.ok(!/NaN|undefined|Infinity|\[object/.test(await words(page)), `${view} shows a value that is none`);
+    assert.equal(await page.$eval('main', (main) => main.querySelectorAll('[role="alert"]').length), 0, `${view} could be drawn`);
+    const found = await violations(page);
+    assert.deepEqual(found, [], view);
+  }
+}
+
+async function addressRoundTrip(page, address) {
+  for (const view of await views(page)) {
+    await goTo(page, view);
+    // Choices: the last option of each, as far as it is not on.
+    for (const group of await page.$$('fieldset.choice')) {
+      const last = (await group.$$('input')).pop();
+      await last.evaluate((input) => input.click());
+    }
+    for (const select of await page.$$('main select')) {
+      await select.evaluate((element) => {
+        element.selectedIndex = element.options.length - 1;
+        element.dispatchEvent(new Event('input', { bubbles: true }));
+        element.dispatchEvent(new Event('change', { bubbles: true }));
+      });
+    }
+    await settled(page);
+    const hash = await page.evaluate(() => location.hash);
+    const before = await words(page);
+    await page.goto('about:blank');
+    await page.goto(address + hash);
+    await settled(page);
+    assert.equal(await page.evaluate(() => location.hash), hash);
+    assert.equal(await words(page), before, `${hash} shows the same when it is opened again`);
+  }
+  for (const odd of ['#/no-such-view', '#/%E0%A4%A', '#/kernels?open=nothing&kernels.sort=-nothing', '#/steps?rank=99999']) {
+    await page.goto('about:blank');
+    await page.goto(address + odd);
+    await settled(page);
+  }
+}
+
+async function tables(page) {
+  if (await page.$eval('nav a[href="#/operators"]', (link) => link.classList.contains('dim')).catch(() => true)) return;
+  await goTo(page, '#/operators');
+  const first = () => page.locator('tbody tr[data-row="0"]').first().innerText();
+  const start = await first();
+  const heading = page.getByRole('button', { name: /^Count/ });
+  await heading.focus();
+  await page.keyboard.press('Enter');
+  assert.equal(await page.locator('th[aria-sort="descending"]').innerText().then((text) => /Count/.test(text)), true);
+  const most = await first();
+  await page.keyboard.press('Enter');
+  assert.equal(await page.locator('th[aria-sort="ascending"]').count(), 1);
+  const least = await first();
+  const total = Number((await page.locator('table').first().getAttribute('aria-rowcount'))) - 1;
+  if (total > 3) assert.notEqual(most, least);
+  assert.match(await page.evaluate(() => location.hash), /operators\.sort=count/);
+  await goTo(page, '#/operators');
+
+  // Search: fewer rows, each with the word; nothing found says so.
+  const word = start.split('\t')[0].slice(0, 6);
+  await page.fill('input[type="search"]', word);
+  await settled(page);
+  const kept = await page.$$eval('tbody tr[data-row] td:first-child', (cells) => cells.map((cell) => `${cell.textContent} ${cell.title}`));
+  assert.ok(kept.length > 0 && kept.length <= total);
+  await page.fill('input[type="search"]', 'there is no such operator');
+  assert.equal(await page.locator('tbody tr[data-row]').count(), 0);
+  assert.match(await words(page), /Nothing matches/);
+  await page.fill('input[type="search"]', '');
+
+  // Rows by keyboard: down, End, Home; Enter opens the details.
+  await page.locator('tr[data-row="0"] .row-button').focus();
+  const at = () => page.evaluate(() => Number(document.activeElement?.closest('tr')?.dataset.row ?? -1));
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await at(), Math.min(1, total - 1));
+  await page.keyboard.press('End');
+  await page.waitForFunction((row) => Number(document.activeElement?.closest('tr')?.dataset.row) === row, total - 1);
+  await page.keyboard.press('Home');
+  await page.waitForFunction(() => document.activeElement?.closest('tr')?.dataset.row === '0');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.locator('.details').count(), 1);
+  assert.match(await page.evaluate(() => location.hash), /open=/);
+  assert.deepEqual(await violations(page), []);
+  await page.keyboard.press('Enter');
+  assert.equal(await page.locator('.details').count(), 0);
+}
+
+/** What the page says equals what the command says. */
+async function sameAsAnswer(page) {
+  if (!answer) return;
+  await goTo(page, '#/verdict');
+  const titles = await page.$$eval('.finding h3', (headings) => headings.map((heading) => heading.textContent));
+  assert.deepEqual(titles, answer.data.findings.map((finding) => finding.title));
+
+  const bySource = new Map();
+  for (const row of answer.data.operators) {
+    const sum = bySource.get(row.name) ?? { count: 0, cpu_self_ns: 0 };
+    sum.count += row.count;
+    sum.cpu_self_ns += row.cpu_self_ns;
+    bySource.set(row.name, sum);
+  }
+  if (bySource.size > 0) {
+    await goTo(page, '#/operators');
+    const csv = (await save(page, () => page.getByRole('button', { name: 'Save as CSV: Operators, all ranks' }).click())).bytes.toString();
+    const [head, ...lines] = csv.trim().split('\r\n').map((line) => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map((m) => m[1].replace(/^"|"$/g, '').replaceAll('""', '"')));
+    assert.equal(lines.length, bySource.size);
+    for (const line of lines) {
+      const sum = bySource.get(line[0]) ?? bySource.get(line[0].slice(1));
+      assert.ok(sum, line[0]);
+      assert.equal(Number(line[head.indexOf('count')]), sum.count, line[0]);
+      assert.equal(Number(line[head.indexOf('cpu_self_ns')]), sum.cpu_self_ns, line[0]);
+    }
+  }
+}
+
+async function pictures(page) {
+  await goTo(page, '#/verdict');
+  const png = page.getByRole('button', { name: /^Save as PNG/ }).first();
+  if ((await png.count()) === 0) return;
+  const saved = await save(page, () => png.click());
+  assert.match(saved.name, /^lockstep-.*\.png$/);
+  assert.deepEqual([...saved.bytes.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
+  // Not one colour all over: bars were drawn into it.
+  const colors = await page.evaluate(async (base64) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${base64}`;
+    await image.decode();
+    const canvas = document.createElement('canvas');
+    canvas.width = image.width;
+    canvas.height = image.height;
+    const draw = canvas.getContext('2d');
+    draw.drawImage(image, 0, 0);
+    const pixels = draw.getImageData(0, 0, image.width, image.height).data;
+    const seen = new Set();
+    for (let i = 0; i < pixels.length; i += 4 * 37) seen.add((pixels[i] << 16) | (pixels[i + 1] << 8) | pixels[i + 2]);
+    return seen.size;
+  }, saved.bytes.toString('base64'));
+  assert.ok(colors >= 3, `${colors} colours in the picture`);
+}
+
+async function narrow(page) {
+  // 1280 x 860 at 200 %.
+  await page.setViewportSize({ width: 640, height: 430 });
+  for (const view of await views(page)) {
+    await goTo(page, view);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(wide <= 1, `${view} is ${wide} px wider than the window at 200 %`);
+  }
+  await page.setViewportSize({ width: 1280, height: 860 });
+}
+
+async function printed(page) {
+  await goTo(page, '#/verdict');
+  const known = (await views(page)).length;
+  await page.evaluate(() => {
+    window.addEventListener('beforeprint', () => (window.viewsOnPaper = document.querySelectorAll('.view').length));
+  });
+  const pdf = await page.pdf({ format: 'A4', printBackground: true });
+  assert.equal(pdf.subarray(0, 5).toString(), '%PDF-');
+  assert.ok((pdf.toString('latin1').match(/\/Type\s*\/Page\b/g) ?? []).length >= 2, 'more than one sheet');
+  assert.equal(await page.evaluate(() => window.viewsOnPaper), known, 'all views are on the paper');
+  await settled(page);
+  assert.equal(await page.locator('.view').count(), 1, 'and one on the screen again');
+}
+
+async function theme(page, address) {
+  const now = () => page.evaluate(() => document.documentElement.dataset.theme);
+  const before = await now();
+  await page.getByRole('button', { name: /theme$/ }).focus();
+  await page.keyboard.press('Enter');
+  const after = await now();
+  assert.notEqual(after, before);
+  await page.goto('about:blank');
+  await page.goto(address);
+  await settled(page);
+  assert.equal(await now(), after, 'the choice is remembered');
+  await page.getByRole('button', { name: /theme$/ }).click();
+}
+
+const address = `file://${file}`;
+const parts = process.env.PARTS?.split(',');
+const wanted = (name) => !parts || parts.includes(name);
+async function step(name, run) {
+  if (!wanted(name)) return;
+  const start = Date.now();
+  await run();
+  console.log(`ok ${name} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
+}
+
+for (const colorScheme of ['light', 'dark']) {
+  await withBrowser({ colorScheme, reducedMotion: 'reduce', acceptDownloads: true }, async (context) => {
+    const page = await openWatched(context, file);
+    await settled(page);
+    await step(`every view, ${colorScheme}`, () => everyView(page));
+    if (colorScheme === 'light') {
+      await step('tables', () => tables(page));
+      await step('same as the answer', () => sameAsAnswer(page));
+      await step('pictures', () => pictures(page));
+      await step('200 %', () => narrow(page));
+      await step('print', () => printed(page));
+      await step('theme', () => theme(page, address));
+      await step('address', () => addressRoundTrip(page, address));
+    }
+    assert.deepEqual(page.trouble, [], 'no message on the console, no request');
+  });
+}
+await withBrowser({ javaScriptEnabled: false }, async (context) => {
+  await step('no script', async () => {
+    const page = await openWatched(context, file);
+    const text = await page.innerText('#summary');
+    assert.ok(await page.isVisible('#summary'));
+    assert.ok(text.length > 100, text);
+    if (answer) for (const finding of answer.data.findings.slice(0, 1)) assert.ok(text.includes(finding.title), text);
+    assert.deepEqual(page.trouble, []);
+  });
+});
+rmSync(downloads, { recursive: true, force: true });
