@@ -239,7 +239,10 @@ void AlignClocks(const Collectives& collectives, model::Run* run) {
   for (size_t first = 0; first < run->ranks.size();) {
     size_t count = 1;
     while (first + count < run->ranks.size() && run->ranks[first + count].window == run->ranks[first].window) ++count;
-    WindowAligner(collectives, first, count, run).Align();
+    const auto begin = run->ranks.begin() + static_cast<ptrdiff_t>(first);
+    const bool aligned = std::all_of(begin, begin + static_cast<ptrdiff_t>(count),
+                                     [](const model::RankTrace& trace) { return trace.clock_is_aligned; });
+    if (!aligned) WindowAligner(collectives, first, count, run).Align();
     first += count;
   }
 }

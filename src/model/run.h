@@ -57,6 +57,8 @@ struct RankTrace {
   std::optional<int64_t> last_ns = {};   ///< Largest end of any kept event.
 
   ClockMap clock;
+  /// Times are RunNs already, corrected when `lockstep merge` wrote the file; `clock` says how well.
+  bool clock_is_aligned = false;
 
   bool HasDeviceEvents() const {
     for (const Track& track : tracks) {

@@ -41,13 +41,21 @@ size_t PrintableSequence(std::string_view text) {
 }  // namespace
 
 NameKind KindOfName(std::string_view path) {
-  static constexpr std::array<std::string_view, 5> kTraceEndings = {".json", ".json.gz", ".json.zst", ".json.xz",
-                                                                    ".json.bz2"};
+  static constexpr std::array<std::string_view, 14> kTraceEndings = {
+      ".json",       ".json.gz",     ".json.zst",       ".json.xz",           ".json.bz2",           ".pftrace",
+      ".pftrace.gz", ".pftrace.zst", ".perfetto-trace", ".perfetto-trace.gz", ".perfetto-trace.zst", ".pb",
+      ".pb.gz",      ".pb.zst"};
+  // XLA's and TensorFlow's profiles and models are protobuf as well.
+  static constexpr std::array<std::string_view, 4> kOtherEndings = {".xplane.pb", ".xplane.pb.gz", "saved_model.pb",
+                                                                    "frozen_graph.pb"};
+  // Says how the files of an archive belong together (docs/formats/perfetto.md).
+  constexpr std::string_view kManifest = "perfetto_manifest.json";
   static constexpr std::array<std::string_view, 2> kUnfinishedEndings = {".json.tmp", ".json.gz.tmp"};
   static constexpr std::array<std::string_view, 6> kArchiveEndings = {".tar",     ".tar.gz", ".tgz",
                                                                       ".tar.zst", ".tzst",   ".zip"};
   const std::string name = Lower(BaseName(path));
   if (name.empty() || name.front() == '.') return NameKind::kOther;
+  if (EndsWithAny(name, kOtherEndings) || name == kManifest) return NameKind::kOther;
   if (EndsWithAny(name, kTraceEndings)) return NameKind::kTrace;
   if (EndsWithAny(name, kUnfinishedEndings)) return NameKind::kUnfinishedTrace;
   if (EndsWithAny(name, kArchiveEndings)) return NameKind::kArchive;

@@ -7,8 +7,10 @@ namespace lockstep::ingest {
 
 /// What a name on disk or in an archive says of what is inside. Cases are ignored; see docs/formats/file-names.md.
 enum class NameKind {
-  kOther,  ///< Not of interest: README, *.csv, *.yaml, hidden files.
-  kTrace,  ///< May be a trace: *.json, *.json.gz, *.json.zst (and *.json.xz, *.json.bz2, to be refused by name).
+  kOther,            ///< Not of interest: README, *.csv, *.yaml, hidden files.
+  kTrace,            ///< May be a trace: *.json, *.pftrace, *.perfetto-trace, *.pb, each plain or with .gz or .zst (and
+                     ///< *.json.xz,
+                     ///< *.json.bz2, to be refused by name).
   kUnfinishedTrace,  ///< *.json.tmp: the profiler was still writing, or died.
   kArchive,          ///< *.tar, *.tar.gz, *.tgz, *.tar.zst, *.tzst, *.zip.
 };

@@ -115,12 +115,12 @@ TEST(NameFactsTest, EnormousNamesAreRead) {
 }
 
 TEST(FileNamesTest, KindsOfNames) {
-  for (const char* name :
-       {"a.json", "a.JSON", "a.json.gz", "a.json.zst", "a.pt.trace.json.gz", "d/a_17.json.gz", "a.json.xz"}) {
+  for (const char* name : {"a.json", "a.JSON", "a.json.gz", "a.json.zst", "a.pt.trace.json.gz", "d/a_17.json.gz",
+                           "a.json.xz", "a.pftrace", "a.PFTRACE.gz", "a.perfetto-trace", "a.pb", "a.pb.gz"}) {
     EXPECT_EQ(KindOfName(name), NameKind::kTrace) << name;
   }
-  for (const char* name :
-       {"README.md", "LICENSE", "a.csv.gz", "a.yaml", "._a.json", ".a.json", "json", "", "a.json/"}) {
+  for (const char* name : {"README.md", "LICENSE", "a.csv.gz", "a.yaml", "._a.json", ".a.json", "json", "", "a.json/",
+                           "host.xplane.pb", "saved_model.pb", "perfetto_manifest.json"}) {
     EXPECT_EQ(KindOfName(name), NameKind::kOther) << name;
   }
   for (const char* name : {"a.tar", "a.tar.gz", "a.tgz", "a.tar.zst", "a.ZIP"}) {

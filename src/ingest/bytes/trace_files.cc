@@ -190,7 +190,7 @@ Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& pa
   std::vector<TraceFile> found = finder.TakeFound();
   if (found.empty()) {
     std::string message =
-        fmt::format("no trace found in {}: looked for *.json, *.json.gz and *.json.zst", Joined(paths));
+        fmt::format("no trace found in {}: looked for *.json and *.pftrace, plain, .gz and .zst", Joined(paths));
     for (const model::LedgerEntry& entry : ledger->entries()) {
       if (entry.severity == model::Severity::kError) message += fmt::format("; {}: {}", entry.source, entry.message);
     }

@@ -138,7 +138,7 @@ TEST_F(TraceFilesTest, NothingAtAllIsAnErrorThatSaysWhatWasLookedFor) {
   Find({folder_.string()});
   ASSERT_TRUE(error_);
   EXPECT_EQ(error_->code, ErrorCode::kNotFound);
-  EXPECT_THAT(error_->message, HasSubstr("*.json.gz"));
+  EXPECT_THAT(error_->message, HasSubstr("*.json and *.pftrace"));
 }
 
 TEST_F(TraceFilesTest, PipesAndBrokenLinksGoToTheLedger) {

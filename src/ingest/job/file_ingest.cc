@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ingest/bytes/prefetch_source.h"
+#include "ingest/job/any_trace.h"
 #include "ingest/job/name_merge.h"
 
 namespace lockstep::ingest {
@@ -86,21 +87,21 @@ class FileIngest {
         MeteredSource metered(std::move(source), file.size_bytes, meter_);
         TraceReaderOptions reader = options_.reader;
         reader.on_events = [this](uint64_t event_count) { meter_->AddEvents(event_count); };
-        auto content = ReadTrace(metered, file.DisplayName(), reader);
+        auto contents = ReadAnyTrace(metered, file.DisplayName(), reader);
         outcome.source_failed = metered.failed();
-        if (content) {
-          outcome.content = std::move(*content);
+        if (contents) {
+          outcome.contents = std::move(*contents);
         } else {
-          outcome.error = std::move(content).error();
+          outcome.error = std::move(contents).error();
         }
       }
     } catch (const std::bad_alloc&) {
-      outcome.content.reset();
+      outcome.contents.clear();
       outcome.source_failed = true;
       outcome.error = Error{.code = ErrorCode::kLimitExceeded,
                             .message = "does not fit into memory; analyse fewer ranks at a time"};
     } catch (const std::exception& failure) {
-      outcome.content.reset();
+      outcome.contents.clear();
       outcome.source_failed = true;
       outcome.error = Error{.code = ErrorCode::kIo, .message = std::string("cannot be read: ") + failure.what()};
     }
@@ -124,13 +125,16 @@ class FileIngest {
       const std::lock_guard lock(mutex_);
       finished_[file_idx] = true;
       for (; next_merge_ < finished_.size() && finished_[next_merge_]; ++next_merge_) {
-        std::optional<TraceContent>& content = outcomes_[next_merge_].content;
-        if (!content) continue;
-        merged.emplace_back(next_merge_, MergeNames(content->names, names_));
-        content->names = model::NameTable();
+        std::vector<TraceContent>& contents = outcomes_[next_merge_].contents;
+        if (contents.empty()) continue;
+        // A file with several ranks has one table for all.
+        merged.emplace_back(next_merge_, MergeNames(contents.front().names, names_));
+        contents.front().names = model::NameTable();
       }
     }
-    for (const auto& [idx, new_ids] : merged) RenameIds(new_ids, &outcomes_[idx].content->trace);
+    for (const auto& [idx, new_ids] : merged) {
+      for (TraceContent& content : outcomes_[idx].contents) RenameIds(new_ids, &content.trace);
+    }
   }
 
   // Constant after construction.

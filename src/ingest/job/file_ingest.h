@@ -13,9 +13,10 @@ namespace lockstep::ingest {
 
 /// What became of one file.
 struct FileOutcome {
-  std::optional<TraceContent> content = {};  ///< Its names are merged away: ids are those of the run.
-  std::optional<Error> error = {};           ///< Set when there is no content.
-  bool source_failed = false;                ///< The bytes could not be had; otherwise they are no trace.
+  /// One; several for a file that holds several ranks. Names are merged away: ids are those of the run.
+  std::vector<TraceContent> contents = {};
+  std::optional<Error> error = {};  ///< Set when there is no content.
+  bool source_failed = false;       ///< The bytes could not be had; otherwise they are no trace.
 };
 
 /// Reads all files on up to `thread_count` threads and merges their names into `names` in the order of `files`, so that

@@ -69,13 +69,16 @@ Result<model::Run> IngestRun(const std::vector<std::string>& paths, const Ingest
   std::vector<LoadedTrace> loaded;
   std::vector<model::Ledger> ledgers;
   for (size_t i = 0; i < files.size(); ++i) {
-    if (!outcomes[i].content) {
+    if (outcomes[i].contents.empty()) {
       ReportFailure(files[i], outcomes[i], &run.ledger);
       continue;
     }
-    TraceContent& content = *outcomes[i].content;
-    loaded.push_back({.trace = std::move(content.trace), .has_rank = content.has_rank, .facts = files[i].facts});
-    ledgers.push_back(std::move(content.ledger));
+    for (TraceContent& content : outcomes[i].contents) {
+      // A name that says a rank speaks of one, not of all that the file holds.
+      const NameFacts facts = content.trace.clock_is_aligned ? NameFacts() : files[i].facts;
+      loaded.push_back({.trace = std::move(content.trace), .has_rank = content.has_rank, .facts = facts});
+      ledgers.push_back(std::move(content.ledger));
+    }
   }
   if (loaded.empty()) return NothingRead(files, outcomes);
 

@@ -45,6 +45,20 @@ constexpr Wording kWordings[] = {
      "rank, devices or groups may be missing"},
     {"damaged_stream", model::Severity::kError, "the compressed data is damaged; everything before was read",
      "copy the file again, or capture again"},
+    {"bad_packet", model::Severity::kError, "bytes that are no Perfetto packet were skipped",
+     "the file is damaged at this byte; write it again"},
+    {"lost_packets", model::Severity::kWarning, "the recorder lost packets here and says so",
+     "give it a larger buffer; what is missing cannot be told"},
+    {"missing_state", model::Severity::kWarning, "a packet refers to names that were lost; it was skipped",
+     "the recorder's buffer wrapped around; give it a larger one"},
+    {"unmatched_end", model::Severity::kWarning, "the end of a slice that has not begun was ignored",
+     "the slice began before the trace"},
+    {"unfinished_slice", model::Severity::kWarning, "a slice has no end; it was taken to end with its track",
+     "the slice was still open when the trace ended"},
+    {"unknown_clock", model::Severity::kWarning, "an event's clock is not related to the trace's; it was skipped",
+     "the recorder wrote no clock snapshot"},
+    {"unreadable_packet", model::Severity::kError, "compressed packets are not read",
+     "decompress the trace with trace_processor first"},
 };
 static_assert(std::size(kWordings) == static_cast<size_t>(DamageKind::kCount));
 

@@ -8,7 +8,7 @@
 
 namespace lockstep::ingest {
 
-/// What can be wrong in a trace's text and was repaired or skipped.
+/// What can be wrong in a trace and was repaired or skipped.
 enum class DamageKind : uint8_t {
   kTruncatedFile,  ///< The text ends inside the trace.
   kBadEvent,       ///< Not JSON; skipped to the next event.
@@ -25,6 +25,14 @@ enum class DamageKind : uint8_t {
   kTrailingData,
   kBadMetadata,
   kDamagedStream,  ///< The compressed stream failed; the text before it was read.
+  // Of Perfetto's packets (ingest/perfetto).
+  kBadPacket,         ///< Not a packet, or its fields break off; skipped.
+  kLostPackets,       ///< The producer says that packets are missing.
+  kMissingState,      ///< A packet needs names or defaults that were lost; it was skipped.
+  kUnmatchedEnd,      ///< The end of a slice that has not begun.
+  kUnfinishedSlice,   ///< A slice without an end.
+  kUnknownClock,      ///< A clock that nothing relates to the trace's; the event was skipped.
+  kUnreadablePacket,  ///< A kind of packet that is known and not read: compressed packets.
   kCount,
 };
 

@@ -1,0 +1,69 @@
+#include "ingest/job/any_trace.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "ingest/perfetto/packet_stream.h"
+#include "ingest/perfetto/perfetto_reader.h"
+
+namespace lockstep::ingest {
+namespace {
+
+/// A source whose first bytes were looked at and are given out again.
+class PeekedSource final : public ByteSource {
+ public:
+  explicit PeekedSource(ByteSource& source) : source_(source) {
+    auto got = source_.Read(head_);
+    if (got) {
+      size_ = *got;
+    } else {
+      error_ = std::move(got).error();
+    }
+  }
+
+  std::string_view head() const { return {head_.data(), size_}; }
+
+  Result<size_t> Read(std::span<char> window) override {
+    const size_t taken = std::min(window.size(), size_ - given_);
+    std::memcpy(window.data(), head_.data() + given_, taken);
+    given_ += taken;
+    if (taken == window.size()) return taken;
+    if (error_) {
+      if (taken > 0) return taken;
+      return *error_;
+    }
+    auto rest = source_.Read(window.subspan(taken));
+    if (rest) return taken + *rest;
+    if (taken == 0) return rest;
+    error_ = std::move(rest).error();
+    return taken;
+  }
+  uint64_t consumed_bytes() const override { return source_.consumed_bytes(); }
+  uint64_t total_bytes() const override { return source_.total_bytes(); }
+  Compression compression() const override { return source_.compression(); }
+
+ private:
+  ByteSource& source_;
+  std::array<char, 64> head_ = {};
+  size_t size_ = 0;
+  size_t given_ = 0;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result<std::vector<TraceContent>> ReadAnyTrace(ByteSource& source, const std::string& display_name,
+                                               const TraceReaderOptions& options) {
+  PeekedSource peeked(source);
+  if (perfetto::StartsPerfettoTrace(peeked.head())) return ReadPerfettoTrace(peeked, display_name, options);
+  auto content = ReadTrace(peeked, display_name, options);
+  if (!content) return std::move(content).error();
+  std::vector<TraceContent> contents;
+  contents.push_back(std::move(*content));
+  return contents;
+}
+
+}  // namespace lockstep::ingest
