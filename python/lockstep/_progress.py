@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol, TextIO, Union
+from typing import Any, NamedTuple, Protocol, TextIO, Union
 
 SILENT_S = 1.0
 """Nothing is shown of a load that is over sooner."""
 INTERVAL_S = 0.1
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """A moment of a load.
 
     Attributes:
@@ -101,6 +98,8 @@ class PlainLines:
 
 def progress_html(progress: Progress) -> str:
     """A bar of plain HTML: no widgets, no scripts."""
+    import html
+
     share = progress.ratio or 0.0
     return (
         '<div style="font:13px system-ui,sans-serif;margin:4px 0">'

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 from . import _native
 from ._errors import InvalidArgumentError, PartialWarning, in_words_of_python
@@ -16,8 +15,7 @@ from ._table import Table
 PathOption = Union[str, "os.PathLike[str]"]
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """The job as a whole; None: not known.
 
     Attributes:
