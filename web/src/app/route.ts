@@ -53,8 +53,8 @@ export function useRoute(): Route {
   return route;
 }
 
-/** Which view a component is in. On the page with all views, choices are kept in the component instead of the address. */
-export const ViewContext = createContext<{ id: string; stacked: boolean }>({ id: '', stacked: false });
+/** Which view a component is in, and which there are. On the page with all views, choices are kept in the component instead of the address. */
+export const ViewContext = createContext<{ id: string; stacked: boolean; ids: readonly string[] }>({ id: '', stacked: false, ids: [] });
 
 /** One choice of a view; `fallback` is left out of the address. */
 export function useParam(name: string, fallback: string): [string, (value: string) => void] {

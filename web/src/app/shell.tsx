@@ -1,5 +1,5 @@
 import { Component, type ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { PageDocument, PageSource } from '../data/types';
 import type { View } from '../view';
 import { href, useRoute, ViewContext } from './route';
@@ -24,7 +24,7 @@ class Guard extends Component<{ name: string; children: ComponentChildren }, { e
   }
 }
 
-function ViewBody({ view, source, stacked }: { view: View<unknown>; source: PageSource; stacked: boolean }) {
+function ViewBody({ view, ids, source, stacked }: { view: View<unknown>; ids: readonly string[]; source: PageSource; stacked: boolean }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const why = view.missing?.(source.document.data) ?? null;
   useEffect(() => {
@@ -32,7 +32,7 @@ function ViewBody({ view, source, stacked }: { view: View<unknown>; source: Page
     if (!stacked && document.activeElement instanceof HTMLAnchorElement) heading.current?.focus();
   }, [view.id]);
   return (
-    <ViewContext.Provider value={{ id: view.id, stacked }}>
+    <ViewContext.Provider value={{ id: view.id, stacked, ids }}>
       <article class="view" id={`view-${view.id}`} aria-labelledby={`heading-${view.id}`}>
         <h2 id={`heading-${view.id}`} ref={heading} tabIndex={-1}>{view.title}</h2>
         <p class="shows">{view.shows}</p>
@@ -108,6 +108,7 @@ export function Shell({ source, views, facts }: ShellProps) {
   const document_: PageDocument<unknown> = source.document;
   const [printing, setPrinting] = useState(false);
   const all = printing || route.view === 'all';
+  const ids = useMemo(() => views.map((each) => each.id), [views]);
   const view = views.find((candidate) => candidate.id === route.view) ?? views[0];
 
   useEffect(() => {
@@ -154,8 +155,8 @@ export function Shell({ source, views, facts }: ShellProps) {
         <Navigation views={views} current={all ? 'all' : (view?.id ?? '')} data={document_.data} />
         <main id="main" tabIndex={-1} class={all ? 'stacked' : undefined}>
           {all
-            ? views.map((each) => <ViewBody key={each.id} view={each} source={source} stacked />)
-            : view && <ViewBody key={view.id} view={view} source={source} stacked={false} />}
+            ? views.map((each) => <ViewBody key={each.id} view={each} ids={ids} source={source} stacked />)
+            : view && <ViewBody key={view.id} view={view} ids={ids} source={source} stacked={false} />}
           <footer class="foot">
             lockstep {document_.version}
             {document_.reductions.length > 0 && <> · <a href={href('quality')}>parts were left out of this page</a></>}

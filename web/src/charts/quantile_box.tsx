@@ -3,7 +3,7 @@ export function QuantileBox({ values, max, width = 130 }: { values: readonly [nu
   const x = (value: number) => 3 + (max > 0 ? (Math.max(0, value) / max) * (width - 6) : 0);
   const [low, quarter, middle, upper, high] = values;
   return (
-    <svg class="quantile-box" width={width} height={16} aria-hidden="true">
+    <svg class="quantile-box" width={width} height={16} viewBox={`0 0 ${width} 16`} aria-hidden="true">
       <line class="base" x1={3} x2={width - 3} y1={8} y2={8} />
       <line class="whisker" x1={x(low)} x2={x(high)} y1={8} y2={8} />
       <rect class="box" x={x(quarter)} y={4} width={Math.max(1, x(upper) - x(quarter))} height={8} />

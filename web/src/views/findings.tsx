@@ -1,10 +1,11 @@
+import { useContext } from 'preact/hooks';
 import type { AnalyzeData, Finding } from '../data/types';
 import { Legend, Note } from '../parts/controls';
 import { Figure } from '../parts/figure';
 import { StackedRows } from '../charts/stacked_rows';
 import { duration, percent, plural, rankList } from '../numbers';
-import { href } from '../app/route';
-import { mean, measured, perStep, rankLabel, TIME_LEGEND, timeParts } from './ranks';
+import { href, ViewContext } from '../app/route';
+import { mean, measured, rankLabel, TIME_LEGEND, timeParts, useRankTimes, type RankTimes } from './ranks';
 import type { View, ViewProps } from '../view';
 
 const SEVERITY: Record<Finding['severity'], string> = { critical: 'Critical', warning: 'Warning', info: 'Note' };
@@ -25,10 +26,9 @@ function evidenceOf(finding: Finding): readonly [string, string] | null {
   return found ? [found[1], found[2]] : null;
 }
 
-function stepTime(data: AnalyzeData): number | null {
-  if (data.job.step_count === 0) return null;
-  const rows = data.breakdown.filter(measured);
-  return rows.length === 0 ? null : mean(rows.map((row) => row.span_ns / perStep(data).divide(row.rank_index)));
+function stepTime(times: RankTimes): number | null {
+  const known = times.rows.filter(measured);
+  return times.words !== 'a step' || known.length === 0 ? null : mean(known.map((row) => row.span_ns));
 }
 
 function Gain({ ns, step }: { ns: number; step: number | null }) {
@@ -48,7 +48,9 @@ function Gain({ ns, step }: { ns: number; step: number | null }) {
 }
 
 function Card({ finding, place, step }: { finding: Finding; place: number; step: number | null }) {
-  const evidence = evidenceOf(finding);
+  const { ids } = useContext(ViewContext);
+  const found = evidenceOf(finding);
+  const evidence = found && ids.includes(found[0]) ? found : null;
   return (
     <li class={`finding ${finding.severity}`}>
       <div class="finding-head">
@@ -56,7 +58,7 @@ function Card({ finding, place, step }: { finding: Finding; place: number; step:
           <p class="severity">{place}. {SEVERITY[finding.severity]}{finding.ranks.length > 0 && <span class="muted"> · {rankList(finding.ranks)}</span>}</p>
           <h3>{finding.title}</h3>
         </div>
-        {finding.gain_ns_per_step !== null && <Gain ns={finding.gain_ns_per_step} step={step} />}
+        {finding.gain_ns_per_step !== null && finding.gain_ns_per_step > 0 && <Gain ns={finding.gain_ns_per_step} step={step} />}
       </div>
       <div class="finding-body">
         <div>
@@ -73,15 +75,15 @@ function Card({ finding, place, step }: { finding: Finding; place: number; step:
   );
 }
 
-function WhereTheTimeGoes({ data }: { data: AnalyzeData }) {
-  const { divide, words } = perStep(data);
-  const rows = data.breakdown.filter(measured);
+function WhereTheTimeGoes({ data, times }: { data: AnalyzeData; times: RankTimes }) {
+  const { words } = times;
+  const rows = times.rows.filter(measured);
   if (rows.length === 0) return null;
   const average = {
-    compute_ns: mean(rows.map((row) => row.compute_ns / divide(row.rank_index))),
-    exposed_communication_ns: mean(rows.map((row) => row.exposed_communication_ns / divide(row.rank_index))),
-    exposed_memory_ns: mean(rows.map((row) => row.exposed_memory_ns / divide(row.rank_index))),
-    idle_ns: mean(rows.map((row) => row.idle_ns / divide(row.rank_index))),
+    compute_ns: mean(rows.map((row) => row.compute_ns)),
+    exposed_communication_ns: mean(rows.map((row) => row.exposed_communication_ns)),
+    exposed_memory_ns: mean(rows.map((row) => row.exposed_memory_ns)),
+    idle_ns: mean(rows.map((row) => row.idle_ns)),
   };
   const parts = timeParts(average);
   const total = parts.reduce((sum, part) => sum + part.value, 0);
@@ -111,9 +113,9 @@ function WhereTheTimeGoes({ data }: { data: AnalyzeData }) {
         label={summary}
         rows={[
           { key: 'mean', label: 'mean', parts, text: duration(total) },
-          ...extremes(data).map((row) => ({
-            key: String(row.rank_index), label: rankLabel(data, row.rank_index), parts: timeParts(row, divide(row.rank_index)),
-            text: duration(row.span_ns / divide(row.rank_index)),
+          ...extremes(data, times).map((row) => ({
+            key: String(row.rank_index), label: rankLabel(data, row.rank_index), parts: timeParts(row),
+            text: duration(row.span_ns),
           })),
         ]}
       />
@@ -122,16 +124,17 @@ function WhereTheTimeGoes({ data }: { data: AnalyzeData }) {
 }
 
 /** The ranks that the first findings name, at most three. */
-function extremes(data: AnalyzeData) {
-  if (data.breakdown.length < 2) return [];
+function extremes(data: AnalyzeData, times: RankTimes) {
+  if (times.rows.length < 2) return [];
   const named = [...new Set(data.findings.filter((finding) => finding.gain_ns_per_step !== null).flatMap((finding) => finding.ranks.slice(0, 1)))].slice(0, 3);
   return named
-    .map((rank) => data.breakdown.find((row) => data.ranks[row.rank_index]?.rank === rank && measured(row)))
+    .map((rank) => times.rows.find((row) => data.ranks[row.rank_index]?.rank === rank && measured(row)))
     .filter((row) => row !== undefined);
 }
 
-function Findings({ data }: ViewProps) {
-  const step = stepTime(data);
+function Findings({ data, source }: ViewProps) {
+  const times = useRankTimes(source, data);
+  const step = stepTime(times);
   const first = data.findings[0];
   return (
     <>
@@ -143,7 +146,7 @@ function Findings({ data }: ViewProps) {
           </p>
         )}
       </section>
-      <WhereTheTimeGoes data={data} />
+      {!times.loading && <WhereTheTimeGoes data={data} times={times} />}
       <section aria-labelledby="findings-heading">
         <h3 id="findings-heading" class="section-title">Findings</h3>
         {data.findings.length === 0 && <Note>Nothing stands out: no rule found a loss worth naming.</Note>}

@@ -5,7 +5,7 @@ import { Legend, Note } from '../parts/controls';
 import { DataTable } from '../parts/data_table';
 import { Figure } from '../parts/figure';
 import type { View, ViewProps } from '../view';
-import { perStep, rankLabel } from './ranks';
+import { rankLabel } from './ranks';
 
 interface Cause<Row> {
   key: string;
@@ -33,30 +33,29 @@ function Causes<Row extends { rank_index: number }>(props: {
   id: string; title: string; lead: string; data: AnalyzeData; rows: readonly Row[]; causes: readonly Cause<Row>[];
 }) {
   const { data, causes } = props;
-  const { divide, words } = perStep(data);
-  const parts = (row: Row): Part[] => causes.map((cause) => ({ mark: cause.mark, label: cause.label, value: cause.value(row) / divide(row.rank_index) }));
+  const parts = (row: Row): Part[] => causes.map((cause) => ({ mark: cause.mark, label: cause.label, value: cause.value(row) }));
   const total = (row: Row) => parts(row).reduce((sum, part) => sum + part.value, 0);
   const rows = [...props.rows].sort((a, b) => total(b) - total(a));
   const all = rows.reduce((sum, row) => sum + total(row), 0);
   const shares = causes
-    .map((cause) => ({ label: cause.label, ratio: rows.reduce((sum, row) => sum + cause.value(row) / divide(row.rank_index), 0) / all }))
+    .map((cause) => ({ label: cause.label, ratio: rows.reduce((sum, row) => sum + cause.value(row), 0) / all }))
     .sort((a, b) => b.ratio - a.ratio);
   const worst = rows[0];
   const summary = !worst || all === 0
     ? `${props.lead}: no idle time.`
     : `${props.lead}: ${shares.filter((share) => share.ratio > 0).map((share) => `${share.label} ${percent(share.ratio)}`).join(', ')}, over ${plural(rows.length, 'rank')}. ` +
-      `Most: ${rankLabel(data, worst.rank_index)} with ${duration(total(worst))} ${words}.`;
+      `Most: ${rankLabel(data, worst.rank_index)} with ${duration(total(worst))} in the whole window.`;
   return (
     <Figure
       id={props.id}
-      title={`${props.title}, ${words}`}
+      title={props.title}
       summary={summary}
       columns={[
         { key: 'rank', title: 'Rank', value: (row: Row) => rankLabel(data, row.rank_index) },
         { key: 'total_ns', title: 'Idle', numeric: true, value: total, text: (row: Row) => duration(total(row)) },
         ...causes.map((cause) => ({
           key: cause.key, title: cause.label, numeric: true,
-          value: (row: Row) => cause.value(row) / divide(row.rank_index), text: (row: Row) => duration(cause.value(row) / divide(row.rank_index)),
+          value: (row: Row) => cause.value(row), text: (row: Row) => duration(cause.value(row)),
         })),
       ]}
       rows={rows}

@@ -145,7 +145,7 @@ function Kernels({ data }: ViewProps) {
       {first && (
         <p class="figure-summary">
           {plural(data.kernels.length, 'kernel')} with {duration(all)} in all; the longest, {shortName(first.name).slice(0, 60)}, has {percent(first.total_ns / all)} of it.
-          Choose a row to see its ranks.
+          <span class="screen-only">Choose a row to see its ranks.</span>
         </p>
       )}
       <NameTable id="kernels" data={data} caption="Kernels and copies, all ranks" rows={data.kernels} columns={columns} sort="-total_ns" />
@@ -176,7 +176,7 @@ function Operators({ data }: ViewProps) {
       <p class="figure-summary">
         {plural(data.operators.length, 'operator')} and annotations over {plural(data.ranks.length, 'rank')}.
         {uneven && <> Most uneven of the long ones: {uneven.name}, {percent(unevenness(uneven))} above the median on {rankLabel(data, uneven.max_rank_index)}.</>}{' '}
-        Choose a row to see its ranks.
+        <span class="screen-only">Choose a row to see its ranks.</span>
       </p>
       <NameTable id="operators" data={data} caption="Operators, all ranks" rows={data.operators} columns={columns} sort={device ? '-total_ns' : '-cpu_self_ns'} />
     </>

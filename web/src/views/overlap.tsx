@@ -1,53 +1,54 @@
 import { useMemo } from 'preact/hooks';
 import { useChoice } from '../app/route';
 import { StackedRows, type Part } from '../charts/stacked_rows';
-import type { BreakdownRow } from '../data/types';
 import { duration, percent, plural } from '../numbers';
-import { Choice, Legend } from '../parts/controls';
+import { Choice, Legend, Waiting } from '../parts/controls';
 import { Figure } from '../parts/figure';
 import type { View, ViewProps } from '../view';
-import { measured, perStep, rankLabel } from './ranks';
+import { measured, rankLabel, useRankTimes, type RankTime } from './ranks';
 
-function overlapRatio(row: BreakdownRow): number | null {
+function overlapRatio(row: RankTime): number | null {
   return measured(row) && row.communication_ns > 0 ? row.overlapped_communication_ns / row.communication_ns : null;
 }
 
-function parts(row: BreakdownRow, divide: number): Part[] {
+function parts(row: RankTime): Part[] {
   return [
-    { mark: 'compute', label: 'compute only', value: (row.compute_ns - row.overlapped_communication_ns) / divide },
-    { mark: 'both', label: 'both', value: row.overlapped_communication_ns / divide },
-    { mark: 'communication', label: 'communication only', value: row.exposed_communication_ns / divide },
-    { mark: 'memory', label: 'copies only', value: row.exposed_memory_ns / divide },
-    { mark: 'idle', label: 'idle', value: row.idle_ns / divide },
+    { mark: 'compute', label: 'compute only', value: row.compute_ns - row.overlapped_communication_ns },
+    { mark: 'both', label: 'both', value: row.overlapped_communication_ns },
+    { mark: 'communication', label: 'communication only', value: row.exposed_communication_ns },
+    { mark: 'memory', label: 'copies only', value: row.exposed_memory_ns },
+    { mark: 'idle', label: 'idle', value: row.idle_ns },
   ];
 }
 
 const SORTS = ['exposed', 'rank', 'overlap'] as const;
 
-function Overlap({ data }: ViewProps) {
+function Overlap({ data, source }: ViewProps) {
   const [sort, setSort] = useChoice('sort', SORTS, 'exposed');
-  const { divide, words } = perStep(data);
+  const times = useRankTimes(source, data);
+  const { words } = times;
   const rows = useMemo(() => {
-    const order: Record<(typeof SORTS)[number], (row: BreakdownRow) => number> = {
-      exposed: (row) => -(row.exposed_communication_ns ?? 0) / divide(row.rank_index),
+    const order: Record<(typeof SORTS)[number], (row: RankTime) => number> = {
+      exposed: (row) => -(row.exposed_communication_ns ?? 0),
       rank: (row) => row.rank_index,
       overlap: (row) => overlapRatio(row) ?? 2,
     };
-    return [...data.breakdown].sort((a, b) => order[sort](a) - order[sort](b) || a.rank_index - b.rank_index);
-  }, [data, sort]);
+    return [...times.rows].sort((a, b) => order[sort](a) - order[sort](b) || a.rank_index - b.rank_index);
+  }, [times, sort]);
   const known = rows.filter(measured);
   const communication = known.reduce((sum, row) => sum + row.communication_ns, 0);
   const hidden = known.reduce((sum, row) => sum + row.overlapped_communication_ns, 0);
-  const worst = [...known].sort((a, b) => b.exposed_communication_ns / divide(b.rank_index) - a.exposed_communication_ns / divide(a.rank_index))[0];
+  const worst = [...known].sort((a, b) => b.exposed_communication_ns - a.exposed_communication_ns)[0];
   const summary = communication === 0
     ? `No communication was recorded on ${plural(known.length, 'rank')}.`
     : `${percent(hidden / communication)} of the communication runs beside compute, over ${plural(known.length, 'rank')}; the rest is exposed and costs time. ` +
-      `Most exposed: ${rankLabel(data, worst!.rank_index)} with ${duration(worst!.exposed_communication_ns / divide(worst!.rank_index))} ${words}.`;
+      `Most exposed: ${rankLabel(data, worst!.rank_index)} with ${duration(worst!.exposed_communication_ns)} ${words}.`;
   const time = (key: string, title: string, at: number) => ({
     key, title, numeric: true,
-    value: (row: BreakdownRow) => (measured(row) ? parts(row, divide(row.rank_index))[at]!.value : null),
-    text: (row: BreakdownRow) => duration(measured(row) ? parts(row, divide(row.rank_index))[at]!.value : null),
+    value: (row: RankTime) => (measured(row) ? parts(row)[at]!.value : null),
+    text: (row: RankTime) => duration(measured(row) ? parts(row)[at]!.value : null),
   });
+  if (times.loading) return <Waiting what="the steps" />;
   return (
     <Figure
       id="overlap"
@@ -83,7 +84,7 @@ function Overlap({ data }: ViewProps) {
         label={summary}
         rows={rows.map((row) => ({
           key: String(row.rank_index), label: rankLabel(data, row.rank_index),
-          parts: measured(row) ? parts(row, divide(row.rank_index)) : null,
+          parts: measured(row) ? parts(row) : null,
           text: overlapRatio(row) === null ? (measured(row) ? 'no communication' : 'not measured') : `${percent(overlapRatio(row))} hidden`,
         }))}
       />

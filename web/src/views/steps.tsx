@@ -8,7 +8,7 @@ import { duration, percent, plural } from '../numbers';
 import { Legend, Note, Select, Waiting } from '../parts/controls';
 import { Figure } from '../parts/figure';
 import type { View, ViewProps } from '../view';
-import { mean, measured, median, perStep, rankLabel, TIME_LEGEND, timeParts } from './ranks';
+import { mean, measured, median, rankLabel, TIME_LEGEND, timeParts, useRankTimes, type RankTime } from './ranks';
 
 interface StepRow {
   step: number;
@@ -111,21 +111,19 @@ function BySteps({ data, matrix }: { data: AnalyzeData; matrix: StepMatrix }) {
   );
 }
 
-function ByRanks({ data }: { data: AnalyzeData }) {
-  const { divide, words } = perStep(data);
-  const rows = useMemo(
-    () => [...data.breakdown].sort((a, b) => b.span_ns / divide(b.rank_index) - a.span_ns / divide(a.rank_index)),
-    [data],
-  );
+function ByRanks({ data, source }: ViewProps) {
+  const times = useRankTimes(source, data);
+  const { words } = times;
+  const rows = useMemo(() => [...times.rows].sort((a, b) => (b.span_ns || 0) - (a.span_ns || 0)), [times]);
   const known = rows.filter(measured);
-  const times = known.map((row) => row.span_ns / divide(row.rank_index));
+  const spans = known.map((row) => row.span_ns);
   const summary = known.length === 0
     ? 'No rank was measured.'
-    : `Time of ${plural(known.length, 'rank')} ${words}, longest first: mean ${duration(mean(times))}, from ${duration(Math.min(...times))} to ${duration(Math.max(...times))}.`;
+    : `Time of ${plural(known.length, 'rank')} ${words}, longest first: mean ${duration(mean(spans))}, from ${duration(Math.min(...spans))} to ${duration(Math.max(...spans))}.`;
   const time = (key: 'compute_ns' | 'exposed_communication_ns' | 'exposed_memory_ns' | 'idle_ns' | 'span_ns', title: string) => ({
     key, title, numeric: true,
-    value: (row: (typeof rows)[number]) => (measured(row) ? row[key] / divide(row.rank_index) : null),
-    text: (row: (typeof rows)[number]) => duration(measured(row) ? row[key] / divide(row.rank_index) : null),
+    value: (row: RankTime) => (measured(row) ? row[key] : null),
+    text: (row: RankTime) => duration(measured(row) ? row[key] : null),
   });
   return (
     <Figure
@@ -150,8 +148,8 @@ function ByRanks({ data }: { data: AnalyzeData }) {
         label={summary}
         rows={rows.map((row) => ({
           key: String(row.rank_index), label: rankLabel(data, row.rank_index),
-          parts: measured(row) ? timeParts(row, divide(row.rank_index)) : null,
-          text: measured(row) ? duration(row.span_ns / divide(row.rank_index)) : 'not measured',
+          parts: measured(row) ? timeParts(row) : null,
+          text: measured(row) ? duration(row.span_ns) : 'not measured',
         }))}
       />
     </Figure>
@@ -168,7 +166,7 @@ function Steps({ data, source }: ViewProps) {
         <Note>{data.job.step_count === 0 ? 'No step is marked in these traces, so time is shown for the whole window. Call profiler.step() once a step.' : 'The steps were left out of this page to keep it small.'}</Note>
       )}
       {steps.state === 'ready' && steps.value !== null && <BySteps data={data} matrix={steps.value} />}
-      <ByRanks data={data} />
+      <ByRanks data={data} source={source} />
     </>
   );
 }
