@@ -267,7 +267,7 @@ for (const colorScheme of ['light', 'dark']) {
   await withBrowser({ colorScheme, reducedMotion: 'reduce', acceptDownloads: true }, async (context) => {
     const page = await openWatched(context, file);
     await settled(page);
-    await step(`every view, ${colorScheme}`, () => everyView(page));
+    await step(`every view in ${colorScheme}`, () => everyView(page));
     if (colorScheme === 'light') {
       await step('tables', () => tables(page));
       await step('same as the answer', () => sameAsAnswer(page));

@@ -22,6 +22,11 @@ export interface FigureProps<Row> {
   children: ComponentChildren;
 }
 
+/** A number and its unit stay on one line. */
+function keepUnits(text: string): string {
+  return text.replace(/(\d) (?=(?:%|ns|us|ms|s|min|h|d|B|[KMGTP]i?B|[kMGT]?B\/s)\b|%)/g, '$1\u00a0');
+}
+
 /** A picture with its summary, the table that says the same, and the buttons Table, PNG and CSV. */
 export function Figure<Row>(props: FigureProps<Row>) {
   const { id, title } = props;
@@ -57,7 +62,7 @@ export function Figure<Row>(props: FigureProps<Row>) {
           )}
         </span>
       </div>
-      <p class="figure-summary" id={`${id}-summary`}>{props.summary}</p>
+      <p class="figure-summary" id={`${id}-summary`}>{keepUnits(props.summary)}</p>
       {table ? (
         <DataTable id={`${id}-table`} caption={title} columns={props.columns} rows={props.rows} rowKey={props.rowKey} sort={props.sort} search={props.search} />
       ) : (

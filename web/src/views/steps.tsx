@@ -68,6 +68,7 @@ function BySteps({ data, matrix }: { data: AnalyzeData; matrix: StepMatrix }) {
   const who = chosen === null ? `mean of ${plural(matrix.shape.rank_indices.length, 'rank')}` : rankLabel(data, chosen);
   const summary = worst === null
     ? `No step of ${who} was measured.`
+    : rows.length === 1 ? `One step, number ${worst.step}, ${who}: ${duration(worst.total_ns)}.`
     : `${plural(rows.length, 'step')}, ${who}: median ${duration(middle)}; the longest, step ${worst.step}, takes ${duration(worst.total_ns)}` +
       (middle > 0 ? `, ${percent(worst.total_ns! / middle - 1)} more.` : '.');
   const bars: BarRow[] = rows.map((row) => ({
