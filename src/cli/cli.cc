@@ -19,8 +19,10 @@
 #include "cli/help.h"
 #include "cli/merge.h"
 #include "cli/nearest.h"
+#include "cli/open.h"
 #include "cli/progress.h"
 #include "cli/query.h"
+#include "cli/serve.h"
 #include "cli/version.h"
 #include "report/utf8.h"
 
@@ -37,6 +39,8 @@ class Program {
     root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
     commands_.push_back(std::make_unique<AnalyzeCommand>());
     commands_.push_back(std::make_unique<MergeCommand>());
+    commands_.push_back(std::make_unique<ServeCommand>());
+    commands_.push_back(std::make_unique<OpenCommand>());
     commands_.push_back(std::make_unique<QueryCommand>());
     commands_.push_back(std::make_unique<CompletionCommand>(root_));
     commands_.push_back(std::make_unique<VersionCommand>());

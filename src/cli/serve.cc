@@ -1,0 +1,65 @@
+#include "cli/serve.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/browser.h"
+#include "cli/cli.h"
+#include "page/page_blocks.h"
+#include "serve/http_server.h"
+#include "serve/report_site.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr uint64_t kCacheBytes = uint64_t{512} << 20;
+
+constexpr const char* kFooter =
+    "The page is the one that 'lockstep analyze -o' writes, but its data is made when it is\n"
+    "looked at, so nothing is left out of large runs. Only this machine can reach it; from\n"
+    "another one: ssh -L 8080:127.0.0.1:8080 HOST, and serve with --port 8080. Ctrl-C ends it.\n"
+    "Exit status: 0 ended by a signal; 1 failed; 2 misused; 4 ended, but ranks or parts of\n"
+    "files are missing.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep serve traces/\n"
+    "  lockstep serve traces/ --port 8080 --browser";
+
+}  // namespace
+
+void ServeCommand::Declare(CLI::App& app) {
+  app.add_option("PATH", paths_, "Trace files, folders and archives of them, in any mix")->type_name("PATH...");
+  const char* group = "Serving";
+  app.add_option("--port", port_, "Port on 127.0.0.1 (0: any free one)")
+      ->type_name("N")
+      ->check(Checked(CLI::Range(0, 65535)))
+      ->group(group);
+  app.add_flag("--browser", browser_, "Open the page in the desktop's browser")->group(group);
+  app.add_flag("-q,--quiet", quiet_, "No progress, only the address")->group(group);
+  input_.DeclareAnalysis(app);
+  input_.DeclareRunning(app);
+  app.footer(kFooter);
+}
+
+Result<int> ServeCommand::Run(Console& console) {
+  if (paths_.empty()) return Misuse("serve needs at least one PATH: a trace file, or a folder of them");
+  ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
+  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run));
+  const bool partial = IsPartial(run);
+  serve::ReportSite site({run, result, input_.analysis(), partial}, kCacheBytes);
+  serve::ServerOptions options;
+  options.port = port_;
+  options.until_signal = true;
+  ASSIGN_OR_RETURN(const auto server, serve::HttpServer::Open(options, [&](const serve::Request& request) {
+                     return site.Answer(request);
+                   }));
+  const std::string url = fmt::format("http://127.0.0.1:{}/", server->port());
+  console.out << url << std::endl;  // At once: somebody waits for the address.
+  if (browser_ && !OpenInBrowser(url)) console.err << "lockstep: xdg-open is not there; open the address yourself\n";
+  if (!quiet_) console.err << "Serving the report; Ctrl-C ends it.\n";
+  server->Run();
+  return partial ? kPartial : kDone;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,117 @@
+#include "serve/http_message.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace lockstep::serve {
+namespace {
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool Decode(std::string_view text, std::string* decoded) {
+  decoded->clear();
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '%') {
+      if (i + 2 >= text.size()) return false;
+      const int high = HexDigit(text[i + 1]);
+      const int low = HexDigit(text[i + 2]);
+      if (high < 0 || low < 0) return false;
+      c = static_cast<char>(high * 16 + low);
+      i += 2;
+    }
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\') return false;
+    decoded->push_back(c);
+  }
+  return true;
+}
+
+bool HasDotSegment(std::string_view path) {
+  while (!path.empty()) {
+    const size_t slash = path.find('/');
+    const std::string_view segment = path.substr(0, slash);
+    if (segment == "." || segment == "..") return true;
+    if (slash == std::string_view::npos) return false;
+    path.remove_prefix(slash + 1);
+  }
+  return false;
+}
+
+bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+  });
+}
+
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// Calls `visit` with each element of a comma-separated list until it returns true.
+template <typename Visit>
+bool AnyElement(std::string_view list, Visit visit) {
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    if (visit(Trim(list.substr(0, comma)))) return true;
+    if (comma == std::string_view::npos) break;
+    list.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+Response TextResponse(int status, std::string text) {
+  Response response;
+  response.status = status;
+  response.body = std::make_shared<const std::string>(std::move(text));
+  return response;
+}
+
+bool ReadTarget(std::string_view target, Request* request) {
+  const size_t question = target.find('?');
+  const std::string_view path = target.substr(0, question);
+  if (path.empty() || path.front() != '/' || path.find('#') != std::string_view::npos) return false;
+  if (!Decode(path, &request->path) || HasDotSegment(request->path)) return false;
+  request->query = question == std::string_view::npos ? std::string() : std::string(target.substr(question + 1));
+  return true;
+}
+
+bool IsLoopbackHost(std::string_view host) {
+  const size_t colon = host.rfind(':');
+  const size_t bracket = host.rfind(']');
+  if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
+    const std::string_view port = host.substr(colon + 1);
+    if (port.empty() || port.size() > 5) return false;
+    if (!std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })) return false;
+    host = host.substr(0, colon);
+  }
+  return host == "127.0.0.1" || host == "[::1]" || EqualsIgnoringCase(host, "localhost");
+}
+
+bool AcceptsGzip(std::string_view accept_encoding) {
+  return AnyElement(accept_encoding, [](std::string_view element) {
+    const size_t semicolon = element.find(';');
+    if (!EqualsIgnoringCase(Trim(element.substr(0, semicolon)), "gzip")) return false;
+    if (semicolon == std::string_view::npos) return true;
+    const std::string_view weight = Trim(element.substr(semicolon + 1));
+    return weight != "q=0" && weight != "q=0.0" && weight != "q=0.00" && weight != "q=0.000";
+  });
+}
+
+bool MatchesEtag(std::string_view if_none_match, std::string_view etag) {
+  if (etag.empty()) return false;
+  return AnyElement(if_none_match, [&](std::string_view element) {
+    if (element.substr(0, 2) == "W/") element.remove_prefix(2);
+    return element == "*" || element == etag;
+  });
+}
+
+}  // namespace lockstep::serve

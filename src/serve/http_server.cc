@@ -1,0 +1,360 @@
+#include "serve/http_server.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/version.hpp>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace lockstep::serve {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+
+constexpr auto kGrace = std::chrono::seconds(2);  // after Stop, for answers under way
+
+/// A body that borrows its bytes from a shared string.
+struct SharedBody {
+  using value_type = std::shared_ptr<const std::string>;
+  static uint64_t size(const value_type& body) { return body ? body->size() : 0; }
+  class writer {  // the name Beast asks for
+   public:
+    using const_buffers_type = asio::const_buffer;
+    template <bool is_request, typename Fields>
+    writer(const http::header<is_request, Fields>& /*header*/, const value_type& body) : body_(body) {}
+    void init(beast::error_code& error) { error = {}; }
+    boost::optional<std::pair<const_buffers_type, bool>> get(beast::error_code& error) {
+      error = {};
+      if (!body_) return boost::none;
+      return {{const_buffers_type(body_->data(), body_->size()), false}};
+    }
+
+   private:
+    const value_type& body_;
+  };
+};
+
+struct Shared {
+  Handler handler;
+  ServerLimits limits;
+  std::atomic<size_t> connection_count = 0;
+  std::atomic<size_t> answer_count = 0;  // Answers under way.
+  std::atomic<bool> stopping = false;
+};
+
+/// One connection; all its steps run on one strand.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(tcp::socket&& socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
+    ++shared_.connection_count;
+  }
+  ~Session() {
+    if (is_answering_) --shared_.answer_count;
+    --shared_.connection_count;
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void Start() {
+    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->ReadHeader(true); });
+  }
+
+ private:
+  void ReadHeader(bool is_first) {
+    parser_.emplace();
+    parser_->header_limit(shared_.limits.header_bytes);
+    parser_->body_limit(boost::none);  // Bodies are refused before they are read.
+    const bool has_begun = is_first || buffer_.size() > 0;
+    stream_.expires_after(
+        std::chrono::seconds(has_begun ? shared_.limits.header_seconds : shared_.limits.idle_seconds));
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = shared_from_this()](beast::error_code error, size_t /*count*/) {
+                              if (error) {
+                                self->Refuse(error);
+                              } else {
+                                self->Answer();
+                              }
+                            });
+  }
+
+  void Refuse(beast::error_code error) {
+    if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+      SendLast(TextResponse(431, "The request's header is too large.\n"));
+    } else if (error.category() == make_error_code(http::error::bad_method).category() &&
+               error != http::error::end_of_stream && error != http::error::partial_message) {
+      SendLast(TextResponse(400, "This is no HTTP request.\n"));
+    } else {
+      Close();  // Gone, or too slow.
+    }
+  }
+
+  void SendLast(Response response) {
+    keep_alive_ = false;
+    is_head_ = false;
+    Send(std::move(response));
+  }
+
+  void Answer() {
+    const auto& message = parser_->get();
+    is_head_ = message.method() == http::verb::head;
+    keep_alive_ = message.keep_alive() && !shared_.stopping;
+    if (message.method() != http::verb::get && !is_head_) {
+      Response response = TextResponse(405, "Only GET and HEAD are answered.\n");
+      response.headers.emplace_back("Allow", "GET, HEAD");
+      return SendLast(std::move(response));
+    }
+    if (parser_->chunked() || parser_->content_length().value_or(0) > 0) {
+      return SendLast(TextResponse(413, "A request has no body here.\n"));
+    }
+    if (!IsLoopbackHost(Text(message[http::field::host]))) {
+      return SendLast(TextResponse(403, "This is answered under the names 127.0.0.1 and localhost only.\n"));
+    }
+    Request request;
+    if (!ReadTarget(Text(message.target()), &request)) return SendLast(TextResponse(400, "The path is not valid.\n"));
+    request.if_none_match = Text(message[http::field::if_none_match]);
+    request.accepts_gzip = AcceptsGzip(Text(message[http::field::accept_encoding]));
+    Response response;
+    try {
+      response = shared_.handler(request);
+    } catch (const std::exception& error) {
+      response = TextResponse(500, fmt::format("lockstep failed: {}\n", error.what()));
+    }
+    if (response.status == 200 && MatchesEtag(request.if_none_match, response.etag)) {
+      response.status = 304;
+      response.body = nullptr;
+      response.file.clear();
+    }
+    Send(std::move(response));
+  }
+
+  static std::string Text(beast::string_view view) { return {view.data(), view.size()}; }
+
+  template <typename Message>
+  void SetHeader(const Response& response, Message& message) {
+    message.set(http::field::server, "lockstep");
+    if (response.status != 304) message.set(http::field::content_type, response.content_type);
+    message.set(http::field::x_frame_options, "DENY");
+    message.set("X-Content-Type-Options", "nosniff");
+    message.set("Referrer-Policy", "no-referrer");
+    message.set(http::field::cache_control, "no-cache");
+    if (response.gzip) message.set(http::field::content_encoding, "gzip");
+    if (!response.etag.empty()) message.set(http::field::etag, response.etag);
+    for (const auto& [name, value] : response.headers) message.set(name, value);
+    message.keep_alive(keep_alive_);
+  }
+
+  void Send(Response response) {
+    on_sent_ = is_head_ ? nullptr : std::move(response.on_sent);
+    if (!std::exchange(is_answering_, true)) ++shared_.answer_count;
+    if (!response.file.empty()) return SendFile(response);
+    auto message = std::make_shared<http::response<SharedBody>>();
+    message->version(11);
+    message->result(static_cast<unsigned>(response.status));
+    SetHeader(response, *message);
+    message->body() = response.body;
+    if (response.status != 304) message->content_length(SharedBody::size(message->body()));
+    if (is_head_) message->body() = nullptr;
+    Write(message);
+  }
+
+  void SendFile(const Response& response) {
+    http::file_body::value_type file;
+    beast::error_code error;
+    file.open(response.file.c_str(), beast::file_mode::scan, error);
+    if (error) {
+      on_sent_ = {};
+      return Send(TextResponse(404, fmt::format("The file cannot be read: {}\n", error.message())));
+    }
+    const uint64_t size = file.size();
+    if (is_head_) {
+      auto message = std::make_shared<http::response<http::empty_body>>();
+      message->version(11);
+      message->result(static_cast<unsigned>(response.status));
+      SetHeader(response, *message);
+      message->content_length(size);
+      return Write(message);
+    }
+    auto message = std::make_shared<http::response<http::file_body>>();
+    message->version(11);
+    message->result(static_cast<unsigned>(response.status));
+    SetHeader(response, *message);
+    message->body() = std::move(file);
+    message->content_length(size);
+    Write(message);
+  }
+
+  // A HEAD answer's length is that of the body which it does not have, so only the header is written.
+  template <typename Body>
+  void Write(std::shared_ptr<http::response<Body>> message) {
+    auto serializer = std::make_shared<http::response_serializer<Body>>(*message);
+    auto done = [self = shared_from_this(), message, serializer](beast::error_code error, size_t /*count*/) {
+      self->Sent(error);
+    };
+    stream_.expires_after(std::chrono::seconds(shared_.limits.write_seconds));
+    if (is_head_ || message->result_int() == 304) {
+      http::async_write_header(stream_, *serializer, std::move(done));
+    } else {
+      WritePiece(message, serializer);
+    }
+  }
+
+  // Piece by piece, so that the time limit is on progress and not on the whole answer.
+  template <typename Body>
+  void WritePiece(std::shared_ptr<http::response<Body>> message,
+                  std::shared_ptr<http::response_serializer<Body>> serializer) {
+    stream_.expires_after(std::chrono::seconds(shared_.limits.write_seconds));
+    http::async_write_some(stream_, *serializer,
+                           [self = shared_from_this(), message, serializer](beast::error_code error, size_t /*count*/) {
+                             if (error || serializer->is_done()) return self->Sent(error);
+                             self->WritePiece(message, serializer);
+                           });
+  }
+
+  void Sent(beast::error_code error) {
+    if (std::exchange(is_answering_, false)) --shared_.answer_count;
+    if (error && error != http::error::end_of_stream) return Close();
+    if (on_sent_) std::exchange(on_sent_, {})();
+    if (!keep_alive_ || shared_.stopping) return Close();
+    ReadHeader(false);
+  }
+
+  void Close() {
+    beast::error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.close();
+  }
+
+  beast::tcp_stream stream_;
+  Shared& shared_;
+  beast::flat_buffer buffer_{64 * 1024};  // Its limit: what one request may hold in memory.
+  std::optional<http::request_parser<http::empty_body>> parser_;
+  std::function<void()> on_sent_;
+  bool is_head_ = false;
+  bool keep_alive_ = false;
+  bool is_answering_ = false;
+};
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(const ServerOptions& options, Handler handler)
+      : thread_count_(options.thread_count), context_(options.thread_count), acceptor_(context_), grace_(context_) {
+    shared_.handler = std::move(handler);
+    shared_.limits = options.limits;
+    if (!options.until_signal) return;
+    signals_.emplace(context_, SIGINT, SIGTERM);
+    signals_->async_wait([this](beast::error_code error, int /*signal*/) {
+      if (!error) BeginStop();
+    });
+  }
+
+  Status Listen(uint16_t port) {
+    const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port);
+    beast::error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (!error) return {};
+    if (error == asio::error::address_in_use) {
+      return Error{.code = ErrorCode::kIo,
+                   .message = fmt::format("port {} on 127.0.0.1 is in use; stop what listens there (ss -ltnp 'sport = "
+                                          ":{}' names it), or choose another",
+                                          port, port)};
+    }
+    return Error{.code = error == asio::error::access_denied ? ErrorCode::kPermissionDenied : ErrorCode::kIo,
+                 .message = fmt::format("port {} on 127.0.0.1 cannot be listened on: {}", port, error.message())};
+  }
+
+  uint16_t port() const {
+    beast::error_code error;
+    const tcp::endpoint endpoint = acceptor_.local_endpoint(error);
+    return error ? uint16_t{0} : endpoint.port();
+  }
+
+  void Run() {
+    Accept();
+    std::vector<std::jthread> threads;
+    for (int i = 1; i < thread_count_; ++i) threads.emplace_back([this] { context_.run(); });
+    context_.run();
+  }
+
+  void Stop() {
+    asio::post(context_, [this] { BeginStop(); });
+  }
+
+ private:
+  void Accept() {
+    acceptor_.async_accept(asio::make_strand(context_), [this](beast::error_code error, tcp::socket socket) {
+      if (shared_.stopping || error == asio::error::operation_aborted) return;
+      if (!error && shared_.connection_count < shared_.limits.connection_count) {
+        std::make_shared<Session>(std::move(socket), shared_)->Start();
+      }
+      if (error == asio::error::no_descriptors) {
+        // Out of descriptors: give those that are in use time to be closed.
+        retry_.expires_after(std::chrono::milliseconds(100));
+        retry_.async_wait([this](beast::error_code) { Accept(); });
+        return;
+      }
+      Accept();
+    });
+  }
+
+  void BeginStop() {
+    if (shared_.stopping.exchange(true)) return;
+    beast::error_code ignored;
+    acceptor_.close(ignored);
+    if (signals_) signals_->cancel(ignored);
+    Wind(std::chrono::steady_clock::now() + kGrace);
+  }
+
+  // Idle connections are not waited for: they would keep the context busy for their whole time limit.
+  void Wind(std::chrono::steady_clock::time_point until) {
+    if (shared_.answer_count == 0 || std::chrono::steady_clock::now() >= until) {
+      context_.stop();
+      return;
+    }
+    grace_.expires_after(std::chrono::milliseconds(20));
+    grace_.async_wait([this, until](beast::error_code) { Wind(until); });
+  }
+
+  const int thread_count_;
+  Shared shared_;  // Before the context: sessions that die with it count themselves out.
+  asio::io_context context_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer grace_;
+  asio::steady_timer retry_{context_};
+  std::optional<asio::signal_set> signals_;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Open(const ServerOptions& options, Handler handler) {
+  auto impl = std::make_unique<Impl>(options, std::move(handler));
+  RETURN_IF_ERROR(impl->Listen(options.port));
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+uint16_t HttpServer::port() const { return impl_->port(); }
+void HttpServer::Run() { impl_->Run(); }
+void HttpServer::Stop() { impl_->Stop(); }
+
+}  // namespace lockstep::serve

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "serve/http_message.h"
+
+namespace lockstep::serve {
+
+/// Answers one request. Called from several threads at once.
+using Handler = std::function<Response(const Request& request)>;
+
+/// What one client, or all of them, may cost. Nothing that is read is kept beyond these.
+struct ServerLimits {
+  uint32_t header_bytes = 16 * 1024;
+  size_t connection_count = 512;  ///< Further ones are closed at once.
+  int header_seconds = 10;        ///< For a whole header, from its first byte or from the connection's begin.
+  int idle_seconds = 60;          ///< Between the requests of a connection.
+  int write_seconds = 60;         ///< Without progress in sending.
+};
+
+struct ServerOptions {
+  uint16_t port = 0;  ///< On 127.0.0.1; 0 = any free one.
+  int thread_count = 2;
+  bool until_signal = false;  ///< SIGINT and SIGTERM stop it, from Open on.
+  ServerLimits limits = {};
+};
+
+/// HTTP/1.1 on the loopback address, and on no other: GET and HEAD without a body (else 405 or 413), Host of the
+/// loopback (else 403), a target that is a plain path (else 400), then the handler. Every answer carries nosniff,
+/// no-referrer and a policy that lets no other page frame it.
+class HttpServer {
+ public:
+  /// Listens. Errors: kIo when the port is taken (the message says what to do), kPermissionDenied for one below 1024.
+  static Result<std::unique_ptr<HttpServer>> Open(const ServerOptions& options, Handler handler);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  uint16_t port() const;
+  /// Serves until Stop, or a signal where the options say so. Returns with all connections closed.
+  void Run();
+  /// From any thread, a handler's too; answers under way are finished first, for two seconds at most.
+  void Stop();
+
+ private:
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockstep::serve

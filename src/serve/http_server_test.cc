@@ -1,0 +1,289 @@
+#include "serve/http_server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace lockstep::serve {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+/// A client that says what it likes.
+class Client {
+ public:
+  explicit Client(uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  }
+  bool connected() const { return connected_; }
+
+  /// False once the server has closed.
+  bool Say(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(sent));
+    }
+    return true;
+  }
+  void Finish() { ::shutdown(fd_.get(), SHUT_WR); }
+
+  /// Everything until the server closes, or nothing more comes for `patience_ms`.
+  std::string Hear(int patience_ms = 20'000) {
+    std::string heard;
+    char window[65536];
+    pollfd waiting = {fd_.get(), POLLIN, 0};
+    while (::poll(&waiting, 1, patience_ms) == 1) {
+      const ssize_t count = ::recv(fd_.get(), window, sizeof(window), 0);
+      if (count <= 0) {
+        closed_ = true;
+        break;
+      }
+      heard.append(window, static_cast<size_t>(count));
+    }
+    return heard;
+  }
+  bool closed() const { return closed_; }
+
+ private:
+  UniqueFd fd_;
+  bool connected_ = false;
+  bool closed_ = false;
+};
+
+class HttpServerTest : public testing::Test {
+ protected:
+  void Start(ServerLimits limits = {}) {
+    ServerOptions options;
+    options.limits = limits;
+    auto server = HttpServer::Open(options, [this](const Request& request) { return Answer(request); });
+    ASSERT_TRUE(server.has_value()) << server.error().ToString();
+    server_ = std::move(*server);
+    thread_ = std::jthread([this] { server_->Run(); });
+  }
+  void TearDown() override {
+    if (server_) server_->Stop();
+    if (thread_.joinable()) thread_.join();
+  }
+  Response Answer(const Request& request) {
+    ++request_count_;
+    if (request.path == "/fail") throw std::runtime_error("on purpose");
+    if (request.path == "/file") return FileResponse();
+    if (request.path != "/hello") return TextResponse(404, "no\n");
+    Response response = TextResponse(200, "hello\n");
+    response.etag = "\"one\"";
+    return response;
+  }
+  Response FileResponse() {
+    Response response;
+    response.file = file_;
+    response.on_sent = [this] { ++sent_count_; };
+    return response;
+  }
+  std::string Ask(const std::string& request) {
+    Client client(server_->port());
+    client.Say(request);
+    client.Finish();
+    return client.Hear();
+  }
+  static std::string Get(const std::string& target, const std::string& more = {}) {
+    return "GET " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n" + more + "\r\n";
+  }
+
+  std::unique_ptr<HttpServer> server_;
+  std::jthread thread_;
+  std::atomic<int> request_count_ = 0;
+  std::atomic<int> sent_count_ = 0;
+  std::string file_;
+};
+
+TEST_F(HttpServerTest, AnswersGetWithBodyAndGuardingHeaders) {
+  Start();
+  const std::string answer = Ask(Get("/hello"));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\nhello\n"));
+  EXPECT_THAT(answer, HasSubstr("X-Content-Type-Options: nosniff"));
+  EXPECT_THAT(answer, HasSubstr("Referrer-Policy: no-referrer"));
+  EXPECT_THAT(answer, HasSubstr("X-Frame-Options: DENY"));
+}
+
+TEST_F(HttpServerTest, HeadHasTheLengthAndNoBody) {
+  Start();
+  const std::string answer = Ask("HEAD /hello HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 6"));
+  EXPECT_THAT(answer, Not(HasSubstr("hello\n")));
+}
+
+TEST_F(HttpServerTest, AnEtagThatIsKnownGives304) {
+  Start();
+  const std::string answer = Ask(Get("/hello", "If-None-Match: \"one\"\r\n"));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 304"));
+  EXPECT_THAT(answer, Not(HasSubstr("hello\n")));
+}
+
+TEST_F(HttpServerTest, AnswersRequestsThatWereSentTogetherInTheirOrder) {
+  Start();
+  const std::string one = "GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+  const std::string answer = Ask(one + "GET /other HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + Get("/hello"));
+  EXPECT_EQ(3, request_count_);
+  EXPECT_LT(answer.find("200 OK"), answer.find("404 Not Found"));
+  EXPECT_NE(answer.find("200 OK"), answer.rfind("200 OK"));
+}
+
+TEST_F(HttpServerTest, OtherMethodsAreRefusedBeforeTheHandler) {
+  Start();
+  for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "MADEUP"}) {
+    const std::string answer = Ask(std::string(method) + " /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 405")) << method;
+    EXPECT_THAT(answer, HasSubstr("Allow: GET, HEAD")) << method;
+  }
+  EXPECT_EQ(0, request_count_);
+}
+
+TEST_F(HttpServerTest, AnotherHostNameIsRefused) {
+  Start();
+  EXPECT_THAT(Ask("GET /hello HTTP/1.1\r\nHost: evil.example\r\n\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(Ask("GET /hello HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_EQ(0, request_count_);
+}
+
+TEST_F(HttpServerTest, PathsThatClimbAreRefused) {
+  Start();
+  EXPECT_THAT(Ask(Get("/../../etc/passwd")), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Ask(Get("/%2e%2e/%2e%2e/etc/passwd")), StartsWith("HTTP/1.1 400"));
+  EXPECT_EQ(0, request_count_);
+}
+
+TEST_F(HttpServerTest, WhatIsNoHttpIsRefused) {
+  Start();
+  EXPECT_THAT(Ask("\x16\x03\x01\x02nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+}
+
+TEST_F(HttpServerTest, BodiesAreRefusedUnread) {
+  Start();
+  EXPECT_THAT(Ask("GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\nhello"),
+              StartsWith("HTTP/1.1 413"));
+  Client client(server_->port());
+  client.Say("GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  const std::string chunk = "10000\r\n" + std::string(0x10000, 'x') + "\r\n";
+  for (int i = 0; i < 10'000 && client.Say(chunk); ++i) {
+    // A body without end: 640 MB if nobody stopped it.
+  }
+  EXPECT_EQ(0, request_count_);
+}
+
+TEST_F(HttpServerTest, AHeaderLineWithoutEndIsCutOff) {
+  Start();
+  Client client(server_->port());
+  const std::string piece(1 << 16, 'a');
+  client.Say("GET /");
+  int count = 0;
+  while (count < 10'000 && client.Say(piece)) ++count;
+  EXPECT_LT(count, 10'000) << "the server took 640 MB of one line";
+  EXPECT_EQ(0, request_count_);
+}
+
+TEST_F(HttpServerTest, ManySmallHeadersAreCutOff) {
+  Start();
+  Client client(server_->port());
+  client.Say("GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n");
+  int count = 0;
+  while (count < 1'000'000 && client.Say("a: b\r\n")) ++count;
+  EXPECT_LT(count, 1'000'000);
+  EXPECT_EQ(0, request_count_);
+}
+
+TEST_F(HttpServerTest, AHeaderThatDoesNotComeIsNotWaitedForForEver) {
+  ServerLimits limits;
+  limits.header_seconds = 1;
+  Start(limits);
+  Client client(server_->port());
+  client.Say("GET /hel");
+  client.Hear();
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(HttpServerTest, ConnectionsBeyondTheLimitAreClosedAndOthersServed) {
+  ServerLimits limits;
+  limits.connection_count = 20;
+  Start(limits);
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 60; ++i) clients.push_back(std::make_unique<Client>(server_->port()));
+  // They are accepted in the order in which they came.
+  for (size_t i = 20; i < clients.size(); ++i) {
+    EXPECT_EQ("", clients[i]->Hear());
+    EXPECT_TRUE(clients[i]->closed()) << i;
+  }
+  for (size_t i = 0; i < 20; ++i) {
+    EXPECT_TRUE(clients[i]->Say(Get("/hello")));
+    EXPECT_THAT(clients[i]->Hear(), StartsWith("HTTP/1.1 200")) << i;
+  }
+  clients.clear();
+  EXPECT_THAT(Ask(Get("/hello")), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, AHandlerThatThrowsGives500AndTheServerLives) {
+  Start();
+  EXPECT_THAT(Ask(Get("/fail")), StartsWith("HTTP/1.1 500"));
+  EXPECT_THAT(Ask(Get("/hello")), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, SendsAFileWholeAndSaysWhen) {
+  file_ = testing::TempDir() + "http_server_test_" + std::to_string(::getpid());
+  std::string content(3'000'001, 'x');
+  content.back() = '!';
+  std::ofstream(file_) << content;
+  Start();
+  EXPECT_THAT(Ask("HEAD /file HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+              HasSubstr("Content-Length: 3000001"));
+  EXPECT_EQ(0, sent_count_);
+  const std::string answer = Ask(Get("/file"));
+  EXPECT_EQ(content, answer.substr(answer.find("\r\n\r\n") + 4));
+  EXPECT_EQ(1, sent_count_);
+  std::remove(file_.c_str());
+  EXPECT_THAT(Ask(Get("/file")), StartsWith("HTTP/1.1 404"));
+}
+
+TEST_F(HttpServerTest, APortThatIsTakenIsAnErrorThatSaysWhatToDo) {
+  Start();
+  ServerOptions options;
+  options.port = server_->port();
+  const auto second = HttpServer::Open(options, [](const Request&) { return Response(); });
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(ErrorCode::kIo, second.error().code);
+  EXPECT_THAT(second.error().message, HasSubstr("in use"));
+}
+
+TEST_F(HttpServerTest, StopEndsRunWithConnectionsOpen) {
+  Start();
+  Client idle(server_->port());
+  Client kept(server_->port());
+  kept.Say("GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  EXPECT_THAT(kept.Hear(500), HasSubstr("hello"));
+  server_->Stop();
+  thread_.join();
+}
+
+}  // namespace
+}  // namespace lockstep::serve
