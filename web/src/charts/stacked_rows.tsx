@@ -89,7 +89,7 @@ export function StackedRows({ rows, kind, format, label }: StackedRowsProps) {
             }}>
               <rect class="hover-target" x={0} y={y} width={width} height={ROW} />
               <text x={gutter - 8} y={y + 17} text-anchor="end">{row.label}</text>
-              {row.parts === null && <rect class="fill-absent" x={gutter} y={y + 4} width={plot} height={ROW - 8} />}
+              {row.parts === null && <rect class="fill-absent" x={gutter} y={y + 4} width={48} height={ROW - 8} />}
               {row.parts?.map((part) => {
                 const w = axis.at(part.value);
                 const rect = w > 0 ? <rect key={part.label} class={`fill-${part.mark}`} x={x} y={y + 4} width={Math.max(0.75, w - 1)} height={ROW - 8} /> : null;
@@ -100,7 +100,7 @@ export function StackedRows({ rows, kind, format, label }: StackedRowsProps) {
                 <line class="limit" x1={gutter + axis.at(row.limit)} x2={gutter + axis.at(row.limit)} y1={y + 2} y2={y + ROW - 2} />
               )}
               {row.text !== undefined && (
-                <text x={row.limit ? gutter + plot + 8 : Math.min(x + 7, gutter + plot + 8)} y={y + 17}>{row.text}</text>
+                <text x={row.parts === null ? gutter + 56 : row.limit ? gutter + plot + 8 : Math.min(x + 7, gutter + plot + 8)} y={y + 17}>{row.text}</text>
               )}
             </g>
           );

@@ -140,7 +140,7 @@ function Findings({ data, source }: ViewProps) {
     <>
       <section class={`verdict ${first?.severity ?? 'info'}`} aria-label="Verdict">
         {data.verdict.map((sentence) => <p key={sentence}>{sentence}</p>)}
-        {first && first.gain_ns_per_step !== null && step !== null && (
+        {first && first.gain_ns_per_step !== null && first.gain_ns_per_step > 0 && step !== null && (
           <p class="verdict-gain">
             The first finding alone may save up to {duration(first.gain_ns_per_step)} of {duration(step)} a step ({percent(first.gain_ns_per_step / step)}).
           </p>

@@ -3,8 +3,9 @@ import { useParam } from '../app/route';
 import { axisFromZero } from '../charts/scales';
 import { StackedRows } from '../charts/stacked_rows';
 import type { AnalyzeData, MemoryRow, MemorySeries } from '../data/types';
-import { bytes, count, duration, percent, plural } from '../numbers';
-import { Legend, Select } from '../parts/controls';
+import { bytes, count, duration, percent } from '../numbers';
+import { Legend, Note, Select } from '../parts/controls';
+import { DataTable } from '../parts/data_table';
 import { Figure } from '../parts/figure';
 import { useWidth } from '../parts/measure';
 import { Tooltip, useTip } from '../parts/tooltip';
@@ -13,10 +14,33 @@ import { median, rankLabel } from './ranks';
 
 function deviceLabel(data: AnalyzeData, row: { rank_index: number; device: number }): string {
   const several = data.memory.filter((other) => other.rank_index === row.rank_index).length > 1;
-  return several ? `${rankLabel(data, row.rank_index)}, device ${row.device}` : rankLabel(data, row.rank_index);
+  // PyTorch counts the host's allocations as device -1.
+  const device = row.device < 0 ? 'CPU' : `device ${row.device}`;
+  return several ? `${rankLabel(data, row.rank_index)}, ${device}` : rankLabel(data, row.rank_index);
 }
 
 const keyOf = (row: { rank_index: number; device: number }) => `${row.rank_index}-${row.device}`;
+
+/** Without the allocator's counters: what the single allocations say. */
+function Changes({ data }: { data: AnalyzeData }) {
+  return (
+    <>
+      <Note>The trace has single allocations, but not how much was held in all: peaks are not measured.</Note>
+      <DataTable
+        id="allocations"
+        caption="Allocations, rank by rank"
+        columns={[
+          { key: 'rank', title: 'Rank', value: (row) => deviceLabel(data, row) },
+          { key: 'allocation_count', title: 'Allocations', numeric: true, value: (row) => row.allocation_count, text: (row) => count(row.allocation_count) },
+          { key: 'net_bytes', title: 'Net growth', numeric: true, value: (row) => row.net_bytes, text: (row) => bytes(row.net_bytes), help: 'Allocated less freed within the window' },
+        ]}
+        rows={data.memory}
+        rowKey={keyOf}
+        sort="-net_bytes"
+      />
+    </>
+  );
+}
 
 function ByRank({ data }: { data: AnalyzeData }) {
   const rows = useMemo(() => [...data.memory].sort((a, b) => (b.peak_allocated_bytes ?? -1) - (a.peak_allocated_bytes ?? -1)), [data]);
@@ -24,10 +48,11 @@ function ByRank({ data }: { data: AnalyzeData }) {
   const first = known[0];
   const middle = median(known.map((row) => row.peak_allocated_bytes!));
   const summary = !first
-    ? 'Peaks were not recorded.'
-    : `Peak of allocated memory: most on ${rankLabel(data, first.rank_index)} with ${bytes(first.peak_allocated_bytes)}` +
+    ? ''
+    : `Peak of allocated memory: most on ${deviceLabel(data, first)} with ${bytes(first.peak_allocated_bytes)}` +
       (first.device_memory_bytes ? ` of ${bytes(first.device_memory_bytes)} (${percent(first.peak_allocated_bytes! / first.device_memory_bytes)})` : '') +
       (known.length > 1 ? `; the median rank has ${bytes(middle)}.` : '.');
+  if (!first) return <Changes data={data} />;
   const column = (key: keyof MemoryRow, title: string, help?: string) => ({
     key, title, help, numeric: true, value: (row: MemoryRow) => row[key], text: (row: MemoryRow) => bytes(row[key]),
   });
@@ -65,15 +90,19 @@ function ByRank({ data }: { data: AnalyzeData }) {
   );
 }
 
-/** Smallest and largest over all series in equal pieces of time; a series holds its value until its next point. */
-function envelope(series: readonly MemorySeries[], pieces: number, end: number): { low: number; high: number }[] {
+/**
+ * Smallest and largest over all series in equal pieces of [start, end); a series holds its value until its next point,
+ * and is not known before its first and after its last.
+ */
+function envelope(series: readonly MemorySeries[], pieces: number, start: number, end: number): { low: number; high: number }[] {
   const bands = Array.from({ length: pieces }, () => ({ low: Infinity, high: -Infinity }));
   for (const each of series) {
     let at = 0;
+    while (at < each.time_ns.length && each.time_ns[at]! < start) ++at;
     for (let piece = 0; piece < pieces; ++piece) {
-      const until = ((piece + 1) / pieces) * end;
+      const until = start + ((piece + 1) / pieces) * (end - start);
       const band = bands[piece]!;
-      if (at > 0) {
+      if (at > 0 && at < each.time_ns.length) {
         band.low = Math.min(band.low, each.min_bytes[at - 1]!);
         band.high = Math.max(band.high, each.min_bytes[at - 1]!);
       }
@@ -94,23 +123,27 @@ const BOTTOM = 40;
 function OverTime({ data }: { data: AnalyzeData }) {
   const [ref, width] = useWidth<HTMLDivElement>();
   const [tip, show] = useTip();
-  const series = data.memory_series;
+  const all = data.memory_series;
   const peak = (each: MemorySeries) => each.max_bytes.reduce((most, value) => Math.max(most, value), 0);
-  const fullest = useMemo(() => series.reduce((a, b) => (peak(b) > peak(a) ? b : a)), [series]);
+  const fullest = useMemo(() => all.reduce((a, b) => (peak(b) > peak(a) ? b : a)), [all]);
   const [text, setText] = useParam('rank', keyOf(fullest));
-  const chosen = series.find((each) => keyOf(each) === text) ?? fullest;
+  const chosen = all.find((each) => keyOf(each) === text) ?? fullest;
+  // Devices are compared with devices, hosts with hosts, over the time of the one chosen: files may be days apart.
+  const series = useMemo(() => all.filter((each) => each.device < 0 === chosen.device < 0), [all, chosen]);
+  const start = chosen.time_ns[0] ?? 0;
+  const end = Math.max(start + 1, chosen.time_ns[chosen.time_ns.length - 1] ?? 1);
   const plotWidth = Math.max(80, width - LEFT - 16);
   const plotHeight = HEIGHT - TOP - BOTTOM;
   const pieces = Math.max(20, Math.min(400, Math.floor(plotWidth / 3)));
-  const bands = useMemo(() => envelope(series, pieces, data.job.span_ns), [series, pieces]);
+  const bands = useMemo(() => envelope(series, pieces, start, end), [series, pieces, start, end]);
   const top = Math.max(...series.map(peak));
   const y = axisFromZero(top, plotHeight, 'bytes', 50);
-  const x = axisFromZero(data.job.span_ns, plotWidth, 'ns', 110);
-  const px = (ns: number) => LEFT + (ns / data.job.span_ns) * plotWidth;
+  const x = axisFromZero(end - start, plotWidth, 'ns', 110);
+  const px = (ns: number) => LEFT + ((ns - start) / (end - start)) * plotWidth;
   const py = (value: number) => TOP + plotHeight - y.at(value);
   const summary =
-    `Allocated memory of ${deviceLabel(data, chosen)} over ${duration(data.job.span_ns)}: between ${bytes(Math.min(...chosen.min_bytes))} and ${bytes(peak(chosen))}` +
-    (series.length > 1 ? `; all ${plural(series.length, 'rank')} stay below ${bytes(top)}.` : '.');
+    `Allocated memory of ${deviceLabel(data, chosen)} over ${duration(end - start)}: between ${bytes(Math.min(...chosen.min_bytes))} and ${bytes(peak(chosen))}` +
+    (series.length > 1 ? `; none of ${count(series.length)} goes above ${bytes(top)}.` : '.');
 
   const up: string[] = [];
   const down: string[] = [];
@@ -127,15 +160,15 @@ function OverTime({ data }: { data: AnalyzeData }) {
   });
   const onMove = (event: MouseEvent) => {
     const box = ref.current!.getBoundingClientRect();
-    const ns = ((event.clientX - box.left - LEFT) / plotWidth) * data.job.span_ns;
+    const ns = start + ((event.clientX - box.left - LEFT) / plotWidth) * (end - start);
     let at = chosen.time_ns.findIndex((value) => value > ns) - 1;
     if (at === -2) at = chosen.time_ns.length - 1;
-    const band = bands[Math.floor((ns / data.job.span_ns) * pieces)];
-    show(ns < 0 || ns > data.job.span_ns || at < 0 ? null : {
+    const band = bands[Math.floor(((ns - start) / (end - start)) * pieces)];
+    show(ns < start || ns > end || at < 0 ? null : {
       x: event.clientX - box.left, y: TOP + 6,
       content: (
         <>
-          <strong>at {duration(Math.round(ns))}</strong>
+          <strong>at {duration(Math.round(ns - start))}</strong>
           <div class="tip-line"><span>{deviceLabel(data, chosen)}</span><span class="number">{bytes(chosen.max_bytes[at])}</span></div>
           {series.length > 1 && band && band.high >= 0 && <div class="tip-line"><span>all ranks</span><span class="number">{bytes(band.low)} … {bytes(band.high)}</span></div>}
         </>
@@ -147,8 +180,8 @@ function OverTime({ data }: { data: AnalyzeData }) {
       id="over-time"
       title="Over time"
       summary={summary}
-      controls={series.length > 1 && (
-        <Select label="Rank" value={keyOf(chosen)} onChange={setText} options={series.map((each) => ({ value: keyOf(each), label: deviceLabel(data, each) }))} />
+      controls={all.length > 1 && (
+        <Select label="Rank" value={keyOf(chosen)} onChange={setText} options={all.map((each) => ({ value: keyOf(each), label: deviceLabel(data, each) }))} />
       )}
       columns={[
         { key: 'time_ns', title: 'From', numeric: true, value: (at: number) => chosen.time_ns[at]!, text: (at: number) => duration(chosen.time_ns[at]) },
@@ -168,13 +201,13 @@ function OverTime({ data }: { data: AnalyzeData }) {
               <text class="muted" x={LEFT - 8} y={py(tick.value) + 4} text-anchor="end">{tick.text}</text>
             </g>
           ))}
-          {x.ticks.filter((tick) => tick.value <= data.job.span_ns).map((tick) => (
-            <text key={tick.value} class="muted" x={px(tick.value)} y={TOP + plotHeight + 16} text-anchor="middle">{tick.text}</text>
+          {x.ticks.filter((tick) => tick.value <= end - start).map((tick) => (
+            <text key={tick.value} class="muted" x={px(start + tick.value)} y={TOP + plotHeight + 16} text-anchor="middle">{tick.text}</text>
           ))}
           {series.length > 1 && up.length > 0 && <path class="fill-band" d={`M${up.join('L')}L${down.reverse().join('L')}Z`} />}
           <path class="memory-line" d={line} />
           <line class="axis" x1={LEFT} x2={LEFT + plotWidth} y1={TOP + plotHeight} y2={TOP + plotHeight} />
-          <text class="muted" x={LEFT} y={HEIGHT - 4}>time since the start of the run</text>
+          <text class="muted" x={LEFT} y={HEIGHT - 4}>{start === 0 ? 'time since the start of the run' : `time since ${duration(start)} into the run`}</text>
         </svg>
         <Tooltip tip={tip} width={width} />
       </div>

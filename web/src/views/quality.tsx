@@ -85,13 +85,16 @@ function Offsets({ data, rows, label }: { data: AnalyzeData; rows: readonly Cloc
 
 function Clocks({ data }: { data: AnalyzeData }) {
   const rows: Clock[] = data.ranks.map((rank, index) => ({ ...rank, index }));
-  const known = rows.filter((row) => row.clock.uncertainty_ns !== null);
-  const unknown = rows.length - known.length;
+  const others = rows.filter((row) => row.clock.basis !== 'reference');
+  const known = others.filter((row) => row.clock.uncertainty_ns !== null);
+  const unknown = others.length - known.length;
   const least = known.reduce((worst, row) => Math.max(worst, row.clock.uncertainty_ns!), 0);
   const farthest = rows.reduce((a, b) => (Math.abs(b.clock.offset_ns) > Math.abs(a.clock.offset_ns) ? b : a));
-  const summary =
-    `Largest offset: ${rankLabel(data, farthest.index)} with ${duration(farthest.clock.offset_ns)}. Uncertainty at most ± ${duration(least)}: ` +
-    `an order of ranks that is closer than that means nothing.` + (unknown > 0 ? ` Not known for ${plural(unknown, 'rank')}.` : '');
+  const summary = others.length === 0
+    ? 'One clock: nothing to compare.'
+    : (farthest.clock.offset_ns === 0 ? 'No offset between the clocks was found. ' : `Largest offset: ${rankLabel(data, farthest.index)} with ${duration(farthest.clock.offset_ns)}. `) +
+      (known.length > 0 ? `Uncertainty at most ± ${duration(least)}: an order of ranks that is closer than that means nothing. ` : '') +
+      (unknown > 0 ? `Not known for ${plural(unknown, 'trace')}: they share no collective, so no order between them and others is claimed.` : '');
   return (
     <Figure
       id="clocks"

@@ -11,6 +11,12 @@ export function rankLabel(data: AnalyzeData, index: number): string {
   return several ? `rank ${facts.rank}, trace ${facts.window + 1}` : `rank ${facts.rank}`;
 }
 
+/** A rank in the address: "3", and "3.1" for its second trace. */
+export function rankName(data: AnalyzeData, index: number): string {
+  const facts = data.ranks[index];
+  return !facts ? '' : facts.window === 0 ? String(facts.rank) : `${facts.rank}.${facts.window}`;
+}
+
 /** Rows without any events have no times. */
 export function measured(row: RankTime): boolean {
   return row.basis !== 'none' && row.span_ns !== null;

@@ -8,7 +8,7 @@ import { duration, percent, plural } from '../numbers';
 import { Legend, Note, Select, Waiting } from '../parts/controls';
 import { Figure } from '../parts/figure';
 import type { View, ViewProps } from '../view';
-import { mean, measured, median, rankLabel, TIME_LEGEND, timeParts, useRankTimes, type RankTime } from './ranks';
+import { mean, measured, median, rankLabel, rankName, TIME_LEGEND, timeParts, useRankTimes, type RankTime } from './ranks';
 
 interface StepRow {
   step: number;
@@ -60,7 +60,7 @@ function stepRows(matrix: StepMatrix, rank: number | null): StepRow[] {
 
 function BySteps({ data, matrix }: { data: AnalyzeData; matrix: StepMatrix }) {
   const [rankText, setRank] = useParam('rank', 'mean');
-  const chosen = matrix.shape.rank_indices.find((index) => String(data.ranks[index]?.rank) === rankText && data.ranks[index]?.window === 0) ?? null;
+  const chosen = matrix.shape.rank_indices.find((index) => rankName(data, index) === rankText) ?? null;
   const rows = useMemo(() => stepRows(matrix, chosen), [matrix, chosen]);
   const known = rows.filter((row) => row.total_ns !== null);
   const middle = median(known.map((row) => row.total_ns!));
@@ -93,7 +93,7 @@ function BySteps({ data, matrix }: { data: AnalyzeData; matrix: StepMatrix }) {
           onChange={setRank}
           options={[
             { value: 'mean', label: 'mean of all' },
-            ...matrix.shape.rank_indices.map((index) => ({ value: String(data.ranks[index]?.rank ?? index), label: rankLabel(data, index) })),
+            ...matrix.shape.rank_indices.map((index) => ({ value: rankName(data, index), label: rankLabel(data, index) })),
           ]}
         />
       }
