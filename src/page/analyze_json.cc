@@ -62,7 +62,8 @@ void AddRanks(const PageModel& model, JsonRow* json) {
     const model::ClockMap& clock = trace.clock;
     json->StartObject().Key("rank").Int(trace.rank.value).Key("window").Int(trace.window);
     json->Key("host").TextOrNull(trace.host).Key("device").TextOrNull(report::DeviceOf(trace).name);
-    json->Key("source").Text(trace.source).Key("step_count").Uint(steps[i].size());
+    json->Key("source").Text(trace.source).Key("origin_ns").Text(std::to_string(model.rank_origin_ns[i]));
+    json->Key("step_count").Uint(steps[i].size());
     json->Key("event_count").Uint(trace.event_count).Key("clock").StartObject();
     json->Key("basis").Text(ClockBasisName(clock.basis)).Key("offset_ns").Int(clock.offset_ns);
     json->Key("drift_ppm").Double(clock.drift_ppm).Key("uncertainty_ns").Optional(clock.uncertainty_ns);

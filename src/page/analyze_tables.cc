@@ -177,7 +177,7 @@ void AddMemoryTables(const PageModel& model, JsonRow* json, std::vector<Reductio
     cut = cut || model.run().ranks[rank].memory.size() > points;
     for (const analysis::MemorySeries& series : analysis::ComputeMemorySeries(model.run(), rank, points)) {
       json->StartObject().Key("rank_index").Uint(rank).Key("device").Int(series.device);
-      AddNumbers("time_ns", series.time_ns, model.origin_ns, json);
+      AddNumbers("time_ns", series.time_ns, model.rank_origin_ns[rank], json);
       AddNumbers("min_bytes", series.min_bytes, 0, json);
       AddNumbers("max_bytes", series.max_bytes, 0, json);
       json->EndObject();

@@ -73,13 +73,15 @@ class Builder {
   Builder(const PageModel& model, const std::vector<size_t>& indices) : model_(model), indices_(indices) {
     const auto& all = model.result().collectives.instances;
     int64_t most_ns = 0;
+    int64_t longest_ns = 0;
     for (const size_t i : indices) {
       const auto [first_ns, last_ns] = Arrivals(all[i]);
       most_ns = std::max(most_ns, last_ns - first_ns);
       for (const CollectiveMember& member : all[i].members)
-        most_ns = std::max(most_ns, member.end_ns - member.arrival_ns);
+        longest_ns = std::max(longest_ns, member.end_ns - member.arrival_ns);
     }
-    unit_ns_ = 1 + most_ns / int64_t{UINT32_MAX};
+    arrival_unit_ns_ = 1 + most_ns / int64_t{UINT32_MAX};
+    duration_unit_ns_ = 1 + longest_ns / int64_t{UINT32_MAX};
   }
 
   std::string Build() {
@@ -93,12 +95,16 @@ class Builder {
   }
 
  private:
-  static std::pair<int64_t, int64_t> Arrivals(const CollectiveInstance& instance) {
+  /// When the member arrives, from the page's zero.
+  int64_t Arrival(const CollectiveMember& member) const {
+    return member.arrival_ns - model_.rank_origin_ns[member.rank_index];
+  }
+  std::pair<int64_t, int64_t> Arrivals(const CollectiveInstance& instance) const {
     int64_t first_ns = std::numeric_limits<int64_t>::max();
     int64_t last_ns = std::numeric_limits<int64_t>::min();
     for (const CollectiveMember& member : instance.members) {
-      first_ns = std::min(first_ns, member.arrival_ns);
-      last_ns = std::max(last_ns, member.arrival_ns);
+      first_ns = std::min(first_ns, Arrival(member));
+      last_ns = std::max(last_ns, Arrival(member));
     }
     if (instance.members.empty()) return {0, 0};
     return {first_ns, last_ns};
@@ -130,21 +136,23 @@ class Builder {
     c.last_rank.push_back(instance.last_rank_index ? static_cast<uint32_t>(*instance.last_rank_index) : kNone);
     c.sequence.push_back(static_cast<double>(instance.sequence));
     c.bytes.push_back(OrUnknown(instance.bytes));
-    c.first_arrival.push_back(static_cast<double>(first_ns - model_.origin_ns));
-    c.last_arrival.push_back(static_cast<double>(last_ns - model_.origin_ns));
+    c.first_arrival.push_back(static_cast<double>(first_ns));
+    c.last_arrival.push_back(static_cast<double>(last_ns));
     c.transfer.push_back(OrUnknown(instance.transfer_ns));
     c.busbw.push_back(instance.busbw_bytes_per_s.value_or(kUnknown));
     c.total_wait.push_back(static_cast<double>(TotalWait(instance)));
     c.wait_rule.push_back(RuleOf(instance));
     for (const CollectiveMember& member : instance.members) {
-      c.arrival.push_back(static_cast<uint32_t>((member.arrival_ns - first_ns) / unit_ns_));
-      c.end.push_back(static_cast<uint32_t>(std::max<int64_t>(member.end_ns - member.arrival_ns, 0) / unit_ns_));
+      c.arrival.push_back(static_cast<uint32_t>((Arrival(member) - first_ns) / arrival_unit_ns_));
+      c.end.push_back(
+          static_cast<uint32_t>(std::max<int64_t>(member.end_ns - member.arrival_ns, 0) / duration_unit_ns_));
     }
   }
 
   std::string Write() {
     ColumnBlock block;
-    block.header().Key("count").Uint(indices_.size()).Key("member_unit_ns").Int(unit_ns_);
+    block.header().Key("count").Uint(indices_.size()).Key("arrival_unit_ns").Int(arrival_unit_ns_);
+    block.header().Key("duration_unit_ns").Int(duration_unit_ns_);
     columns_.names.AddTo("names", &block.header());
     columns_.groups.AddTo("groups", &block.header());
     Columns& c = columns_;
@@ -170,7 +178,8 @@ class Builder {
 
   const PageModel& model_;
   const std::vector<size_t>& indices_;
-  int64_t unit_ns_ = 1;
+  int64_t arrival_unit_ns_ = 1;
+  int64_t duration_unit_ns_ = 1;
   Columns columns_;
 };
 

@@ -48,6 +48,7 @@ class EventsBuilder {
   EventsBuilder(const PageModel& model, const NamePlan& names, size_t rank_index)
       : model_(model),
         trace_(model.run().ranks[rank_index]),
+        origin_ns_(model.rank_origin_ns[rank_index]),
         names_(names),
         roles_(model.run().names),
         unit_ns_(model.limits.event_unit_ns) {}
@@ -136,8 +137,8 @@ class EventsBuilder {
     int64_t previous = 0;  // units from the origin: the start of the event before, or its end
     for (size_t row = 0; row < track.events.size(); ++row) {
       if (track.events.duration_ns[row] < shortest_ns_) continue;
-      const int64_t start_ns = trace_.clock.ToRun(track.events.start_ns[row]) - model_.origin_ns;
-      const int64_t end_ns = std::max(trace_.clock.ToRun(track.events.end_ns(row)) - model_.origin_ns, start_ns);
+      const int64_t start_ns = trace_.clock.ToRun(track.events.start_ns[row]) - origin_ns_;
+      const int64_t end_ns = std::max(trace_.clock.ToRun(track.events.end_ns(row)) - origin_ns_, start_ns);
       const int64_t start = start_ns / unit_ns_;
       const int64_t length = (end_ns - start_ns) / unit_ns_;
       start_.push_back(Escaped(start - previous, &long_start_));
@@ -152,6 +153,7 @@ class EventsBuilder {
 
   const PageModel& model_;
   const model::RankTrace& trace_;
+  const int64_t origin_ns_;
   const NamePlan& names_;
   analysis::HostRoles roles_;
   int64_t shortest_ns_ = 0;

@@ -52,7 +52,8 @@ std::string TimelineBytes(const PageModel& model, const TimelinePlan& plan) {
     levels.emplace_back(rank_count * count * analysis::kTimelineClassCount);
   }
   ForEachIndex(rank_count, model.input.options.thread_count, [&](size_t rank) {
-    analysis::TimelineBusy busy = ComputeTimeline(model.shared, rank, {model.origin_ns, plan.finest_bucket_ns, finest});
+    analysis::TimelineBusy busy =
+        ComputeTimeline(model.shared, rank, {model.rank_origin_ns[rank], plan.finest_bucket_ns, finest});
     int64_t bucket_ns = plan.finest_bucket_ns;
     for (size_t level = levels.size(); level-- > 0;) {
       uint8_t* shares = levels[level].data() + rank * busy.size();

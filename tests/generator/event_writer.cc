@@ -174,6 +174,10 @@ void EventWriter::FlowEnd(bool start, uint32_t id, bool gradient, int64_t pid, i
 void EventWriter::Host(const LogEvent& event) {
   argument_separator_ = layout_.host_argument;
   const int64_t tid = ThreadId(event.lane);
+  if (spec_.lean && event.kind != EventKind::kUserAnnotation && event.kind != EventKind::kMemory) {
+    first_end_ = text_->size();
+    return;
+  }
   if (event.kind == EventKind::kMemory) {
     Instant(event);
     first_end_ = text_->size();
@@ -210,7 +214,7 @@ void EventWriter::Host(const LogEvent& event) {
   Argument(old_names_ ? "\"Profiler Event Index\"" : "\"Ev Idx\"", static_cast<int64_t>(event_index_++));
   EndComplete();
   first_end_ = text_->size();
-  if (event.flow != 0) FlowEnd(!event.backward, event.flow, true, process_id_, tid, event.start_ns);
+  if (event.flow != 0 && !spec_.lean) FlowEnd(!event.backward, event.flow, true, process_id_, tid, event.start_ns);
 }
 
 void EventWriter::Instant(const LogEvent& event) {
@@ -276,6 +280,10 @@ void EventWriter::KernelArguments(const LogEvent& event) {
   Argument("\"context\"", 1);
   Argument("\"stream\"", event.lane);
   Argument("\"correlation\"", event.correlation);
+  if (spec_.lean) {
+    if (event.collective != 0) CollectiveArguments(job_.collectives[event.collective - 1], true);
+    return;
+  }
   Argument("\"registers per thread\"", 32 + event.name % 7 * 16);
   Argument("\"shared memory\"", event.name % 5 * 16'384);
   ArgumentHundredths("\"blocks per SM\"", 40 + event.name % 13 * 97);
@@ -302,6 +310,10 @@ void EventWriter::KernelArguments(const LogEvent& event) {
 
 void EventWriter::Device(const LogEvent& event) {
   argument_separator_ = layout_.device_argument;
+  if (spec_.lean && event.kind == EventKind::kRuntime) {
+    first_end_ = text_->size();
+    return;
+  }
   const std::string& name = job_.names[event.name];
   if (event.kind == EventKind::kRuntime) {
     const int64_t tid = ThreadId(event.lane);
@@ -337,7 +349,7 @@ void EventWriter::Device(const LogEvent& event) {
   }
   EndComplete();
   first_end_ = text_->size();
-  FlowEnd(false, event.correlation, false, device_, event.lane, event.start_ns);
+  if (!spec_.lean) FlowEnd(false, event.correlation, false, device_, event.lane, event.start_ns);
 }
 
 }  // namespace lockstep::tracegen

@@ -61,6 +61,7 @@ struct TraceSpec {
   bool shapes = false;         ///< "Input Dims" and friends on operators.
   bool stacks = false;         ///< python_function events.
   bool memory_events = false;  ///< [memory] instants.
+  bool lean = false;           ///< Only annotations and device events, with few arguments: large jobs in small files.
   bool cpu_only = false;       ///< A Gloo job: operators run on the CPU, no device events.
 
   int32_t tensor_parallel = 1;    ///< Ranks per tensor-parallel group: an all_reduce per layer in the forward pass.

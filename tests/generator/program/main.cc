@@ -82,6 +82,7 @@ void AddOptions(CLI::App* app, TraceSpec* spec, Texts* texts) {
   app->add_flag("--shapes", spec->shapes, "input shapes on operators");
   app->add_flag("--stacks", spec->stacks, "Python functions");
   app->add_flag("--memory", spec->memory_events, "[memory] instants");
+  app->add_flag("--lean", spec->lean, "annotations and device events only, for jobs of many ranks and steps");
   app->add_flag("--cpu-only", spec->cpu_only, "a Gloo job without a device");
   app->add_option("--tensor-parallel", spec->tensor_parallel, "ranks per tensor-parallel group")
       ->check(CLI::Range(1, 1024));

@@ -16,6 +16,14 @@ function starts(sizes: Uint32Array): Uint32Array {
   return result;
 }
 
+interface Header {
+  count: number;
+  arrival_unit_ns: number;
+  duration_unit_ns: number;
+  names: string[];
+  groups: string[];
+}
+
 class Collectives implements CollectiveTable {
   readonly count: number;
   private readonly block;
@@ -25,7 +33,7 @@ class Collectives implements CollectiveTable {
   private order: Uint32Array | null = null;
 
   constructor(bytes: Uint8Array) {
-    const block = new ColumnBlock<{ count: number; member_unit_ns: number; names: string[]; groups: string[] }>(bytes);
+    const block = new ColumnBlock<Header>(bytes);
     this.block = block;
     this.count = block.header.count;
     this.columns = {
@@ -63,14 +71,14 @@ class Collectives implements CollectiveTable {
 
   members(index: number): CollectiveMember[] {
     const c = this.columns;
-    const unit_ns = this.block.header.member_unit_ns;
+    const { arrival_unit_ns, duration_unit_ns } = this.block.header;
     const rule = c.wait_rule[index]!;
     const set = c.set[index]!;
     const members: CollectiveMember[] = [];
     let at = this.member_start[index]!;
     for (let rank = this.set_start[set]!; rank < this.set_start[set + 1]!; ++rank, ++at) {
-      const arrival_ns = c.first_arrival[index]! + c.member_arrival[at]! * unit_ns;
-      const duration_ns = c.member_duration[at]! * unit_ns;
+      const arrival_ns = c.first_arrival[index]! + c.member_arrival[at]! * arrival_unit_ns;
+      const duration_ns = c.member_duration[at]! * duration_unit_ns;
       const until_last_ns = c.last_arrival[index]! - arrival_ns;
       const wait_ns = rule === UNTIL_OWN_END ? Math.min(until_last_ns, duration_ns) : until_last_ns;
       members.push({

@@ -45,6 +45,8 @@ export interface RankFacts {
   host: string | null;
   device: string | null;
   source: string;
+  /** What this rank's instants count from: job.origin_ns, unless nothing tells how its clock lies to the others'. */
+  origin_ns: string;
   step_count: number;
   event_count: number;
   clock: { basis: string; offset_ns: number; drift_ppm: number; uncertainty_ns: number | null; sample_count: number };
