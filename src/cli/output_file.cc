@@ -75,14 +75,17 @@ Status WriteOutputFile(const std::string& path, const std::function<void(std::os
   ::umask(mask);
   ::fchmod(fd.get(), 0666 & ~mask);
   int error = 0;
+  bool given_up = false;
   {
     FdBuffer buffer(fd.get());
     std::ostream out(&buffer);
     write(out);
+    given_up = out.fail();
     out.flush();
     error = buffer.error();
   }
   if (error != 0) return SystemError(path, "write", error);
+  if (given_up) return Error{.code = ErrorCode::kCancelled, .message = "was left as it was", .file = path};
   if (!temporary.Rename(target)) return SystemError(path, "give the new file its name", errno);
   return {};
 }

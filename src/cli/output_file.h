@@ -12,8 +12,9 @@ namespace lockstep::cli {
 /// Errors: kInvalidArgument for a folder, device, pipe or socket; kNotFound for a missing folder.
 Status CheckOutputFile(const std::string& path);
 
-/// Writes a file whole or not at all: into a new file beside it, which then takes its name. A link is followed.
-/// Errors: those of CheckOutputFile; kIo and kPermissionDenied with the system's words.
+/// Writes a file whole or not at all: into a new file beside it, which then takes its name. A link is followed. `write`
+/// gives up by setting the stream's failbit.
+/// Errors: those of CheckOutputFile; kIo and kPermissionDenied with the system's words; kCancelled when given up.
 Status WriteOutputFile(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace lockstep::cli

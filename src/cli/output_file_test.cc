@@ -75,5 +75,16 @@ TEST_F(OutputFileTest, AnExceptionHalfWayLeavesTheOldFile) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(OutputFileTest, AWriterThatGivesUpLeavesTheOldFile) {
+  std::ofstream(Path("page.html")) << "old";
+  const Status status = WriteOutputFile(Path("page.html"), [](std::ostream& out) {
+    Hello(out);
+    out.setstate(std::ios::failbit);
+  });
+  EXPECT_EQ(status.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(Read(Path("page.html")), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
 }  // namespace
 }  // namespace lockstep::cli

@@ -148,7 +148,9 @@ int QueryCommand::Answer(QuerySession& session, std::ostream& out, Console& cons
   if (interactive_) return RunQueryPrompt(session, format, console, quiet_);
 
   const auto start = std::chrono::steady_clock::now();
-  const auto writer = MakeRowWriter(format, session.partial(), out);
+  AttentiveBuffer buffer(out);
+  std::ostream attentive(&buffer);
+  const auto writer = MakeRowWriter(format, session.partial(), attentive);
   const auto summary = session.Run(sql_, *writer);
   if (!summary) {
     out.flush();

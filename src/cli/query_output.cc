@@ -16,6 +16,22 @@ std::unique_ptr<query::RowWriter> MakeRowWriter(const QueryFormat& format, bool 
   return query::MakeTableWriter(out, format.style);
 }
 
+AttentiveBuffer::AttentiveBuffer(std::ostream& out)
+    : target_(out.rdbuf()), buffer_(dynamic_cast<const FdBuffer*>(out.rdbuf())) {}
+
+AttentiveBuffer::int_type AttentiveBuffer::overflow(int_type c) {
+  if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+  const int_type put = target_->sputc(traits_type::to_char_type(c));
+  return Alive() ? put : traits_type::eof();
+}
+
+std::streamsize AttentiveBuffer::xsputn(const char* text, std::streamsize size) {
+  const std::streamsize put = target_->sputn(text, size);
+  return Alive() ? put : 0;
+}
+
+int AttentiveBuffer::sync() { return target_->pubsync(); }
+
 void WriteQueryError(const query::QueryError& error, std::string_view sql, Console& console) {
   const std::string hint = error.unknown_name.empty() ? "" : DidYouMean(error.unknown_name, error.known);
   console.err << "lockstep: " << report::Printable(error.message) << hint << '\n';

@@ -104,7 +104,9 @@ class Prompt {
       return;
     }
     const auto start = std::chrono::steady_clock::now();
-    const auto writer = MakeRowWriter(format_, session_.partial(), console_.out);
+    AttentiveBuffer buffer(console_.out);
+    std::ostream attentive(&buffer);
+    const auto writer = MakeRowWriter(format_, session_.partial(), attentive);
     const auto summary = session_.Run(sql, *writer);
     if (!summary) return failed(summary.error());
     console_.out.flush();
