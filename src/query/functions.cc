@@ -113,7 +113,8 @@ int RegisterScalars(sqlite3* connection) {
 }
 
 int RegisterFunctions(sqlite3* connection) {
-  const int code = RegisterScalars(connection);
+  int code = RegisterPrintf(connection);
+  if (code == SQLITE_OK) code = RegisterScalars(connection);
   return code != SQLITE_OK ? code : RegisterAggregates(connection);
 }
 

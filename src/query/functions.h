@@ -22,7 +22,8 @@ bool IsOwnFunction(std::string_view name);
 /// Returns an SQLite result code.
 int RegisterFunctions(sqlite3* connection);
 
-/// The two halves of it.
+/// The parts of it. printf() and format() take SQLite's place: the same conversions, widths and precisions up to 1000.
+int RegisterPrintf(sqlite3* connection);
 int RegisterScalars(sqlite3* connection);
 int RegisterAggregates(sqlite3* connection);
 

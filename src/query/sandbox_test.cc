@@ -198,13 +198,6 @@ TEST(SandboxTest, HugeValuesAndDeepNestingAreRefused) {
   EXPECT_EQ(asked.AskOne("SELECT 1"), "1");
 }
 
-TEST(SandboxTest, FormattedTextsDoNotGrowBeyondTheLimit) {
-  AskedRun asked(RandomRun(1), Tight());
-  for (const char* call :
-       {"printf('%1000000000d', 1)", "printf('%.*c', 10000000, 'x')", "format('%0900000000.3f', 1.5)"})
-    EXPECT_EQ(asked.AskOne(fmt::format("SELECT coalesce(length({}), 0) <= 1048576", call)), "1") << call;
-}
-
 TEST(SandboxTest, SortingLargeResultsMakesNoFiles) {
   EmptyFolder folder;
   QueryLimits limits;
