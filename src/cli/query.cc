@@ -69,8 +69,8 @@ void QueryCommand::DeclareOutput(CLI::App& app) {
   app.add_option("--describe", describe_, "Say what the columns of this table mean, and stop")
       ->type_name("TABLE")
       ->group(asking);
-  app.add_flag("--reference", reference_, "Print all tables and functions in Markdown, as docs/query.md has them")
-      ->group("");
+  app.add_flag("--reference", reference_, "Print all tables, columns and functions in Markdown, and stop")
+      ->group(asking);
   const char* group = "Output";
   app.add_option("--format", format_, "table (default), csv, json (lockstep.query/1) or ndjson (an object a line)")
       ->type_name("FORMAT")
