@@ -11,7 +11,7 @@ const { chromium } = require('playwright-core');
 
 const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
-  '--disable-sync', '--disable-default-apps', '--disable-dev-shm-usage', '--hide-scrollbars', '--force-color-profile=srgb',
+  '--disable-sync', '--disable-default-apps', '--disable-dev-shm-usage', '--hide-scrollbars', '--force-color-profile=srgb', '--disable-lcd-text',
 ];
 
 export function chromiumPath() {

@@ -86,6 +86,19 @@ class WebPage(unittest.TestCase):
         for address in re.findall(r"https?://[^\s\"'`)\\]+", page_text()):
             self.assertRegex(address, r"^http://www\.w3\.org/", address)
 
+    def test_each_view_has_its_place_in_the_documents(self):
+        views = os.path.join(web_packages.WEB, "src", "views")
+        source = "".join(open(os.path.join(views, name), encoding="utf-8").read() for name in sorted(os.listdir(views)))
+        ids = re.findall(r"^  id: '([a-z-]+)',\n  title: ", source, re.M)
+        self.assertGreater(len(ids), 8)
+        docs = os.path.join(web_packages.SOURCE_ROOT, "docs")
+        with open(os.path.join(docs, "views.md"), encoding="utf-8") as file:
+            text = file.read()
+        for view in ids:
+            self.assertIn(f"`#/{view}", text, "docs/views.md describes each view with its address")
+        for image in re.findall(r"\]\((images/[^)]*)\)", text):
+            self.assertLess(os.path.getsize(os.path.join(docs, image)), 150_000, image)
+
     def test_lock_file_names_packages_not_where_they_came_from(self):
         with open(os.path.join(web_packages.WEB, "package-lock.json"), encoding="utf-8") as file:
             lock = json.load(file)

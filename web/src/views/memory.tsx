@@ -46,12 +46,13 @@ function ByRank({ data }: { data: AnalyzeData }) {
   const rows = useMemo(() => [...data.memory].sort((a, b) => (b.peak_allocated_bytes ?? -1) - (a.peak_allocated_bytes ?? -1)), [data]);
   const known = rows.filter((row) => row.peak_allocated_bytes !== null);
   const first = known[0];
-  const middle = median(known.map((row) => row.peak_allocated_bytes!));
+  const devices = known.filter((row) => row.device >= 0);
+  const middle = median(devices.map((row) => row.peak_allocated_bytes!));
   const summary = !first
     ? ''
     : `Peak of allocated memory: most on ${deviceLabel(data, first)} with ${bytes(first.peak_allocated_bytes)}` +
       (first.device_memory_bytes ? ` of ${bytes(first.device_memory_bytes)} (${percent(first.peak_allocated_bytes! / first.device_memory_bytes)})` : '') +
-      (known.length > 1 ? `; the median rank has ${bytes(middle)}.` : '.');
+      (devices.length > 1 ? `; the median device has ${bytes(middle)}.` : '.');
   if (!first) return <Changes data={data} />;
   const column = (key: keyof MemoryRow, title: string, help?: string) => ({
     key, title, help, numeric: true, value: (row: MemoryRow) => row[key], text: (row: MemoryRow) => bytes(row[key]),

@@ -144,7 +144,7 @@ function Kernels({ data }: ViewProps) {
     <>
       {first && (
         <p class="figure-summary">
-          {plural(data.kernels.length, 'kernel')} with {duration(all)} in all; the longest, {shortName(first.name).slice(0, 60)}, has {percent(first.total_ns / all)} of it.
+          {plural(data.kernels.length, 'kernel')} with {duration(all)} in all; the longest, {shortName(first.name).slice(0, 60)}, has {percent(first.total_ns / all)} of it.{' '}
           <span class="screen-only">Choose a row to see its ranks.</span>
         </p>
       )}

@@ -76,7 +76,7 @@ function Offsets({ data, rows, label }: { data: AnalyzeData; rows: readonly Cloc
             </g>
           );
         })}
-        <text class="muted" x={LEFT} y={HEIGHT - 4}>rank; bars: uncertainty; open: no shared collective, wall clock only</text>
+        <text class="muted" x={LEFT} y={HEIGHT - 4}>rank; bars: uncertainty; open: as the wall clock of the file says, not corrected</text>
       </svg>
       <Tooltip tip={tip} width={width} />
     </div>
