@@ -12,21 +12,40 @@ export interface StackedColumnsProps {
   kind: 'ns' | 'bytes';
   format: (value: number) => string;
   label: string;
+  /** Where there are more columns than fit, how the one is called that stands for several: "the longest of". */
+  many: string;
   height?: number;
+}
+
+const NARROWEST = 2;
+
+function sum(column: BarRow): number {
+  return (column.parts ?? []).reduce((total, part) => total + part.value, 0);
 }
 
 const LEFT = 64;
 const BOTTOM = 40;
 const TOP = 8;
 
-/** Columns made of parts, side by side: from one to some thousands. One path a part, so that many are no burden. */
-export function StackedColumns({ columns, tick, xTitle, kind, format, label, height = 280 }: StackedColumnsProps) {
+/**
+ * Columns made of parts, side by side: from one to some thousands. One path a part, so that many are no burden. Where a
+ * column would be narrower than two pixels, the largest of several stands for them: none that is worse is hidden.
+ */
+export function StackedColumns({ columns: all, tick, xTitle, kind, format, label, many, height = 280 }: StackedColumnsProps) {
   const [ref, width] = useWidth<HTMLDivElement>();
   const [tip, show] = useTip();
   const [hover, setHover] = useState<number | null>(null);
   const plotWidth = Math.max(80, width - LEFT - 12);
   const plotHeight = height - BOTTOM - TOP;
-  const totals = columns.map((column) => (column.parts ?? []).reduce((sum, part) => sum + part.value, 0));
+  const group = Math.max(1, Math.ceil((all.length * NARROWEST) / plotWidth));
+  const drawn: number[] = [];
+  for (let from = 0; from < all.length; from += group) {
+    let largest = from;
+    for (let at = from; at < Math.min(all.length, from + group); ++at) if (sum(all[at]!) > sum(all[largest]!)) largest = at;
+    drawn.push(largest);
+  }
+  const columns = drawn.map((at) => all[at]!);
+  const totals = columns.map(sum);
   const axis = axisFromZero(Math.max(0, ...totals), plotHeight, kind, 46);
   const pitch = Math.min(72, plotWidth / Math.max(1, columns.length));
   const gap = pitch > 24 ? 6 : pitch > 5 ? 1 : 0;
@@ -60,6 +79,7 @@ export function StackedColumns({ columns, tick, xTitle, kind, format, label, hei
       content: (
         <>
           <strong>{column.label}</strong>
+          {group > 1 && <div>{many} {group}</div>}
           {column.parts === null ? <div>not measured</div> : (
             <>
               {column.parts.map((part) => (
@@ -88,9 +108,9 @@ export function StackedColumns({ columns, tick, xTitle, kind, format, label, hei
         {hover !== null && <rect class="hover-column" x={LEFT + hover * pitch} y={TOP} width={Math.max(1, pitch)} height={plotHeight} />}
         <line class="axis" x1={LEFT} x2={LEFT + plotWidth} y1={TOP + plotHeight} y2={TOP + plotHeight} />
         {columns.map((column, index) => index % stride === 0 && (
-          <text key={column.key} class="muted" x={LEFT + (index + 0.5) * pitch} y={TOP + plotHeight + 16} text-anchor="middle">{tick(index)}</text>
+          <text key={column.key} class="muted" x={LEFT + (index + 0.5) * pitch} y={TOP + plotHeight + 16} text-anchor="middle">{tick(drawn[index]!)}</text>
         ))}
-        <text class="muted" x={LEFT} y={height - 4}>{xTitle}</text>
+        <text class="muted" x={LEFT} y={height - 4}>{group > 1 ? `${xTitle}; each column is ${many} ${group}` : xTitle}</text>
       </svg>
       <Tooltip tip={tip} width={width} />
     </div>

@@ -31,7 +31,7 @@ export function saveCsv(name: string, text: string) {
 
 // Presentation that an SVG takes from the page's style sheet and would lose outside of it.
 const STYLES = [
-  'fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-opacity', 'opacity', 'font-size', 'font-family',
+  'fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-opacity', 'opacity', 'stroke-linejoin', 'font-size', 'font-family',
   'font-weight', 'text-anchor', 'dominant-baseline', 'shape-rendering', 'visibility',
 ];
 

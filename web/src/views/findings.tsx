@@ -12,7 +12,7 @@ const SEVERITY: Record<Finding['severity'], string> = { critical: 'Critical', wa
 
 /** Where the evidence of a finding is to be seen, by the words of its id. */
 const EVIDENCE: readonly [RegExp, string, string][] = [
-  [/straggler/, 'stragglers', 'Who waits for whom'],
+  [/straggler/, 'waits', 'Who waits for whom'],
   [/overlap|exposed/, 'overlap', 'Overlap'],
   [/memory_imbalance|memory|fragment/, 'memory', 'Memory'],
   [/imbalance|uneven/, 'imbalance', 'Imbalance'],

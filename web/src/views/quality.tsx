@@ -1,4 +1,4 @@
-import { plain } from '../charts/scales';
+import { labelStride, plain } from '../charts/scales';
 import { useWidth } from '../parts/measure';
 import { Tooltip, useTip } from '../parts/tooltip';
 import { scaleLinear } from 'd3-scale';
@@ -37,7 +37,15 @@ function Offsets({ data, rows, label }: { data: AnalyzeData; rows: readonly Cloc
   const y = scaleLinear().domain(low === high ? [-1000, 1000] : [low, high]).nice(5).range([TOP + plotHeight, TOP]);
   const pitch = Math.min(60, plotWidth / rows.length);
   const x = (at: number) => LEFT + (at + 0.5) * pitch;
-  const stride = Math.ceil(rows.length / Math.max(1, Math.floor((rows.length * pitch) / 40)));
+  const stride = labelStride(rows.length, rows.length * pitch, 40);
+  const crowded = pitch < 5;
+  let above = '';
+  let below = '';
+  rows.forEach((row, at) => {
+    const reach = row.clock.uncertainty_ns ?? 0;
+    above += `${at ? 'L' : 'M'}${x(at).toFixed(1)} ${y(row.clock.offset_ns + reach).toFixed(1)}`;
+    below = `L${x(at).toFixed(1)} ${y(row.clock.offset_ns - reach).toFixed(1)}${below}`;
+  });
   return (
     <div ref={ref} class="chart" onMouseLeave={() => show(null)} onMouseMove={(event) => {
       const at = Math.floor((event.clientX - ref.current!.getBoundingClientRect().left - LEFT) / pitch);
@@ -61,22 +69,23 @@ function Offsets({ data, rows, label }: { data: AnalyzeData; rows: readonly Cloc
             <text class="muted" x={LEFT - 8} y={y(value) + 4} text-anchor="end">{plain(duration(value))}</text>
           </g>
         ))}
+        {crowded && <path class="error-band" d={`${above}${below}Z`} />}
         {rows.map((row, at) => {
           const reach = row.clock.uncertainty_ns;
           const cap = Math.min(5, pitch / 3);
           return (
             <g key={row.index}>
-              {reach === null ? (
+              {crowded ? null : reach === null ? (
                 <text class="muted" x={x(at)} y={y(row.clock.offset_ns) - 8} text-anchor="middle">?</text>
               ) : (
                 <path class="error-bar" d={`M${x(at) - cap} ${y(row.clock.offset_ns - reach)}h${2 * cap}m${-cap} 0V${y(row.clock.offset_ns + reach)}m${-cap} 0h${2 * cap}`} />
               )}
-              <circle class={row.clock.basis === 'wall_clock' ? 'range-low' : 'range-high'} cx={x(at)} cy={y(row.clock.offset_ns)} r={Math.min(4, Math.max(1.5, pitch / 3))} />
+              <circle class={row.clock.basis === 'wall_clock' ? 'range-low' : 'range-high'} cx={x(at)} cy={y(row.clock.offset_ns)} r={Math.min(4, Math.max(1.2, pitch / 3))} />
               {at % stride === 0 && <text class="muted" x={x(at)} y={TOP + plotHeight + 16} text-anchor="middle">{row.rank}</text>}
             </g>
           );
         })}
-        <text class="muted" x={LEFT} y={HEIGHT - 4}>rank; bars: uncertainty; open: as the wall clock of the file says, not corrected</text>
+        <text class="muted" x={LEFT} y={HEIGHT - 4}>rank; {crowded ? 'band' : 'bars'}: uncertainty; open: as the wall clock of the file says, not corrected</text>
       </svg>
       <Tooltip tip={tip} width={width} />
     </div>

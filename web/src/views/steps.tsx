@@ -25,9 +25,10 @@ function stepRows(matrix: StepMatrix, rank: number | null): StepRow[] {
   const { shape } = matrix;
   const width = shape.step_numbers.length;
   const row = rank === null ? null : shape.rank_indices.indexOf(rank);
+  const columns = new Map(shape.quantities.map((quantity) => [quantity, matrix.values(quantity)]));
   const at = (quantity: StepQuantity, column: number): number | null => {
-    if (!shape.quantities.includes(quantity)) return null;
-    const values = matrix.values(quantity);
+    const values = columns.get(quantity);
+    if (!values) return null;
     if (row !== null) {
       const value = row < 0 ? NaN : values[row * width + column]!;
       return Number.isFinite(value) ? value : null;
@@ -107,7 +108,7 @@ function BySteps({ data, matrix }: { data: AnalyzeData; matrix: StepMatrix }) {
       sort="-total_ns"
     >
       <Legend items={TIME_LEGEND} />
-      <StackedColumns columns={bars} tick={(index) => String(rows[index]!.step)} xTitle="step" kind="ns" format={duration} label={summary} />
+      <StackedColumns columns={bars} tick={(index) => String(rows[index]!.step)} xTitle="step" many="the longest of" kind="ns" format={duration} label={summary} />
     </Figure>
   );
 }
