@@ -108,7 +108,7 @@ export function StackedColumns({ columns: all, tick, xTitle, kind, format, label
         {hover !== null && <rect class="hover-column" x={LEFT + hover * pitch} y={TOP} width={Math.max(1, pitch)} height={plotHeight} />}
         <line class="axis" x1={LEFT} x2={LEFT + plotWidth} y1={TOP + plotHeight} y2={TOP + plotHeight} />
         {columns.map((column, index) => index % stride === 0 && (
-          <text key={column.key} class="muted" x={LEFT + (index + 0.5) * pitch} y={TOP + plotHeight + 16} text-anchor="middle">{tick(drawn[index]!)}</text>
+          <text key={column.key} class="muted" x={LEFT + (index + 0.5) * pitch} y={TOP + plotHeight + 16} text-anchor="middle">{tick(index * group)}</text>
         ))}
         <text class="muted" x={LEFT} y={height - 4}>{group > 1 ? `${xTitle}; each column is ${many} ${group}` : xTitle}</text>
       </svg>
