@@ -117,7 +117,8 @@ void PacketStream::Resynchronise() {
     }
     const std::string_view bytes = unread();
     if (bytes.empty()) return;
-    const size_t limit = at_end_ ? bytes.size() : bytes.size() - kLookAhead / 2;
+    // A packet that begins before the limit lies in the window whole, and the byte behind it too.
+    const size_t limit = at_end_ ? bytes.size() : bytes.size() - kLookAhead / 2 - 16;
     for (size_t at = bytes.find(kPacketTag); at != std::string_view::npos && at < limit;
          at = bytes.find(kPacketTag, at + 1)) {
       uint64_t size = 0;
