@@ -1,5 +1,5 @@
-// The reader of Perfetto traces. The first byte chooses the size of the window and the limit for one packet; the rest is
-// the file. Columns must be whole and sorted, and windows of different sizes must give the same columns.
+// The reader of Perfetto traces. The first byte chooses the size of the window and the limit for one packet; the rest
+// is the file. Columns must be whole and sorted, and windows of different sizes must give the same columns.
 #include <algorithm>
 #include <optional>
 #include <string>
