@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "cli/output_file.h"
+#include "cli/progress.h"
 #include "page/page_blocks.h"
 
 namespace lockstep::cli {
@@ -134,10 +135,16 @@ Status AnalyzeCommand::CheckPageFile() const {
   return CheckOutputFile(page_file_);
 }
 
-Status AnalyzeCommand::WritePage(const model::Run& run, const analysis::AnalysisResult& result, bool partial) {
+Status AnalyzeCommand::WritePage(const model::Run& run, const analysis::AnalysisResult& result, bool partial,
+                                 Console& console) {
   const auto start = std::chrono::steady_clock::now();
   const page::PageInput input{run, result, input_.analysis(), partial};
-  RETURN_IF_ERROR(WriteOutputFile(page_file_, [&](std::ostream& out) { WriteAnalyzePage(input, page_bytes_, out); }));
+  Progress progress(console.err, console.err_is_terminal, quiet_);
+  const auto show = [&progress](size_t done, size_t all) {
+    progress.Show([&](double) { return fmt::format("packing the page  {}/{} parts", done, all); });
+  };
+  RETURN_IF_ERROR(
+      WriteOutputFile(page_file_, [&](std::ostream& out) { WriteAnalyzePage(input, page_bytes_, out, show); }));
   page_wall_s_ = Seconds(start);
   return {};
 }
@@ -229,7 +236,7 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   const bool partial = IsPartial(run);
   RETURN_IF_ERROR(Write(run, result, partial, console));
   console.out.flush();
-  if (!page_file_.empty()) RETURN_IF_ERROR(WritePage(run, result, partial));
+  if (!page_file_.empty()) RETURN_IF_ERROR(WritePage(run, result, partial, console));
   if (timings_) WriteTimings(run, result, console);
   return ExitStatusOf(result, partial);
 }

@@ -28,7 +28,7 @@ class AnalyzeCommand : public Subcommand {
   void DeclareAnalysis(CLI::App& app);
   Status CheckNames() const;
   Status CheckPageFile() const;
-  Status WritePage(const model::Run& run, const analysis::AnalysisResult& result, bool partial);
+  Status WritePage(const model::Run& run, const analysis::AnalysisResult& result, bool partial, Console& console);
   int ListPasses(Console& console) const;
   Status CheckSelection(const model::Run& run, const analysis::AnalysisResult& result) const;
   Status Write(const model::Run& run, const analysis::AnalysisResult& result, bool partial, Console& console) const;

@@ -50,9 +50,13 @@ Progress::Progress(std::ostream& err, bool is_terminal, bool quiet)
 Progress::~Progress() { Finish(); }
 
 void Progress::Update(const ingest::IngestProgress& progress) {
+  Show([&progress](double elapsed_s) { return ProgressText(progress, elapsed_s); });
+}
+
+void Progress::Show(const std::function<std::string(double)>& make_text) {
   const auto now = Clock::now();
   if (done_ || now < next_) return;
-  const std::string text = ProgressText(progress, std::chrono::duration<double>(now - start_).count());
+  const std::string text = make_text(std::chrono::duration<double>(now - start_).count());
   if (is_terminal_) {
     line_stands = 1;
     err_ << '\r' << text << "\x1b[K" << std::flush;

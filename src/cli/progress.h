@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <ostream>
 #include <string>
 
@@ -12,9 +13,9 @@ namespace lockstep::cli {
 /// Remaining time is from the compressed bytes read so far; left out while unknown.
 std::string ProgressText(const ingest::IngestProgress& progress, double elapsed_s);
 
-/// Shows an ingest's progress on standard error: nothing in the first second; then, on a terminal, one line rewritten
-/// at most ten times a second and wiped at the end, elsewhere a line every ten seconds. Calls come one at a time
-/// (IngestOptions). While the line stands, SIGINT ends it with a line break before the program dies of it.
+/// Shows how far an ingest or other work is on standard error: nothing in the first second; then, on a terminal, one
+/// line rewritten at most ten times a second and wiped at the end, elsewhere a line every ten seconds. Calls come one
+/// at a time (IngestOptions). While the line stands, SIGINT ends it with a line break before the program dies of it.
 class Progress {
  public:
   Progress(std::ostream& err, bool is_terminal, bool quiet);
@@ -22,6 +23,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void Update(const ingest::IngestProgress& progress);
+  /// The same for any other work: `text` says how far it is, given the seconds since the start.
+  void Show(const std::function<std::string(double)>& text);
   /// Wipes the line; nothing is shown after it.
   void Finish();
 

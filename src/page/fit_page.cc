@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <mutex>
 #include <utility>
 
 #include "page/data_blocks.h"
@@ -89,7 +90,8 @@ class LengthHistogram {
 
 class PageFitter {
  public:
-  PageFitter(const PageInput& input, uint64_t page_bytes) : input_(input), page_bytes_(page_bytes) {}
+  PageFitter(const PageInput& input, uint64_t page_bytes, const PageProgress& on_progress)
+      : input_(input), page_bytes_(page_bytes), on_progress_(on_progress) {}
 
   FittedPage Fit() {
     SetEvents(false, &limits_);
@@ -130,10 +132,14 @@ class PageFitter {
     return Make(page, page.names());
   }
 
-  std::vector<Block> Make(const PageBlocks& page, const std::vector<std::string>& names) const {
+  std::vector<Block> Make(const PageBlocks& page, const std::vector<std::string>& names) {
     std::vector<Block> blocks(names.size());
+    all_ += names.size();
     ForEachIndex(names.size(), input_.options.thread_count, [&](size_t i) {
       if (Result<Block> block = page.Make(names[i])) blocks[i] = std::move(*block);
+      const std::lock_guard lock(progress_mutex_);
+      ++done_;
+      if (on_progress_) on_progress_(done_, all_);
     });
     return blocks;
   }
@@ -230,6 +236,10 @@ class PageFitter {
 
   const PageInput& input_;
   const uint64_t page_bytes_;
+  const PageProgress& on_progress_;
+  std::mutex progress_mutex_;
+  size_t done_ = 0;  // guarded by progress_mutex_
+  size_t all_ = 0;
   PageLimits limits_;
   uint64_t frame_bytes_ = 0;
   double bytes_per_event_ = 0;
@@ -240,10 +250,12 @@ class PageFitter {
 
 uint64_t EmbeddedBytes(const Block& block) { return (block.gzip.size() + 2) / 3 * 4 + kTagBytes; }
 
-FittedPage FitPage(const PageInput& input, uint64_t page_bytes) { return PageFitter(input, page_bytes).Fit(); }
+FittedPage FitPage(const PageInput& input, uint64_t page_bytes, const PageProgress& on_progress) {
+  return PageFitter(input, page_bytes, on_progress).Fit();
+}
 
-void WriteAnalyzePage(const PageInput& input, uint64_t page_bytes, std::ostream& out) {
-  const FittedPage page = FitPage(input, page_bytes);
+void WriteAnalyzePage(const PageInput& input, uint64_t page_bytes, std::ostream& out, const PageProgress& on_progress) {
+  const FittedPage page = FitPage(input, page_bytes, on_progress);
   ComposePage(page.frame, page.blocks, out);
 }
 

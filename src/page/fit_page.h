@@ -20,6 +20,6 @@ uint64_t EmbeddedBytes(const Block& block);
 /// The page of a run in at most `page_bytes` bytes (less than that where single events had to be thinned out), or as
 /// small as it gets. Order of what is left out: docs/formats/page-data.md#what-is-left-out. Cost: every block is made
 /// once or twice; events of a few ranks once more, to tell how well they pack.
-FittedPage FitPage(const PageInput& input, uint64_t page_bytes);
+FittedPage FitPage(const PageInput& input, uint64_t page_bytes, const PageProgress& on_progress = {});
 
 }  // namespace lockstep::page

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +51,13 @@ class PageBlocks {
   std::unique_ptr<State> state_;
 };
 
+/// How far the packing of a page is, in blocks; `all` grows when a part has to be packed again, smaller. Calls come one
+/// at a time, from any thread.
+using PageProgress = std::function<void(size_t done, size_t all)>;
+
 /// Writes a whole page of kind `analyze` of at most `page_bytes` bytes, leaving out in this order what does not fit:
 /// docs/formats/page-data.md#what-is-left-out. Only a page whose smallest form is larger than that is larger.
-void WriteAnalyzePage(const PageInput& input, uint64_t page_bytes, std::ostream& out);
+void WriteAnalyzePage(const PageInput& input, uint64_t page_bytes, std::ostream& out,
+                      const PageProgress& on_progress = {});
 
 }  // namespace lockstep::page
