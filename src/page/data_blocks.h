@@ -16,6 +16,9 @@ namespace lockstep::page {
 struct StepPlan {
   std::vector<int64_t> step_numbers;  ///< Columns, ascending; empty = there is no such block.
   std::vector<size_t> rank_indices;   ///< Rows.
+  /// Of each column, from the page's zero: when the first rank began the step and the last one ended it, in the first
+  /// window that has it.
+  std::vector<int64_t> start_ns, end_ns;
 };
 StepPlan PlanSteps(const PageModel& model, std::vector<Reduction>* reductions);
 std::string StepShapeJson(const StepPlan& plan);

@@ -77,6 +77,22 @@ TEST(PageBlocksTest, MainHoldsTheTables) {
   EXPECT_EQ(main["reductions"].Size(), 0u);
 }
 
+TEST(PageBlocksTest, AStepLastsFromItsFirstRankToItsLast) {
+  Sample sample = MakeSample();
+  const int64_t first_ns = *sample.run.ranks[0].first_ns;
+  for (auto& row : sample.result.breakdown.steps) {
+    if (*row.step_number != 6) continue;
+    row.start_ns = first_ns + 1'000'000 * static_cast<int64_t>(row.rank_index + 1);
+    row.span_ns = 5'000'000;
+  }
+  const int64_t begin_ns = sample.run.ranks[0].clock.ToRun(first_ns + 1'000'000);
+  const int64_t end_ns = sample.run.ranks[3].clock.ToRun(first_ns + 9'000'000);
+  const rapidjson::Document main = MainOf(PageBlocks({sample.run, sample.result, kOptions, true}));
+  const auto& steps = main["data"]["step_matrix"];
+  ASSERT_EQ(steps["start_ns"].Size(), steps["step_numbers"].Size());
+  EXPECT_EQ(steps["end_ns"][1].GetInt64() - steps["start_ns"][1].GetInt64(), end_ns - begin_ns);
+}
+
 TEST(PageBlocksTest, StepsAreExactAndMissingCellsSaySo) {
   Sample sample = MakeSample();
   sample.result.breakdown.steps.pop_back();  // rank 3 lacks step 6

@@ -78,6 +78,32 @@ bool IsWide(const PageModel& model, const StepPlan& plan) {
   return plan.rank_indices.size() * plan.step_numbers.size() <= model.limits.exact_step_cells;
 }
 
+/// When the steps of the plan happened, on the common clock.
+void SetStepTimes(const PageModel& model, StepPlan* plan) {
+  std::unordered_map<int64_t, size_t> columns;
+  for (size_t i = 0; i < plan->step_numbers.size(); ++i) columns.emplace(plan->step_numbers[i], i);
+  std::vector<std::optional<int32_t>> windows(plan->step_numbers.size());
+  plan->start_ns.assign(plan->step_numbers.size(), 0);
+  plan->end_ns.assign(plan->step_numbers.size(), 0);
+  for (const BreakdownRow& row : model.result().breakdown.steps) {
+    if (!row.step_number || row.basis == analysis::Basis::kNone) continue;
+    const auto column = columns.find(*row.step_number);
+    if (column == columns.end()) continue;
+    const model::RankTrace& trace = model.run().ranks[row.rank_index];
+    const int64_t start_ns = trace.clock.ToRun(row.start_ns) - model.origin_ns;
+    const int64_t end_ns = trace.clock.ToRun(row.start_ns + row.span_ns) - model.origin_ns;
+    const size_t at = column->second;
+    if (!windows[at] || trace.window < *windows[at]) {
+      windows[at] = trace.window;
+      plan->start_ns[at] = start_ns;
+      plan->end_ns[at] = end_ns;
+    } else if (trace.window == *windows[at]) {
+      plan->start_ns[at] = std::min(plan->start_ns[at], start_ns);
+      plan->end_ns[at] = std::max(plan->end_ns[at], end_ns);
+    }
+  }
+}
+
 }  // namespace
 
 uint16_t ShortFloat(int64_t value) {
@@ -113,6 +139,7 @@ StepPlan PlanSteps(const PageModel& model, std::vector<Reduction>* reductions) {
     reductions->push_back({"steps", fmt::format("rank by step: {} of {} steps, evenly spread",
                                                 report::FormatCount(most), report::FormatCount(all))});
   }
+  SetStepTimes(model, &plan);
   if (!IsWide(model, plan)) {
     reductions->push_back({"step_precision", "rank by step: values keep three digits, rounded by up to 0.05 %"});
   }
@@ -124,6 +151,10 @@ std::string StepShapeJson(const StepPlan& plan) {
   report::JsonRow json;
   json.Key("step_numbers").StartArray();
   for (const int64_t number : plan.step_numbers) json.Int(number);
+  json.EndArray().Key("start_ns").StartArray();
+  for (const int64_t time_ns : plan.start_ns) json.Int(time_ns);
+  json.EndArray().Key("end_ns").StartArray();
+  for (const int64_t time_ns : plan.end_ns) json.Int(time_ns);
   json.EndArray().Key("rank_indices").StartArray();
   for (const size_t rank : plan.rank_indices) json.Uint(rank);
   json.EndArray().Key("quantities").StartArray();

@@ -24,7 +24,7 @@ export interface BarRow {
 
 export interface StackedRowsProps {
   rows: readonly BarRow[];
-  kind: 'ns' | 'bytes' | 'number';
+  kind: 'ns' | 'bytes' | 'number' | 'ratio';
   format: (value: number) => string;
   label: string;
 }

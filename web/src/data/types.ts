@@ -184,6 +184,9 @@ export interface LaunchRow {
 export interface StepMatrixShape {
   /** Columns of the matrix; a rank's missing step is null in every quantity. */
   step_numbers: number[];
+  /** Of each column: when the first rank began the step and the last one ended it. */
+  start_ns: number[];
+  end_ns: number[];
   /** Rows of the matrix. */
   rank_indices: number[];
   quantities: StepQuantity[];

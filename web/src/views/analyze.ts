@@ -3,6 +3,7 @@ import { count, duration, plural } from '../numbers';
 import type { View } from '../view';
 import { bandwidthView } from './bandwidth';
 import { findingsView } from './findings';
+import { heatmapView } from './heatmap';
 import { idleView } from './idle';
 import { imbalanceView } from './imbalance';
 import { memoryView } from './memory';
@@ -10,6 +11,7 @@ import { kernelsView, operatorsView } from './names';
 import { overlapView } from './overlap';
 import { qualityView } from './quality';
 import { stepsView } from './steps';
+import { waitsView } from './waits';
 
 /** Facts for the header of the page of one run. */
 export function analyzeFacts(source: PageSource): readonly string[] {
@@ -32,8 +34,10 @@ export function analyzeFacts(source: PageSource): readonly string[] {
 export const analyzeViews: readonly View[] = [
   findingsView,
   stepsView,
+  heatmapView,
   idleView,
   overlapView,
+  waitsView,
   bandwidthView,
   kernelsView,
   operatorsView,
