@@ -117,6 +117,8 @@ _FLAGS = {
     "--max-compression-ratio": "max_compression_ratio",
     "--communication-kernel": "communication_kernels",
     "--step-name": "step_name",
+    "--timeout": "timeout_s",
+    "--max-memory": "memory_bytes",
 }
 
 

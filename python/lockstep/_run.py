@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Union
@@ -242,6 +243,37 @@ class Run:
         return self._native.text(
             width=width, unicode=not ascii, top=top, sections=list(sections), rank=rank, step=step
         )
+
+    # Other ways to look.
+
+    def query(self, sql: str, *, timeout_s: float | None = None, memory_bytes: int = 1 << 30) -> Table:
+        """What one statement of SQLite's SQL answers, over the tables of docs/query.md.
+
+        The SQL only reads: it can neither write nor open a file. A column is int64 where all its values are whole numbers,
+        float64 where some are not, else text; units are taken from the ends of names (``_ns``, ``_bytes``, ...). Queries of a
+        process run one after another; Control-C ends one.
+
+        InvalidArgumentError: wrong SQL, with the place. LimitExceededError: longer than ``timeout_s`` seconds, or more than
+        ``memory_bytes`` for sorting and grouping.
+        """
+        return Table([self._native.query(sql, timeout_s=timeout_s, memory_bytes=memory_bytes)])
+
+    def save_report(self, path: PathOption, *, page_bytes: int = 64 << 20) -> None:
+        """Writes the page of ``lockstep analyze -o``: one HTML file that needs no network, of at most ``page_bytes``.
+
+        What does not fit is left out, and the page says so. The file appears whole or not at all.
+        PermissionDeniedError, NotFoundError, ReadError: the file can not be written.
+        """
+        whole = os.path.realpath(os.fspath(path))
+        if os.path.isdir(whole):
+            raise InvalidArgumentError(f"{whole}: is a folder; name a file in it", "invalid_argument", whole)
+        part = f"{whole}.part{os.getpid()}-{threading.get_ident()}"
+        try:
+            self._native.write_page(part, page_bytes=page_bytes)
+            os.replace(part, whole)
+        finally:
+            if os.path.exists(part):
+                os.unlink(part)
 
     def __repr__(self) -> str:
         from ._repr import run_text

@@ -1,17 +1,27 @@
 #include "python/loaded_run.h"
 
 #include <fmt/format.h>
+#include <sqlite3.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <new>
 #include <set>
 #include <sstream>
 #include <utility>
 
 #include "analysis/pass_registry.h"
+#include "page/page_blocks.h"
 #include "python/event_tables.h"
+#include "python/query_table.h"
 #include "python/table_specs.h"
 #include "python/tables.h"
+#include "query/query_error.h"
+#include "query/source.h"
+#include "query/tables.h"
 #include "report/tables.h"
 
 namespace lockstep::python {
@@ -35,6 +45,41 @@ Error NoSuchTrack(const model::RankTrace& trace, size_t track) {
   return Error{.code = ErrorCode::kInvalidArgument,
                .message = fmt::format("has {} tracks, and none is number {}", trace.tracks.size(), track),
                .rank = trace.rank.value};
+}
+
+Error NotRun(std::string_view pass) {
+  return Error{
+      .code = ErrorCode::kFailedPrecondition,
+      .message = fmt::format("the pass '{}' was not run; leave passes= out of load(), or name it there", pass)};
+}
+
+/// SQLite's limit of memory is one for the process: whoever else uses SQLite in it gets his own back.
+class MemoryLimitKeeper {
+ public:
+  MemoryLimitKeeper() : before_(sqlite3_hard_heap_limit64(-1)) {}
+  ~MemoryLimitKeeper() { sqlite3_hard_heap_limit64(before_); }
+  MemoryLimitKeeper(const MemoryLimitKeeper&) = delete;
+  MemoryLimitKeeper& operator=(const MemoryLimitKeeper&) = delete;
+
+ private:
+  const sqlite3_int64 before_;
+};
+
+/// What is wrong with the SQL, the names there are, and the place.
+Error ErrorOf(const query::QueryError& error, const std::string& sql) {
+  using Kind = query::QueryError::Kind;
+  Error told;
+  switch (error.kind) {
+    case Kind::kStatement: told.code = ErrorCode::kInvalidArgument; break;
+    case Kind::kTimeout:
+    case Kind::kMemory: told.code = ErrorCode::kLimitExceeded; break;
+    case Kind::kInterrupted: told.code = ErrorCode::kCancelled; break;
+    case Kind::kInternal: told.code = ErrorCode::kIo; break;
+  }
+  told.message = error.message;
+  if (!error.known.empty()) told.message += fmt::format("; there are {}", fmt::join(error.known, ", "));
+  if (error.offset) told.message += "\n" + query::MarkedLine(sql, *error.offset);
+  return told;
 }
 
 /// An array that owns what it shows.
@@ -105,9 +150,7 @@ Result<std::shared_ptr<const Table>> LoadedRun::GetTable(std::string_view name) 
   const analysis::AnalysisResult& result = Analysis();
   const std::string_view pass = PassOfTable(name);
   if (!pass.empty() && !result.Has(pass)) {
-    return Error{
-        .code = ErrorCode::kFailedPrecondition,
-        .message = fmt::format("the pass '{}' was not run; leave passes= out of load(), or name it there", pass)};
+    return NotRun(pass);
   }
   const std::lock_guard lock(tables_mutex_);
   const auto found = tables_.find(name);
@@ -135,6 +178,48 @@ std::shared_ptr<const Array> LoadedRun::Names() {
   const std::lock_guard lock(tables_mutex_);
   if (names_ == nullptr) names_ = NameDictionary(run_.names);
   return names_;
+}
+
+Status LoadedRun::WritePage(const std::string& path, uint64_t page_bytes) {
+  const analysis::AnalysisResult& result = Analysis();
+  const page::PageInput input{run_, result, options_.analysis, Partial()};
+  errno = 0;
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  if (out) page::WriteAnalyzePage(input, page_bytes, out);
+  out.close();
+  if (out) return {};
+  const int code = errno;
+  return Error{.code = code == EACCES || code == EPERM ? ErrorCode::kPermissionDenied
+                       : code == ENOENT                ? ErrorCode::kNotFound
+                                                       : ErrorCode::kIo,
+               .message = fmt::format("cannot be written ({})", code != 0 ? std::strerror(code) : "write failed"),
+               .file = path};
+}
+
+Result<std::shared_ptr<const Table>> LoadedRun::Query(const std::string& sql, const query::QueryLimits& limits,
+                                                      QueryCancel* cancel) {
+  const analysis::AnalysisResult& result = Analysis();
+  static std::mutex process_mutex;
+  const std::lock_guard lock(process_mutex);
+  const MemoryLimitKeeper keeper;
+  ASSIGN_OR_RETURN(const std::unique_ptr<query::Database> database, query::Database::Open(limits));
+  const auto tables = database->Inspect(sql);
+  if (!tables) return ErrorOf(tables.error(), sql);
+  const query::PassesNeeded needed = query::PassesFor({tables->begin(), tables->end()});
+  for (const analysis::PassInfo& pass : analysis::Passes()) {
+    const bool wanted =
+        needed.all || std::find(needed.names.begin(), needed.names.end(), pass.name) != needed.names.end();
+    if (wanted && !result.Has(pass.name)) return NotRun(pass.name);
+  }
+  const query::Source source(run_, result, options_.analysis, &database->stop());
+  database->SetSource(&source);
+  QueryTable rows;
+  cancel->Watch(&database->stop());
+  const auto summary = database->Run(sql, rows);
+  cancel->Watch(nullptr);
+  database->SetSource(nullptr);
+  if (!summary) return ErrorOf(summary.error(), sql);
+  return std::make_shared<const Table>(std::move(rows).Finish());
 }
 
 Result<const model::RankTrace*> LoadedRun::FindTrace(int32_t rank, int32_t window) const {

@@ -15,6 +15,8 @@
 #include "ingest/job/ingest_run.h"
 #include "model/run.h"
 #include "python/array.h"
+#include "query/database.h"
+#include "query/stop_sign.h"
 #include "report/report.h"
 
 namespace lockstep::python {
@@ -23,6 +25,24 @@ struct LoadOptions {
   analysis::AnalysisOptions analysis = {};
   ingest::IngestOptions ingest = {};
   std::vector<std::string> passes = {};  ///< Empty: all.
+};
+
+/// Ends a query from another thread. Asking before the query began, or after its end, does nothing: ask until it is
+/// over.
+class QueryCancel {
+ public:
+  void Ask() {
+    const std::lock_guard lock(mutex_);
+    if (stop_ != nullptr) stop_->Ask();
+  }
+  void Watch(query::StopSign* stop) {
+    const std::lock_guard lock(mutex_);
+    stop_ = stop;
+  }
+
+ private:
+  std::mutex mutex_;
+  query::StopSign* stop_ = nullptr;  // Guarded by mutex_.
 };
 
 /// A job that was read, and the answers to what is asked of it. The passes run once, at the first question that needs
@@ -59,6 +79,17 @@ class LoadedRun : public std::enable_shared_from_this<LoadedRun> {
   std::string Json();
   /// What `lockstep analyze` prints.
   std::string Text(const report::TextOptions& options);
+
+  /// The report page of `lockstep analyze -o`, at most `page_bytes` large, into a file that is made or overwritten.
+  /// Errors: kPermissionDenied, kNotFound, kIo.
+  Status WritePage(const std::string& path, uint64_t page_bytes);
+
+  /// What one statement of SQL answers (docs/query.md). Queries of a process run one after another: SQLite's limit of
+  /// memory is the process's, and is put back afterwards. `cancel` may be asked from another thread meanwhile.
+  /// Errors: kInvalidArgument for the SQL, with the place; kLimitExceeded; kCancelled; kFailedPrecondition when it
+  /// reads a table of a pass that was not among those asked for.
+  Result<std::shared_ptr<const Table>> Query(const std::string& sql, const query::QueryLimits& limits,
+                                             QueryCancel* cancel);
 
   /// The trace of a rank and window. Errors: kInvalidArgument naming the ranks there are.
   Result<const model::RankTrace*> FindTrace(int32_t rank, int32_t window) const;

@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "serve": {"page", "report", "analysis", "model", "base"},
     "cli": {"serve", "query", "export/timeline", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "export/timeline": {"analysis", "model", "base"},
-    "python": {"report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+    "python": {"query", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "query": {"report", "analysis", "model", "base"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

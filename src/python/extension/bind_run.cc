@@ -1,6 +1,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <chrono>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +13,7 @@
 #include "python/event_tables.h"
 #include "python/extension/bindings.h"
 #include "python/extension/errors.h"
-#include "python/extension/interruptible_load.h"
+#include "python/extension/interruptible.h"
 #include "python/loaded_run.h"
 #include "python/table_specs.h"
 #include "report/format.h"
@@ -165,6 +167,19 @@ py::str WriteText(const RunPointer& run, int width, bool unicode, size_t top, st
   return Text(WithoutLock([&] { return run->Text(options); }));
 }
 
+TableHandle Query(const RunPointer& run, const std::string& sql, std::optional<double> timeout_s,
+                  int64_t memory_bytes) {
+  query::QueryLimits limits;
+  if (timeout_s) limits.timeout = std::chrono::milliseconds(std::llround(*timeout_s * 1000));
+  limits.memory_bytes = memory_bytes;
+  return {QueryInterruptibly(run.get(), sql, limits)};
+}
+
+void WritePage(const RunPointer& run, const std::string& path, uint64_t page_bytes) {
+  const Status written = WithoutLock([&] { return run->WritePage(path, page_bytes); });
+  if (!written) throw RaisedError(written.error());
+}
+
 RunPointer Load(const std::vector<std::string>& paths, const py::object& on_progress, uint32_t threads,
                 const std::vector<std::string>& passes, const std::string& step_name, bool drop_last_step,
                 const std::vector<std::string>& communication_kernels, int64_t kernel_wait_threshold_ns,
@@ -198,6 +213,8 @@ void BindRun(py::module_& module) {
       .def("json", [](const RunPointer& run) { return py::str(WithoutLock([&] { return run->Json(); })); })
       .def("text", WriteText, py::kw_only(), py::arg("width"), py::arg("unicode"), py::arg("top"), py::arg("sections"),
            py::arg("rank"), py::arg("step"))
+      .def("query", Query, py::arg("sql"), py::kw_only(), py::arg("timeout_s"), py::arg("memory_bytes"))
+      .def("write_page", WritePage, py::arg("path"), py::kw_only(), py::arg("page_bytes"))
       .def("summary", Summary)
       .def("tracks", Tracks, py::arg("rank"), py::arg("window"))
       .def(
