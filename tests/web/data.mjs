@@ -38,7 +38,13 @@ async function dump(path, out_path) {
   const out = { document: page.document, steps: null, collectives: [], by_wait: [], levels: [], names: await page.names(), events: [] };
   if (steps) {
     out.steps = {};
-    for (const quantity of steps.shape.quantities) out.steps[quantity] = [...steps.values(quantity)].map((value) => (Number.isNaN(value) ? null : value));
+    out.parts = {};
+    const last = steps.shape.step_numbers.length - 1;
+    const plain = (values) => [...values].map((value) => (Number.isNaN(value) ? null : value));
+    for (const quantity of steps.shape.quantities) {
+      out.parts[quantity] = [steps.ofRank(quantity, 1), steps.ofStep(quantity, last), steps.rankMeans(quantity), steps.stepMeans(quantity)].map(plain);
+    }
+    for (const quantity of steps.shape.quantities) out.steps[quantity] = plain(steps.values(quantity));
   }
   for (let i = 0; table && i < table.count; ++i) out.collectives.push({ ...table.instance(i), members: table.members(i) });
   if (table) out.by_wait = [...table.by_wait];

@@ -38,6 +38,19 @@ class Data(unittest.TestCase):
                     if value is not None:
                         cells[rank_index, step, quantity] = value
         self.assertEqual(cells, page.step_cells())
+        ranks, steps = shape["rank_indices"], shape["step_numbers"]
+        for quantity, (of_rank, of_step, rank_means, step_means) in decoded["parts"].items():
+            cell = lambda rank, step: cells.get((rank, step, quantity))
+            self.assertEqual(of_rank, [cell(ranks[1], step) for step in steps])
+            self.assertEqual(of_step, [cell(rank, steps[-1]) for rank in ranks])
+            for means, rows in ((rank_means, [[cell(rank, step) for step in steps] for rank in ranks]),
+                                (step_means, [[cell(rank, step) for rank in ranks] for step in steps])):
+                for mean, row in zip(means, rows, strict=True):
+                    known = [value for value in row if value is not None]
+                    if known:
+                        self.assertAlmostEqual(mean, sum(known) / len(known), delta=1e-6 * max(1, mean))
+                    else:
+                        self.assertIsNone(mean)
 
         collectives = page.collectives()
         for mine, theirs in zip(decoded["collectives"], collectives, strict=True):

@@ -26,7 +26,7 @@ interface Header {
 
 class Collectives implements CollectiveTable {
   readonly count: number;
-  private readonly block;
+  private readonly header: Header;
   private readonly columns;
   private readonly member_start: Uint32Array;
   private readonly set_start: Uint32Array;
@@ -34,14 +34,14 @@ class Collectives implements CollectiveTable {
 
   constructor(bytes: Uint8Array) {
     const block = new ColumnBlock<Header>(bytes);
-    this.block = block;
+    this.header = block.header;
     this.count = block.header.count;
     this.columns = {
       name: block.whole('name'), group: block.whole('group'), set: block.whole('set'),
       last_rank: block.whole('last_rank'), sequence: block.floats('sequence'), bytes: block.floats('bytes'),
       first_arrival: block.floats('first_arrival'), last_arrival: block.floats('last_arrival'),
       transfer: block.floats('transfer'), busbw: block.floats('busbw'), total_wait: block.floats('total_wait'),
-      step: block.floats('step'), wait_rule: block.bytes('wait_rule'),
+      step: block.floats('step'), wait_rule: block.bytes('wait_rule').slice(), // A view would hold the whole block.
       set_rank: block.whole('set_rank'), member_arrival: block.whole('member_arrival'),
       member_duration: block.whole('member_duration'),
     };
@@ -55,8 +55,8 @@ class Collectives implements CollectiveTable {
     const last_rank = c.last_rank[index]!;
     return {
       index,
-      name: this.block.header.names[c.name[index]!]!,
-      group: this.block.header.groups[c.group[index]!]!,
+      name: this.header.names[c.name[index]!]!,
+      group: this.header.groups[c.group[index]!]!,
       sequence: c.sequence[index]!,
       bytes: known(c.bytes[index]!),
       first_arrival_ns: c.first_arrival[index]!,
@@ -71,7 +71,7 @@ class Collectives implements CollectiveTable {
 
   members(index: number): CollectiveMember[] {
     const c = this.columns;
-    const { arrival_unit_ns, duration_unit_ns } = this.block.header;
+    const { arrival_unit_ns, duration_unit_ns } = this.header;
     const rule = c.wait_rule[index]!;
     const set = c.set[index]!;
     const members: CollectiveMember[] = [];

@@ -45,6 +45,12 @@ export class ColumnBlock<Header> {
     return this.data.subarray(begin, begin + info.count);
   }
 
+  /** The planes of a column, lowest bytes first; views of the block. */
+  planes(name: string): Uint8Array[] {
+    const info = this.info(name);
+    return Array.from({ length: WIDTH[info.type] }, (_, plane) => this.plane(info, plane));
+  }
+
   /** A column of bytes; a view of the block. */
   bytes(name: string): Uint8Array {
     return this.plane(this.info(name), 0);

@@ -240,11 +240,19 @@ export interface PageDocument<Data = AnalyzeData> {
   data: Data;
 }
 
-/** rank x step: one row of Float64 per rank and quantity, in nanoseconds; NaN where not measured. */
+/** rank x step, in nanoseconds; NaN where not measured. */
 export interface StepMatrix {
   shape: StepMatrixShape;
-  /** Row-major: rank row * step count + step column. */
+  /** Row-major: rank row * step count + step column. 8 bytes a cell; only the last two that were asked for are held. */
   values(quantity: StepQuantity): Float64Array;
+  /** One row: every step of a rank. The cheap way where the whole matrix is not drawn. */
+  ofRank(quantity: StepQuantity, row: number): Float64Array;
+  /** One column: a step of every rank. */
+  ofStep(quantity: StepQuantity, column: number): Float64Array;
+  /** Mean of each row over the steps that the rank has. Held. */
+  rankMeans(quantity: StepQuantity): Float64Array;
+  /** Mean of each column over the ranks that have the step. Held. */
+  stepMeans(quantity: StepQuantity): Float64Array;
 }
 
 export interface CollectiveMember {

@@ -47,21 +47,8 @@ export interface RankTimes {
 
 /** The same means as the text report: over the steps that a rank has. */
 function stepMeans(matrix: StepMatrix, basis: (rank_index: number) => RankTime['basis']): RankTime[] {
-  const { rank_indices, step_numbers } = matrix.shape;
-  const columns = new Map(matrix.shape.quantities.map((quantity) => [quantity, matrix.values(quantity)]));
-  const average = (quantity: StepQuantity, row: number): number => {
-    const values = columns.get(quantity);
-    let sum = 0;
-    let found = 0;
-    for (let at = row * step_numbers.length; values && at < (row + 1) * step_numbers.length; ++at) {
-      const value = values[at]!;
-      if (Number.isFinite(value)) {
-        sum += value;
-        ++found;
-      }
-    }
-    return found === 0 ? NaN : sum / found;
-  };
+  const { rank_indices } = matrix.shape;
+  const average = (quantity: StepQuantity, row: number): number => matrix.rankMeans(quantity)[row]!;
   return rank_indices.map((rank_index, row) => {
     const span_ns = average('step_ns', row);
     const communication_ns = average('communication_ns', row);

@@ -23,26 +23,13 @@ interface StepRow {
 /** Of one row of the matrix, or the mean over the ranks that have the step. */
 function stepRows(matrix: StepMatrix, rank: number | null): StepRow[] {
   const { shape } = matrix;
-  const width = shape.step_numbers.length;
   const row = rank === null ? null : shape.rank_indices.indexOf(rank);
-  const columns = new Map(shape.quantities.map((quantity) => [quantity, matrix.values(quantity)]));
+  const columns = new Map(shape.quantities.map((quantity) => [
+    quantity, row === null ? matrix.stepMeans(quantity) : row < 0 ? undefined : matrix.ofRank(quantity, row),
+  ]));
   const at = (quantity: StepQuantity, column: number): number | null => {
-    const values = columns.get(quantity);
-    if (!values) return null;
-    if (row !== null) {
-      const value = row < 0 ? NaN : values[row * width + column]!;
-      return Number.isFinite(value) ? value : null;
-    }
-    let sum = 0;
-    let found = 0;
-    for (let r = 0; r < shape.rank_indices.length; ++r) {
-      const value = values[r * width + column]!;
-      if (Number.isFinite(value)) {
-        sum += value;
-        ++found;
-      }
-    }
-    return found === 0 ? null : sum / found;
+    const value = columns.get(quantity)?.[column] ?? NaN;
+    return Number.isFinite(value) ? value : null;
   };
   return shape.step_numbers.map((step, column) => {
     const parts = {
