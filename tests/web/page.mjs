@@ -1,8 +1,9 @@
-// Exercises one report page in Chromium, as a reader would: node page.mjs PAGE.html [ANSWER.json]
+// Exercises one report page in Chromium, as a reader would: node page.mjs PAGE.html|ADDRESS [ANSWER.json]
 // ANSWER.json is what `lockstep analyze --json` says of the same run.
 import { readFileSync, rmSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import assert from 'node:assert/strict';
 import { openWatched, require, withBrowser } from './browser.mjs';
 
@@ -253,7 +254,7 @@ async function theme(page, address) {
   await page.getByRole('button', { name: /theme$/ }).click();
 }
 
-const address = `file://${file}`;
+const address = file.startsWith('http') ? file : pathToFileURL(file).href;
 const parts = process.env.PARTS?.split(',');
 const wanted = (name) => !parts || parts.includes(name);
 async function step(name, run) {

@@ -80,6 +80,15 @@ class Pages(unittest.TestCase):
         print(web_packages.run_node("page.mjs", page, answer))
         print(web_packages.run_node("unharmed.mjs", page))
 
+    def test_served_page(self):
+        run = os.path.join(SOURCE_ROOT, "examples", "recorded")
+        _, answer = self.page_of(run)
+        with subprocess.Popen([PROGRAM, "serve", "-q", run], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                print(web_packages.run_node("page.mjs", server.stdout.readline().strip(), answer))
+            finally:
+                server.terminate()
+
     def test_page_without_data_says_so(self):
         print(web_packages.run_node("broken.mjs", os.path.join(web_packages.WEB, "dist", "page.html")))
 
