@@ -7,7 +7,7 @@ import { openWatched, withBrowser } from './browser.mjs';
 const [pages, images] = process.argv.slice(2);
 const LARGEST = 150_000;
 const WIDTH = 1180;
-const TALLEST = 860;
+const TALLEST = 800;
 
 // Which run shows a view best, and with which choices. Views that are not here are taken from the first page that has them.
 const SHOTS = [
@@ -15,6 +15,8 @@ const SHOTS = [
   { view: 'steps', page: 'recorded' },
   { view: 'heatmap', page: 'recorded' },
   { view: 'operators', page: 'recorded' },
+  { view: 'waits', page: 'dlrm' },
+  { view: 'waterfall', page: 'dlrm' },
   { view: 'timeline', page: 'dlrm' },
   { view: 'memory', page: 'memory' },
   { view: 'kernels', page: 'dlrm', query: '?kernels.find=nccl&open=communication%3AncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*%2C+unsigned+long%2C+ncclWork*)' },
