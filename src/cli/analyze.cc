@@ -97,7 +97,8 @@ void AnalyzeCommand::DeclareOutput(CLI::App& app) {
       ->group(group);
   app.add_flag("--no-color,--no-colour", no_colour_, "The same as --color never")->group(group);
   app.add_flag("--ascii", ascii_, "Bars and marks in ASCII (default where the locale is not UTF-8)")->group(group);
-  app.add_flag("-q,--quiet", quiet_, "No progress, no hints on standard error")->group(group);
+  app.add_flag("-q,--quiet", quiet_, "No progress, no hints on standard error; with --output no text either")
+      ->group(group);
   app.add_flag("--timings", timings_, "Time of ingest and of each pass, on standard error")->group(group);
 }
 
@@ -176,6 +177,7 @@ Status AnalyzeCommand::Write(const model::Run& run, const analysis::AnalysisResu
     report::WriteJson(run, result, partial, console.out);
     return {};
   }
+  if (quiet_ && !page_file_.empty()) return {};  // The page is the answer.
   report::TextOptions text;
   text.width = width_ > 0 ? width_ : console.Width();
   const ColourMode mode = no_colour_ || colour_ == "never" ? ColourMode::kNever

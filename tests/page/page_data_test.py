@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..", "support")]
-from analyze_program import DONE, FAILED, MISUSED, PARTIAL, SOURCE_ROOT, analyze, data_path, generate, run
+from analyze_program import DONE, FAILED, FINDING, MISUSED, PARTIAL, SOURCE_ROOT, analyze, data_path, generate, run
 from page_file import Page
 
 RECORDED = os.path.join(SOURCE_ROOT, "examples", "recorded")
@@ -304,12 +304,19 @@ class OutputFlagTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def test_text_is_still_printed(self):
+    def test_text_is_still_printed_unless_quiet(self):
         path = os.path.join(self.folder, "report.html")
-        process = run(["analyze", RECORDED, "-q", "-o", path])
+        process = run(["analyze", RECORDED, "-o", path])
         self.assertEqual(process.returncode, DONE)
         self.assertIn(b"Rank 2", process.stdout)
         self.assertEqual(os.listdir(self.folder), ["report.html"])
+        self.assertEqual(run(["analyze", RECORDED, "-q", "-o", path]).stdout, b"")
+        self.assertEqual(json.loads(run(["analyze", RECORDED, "-q", "--json", "-o", path]).stdout)["schema"], "lockstep.analyze/1")
+
+    def test_a_finding_still_decides_the_exit_status(self):
+        path = os.path.join(self.folder, "report.html")
+        self.assertEqual(run(["analyze", RECORDED, "-q", "-o", path, "--fail-on", "critical"]).returncode, FINDING)
+        self.assertTrue(os.path.exists(path))
 
     def test_another_ending_is_misuse(self):
         for name in ("report.pdf", "report", "report.json"):
