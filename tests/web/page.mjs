@@ -80,8 +80,19 @@ async function everyView(page) {
     await settled(page);
     assert.ok(!/NaN|undefined|Infinity|\[object/.test(await words(page)), `${view} shows a value that is none`);
     assert.equal(await page.$eval('main', (main) => main.querySelectorAll('[role="alert"]').length), 0, `${view} could be drawn`);
-    const found = await violations(page);
-    assert.deepEqual(found, [], view);
+    assert.deepEqual(await violations(page), [], view);
+
+    // Links lead somewhere; the same for a view whose pictures are all shown as tables.
+    const known = await views(page);
+    for (const link of await page.$$eval('main a[href^="#/"]', (links) => links.map((each) => each.getAttribute('href').split('?')[0]))) {
+      assert.ok(known.includes(link), `${view}: ${link} leads to no view`);
+    }
+    const toggles = page.locator('.figure button[aria-pressed]').filter({ hasText: /^Table$/ });
+    for (let at = 0; at < (await toggles.count()); ++at) await toggles.nth(at).click();
+    await settled(page);
+    assert.deepEqual(await violations(page), [], `${view} as tables`);
+    assert.ok(!/NaN|undefined|Infinity|\[object/.test(await words(page)), `${view} shows a value that is none in a table`);
+    for (let at = 0; at < (await toggles.count()); ++at) await toggles.nth(at).click();
   }
 }
 
@@ -191,9 +202,13 @@ async function sameAsAnswer(page) {
 }
 
 async function pictures(page) {
-  await goTo(page, '#/verdict');
-  const png = page.getByRole('button', { name: /^Save as PNG/ }).first();
-  if ((await png.count()) === 0) return;
+  for (const view of await views(page)) {
+    await goTo(page, view);
+    for (const png of await page.getByRole('button', { name: /^Save as PNG/ }).all()) await picture(page, view, png);
+  }
+}
+
+async function picture(page, view, png) {
   const saved = await save(page, () => png.click());
   assert.match(saved.name, /^lockstep-.*\.png$/);
   assert.deepEqual([...saved.bytes.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
@@ -212,7 +227,7 @@ async function pictures(page) {
     for (let i = 0; i < pixels.length; i += 4 * 37) seen.add((pixels[i] << 16) | (pixels[i + 1] << 8) | pixels[i + 2]);
     return seen.size;
   }, saved.bytes.toString('base64'));
-  assert.ok(colors >= 3, `${colors} colours in the picture`);
+  assert.ok(colors >= 3, `${view}: ${colors} colours in the picture`);
 }
 
 async function narrow(page) {
