@@ -306,12 +306,18 @@ class EventTable : public Table {
     return {visited * (0.05 + kept), visited * kept};
   }
 
-  bool IsSorted(std::span<const Constraint> constraints, int column) const override {
-    const EventColumn wanted = columns_[static_cast<size_t>(column)];
-    if (wanted == EventColumn::kId || wanted == EventColumn::kTrack) return true;
-    if (wanted != EventColumn::kTraceStartNs) return false;
-    return std::any_of(constraints.begin(), constraints.end(),
-                       [this](const Constraint& c) { return ColumnOf(c) == EventColumn::kTrack; });
+  bool IsSorted(const Source* source, std::span<const Constraint> constraints, int column) const override {
+    switch (columns_[static_cast<size_t>(column)]) {
+      case EventColumn::kId:
+      case EventColumn::kTrack:
+      case EventColumn::kWindow: return true;
+      case EventColumn::kRank: return source != nullptr && source->HasOneWindow();
+      case EventColumn::kTraceStartNs:
+        return std::any_of(constraints.begin(), constraints.end(), [this](const Constraint& c) {
+          return ColumnOf(c) == EventColumn::kTrack && c.op == SQLITE_INDEX_CONSTRAINT_EQ;
+        });
+      default: return false;
+    }
   }
 
   std::unique_ptr<Cursor> Open(const Source& source) const override {

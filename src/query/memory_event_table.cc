@@ -135,7 +135,9 @@ class MemoryEventTable : public Table {
     return {rows, rows};
   }
 
-  bool IsSorted(std::span<const Constraint>, int column) const override { return column == kWindow; }
+  bool IsSorted(const Source* source, std::span<const Constraint>, int column) const override {
+    return column == kWindow || (column == kRank && source != nullptr && source->HasOneWindow());
+  }
 
   std::unique_ptr<Cursor> Open(const Source& source) const override { return std::make_unique<MemoryScan>(source); }
 };

@@ -115,11 +115,13 @@ TEST(PushdownTest, BlocksThatEndTooEarlyAreSkippedAndNothingElse) {
   }
 }
 
-TEST(PushdownTest, OrderThatScansPromiseIsTheOrderOfRows) {
-  AskedRun asked(RandomRun(5));
+void ExpectOrder(AskedRun& asked) {
   for (const char* sql :
        {"SELECT id FROM events ORDER BY id", "SELECT track FROM events ORDER BY track",
+        "SELECT rank FROM events ORDER BY rank", "SELECT window FROM kernels ORDER BY window",
+        "SELECT rank FROM steps ORDER BY rank", "SELECT rank FROM memory_events ORDER BY rank",
         "SELECT trace_start_ns FROM events WHERE track = 3 ORDER BY trace_start_ns",
+        "SELECT trace_start_ns FROM events WHERE track IN (5, 3) ORDER BY trace_start_ns",
         "SELECT window FROM memory_events ORDER BY window", "SELECT window FROM steps ORDER BY window",
         "SELECT instance FROM collectives ORDER BY instance"}) {
     const Rows rows = asked.Ask(sql);
@@ -128,6 +130,17 @@ TEST(PushdownTest, OrderThatScansPromiseIsTheOrderOfRows) {
       return std::stoll(a[0]) < std::stoll(b[0]);
     })) << sql;
   }
+}
+
+TEST(PushdownTest, OrderThatScansPromiseIsTheOrderOfRows) {
+  AskedRun asked(RandomRun(5));
+  ExpectOrder(asked);
+  model::Run one_window = RandomRun(6);
+  one_window.ranks.resize(3);
+  AskedRun narrow(std::move(one_window));
+  ExpectOrder(narrow);
+  EXPECT_EQ(narrow.Ask("EXPLAIN QUERY PLAN SELECT rank, sum(duration_ns) FROM events GROUP BY rank").size(), 1u);
+  EXPECT_EQ(narrow.Ask("EXPLAIN QUERY PLAN SELECT rank, sum(busy_ns) FROM steps GROUP BY rank").size(), 1u);
 }
 
 TEST(PushdownTest, RowsOfATrackComeWithoutAScanOfTheOthers) {

@@ -59,8 +59,16 @@ class RowTable : public Table {
     return {visited + rows, rows};
   }
 
-  bool IsSorted(std::span<const Constraint>, int column) const override {
-    return !parts_.sorted_by.empty() && parts_.sorted_by.front() == column;
+  bool IsSorted(const Source* source, std::span<const Constraint>, int column) const override {
+    for (const int sorted : parts_.sorted_by) {
+      if (sorted == column) return true;
+      // Behind a column that has one value in all rows, the next one orders them.
+      if (source == nullptr) return false;
+      const std::span<const Row> rows = parts_.rows(*source);
+      const auto key = FieldOf(sorted).key;
+      if (!rows.empty() && key(*source, rows.front()) != key(*source, rows.back())) return false;
+    }
+    return false;
   }
 
   std::unique_ptr<Cursor> Open(const Source& source) const override {

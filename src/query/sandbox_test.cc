@@ -159,7 +159,7 @@ TEST(SandboxTest, AScanWithoutAMatchEndsWhenItIsStopped) {
 TEST(SandboxTest, MemoryEndsAtItsLimit) {
   QueryLimits limits = Tight();
   limits.timeout = std::chrono::seconds(120);
-  limits.memory_bytes = 16 << 20;
+  limits.memory_bytes = 5 << 20;
   AskedRun asked(RandomRun(1), limits);
   const std::string numbers = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 100000000) ";
   for (const char* rest :

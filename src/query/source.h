@@ -49,6 +49,8 @@ class Source {
   std::pair<uint32_t, uint32_t> TracksOf(size_t rank_index) const {
     return {first_track_[rank_index], first_track_[rank_index + 1]};
   }
+  /// Whether all traces are of one window: then the order of ranks is the order of traces.
+  bool HasOneWindow() const { return run_.ranks.empty() || run_.ranks.front().window == run_.ranks.back().window; }
   uint64_t event_count() const { return event_count_; }
   uint64_t device_event_count() const { return device_event_count_; }
 

@@ -63,7 +63,7 @@ class Table {
   virtual bool CanUse(const Constraint& constraint) const = 0;
   virtual Estimate EstimateOf(const Source* source, std::span<const Constraint> constraints) const = 0;
   /// Whether rows under these constraints come in ascending order of the column.
-  virtual bool IsSorted(std::span<const Constraint> constraints, int column) const = 0;
+  virtual bool IsSorted(const Source* source, std::span<const Constraint> constraints, int column) const = 0;
   virtual std::unique_ptr<Cursor> Open(const Source& source) const = 0;
 };
 

@@ -81,7 +81,7 @@ int BestIndex(sqlite3_vtab* base, sqlite3_index_info* info) {
     info->estimatedCost = estimate.cost + 1;
     info->estimatedRows = static_cast<sqlite3_int64>(estimate.rows) + 1;
     info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].desc == 0 && info->aOrderBy[0].iColumn >= 0 &&
-                                    registration.table->IsSorted(used, info->aOrderBy[0].iColumn)
+                                    registration.table->IsSorted(*registration.source, used, info->aOrderBy[0].iColumn)
                                 ? 1
                                 : 0;
     info->idxStr = sqlite3_mprintf("%s", plan.c_str());
