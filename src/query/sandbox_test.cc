@@ -161,9 +161,9 @@ TEST(SandboxTest, MemoryEndsAtItsLimit) {
   limits.timeout = std::chrono::seconds(120);
   limits.memory_bytes = 5 << 20;
   AskedRun asked(RandomRun(1), limits);
-  const std::string numbers = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 100000000) ";
+  const std::string numbers = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 2000000) ";
   for (const char* rest :
-       {"SELECT count(*) FROM (SELECT x FROM c ORDER BY -x LIMIT 90000000)", "SELECT median(x) FROM c",
+       {"SELECT count(*) FROM (SELECT x FROM c ORDER BY -x LIMIT 1900000)", "SELECT median(x) FROM c",
         "SELECT union_ns(x, x + 1) FROM c", "SELECT count(DISTINCT x) FROM c",
         "SELECT length(group_concat(x, 'abcdefghijklmnop')) FROM c", "SELECT json_group_array(x) FROM c"}) {
     asked.Ask(numbers + rest);
