@@ -11,7 +11,9 @@ import { kernelsView, operatorsView } from './names';
 import { overlapView } from './overlap';
 import { qualityView } from './quality';
 import { stepsView } from './steps';
+import { timelineView } from './timeline';
 import { waitsView } from './waits';
+import { waterfallView } from './waterfall';
 
 /** Facts for the header of the page of one run. */
 export function analyzeFacts(source: PageSource): readonly string[] {
@@ -35,9 +37,11 @@ export const analyzeViews: readonly View[] = [
   findingsView,
   stepsView,
   heatmapView,
+  timelineView,
   idleView,
   overlapView,
   waitsView,
+  waterfallView,
   bandwidthView,
   kernelsView,
   operatorsView,

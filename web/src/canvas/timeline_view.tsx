@@ -1,0 +1,494 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { CLASS_LABELS } from '../colors';
+import { TIMELINE_CLASSES, type PageSource, type TimelineLevel, type TrackEvents } from '../data/types';
+import { duration, percent, shortName } from '../numbers';
+import { useWidth } from '../parts/measure';
+import { Tooltip } from '../parts/tooltip';
+import { Drawing, fitText, SMALL_FONT, type Pointer } from './drawing';
+import { eventAt, neighbour } from './events';
+import { chooseLevel, classesPresent, meanShares, overviewLine } from './lod';
+import type { Palette } from './palette';
+import { classBands, firstLineAt, layoutLines, LEVEL_HEIGHT, RANK_HEIGHT, type Line } from './timeline_layout';
+import { lanesOf, paintShares, paintSummary, paintTrack, summaryTracks, TimelineInk } from './timeline_paint';
+import { panWindow, tickText, timeTicks, zoomWindow, clampWindow, type TimeWindow } from './window';
+
+export interface EventRef {
+  rank_index: number;
+  track: number;
+  event: number;
+}
+
+export interface TimelineViewProps {
+  source: PageSource;
+  levels: readonly TimelineLevel[];
+  span_ns: number;
+  /** In the order they are drawn. */
+  ranks: readonly number[];
+  rankLabel: (rank: number) => string;
+  has_events: boolean;
+  names: readonly string[];
+  window: TimeWindow;
+  onWindow: (window: TimeWindow) => void;
+  open: ReadonlySet<number>;
+  onOpen: (rank: number) => void;
+  /** The rank that the cursor is on. */
+  row: number;
+  onRow: (rank: number) => void;
+  matches: Uint8Array | null;
+  tall: boolean;
+  selected: EventRef | null;
+  onSelect: (event: EventRef | null) => void;
+  /** Tracks of the cursor's rank, as soon as they are unpacked. */
+  onTracks: (rank: number, tracks: readonly TrackEvents[] | null) => void;
+  label: string;
+}
+
+const MAP_HEIGHT = 34;
+const RULER = 20;
+const TOP = MAP_HEIGHT + RULER + 4;
+const MOST_HEIGHT = 540;
+/** So many ranks at most are drawn from single events at a time; more are too low to see any. */
+const MOST_DETAILED = 48;
+const DETAIL_FROM = 10;
+
+// A device's work first: it is what a reader looks for.
+const LANES: readonly TrackEvents['lane'][] = ['device', 'device_annotation', 'operators', 'runtime', 'python', 'other'];
+
+/** Single events of the ranks that are asked for now; what is no longer asked for is let go. */
+function useRankEvents(source: PageSource, wanted: readonly number[]): (rank: number) => readonly TrackEvents[] | undefined {
+  const held = useRef(new Map<number, readonly TrackEvents[]>());
+  const busy = useRef(new Set<number>());
+  const [, redraw] = useState(0);
+  const key = wanted.join(',');
+  const want = useRef(new Set<number>());
+  want.current = new Set(wanted);
+  useEffect(() => {
+    for (const rank of [...held.current.keys()]) if (!want.current.has(rank)) held.current.delete(rank);
+    const next = () => {
+      // Two at a time: unpacking shares the machine with drawing.
+      for (const rank of want.current) {
+        if (busy.current.size >= 2) return;
+        if (held.current.has(rank) || busy.current.has(rank)) continue;
+        busy.current.add(rank);
+        source.events(rank).then((tracks) => tracks ?? [], () => []).then((tracks) => {
+          busy.current.delete(rank);
+          if (want.current.has(rank)) {
+            const sorted = [...tracks].sort((a, b) => LANES.indexOf(a.lane) - LANES.indexOf(b.lane));
+            sorted.forEach(lanesOf); // Here rather than when they are drawn.
+            held.current.set(rank, sorted);
+            redraw((n) => n + 1);
+          }
+          next();
+        });
+      }
+    };
+    next();
+  }, [source, key]);
+  useEffect(() => () => want.current.clear(), []);
+  return (rank) => held.current.get(rank);
+}
+
+/** All ranks over time: a small picture of the whole run, a ruler, and a line per rank that opens into its tracks. */
+export function TimelineView(props: TimelineViewProps) {
+  const { levels, span_ns, ranks, window, open } = props;
+  const [box, width] = useWidth<HTMLDivElement>();
+  const [scroll_wanted, setScroll] = useState(0);
+  const [cursor_track, setCursorTrack] = useState(-1);
+  const [hover, setHover] = useState<{ x: number; y: number; text: string } | null>(null);
+  const [frame, setFrame] = useState<[number, number] | null>(null);
+  const left = Math.round(Math.min(170, width * 0.22));
+  const plot_width = Math.max(60, width - left - 4);
+  const ns_per_pixel = (window.end_ns - window.start_ns) / plot_width;
+  const finest = levels[levels.length - 1];
+  const rank_height = props.tall ? RANK_HEIGHT : Math.max(0.4, Math.min(RANK_HEIGHT, MOST_HEIGHT / Math.max(1, ranks.length)));
+  const detailed = props.has_events && rank_height >= DETAIL_FROM && (!finest || ns_per_pixel < finest.bucket_ns);
+  // The lines in view decide what is unpacked, and what is unpacked decides the lines: those of the frame before serve.
+  const in_view = useRef<number[]>([]);
+  const wanted = props.has_events ? [...new Set([...open, props.row, ...(detailed ? in_view.current : [])])].filter((rank) => ranks.includes(rank)) : [];
+  const tracksOf = useRankEvents(props.source, wanted);
+  const known = [...open].map((rank) => (tracksOf(rank) ? rank : -1)).join(',');
+  const { lines, height: content } = useMemo(() => layoutLines(ranks, open, tracksOf, rank_height), [ranks, open, known, rank_height]);
+  const plot_height = Math.round(Math.max(Math.min(ranks.length * rank_height, 60), Math.min(MOST_HEIGHT, content)));
+  const scroll = Math.max(0, Math.min(scroll_wanted, content - plot_height));
+  const first = firstLineAt(lines, scroll);
+  const visible: number[] = [];
+  for (let at = first; at < lines.length && lines[at]!.y < scroll + plot_height && visible.length < MOST_DETAILED; ++at) {
+    if (lines[at]!.kind === 'rank') visible.push(lines[at]!.rank_index);
+  }
+  const [, again] = useState(0);
+  useEffect(() => {
+    if (detailed && visible.join(',') !== in_view.current.join(',')) {
+      in_view.current = visible;
+      again((n) => n + 1);
+    }
+  });
+  const row_tracks = tracksOf(props.row);
+  useEffect(() => props.onTracks(props.row, row_tracks ?? null), [props.row, row_tracks]);
+
+  const present = useMemo(() => classesPresent(levels), [levels]);
+  const bands = useMemo(() => classBands(present), [present]);
+  const map = useMemo(() => overviewLine(levels, span_ns, plot_width, props.source ? levelRanks(levels) : 0), [levels, span_ns, plot_width]);
+  const ink = useRef<{ palette: Palette; ink: TimelineInk } | null>(null);
+  const buffer = useRef<{ canvas: HTMLCanvasElement; data: ImageData; pixels: Uint32Array } | null>(null);
+  const x_of = (time_ns: number) => left + (time_ns - window.start_ns) / ns_per_pixel;
+  const texts = useRef(new Map<number, string>());
+  const nameText = (name: number) => {
+    let text = texts.current.get(name);
+    if (text === undefined) texts.current.set(name, (text = shortName(props.names[name] ?? '')));
+    return text;
+  };
+
+  const paint = (draw: CanvasRenderingContext2D, palette: Palette, ratio: number) => {
+    if (ink.current?.palette !== palette) ink.current = { palette, ink: new TimelineInk(palette) };
+    const tones = ink.current.ink;
+    paintMap(draw, palette, tones);
+    paintRuler(draw, palette);
+    draw.save();
+    draw.beginPath();
+    draw.rect(0, TOP, width, plot_height);
+    draw.clip();
+    draw.fillStyle = palette.panel;
+    draw.fillRect(left, TOP, plot_width, plot_height);
+    // Without a device a rank's line says what its operators did for the job, which only the shares know.
+    const single = (line: Line) => detailed && line.height >= DETAIL_FROM && (tracksOf(line.rank_index)?.some((track) => track.lane === 'device') ?? false);
+    const level = chooseLevel(levels, ns_per_pixel);
+    if (level) {
+      const scale = plot_width * plot_height * ratio * ratio > 1_500_000 ? 1 : ratio;
+      const w = Math.max(1, Math.round(plot_width * scale));
+      const h = Math.max(1, Math.round(plot_height * scale));
+      let image = buffer.current;
+      if (!image || image.canvas.width !== w || image.canvas.height !== h) {
+        const canvas = document.createElement('canvas');
+        canvas.width = w;
+        canvas.height = h;
+        const data = new ImageData(w, h);
+        image = buffer.current = { canvas, data, pixels: new Uint32Array(data.data.buffer) };
+      }
+      image.pixels.fill(0);
+      paintShares(image.pixels, w, h, scale, lines, first, scroll, level, window, bands, tones, (line) => !single(line));
+      image.canvas.getContext('2d')!.putImageData(image.data, 0, 0);
+      draw.imageSmoothingEnabled = false;
+      draw.drawImage(image.canvas, left, TOP, plot_width, plot_height);
+    }
+    const style = { draw, palette, ink: tones, window, left, width: plot_width, matches: props.matches, nameText };
+    let label_free = -Infinity;
+    for (let at = first; at < lines.length; ++at) {
+      const line = lines[at]!;
+      const y = TOP + line.y - scroll;
+      if (y >= TOP + plot_height) break;
+      const tracks = tracksOf(line.rank_index);
+      const here = line.rank_index === props.row && line.track === cursor_track;
+      if (line.kind === 'track' && tracks) {
+        draw.save();
+        draw.beginPath();
+        draw.rect(left, y, plot_width, line.height);
+        draw.clip();
+        paintTrack(style, tracks[line.track]!, y);
+        draw.restore();
+      } else if (single(line) && tracks) {
+        draw.save();
+        draw.beginPath();
+        draw.rect(left, y, plot_width, line.height);
+        draw.clip();
+        paintSummary(style, tracks, bands, y, line.height);
+        draw.restore();
+      }
+      if (line.height >= DETAIL_FROM) {
+        draw.fillStyle = palette.grid;
+        draw.fillRect(0, y + line.height - 0.5, width, 0.5);
+      }
+      if (here || (line.rank_index === props.row && line.kind === 'rank')) {
+        draw.fillStyle = here ? palette.select : 'transparent';
+        draw.fillRect(0, y, left - 2, Math.max(2, line.height));
+        draw.fillStyle = palette.focus;
+        draw.fillRect(0, y, 3, Math.max(2, line.height));
+      }
+      if (y >= label_free || here) {
+        const middle = y + Math.min(line.height, line.kind === 'track' ? 20 : Infinity) / 2;
+        draw.font = SMALL_FONT;
+        draw.textAlign = 'left';
+        draw.fillStyle = line.kind === 'rank' ? palette.text : palette.muted;
+        if (line.kind === 'rank') {
+          const mark = props.has_events ? (open.has(line.rank_index) ? '▾ ' : '▸ ') : '';
+          draw.fillText(fitText(draw, mark + props.rankLabel(line.rank_index), left - 12), 8, Math.max(TOP + 6, middle));
+        } else if (tracks) {
+          draw.fillText(fitText(draw, tracks[line.track]!.label, left - 30), 24, middle);
+        }
+        label_free = y + Math.max(line.height, 13);
+      }
+    }
+    paintSelected(draw, palette);
+    draw.restore();
+    if (content > plot_height) {
+      draw.fillStyle = palette.line;
+      draw.fillRect(width - 3, TOP + (scroll / content) * plot_height, 3, Math.max(12, (plot_height / content) * plot_height));
+    }
+    if (frame) {
+      draw.fillStyle = palette.focus;
+      draw.globalAlpha = 0.2;
+      draw.fillRect(Math.min(...frame), TOP, Math.abs(frame[1] - frame[0]), plot_height);
+      draw.globalAlpha = 1;
+    }
+  };
+
+  const paintMap = (draw: CanvasRenderingContext2D, palette: Palette, tones: TimelineInk) => {
+    draw.fillStyle = palette.panel;
+    draw.fillRect(left, 0, plot_width, MAP_HEIGHT);
+    for (let k = 0; k < 4; ++k) {
+      const from = Math.round(bands[k]!.from * (MAP_HEIGHT - 4)) + 2;
+      const tall = Math.round(bands[k]!.to * (MAP_HEIGHT - 4)) + 2 - from;
+      if (tall <= 0) continue;
+      for (let x = 0; x < plot_width; ++x) {
+        const color = tones.shares[k]![map[x * 4 + k] ?? 0]!;
+        if (color === 0) continue;
+        draw.fillStyle = `rgb(${color & 255},${(color >> 8) & 255},${(color >> 16) & 255})`;
+        draw.fillRect(left + x, from, 1, tall - 0.5);
+      }
+    }
+    const from = left + (window.start_ns / span_ns) * plot_width;
+    const to = left + (window.end_ns / span_ns) * plot_width;
+    draw.fillStyle = palette.background;
+    draw.globalAlpha = 0.6;
+    draw.fillRect(left, 0, from - left, MAP_HEIGHT);
+    draw.fillRect(to, 0, left + plot_width - to, MAP_HEIGHT);
+    draw.globalAlpha = 1;
+    draw.strokeStyle = palette.focus;
+    draw.lineWidth = 1.5;
+    draw.strokeRect(from, 0.75, Math.max(2, to - from), MAP_HEIGHT - 1.5);
+    draw.font = SMALL_FONT;
+    draw.fillStyle = palette.muted;
+    draw.textAlign = 'left';
+    draw.fillText('whole run', 8, MAP_HEIGHT / 2);
+  };
+  const paintRuler = (draw: CanvasRenderingContext2D, palette: Palette) => {
+    const ticks = timeTicks(window, plot_width);
+    draw.font = SMALL_FONT;
+    draw.textAlign = 'left';
+    draw.fillStyle = palette.muted;
+    draw.fillText(`${duration(window.end_ns - window.start_ns)} in view`, 8, MAP_HEIGHT + RULER / 2 + 2);
+    for (const value of ticks.values) {
+      const x = x_of(value);
+      draw.fillStyle = palette.line;
+      draw.fillRect(x, MAP_HEIGHT + 4, 1, RULER - 4);
+      draw.fillStyle = palette.muted;
+      const text = tickText(value, ticks.step_ns, span_ns);
+      if (x + 4 + text.length * 6.2 < width) draw.fillText(text, x + 4, MAP_HEIGHT + RULER / 2 + 2);
+    }
+  };
+  const paintSelected = (draw: CanvasRenderingContext2D, palette: Palette) => {
+    const chosen = props.selected;
+    const track = chosen && tracksOf(chosen.rank_index)?.[chosen.track];
+    if (!chosen || !track) return;
+    const line = lines.find((each) => each.rank_index === chosen.rank_index && each.track === (open.has(chosen.rank_index) ? chosen.track : -1));
+    if (!line) return;
+    const from = Math.max(left - 4, x_of(track.start_ns[chosen.event]!));
+    const to = Math.min(width + 4, x_of(track.start_ns[chosen.event]! + track.duration_ns[chosen.event]!));
+    const y = TOP + line.y - scroll + (line.kind === 'track' ? 2 + Math.min(track.level[chosen.event]!, track.level_count - 1) * LEVEL_HEIGHT : 1);
+    draw.save();
+    draw.beginPath();
+    draw.rect(left - 2, TOP, plot_width + 4, plot_height);
+    draw.clip();
+    draw.strokeStyle = palette.text;
+    draw.lineWidth = 2;
+    draw.strokeRect(from, y, Math.max(3, to - from), line.kind === 'track' ? LEVEL_HEIGHT - 1 : line.height - 2);
+    draw.restore();
+  };
+
+  const lineAt = (y: number): Line | null => {
+    if (y < TOP || y >= TOP + plot_height) return null;
+    return lines[firstLineAt(lines, y - TOP + scroll)] ?? null;
+  };
+  const eventUnder = (at: Pointer): EventRef | null => {
+    const line = lineAt(at.y);
+    const tracks = line && tracksOf(line.rank_index);
+    if (!line || !tracks || at.x < left) return null;
+    const time = window.start_ns + (at.x - left) * ns_per_pixel;
+    if (line.kind === 'track') {
+      const track = tracks[line.track]!;
+      const level = Math.floor((at.y - TOP + scroll - line.y - 2) / LEVEL_HEIGHT);
+      const lane = lanesOf(track)[level];
+      const event = lane ? eventAt(track, lane, time, 2 * ns_per_pixel) : -1;
+      return event < 0 ? null : { rank_index: line.rank_index, track: line.track, event };
+    }
+    if (!detailed || !tracks.some((track) => track.lane === 'device')) return null;
+    const part = (at.y - TOP + scroll - line.y) / line.height;
+    const kind = bands.findIndex((band) => band.from <= part && part < band.to);
+    for (const track of summaryTracks(tracks)) {
+      for (const lane of lanesOf(track)) {
+        const event = eventAt(track, lane, time, ns_per_pixel);
+        if (event >= 0 && track.class[event] === kind) return { rank_index: line.rank_index, track: tracks.indexOf(track), event };
+      }
+    }
+    return null;
+  };
+  const describeEvent = (ref: EventRef): string => {
+    const track = tracksOf(ref.rank_index)?.[ref.track];
+    if (!track || ref.event >= track.name.length) return '';
+    const kind = TIMELINE_CLASSES[track.class[ref.event]!];
+    return `${props.names[track.name[ref.event]!] ?? '?'}: ${duration(track.duration_ns[ref.event])}${kind ? `, ${CLASS_LABELS[kind]}` : ''}; ` +
+      `${props.rankLabel(ref.rank_index)}, ${track.label}, at ${tickText(track.start_ns[ref.event]!, Math.max(1, ns_per_pixel), span_ns)}`;
+  };
+  const describeShares = (rank: number, start_ns: number, end_ns: number): string => {
+    const shares = meanShares(levels, rank, start_ns, end_ns);
+    const parts = TIMELINE_CLASSES.flatMap((name, k) => (present[k] ? [`${CLASS_LABELS[name]} ${percent(shares[k])}`] : []));
+    return `${props.rankLabel(rank)}: busy with ${parts.join(', ') || 'nothing'}`;
+  };
+  const describeLine = (): string => {
+    const track = tracksOf(props.row)?.[cursor_track];
+    if (cursor_track >= 0 && track) return `${props.rankLabel(props.row)}, ${track.label}: ${track.name.length} events`;
+    return `${describeShares(props.row, window.start_ns, window.end_ns)} in view`;
+  };
+
+  const show = (next: TimeWindow) => props.onWindow(clampWindow(next, span_ns));
+  const showLine = (line: Line) => {
+    if (line.y < scroll) setScroll(line.y);
+    else if (line.y + line.height > scroll + plot_height) setScroll(line.y + line.height - plot_height);
+  };
+  const moveLine = (by: number) => {
+    const now = lines.findIndex((line) => line.rank_index === props.row && line.track === cursor_track);
+    const line = lines[Math.max(0, Math.min(lines.length - 1, now + by))];
+    if (!line) return;
+    setCursorTrack(line.track);
+    props.onRow(line.rank_index);
+    props.onSelect(null);
+    showLine(line);
+  };
+  const selectEvent = (ref: EventRef, fill = false) => {
+    const track = tracksOf(ref.rank_index)![ref.track]!;
+    props.onSelect(ref);
+    const from = track.start_ns[ref.event]!;
+    const long = track.duration_ns[ref.event]!;
+    const span = window.end_ns - window.start_ns;
+    if (fill) show({ start_ns: from - long * 0.5 - 20, end_ns: from + long * 1.5 + 20 });
+    else if (from < window.start_ns || from + Math.min(long, span) > window.end_ns) show({ start_ns: from + long / 2 - span / 2, end_ns: from + long / 2 + span / 2 });
+  };
+  const stepEvent = (forward: boolean, only_matches: boolean) => {
+    const tracks = tracksOf(props.row);
+    if (!tracks) return;
+    const keep = only_matches && props.matches ? props.matches : null;
+    const chosen = props.selected?.rank_index === props.row ? props.selected : null;
+    const now = chosen ? tracks[chosen.track]!.start_ns[chosen.event]! : forward ? window.start_ns - 1 : window.end_ns;
+    const summary = summaryTracks(tracks);
+    let best: EventRef | null = null;
+    let best_ns = 0;
+    tracks.forEach((track, at) => {
+      if (cursor_track >= 0 ? at !== cursor_track : !keep && !summary.includes(track)) return;
+      let event = neighbour(track, now, forward, keep ? (i) => keep[track.name[i]!] === 1 : undefined);
+      // Several of one start: those beside the chosen one are stepped through, too.
+      if (chosen && chosen.track === at) {
+        const beside = chosen.event + (forward ? 1 : -1);
+        if (track.start_ns[beside] === now && (!keep || keep[track.name[beside]!] === 1)) event = beside;
+      }
+      if (event < 0) return;
+      const start = track.start_ns[event]!;
+      if (!best || (forward ? start < best_ns : start > best_ns)) {
+        best = { rank_index: props.row, track: at, event };
+        best_ns = start;
+      }
+    });
+    if (best) selectEvent(best);
+  };
+  const middle = (): number => {
+    const track = props.selected && tracksOf(props.selected.rank_index)?.[props.selected.track];
+    const time = track ? track.start_ns[props.selected!.event]! + track.duration_ns[props.selected!.event]! / 2 : NaN;
+    return time >= window.start_ns && time <= window.end_ns ? (time - window.start_ns) / (window.end_ns - window.start_ns) : 0.5;
+  };
+  const onKey = (key: string, event: KeyboardEvent): boolean => {
+    if (key === 'ArrowUp' || key === 'ArrowDown') moveLine((key === 'ArrowDown' ? 1 : -1) * (event.shiftKey ? 10 : 1));
+    else if (key === 'ArrowLeft' || key === 'a') props.onWindow(panWindow(window, span_ns, event.shiftKey ? -0.8 : -0.2));
+    else if (key === 'ArrowRight' || key === 'd') props.onWindow(panWindow(window, span_ns, event.shiftKey ? 0.8 : 0.2));
+    else if (key === '+' || key === '=' || key === 'w') props.onWindow(zoomWindow(window, span_ns, 0.6, middle()));
+    else if (key === '-' || key === '_' || key === 's') props.onWindow(zoomWindow(window, span_ns, 1 / 0.6, middle()));
+    else if (key === '0' || key === 'Home') show({ start_ns: 0, end_ns: span_ns });
+    else if (key === 'Enter' && props.has_events) {
+      props.onOpen(props.row);
+      setCursorTrack(-1);
+    } else if (key === '.' || key === ',') stepEvent(key === '.', false);
+    else if ((key === 'n' || key === 'N') && props.matches) stepEvent(key === 'n', true);
+    else if (key === 'f' && props.selected && tracksOf(props.selected.rank_index)) selectEvent(props.selected, true);
+    else if (key === 'Escape' && props.selected) props.onSelect(null);
+    else return false;
+    return true;
+  };
+  const moveMap = (x: number) => {
+    const at = ((x - left) / plot_width) * span_ns;
+    const half = (window.end_ns - window.start_ns) / 2;
+    show({ start_ns: at - half, end_ns: at + half });
+  };
+  const onHover = (at: Pointer | null) => {
+    const line = at && lineAt(at.y);
+    if (!at || !line || at.x < left) return setHover(null);
+    const ref = eventUnder(at);
+    const time = window.start_ns + (at.x - left) * ns_per_pixel;
+    const text = ref ? describeEvent(ref)
+      : line.kind === 'rank' ? `${describeShares(line.rank_index, time - ns_per_pixel, time + ns_per_pixel)} at ${tickText(time, ns_per_pixel, span_ns)}`
+      : `${tracksOf(line.rank_index)?.[line.track]?.label ?? ''}, ${tickText(time, ns_per_pixel, span_ns)}`;
+    setHover({ x: at.x, y: at.y + 12, text });
+  };
+  return (
+    <div ref={box} class="chart">
+      <Drawing
+        id="timeline-canvas"
+        width={width}
+        height={TOP + plot_height + 2}
+        label={props.label}
+        keys={`W and S or + and − zoom, A and D or ← and → move in time, ↑ and ↓ from line to line, 0 shows the whole run${props.has_events ? ', Enter opens a rank, . and , go to the next and last event, F fills the view with it, N goes to the next match' : ''}. Mouse: drag to move, Shift and drag or Ctrl and wheel to zoom.`}
+        status={hover?.text ?? (props.selected ? describeEvent(props.selected) : describeLine())}
+        paint={paint}
+        pointer="grab"
+        onKey={onKey}
+        onHover={onHover}
+        onClick={(at) => {
+          if (at.y < MAP_HEIGHT) return moveMap(at.x);
+          const line = lineAt(at.y);
+          if (!line) return undefined;
+          setCursorTrack(line.track);
+          props.onRow(line.rank_index);
+          if (at.x < left && line.kind === 'rank' && props.has_events) props.onOpen(line.rank_index);
+          else props.onSelect(eventUnder(at));
+          return undefined;
+        }}
+        onDouble={(at) => {
+          const ref = eventUnder(at);
+          if (ref) selectEvent(ref, true);
+          else if (at.x >= left) props.onWindow(zoomWindow(window, span_ns, 0.4, (at.x - left) / plot_width));
+        }}
+        onDrag={(dx, dy, from, now, done) => {
+          setHover(null);
+          if (from.y < MAP_HEIGHT) return moveMap(now.x);
+          if (from.shift) {
+            if (!done) return setFrame([from.x, now.x]);
+            setFrame(null);
+            const time = (x: number) => window.start_ns + (Math.max(left, x) - left) * ns_per_pixel;
+            return show({ start_ns: time(Math.min(from.x, now.x)), end_ns: time(Math.max(from.x, now.x)) });
+          }
+          if (dx !== 0) props.onWindow(panWindow(window, span_ns, -dx / plot_width));
+          if (dy !== 0) setScroll(Math.max(0, scroll - dy));
+          return undefined;
+        }}
+        onWheel={(at, dx, dy) => {
+          if (at.control) {
+            props.onWindow(zoomWindow(window, span_ns, Math.exp(Math.max(-1.5, Math.min(1.5, dy / 240))), Math.min(1, Math.max(0, (at.x - left) / plot_width))));
+            return true;
+          }
+          const sideways = at.shift ? dy || dx : dx;
+          if (Math.abs(sideways) > Math.abs(at.shift ? 0 : dy)) {
+            props.onWindow(panWindow(window, span_ns, sideways / plot_width));
+            return true;
+          }
+          const next = Math.max(0, Math.min(content - plot_height, scroll + dy));
+          if (next === scroll) return false; // At the end the page scrolls on.
+          setScroll(next);
+          return true;
+        }}
+      />
+      {hover && <Tooltip width={width} tip={{ x: hover.x, y: hover.y, content: hover.text }} />}
+    </div>
+  );
+}
+
+/** How many ranks the levels have. */
+function levelRanks(levels: readonly TimelineLevel[]): number {
+  const level = levels[0];
+  return level ? Math.round(level.shares.length / 4 / Math.max(1, level.bucket_count)) : 0;
+}
