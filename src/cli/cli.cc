@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/analyze.h"
+#include "cli/compare.h"
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/merge.h"
@@ -38,6 +39,7 @@ class Program {
     root_.require_subcommand(0, 1);
     root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
     commands_.push_back(std::make_unique<AnalyzeCommand>());
+    commands_.push_back(std::make_unique<CompareCommand>());
     commands_.push_back(std::make_unique<MergeCommand>());
     commands_.push_back(std::make_unique<ServeCommand>());
     commands_.push_back(std::make_unique<OpenCommand>());

@@ -8,6 +8,7 @@
 #include <functional>
 #include <system_error>
 
+#include "report/csv_table.h"
 #include "report/report.h"
 #include "report/tables.h"
 #include "report/utf8.h"
@@ -81,17 +82,6 @@ class CsvFile {
 Cell OptionalInt(const std::optional<int64_t>& value) { return value ? Cell(*value) : Cell(); }
 
 std::string Joined(const std::vector<int32_t>& ranks) { return fmt::format("{}", fmt::join(ranks, " ")); }
-
-Status WriteFlat(const std::filesystem::path& folder, const FlatTable& table) {
-  CsvFile file(folder / (std::string(table.name) + ".csv"), table.columns);
-  std::vector<Cell> cells;
-  for (size_t r = 0; r < table.row_count; ++r) {
-    cells.clear();
-    table.fill(r, &cells);
-    file.Row(cells);
-  }
-  return file.Finish();
-}
 
 Status WriteRanks(const std::filesystem::path& folder, const Run& run) {
   CsvFile file(folder / "ranks.csv",
@@ -177,6 +167,18 @@ Status WriteLedger(const std::filesystem::path& folder, const model::Ledger& led
 
 }  // namespace
 
+Status WriteCsvTable(const std::string& folder_name, const FlatTable& table) {
+  const std::filesystem::path folder = folder_name;
+  CsvFile file(folder / (std::string(table.name) + ".csv"), table.columns);
+  std::vector<Cell> cells;
+  for (size_t r = 0; r < table.row_count; ++r) {
+    cells.clear();
+    table.fill(r, &cells);
+    file.Row(cells);
+  }
+  return file.Finish();
+}
+
 Status WriteCsv(const Run& run, const AnalysisResult& result, const std::string& folder) {
   const std::filesystem::path path(folder);
   std::error_code error;
@@ -189,7 +191,7 @@ Status WriteCsv(const Run& run, const AnalysisResult& result, const std::string&
   }
   RETURN_IF_ERROR(WriteRanks(path, run));
   for (const FlatTable& table : FlatTables(run, result)) {
-    if (result.Has(table.pass)) RETURN_IF_ERROR(WriteFlat(path, table));
+    if (result.Has(table.pass)) RETURN_IF_ERROR(WriteCsvTable(path, table));
   }
   if (result.Has("collectives")) RETURN_IF_ERROR(WriteCollectives(path, run, result));
   if (result.Has("stragglers")) RETURN_IF_ERROR(WriteStragglers(path, run, result));
