@@ -22,7 +22,7 @@ export class TimelineInk {
     this.shares = palette.class_rgb.map((color) => Uint32Array.from({ length: 256 }, (_, share) =>
       share === 0 ? 0 : pixel(mix(palette.background_rgb, color, 0.18 + (0.82 * share) / 255))));
     this.fills = palette.class_rgb.map((color) => Array.from({ length: SHADES }, (_, shade) => {
-      const tone: Rgb = mix(color, palette.background_rgb, shade * 0.13);
+      const tone: Rgb = mix(color, palette.background_rgb, shade * 0.08);
       return { fill: `rgb(${tone.join(',')})`, ink: inkOn(tone) };
     }));
   }
