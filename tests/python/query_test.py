@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import analyze_program as program
 import lockstep
 import numpy as np
 import pyarrow as pa
-from samples import RECORDED, recorded
+from samples import RECORDED, SOURCE, recorded
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
 
@@ -41,6 +42,14 @@ class QueryTest(unittest.TestCase):
         self.assertGreater(len(names), 10)
         for name in names:
             self.check(f"SELECT * FROM {name} LIMIT 500", recorded(), RECORDED)
+
+    def test_the_documents_questions_have_the_commands_rows(self):
+        text = (SOURCE / "docs" / "query.md").read_text(encoding="utf-8")
+        questions = re.findall(r"^```sql\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        self.assertGreaterEqual(len(questions), 10)
+        for sql in questions:
+            with self.subTest(sql=sql):
+                self.check(sql, recorded(), RECORDED)
 
     def test_columns_have_types_and_units(self):
         table = recorded().query("SELECT rank, sum(duration_ns) AS total_ns, avg(duration_ns) AS mean_ns, max(name) AS name, "
