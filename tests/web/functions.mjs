@@ -1,7 +1,7 @@
 // Facts about the functions of web/src that need no browser. The source is TypeScript: vite's esbuild turns each file
 // under test into a module first.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -109,6 +109,41 @@ fact('the colour maps run from dark to bright without turning back', async () =>
       const light = 0.2126 * r + 0.7152 * g + 0.0722 * b;
       assert.ok(light > before, `at ${t}`);
       before = light;
+    }
+  }
+});
+
+fact('text has a contrast of 4.5 and graphics of 3 against what they stand on, in both themes', async () => {
+  const css = readFileSync(join(source, 'styles/page.css'), 'utf8');
+  const light = /^:root \{(.*?)^\}/ms.exec(css)[1];
+  const dark = /^:root\[data-theme='dark'\] \{(.*?)^\}/ms.exec(css)[1];
+  // Without a script the system's theme holds; it is the same.
+  const early = /:root:not\(\[data-theme\]\) \{(.*?)^ {2}\}/ms.exec(css)[1];
+  const tokens = (text) => new Map([...text.matchAll(/--([a-z0-9-]+): (#[0-9a-f]{6});/g)].map((match) => [match[1], match[2]]));
+  assert.deepEqual([...tokens(early)], [...tokens(dark)]);
+  const luminance = (color) => {
+    const [r, g, b] = [1, 3, 5].map((at) => {
+      const c = parseInt(color.slice(at, at + 2), 16) / 255;
+      return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const contrast = (a, b) => {
+    const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const TEXT = ['text', 'muted', 'link', 'critical', 'warning', 'info'];
+  const GRAPHICS = ['compute', 'communication', 'memory', 'host', 'idle', 'strong-line', 'focus', 'series-1', 'series-2', 'series-3', 'series-4', 'series-5', 'series-6'];
+  for (const [name, theme] of [['light', tokens(light)], ['dark', tokens(dark)]]) {
+    for (const text of TEXT) {
+      for (const ground of ['background', 'panel', 'raised', 'select']) {
+        const value = contrast(theme.get(text), theme.get(ground));
+        assert.ok(value >= 4.5, `${name}: ${text} on ${ground}: ${value.toFixed(2)}`);
+      }
+    }
+    for (const mark of GRAPHICS) {
+      const value = contrast(theme.get(mark), theme.get('background'));
+      assert.ok(value >= 3, `${name}: ${mark}: ${value.toFixed(2)}`);
     }
   }
 });
