@@ -1,5 +1,6 @@
 import './styles/page.css';
-import { options, render } from 'preact';
+import { render } from 'preact';
+import { loadBlock } from './app/blocks';
 import { Shell } from './app/shell';
 import { startTheme } from './app/theme';
 import { openPage } from './data/load';
@@ -20,10 +21,19 @@ const PAGES: Record<PageKind, Pages> = {
   scaling: { views: scalingViews as readonly View<unknown>[], facts: scalingFacts },
 };
 
-/** The browser lays the paper out right after `beforeprint`: what that event changes must be drawn within it. */
-function drawAtOnceForPrint() {
-  window.addEventListener('beforeprint', () => (options.debounceRendering = (draw) => draw()), { capture: true });
-  window.addEventListener('afterprint', () => (options.debounceRendering = undefined));
+const LARGEST_FOR_PAPER = 8 << 20;
+
+/**
+ * Printing takes what is there at that moment, so the parts that views draw are unpacked beforehand where they are small.
+ * Of a larger page, "All on one page" shows what the paper will hold.
+ */
+function loadForPaper(source: PageSource) {
+  const sizes = ['steps', 'collectives', 'timeline', 'names'].map((name) => Number(document.getElementById(`lockstep-${name}`)?.dataset['rawBytes'] ?? 0));
+  if (sizes.every((size) => size === 0) || sizes.reduce((sum, size) => sum + size, 0) > LARGEST_FOR_PAPER) return;
+  loadBlock(source, 'steps', () => source.steps());
+  loadBlock(source, 'collectives', () => source.collectives());
+  loadBlock(source, 'timeline', () => source.timeline());
+  loadBlock(source, 'names', () => source.names());
 }
 
 async function start() {
@@ -32,9 +42,9 @@ async function start() {
   try {
     const source = await openPage();
     const page = PAGES[source.document.kind];
-    drawAtOnceForPrint();
     render(<Shell source={source} views={page.views} facts={page.facts(source)} />, app);
     document.documentElement.classList.add('running');
+    setTimeout(() => loadForPaper(source), 300);
   } catch (error) {
     // The summary below is plain HTML and stays.
     console.error(error);

@@ -3,7 +3,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { PageDocument, PageSource } from '../data/types';
 import type { View } from '../view';
 import { href, useRoute, ViewContext } from './route';
-import { toggleTheme, useTheme } from './theme';
+import { drawAtOnce } from './print';
+import { setPrintingTheme, toggleTheme, useTheme } from './theme';
 
 /** A view that fails says so, and leaves the others alone. */
 class Guard extends Component<{ name: string; children: ComponentChildren }, { error: string | null }> {
@@ -112,8 +113,14 @@ export function Shell({ source, views, facts }: ShellProps) {
   const view = views.find((candidate) => candidate.id === route.view) ?? views[0];
 
   useEffect(() => {
-    const before = () => setPrinting(true);
-    const after = () => setPrinting(false);
+    const before = () => drawAtOnce(() => {
+      setPrintingTheme(true);
+      setPrinting(true);
+    });
+    const after = () => {
+      setPrintingTheme(false);
+      setPrinting(false);
+    };
     window.addEventListener('beforeprint', before);
     window.addEventListener('afterprint', after);
     return () => {

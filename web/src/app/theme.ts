@@ -17,9 +17,10 @@ function remembered(): Theme | null {
 const system = typeof matchMedia === 'undefined' ? null : matchMedia('(prefers-color-scheme: dark)');
 const paper = typeof matchMedia === 'undefined' ? null : matchMedia('print');
 let theme: Theme = 'light';
+let printing = false;
 
 function apply() {
-  theme = paper?.matches ? 'light' : (remembered() ?? (system?.matches ? 'dark' : 'light'));
+  theme = printing || paper?.matches ? 'light' : (remembered() ?? (system?.matches ? 'dark' : 'light'));
   document.documentElement.dataset['theme'] = theme;
   for (const listener of [...listeners]) listener();
 }
@@ -28,6 +29,12 @@ export function startTheme() {
   apply();
   system?.addEventListener('change', apply);
   paper?.addEventListener('change', apply);
+}
+
+/** Paper is light. Called around printing, as the browser tells of it in the media query only when it is too late. */
+export function setPrintingTheme(on: boolean) {
+  printing = on;
+  apply();
 }
 
 export function toggleTheme() {

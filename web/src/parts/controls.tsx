@@ -59,5 +59,5 @@ export function Note({ kind = 'info', children }: { kind?: 'info' | 'warning'; c
 }
 
 export function Waiting({ what }: { what: string }) {
-  return <p class="muted" role="status">Unpacking {what} …</p>;
+  return <p class="muted" role="status">Unpacking {what} …<span class="paper-only"> (open “All on one page” before printing)</span></p>;
 }
