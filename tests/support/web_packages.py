@@ -54,7 +54,7 @@ def browser():
     return need("chromium")
 
 
-def run_node(script, *arguments, timeout=400):
+def run_node(script, *arguments, timeout=900):
     """Runs a script of tests/web with the packages; its output is the message when it fails."""
     environment = dict(os.environ, LOCKSTEP_WEB=packages(), LOCKSTEP_CHROMIUM=shutil.which("chromium") or "")
     done = subprocess.run([need("node"), os.path.join(SOURCE_ROOT, "tests", "web", script), *arguments], env=environment,
