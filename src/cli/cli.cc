@@ -17,6 +17,7 @@
 #include "cli/analyze.h"
 #include "cli/compare.h"
 #include "cli/completion.h"
+#include "cli/export.h"
 #include "cli/help.h"
 #include "cli/merge.h"
 #include "cli/nearest.h"
@@ -44,6 +45,7 @@ class Program {
     commands_.push_back(std::make_unique<ServeCommand>());
     commands_.push_back(std::make_unique<OpenCommand>());
     commands_.push_back(std::make_unique<QueryCommand>());
+    commands_.push_back(std::make_unique<ExportCommand>());
     commands_.push_back(std::make_unique<CompletionCommand>(root_));
     commands_.push_back(std::make_unique<VersionCommand>());
     for (const auto& command : commands_) {
@@ -98,15 +100,14 @@ class Program {
     return names;
   }
 
-  // The subcommand that parsing reached, else the program.
+  // The innermost subcommand that parsing reached, else the program.
   const CLI::App* Parsed() const {
-    const auto parsed = root_.get_subcommands();
-    return parsed.empty() ? &root_ : parsed.front();
+    const CLI::App* app = &root_;
+    for (auto parsed = app->get_subcommands(); !parsed.empty(); parsed = app->get_subcommands()) app = parsed.front();
+    return app;
   }
 
-  static std::string NameOf(const CLI::App* app) {
-    return app->get_parent() == nullptr ? "lockstep" : "lockstep " + app->get_name();
-  }
+  static std::string NameOf(const CLI::App* app) { return HelpFormatter::FullName(*app); }
 
   static std::string HelpOf(const CLI::App* app) {
     return HelpFormatter().make_help(app, "", CLI::AppFormatMode::Normal);
@@ -130,6 +131,15 @@ class Program {
         for (const std::string& name : option->get_snames()) known.push_back("-" + name);
       }
       return Misused(console, fmt::format("unknown flag '{}'{}", flag, DidYouMean(flag, known)), NameOf(app));
+    }
+    std::vector<std::string> nested;
+    for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; }))
+      nested.push_back(command->get_name());
+    if (!nested.empty() && !rest.empty()) {
+      return Misused(console,
+                     fmt::format("unknown {} '{}'{} (known: {})", app->get_name(), rest.front(),
+                                 DidYouMean(rest.front(), nested), fmt::join(nested, ", ")),
+                     NameOf(app));
     }
     return Misused(console, fmt::format("surplus argument '{}'", rest.empty() ? "" : rest.front()), NameOf(app));
   }

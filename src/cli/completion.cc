@@ -31,6 +31,7 @@ struct CommandWords {
   std::vector<Flag> flags;
   bool takes_paths = false;
   std::vector<std::string> values;  // of its argument
+  std::vector<std::string> nested;  // commands below it, whose flags are here together
 };
 
 std::vector<std::string> SplitBars(const std::string& text) {
@@ -61,8 +62,18 @@ std::vector<std::string> ValuesOf(const CLI::Option& option) {
 std::vector<CommandWords> CommandsOf(const CLI::App& root) {
   std::vector<CommandWords> commands;
   for (const CLI::App* app : root.get_subcommands([](const CLI::App*) { return true; })) {
-    CommandWords command{app->get_name(), app->get_description(), {}, false, {}};
-    for (const CLI::Option* option : app->get_options([](const CLI::Option*) { return true; })) {
+    CommandWords command{app->get_name(), app->get_description(), {}, false, {}, {}};
+    std::vector<const CLI::Option*> options = app->get_options([](const CLI::Option*) { return true; });
+    for (const CLI::App* nested : app->get_subcommands([](const CLI::App*) { return true; })) {
+      command.nested.push_back(nested->get_name());
+      for (const CLI::Option* option : nested->get_options([](const CLI::Option*) { return true; })) {
+        const bool is_known = std::any_of(options.begin(), options.end(), [&](const CLI::Option* other) {
+          return other->get_lnames() == option->get_lnames() && other->get_snames() == option->get_snames();
+        });
+        if (!is_known) options.push_back(option);
+      }
+    }
+    for (const CLI::Option* option : options) {
       if (option->get_positional()) {
         command.values = SplitBars(option->get_type_name());
         command.takes_paths = command.values.empty();
@@ -125,6 +136,13 @@ std::string Bash(const std::vector<CommandWords>& commands) {
     text +=
         fmt::format("    {})\n      case \"$word\" in\n        -*) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")) ;;\n",
                     command.name, Words(FlagNames(command)));
+    if (!command.nested.empty()) {
+      text += fmt::format(
+          "        *) if (( COMP_CWORD == 2 )); then COMPREPLY=($(compgen -W \"{}\" -- \"$word\"))\n"
+          "           else COMPREPLY=($(compgen -f -- \"$word\")); fi ;;\n      esac ;;\n",
+          Words(command.nested));
+      continue;
+    }
     text += command.takes_paths
                 ? "        *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
                 : fmt::format("        *) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")) ;;\n", Words(command.values));
@@ -171,6 +189,7 @@ std::string Zsh(const std::vector<CommandWords>& commands) {
         text += fmt::format(" \\\n        '{}[{}]{}'", name, Quoted(flag.description, true), action);
       }
     }
+    if (!command.nested.empty()) text += fmt::format(" \\\n        '1:format:({})'", Words(command.nested));
     text += command.takes_paths ? " \\\n        '*:trace:_files' ;;\n"
                                 : fmt::format(" \\\n        ':value:({})' ;;\n", Words(command.values));
   }
@@ -194,6 +213,7 @@ std::string Fish(const std::vector<CommandWords>& commands) {
                                                 : fmt::format(" -x -a '{}'", Words(flag.values)),
                           Quoted(flag.description, false));
     }
+    if (!command.nested.empty()) text += fmt::format("complete -c lockstep {} -a '{}'\n", when, Words(command.nested));
     text += command.takes_paths ? fmt::format("complete -c lockstep {} -F\n", when)
                                 : fmt::format("complete -c lockstep {} -f -a '{}'\n", when, Words(command.values));
   }

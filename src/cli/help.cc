@@ -43,10 +43,12 @@ std::string HelpFormatter::OptionNames(const CLI::Option& option) {
   return text;
 }
 
+std::string HelpFormatter::FullName(const CLI::App& app) {
+  return app.get_parent() == nullptr ? "lockstep" : FullName(*app.get_parent()) + " " + app.get_name();
+}
+
 std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, CLI::AppFormatMode /*mode*/) const {
-  const CLI::App* parent = app->get_parent();
-  const std::string program = parent == nullptr ? "lockstep" : "lockstep " + app->get_name();
-  std::string text = app->get_description() + "\n\nUsage: " + program;
+  std::string text = app->get_description() + "\n\nUsage: " + FullName(*app);
   const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
   if (!commands.empty()) text += " <command>";
   text += " [flags]";

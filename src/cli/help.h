@@ -9,6 +9,8 @@ namespace lockstep::cli {
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+  /// "lockstep export csv".
+  static std::string FullName(const CLI::App& app);
 
  private:
   static std::string Entry(const std::string& left, const std::string& description);

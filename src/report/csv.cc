@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -45,12 +46,10 @@ std::string CsvText(const Cell& cell) {
   return std::visit(Visitor{}, cell);
 }
 
-class CsvFile {
+/// Rows of one table on their way to a stream.
+class CsvRows {
  public:
-  CsvFile(std::filesystem::path path, const std::vector<std::string_view>& columns)
-      : path_(std::move(path)), temporary_(path_), out_() {
-    temporary_ += ".part";
-    out_.open(temporary_, std::ios::binary | std::ios::trunc);
+  CsvRows(std::ostream& out, const std::vector<std::string_view>& columns) : out_(out) {
     std::vector<Cell> header;
     for (const std::string_view column : columns) header.emplace_back(std::string(column));
     Row(header);
@@ -59,32 +58,27 @@ class CsvFile {
     for (size_t i = 0; i < cells.size(); ++i) out_ << (i == 0 ? "" : ",") << CsvText(cells[i]);
     out_ << "\r\n";
   }
-  // The file gets its name only when it is whole.
-  Status Finish() {
-    out_.close();
-    if (!out_.fail()) std::rename(temporary_.c_str(), path_.c_str()) == 0 || (failed_ = true);
-    if (!out_.fail() && !failed_) return {};
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary_.c_str());
-    return Error{
-        .code = ErrorCode::kIo,
-        .message = fmt::format("cannot be written ({}); give --csv a folder with room that you may write to", reason),
-        .file = path_.string()};
-  }
 
  private:
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
-  std::ofstream out_;
-  bool failed_ = false;
+  std::ostream& out_;
 };
 
 Cell OptionalInt(const std::optional<int64_t>& value) { return value ? Cell(*value) : Cell(); }
 
 std::string Joined(const std::vector<int32_t>& ranks) { return fmt::format("{}", fmt::join(ranks, " ")); }
 
-Status WriteRanks(const std::filesystem::path& folder, const Run& run) {
-  CsvFile file(folder / "ranks.csv",
+void WriteFlat(std::ostream& out, const FlatTable& table) {
+  CsvRows file(out, table.columns);
+  std::vector<Cell> cells;
+  for (size_t r = 0; r < table.row_count; ++r) {
+    cells.clear();
+    table.fill(r, &cells);
+    file.Row(cells);
+  }
+}
+
+void WriteRanks(std::ostream& out, const Run& run, const AnalysisResult& /*result*/) {
+  CsvRows file(out,
                {"rank", "window", "rank_source", "world_size", "host", "device", "backend", "source", "event_count",
                 "json_bytes", "first_ns", "last_ns", "clock_offset_ns", "clock_uncertainty_ns", "clock_drift_ppm"});
   for (const model::RankTrace& trace : run.ranks) {
@@ -94,15 +88,13 @@ Status WriteRanks(const std::filesystem::path& folder, const Run& run) {
               OptionalInt(trace.last_ns), trace.clock.offset_ns, OptionalInt(trace.clock.uncertainty_ns),
               trace.clock.drift_ppm});
   }
-  return file.Finish();
 }
 
 // One line for each member of each collective.
-Status WriteCollectives(const std::filesystem::path& folder, const Run& run, const AnalysisResult& result) {
-  CsvFile file(folder / "collectives.csv",
-               {"window", "group", "sequence", "match", "name", "bytes", "group_size", "synchronising", "complete",
-                "rank", "arrival_ns", "end_ns", "wait_ns", "duration_ns", "last_rank", "transfer_ns",
-                "algbw_bytes_per_s", "busbw_bytes_per_s"});
+void WriteCollectives(std::ostream& out, const Run& run, const AnalysisResult& result) {
+  CsvRows file(out, {"window", "group", "sequence", "match", "name", "bytes", "group_size", "synchronising", "complete",
+                     "rank", "arrival_ns", "end_ns", "wait_ns", "duration_ns", "last_rank", "transfer_ns",
+                     "algbw_bytes_per_s", "busbw_bytes_per_s"});
   for (const analysis::CollectiveInstance& instance : result.collectives.instances) {
     for (const analysis::CollectiveMember& member : instance.members) {
       file.Row({int64_t{instance.window}, instance.group, instance.sequence,
@@ -116,13 +108,12 @@ Status WriteCollectives(const std::filesystem::path& folder, const Run& run, con
                 instance.busbw_bytes_per_s ? Cell(*instance.busbw_bytes_per_s) : Cell()});
     }
   }
-  return file.Finish();
 }
 
-Status WriteStragglers(const std::filesystem::path& folder, const Run& run, const AnalysisResult& result) {
-  CsvFile file(folder / "stragglers.csv",
-               {"rank", "window", "collective_count", "last_count", "last_ratio", "wait_ns", "wait_given_ns",
-                "delay_ns", "chronic", "step_count", "late_step_count", "first_activity", "first_activity_excess_ns"});
+void WriteStragglers(std::ostream& out, const Run& run, const AnalysisResult& result) {
+  CsvRows file(
+      out, {"rank", "window", "collective_count", "last_count", "last_ratio", "wait_ns", "wait_given_ns", "delay_ns",
+            "chronic", "step_count", "late_step_count", "first_activity", "first_activity_excess_ns"});
   for (const analysis::StragglerRow& row : result.stragglers.rows) {
     const model::RankTrace& trace = run.ranks[row.rank_index];
     const bool known = !row.activities.empty();
@@ -130,20 +121,18 @@ Status WriteStragglers(const std::filesystem::path& folder, const Run& run, cons
               row.wait_ns, row.wait_given_ns, row.delay_ns, row.chronic, row.step_count, row.late_step_count,
               known ? Cell(row.activities[0].name) : Cell(), known ? Cell(row.activities[0].excess_ns) : Cell()});
   }
-  return file.Finish();
 }
 
-Status WriteImbalance(const std::filesystem::path& folder, const Run& run, const AnalysisResult& result) {
-  CsvFile file(folder / "imbalance.csv", {"quantity", "mean", "min", "max", "ratio", "min_rank", "max_rank"});
+void WriteImbalance(std::ostream& out, const Run& run, const AnalysisResult& result) {
+  CsvRows file(out, {"quantity", "mean", "min", "max", "ratio", "min_rank", "max_rank"});
   for (const analysis::ImbalanceRow& row : result.imbalance.rows) {
     file.Row({row.quantity, row.mean, row.min, row.max, row.ratio ? Cell(*row.ratio) : Cell(),
               int64_t{run.ranks[row.min_rank_index].rank.value}, int64_t{run.ranks[row.max_rank_index].rank.value}});
   }
-  return file.Finish();
 }
 
-Status WriteFindings(const std::filesystem::path& folder, const AnalysisResult& result) {
-  CsvFile file(folder / "findings.csv", {"id", "severity", "ranks", "title", "evidence", "advice", "gain_ns_per_step"});
+void WriteFindings(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
+  CsvRows file(out, {"id", "severity", "ranks", "title", "evidence", "advice", "gain_ns_per_step"});
   for (const analysis::Finding& finding : result.findings) {
     std::string evidence;
     for (const analysis::Evidence& item : finding.evidence) evidence += (evidence.empty() ? "" : "; ") + item.text;
@@ -151,53 +140,96 @@ Status WriteFindings(const std::filesystem::path& folder, const AnalysisResult& 
               finding.title, evidence, fmt::format("{}", fmt::join(finding.advice, "; ")),
               OptionalInt(finding.gain_ns_per_step)});
   }
-  return file.Finish();
 }
 
-Status WriteLedger(const std::filesystem::path& folder, const model::Ledger& ledger) {
-  CsvFile file(folder / "ledger.csv",
-               {"code", "severity", "source", "rank", "byte_offset", "count", "message", "advice"});
-  for (const model::LedgerEntry& entry : ledger.entries()) {
+void WriteLedger(std::ostream& out, const Run& run, const AnalysisResult& /*result*/) {
+  CsvRows file(out, {"code", "severity", "source", "rank", "byte_offset", "count", "message", "advice"});
+  for (const model::LedgerEntry& entry : run.ledger.entries()) {
     file.Row({entry.code, std::string(model::SeverityName(entry.severity)), entry.source,
               entry.rank ? Cell(int64_t{*entry.rank}) : Cell(), entry.byte_offset ? Cell(*entry.byte_offset) : Cell(),
               entry.count, entry.message, entry.advice});
   }
-  return file.Finish();
+}
+
+struct OtherTable {
+  std::string_view name;
+  std::string_view pass;  // empty: always there
+  void (*write)(std::ostream& out, const Run& run, const AnalysisResult& result);
+};
+constexpr OtherTable kBefore[] = {{"ranks", "", WriteRanks}};
+constexpr OtherTable kBehind[] = {
+    {"collectives", "collectives", WriteCollectives},
+    {"stragglers", "stragglers", WriteStragglers},
+    {"imbalance", "imbalance", WriteImbalance},
+    {"findings", "", WriteFindings},
+    {"ledger", "", WriteLedger},
+};
+
+// Calls `visit(name, pass, write)` for every table, in the order of CsvTableNames.
+template <typename Visit>
+void ForEachTable(const Run& run, const AnalysisResult& result, Visit visit) {
+  const auto other = [&](const OtherTable& table) {
+    visit(table.name, table.pass, [&](std::ostream& out) { table.write(out, run, result); });
+  };
+  for (const OtherTable& table : kBefore) other(table);
+  for (const FlatTable& table : FlatTables(run, result))
+    visit(table.name, table.pass, [&](std::ostream& out) { WriteFlat(out, table); });
+  for (const OtherTable& table : kBehind) other(table);
+}
+
+// The file gets its name only when it is whole.
+template <typename Write>
+Status WriteFile(const std::filesystem::path& path, Write write) {
+  std::filesystem::path temporary = path;
+  temporary += ".part";
+  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+  write(out);
+  out.close();
+  if (!out.fail() && std::rename(temporary.c_str(), path.c_str()) == 0) return {};
+  const std::string reason = std::strerror(errno);
+  std::remove(temporary.c_str());
+  return Error{.code = ErrorCode::kIo,
+               .message = fmt::format("cannot be written ({}); give a folder with room that you may write to", reason),
+               .file = path.string()};
 }
 
 }  // namespace
 
-Status WriteCsvTable(const std::string& folder_name, const FlatTable& table) {
-  const std::filesystem::path folder = folder_name;
-  CsvFile file(folder / (std::string(table.name) + ".csv"), table.columns);
-  std::vector<Cell> cells;
-  for (size_t r = 0; r < table.row_count; ++r) {
-    cells.clear();
-    table.fill(r, &cells);
-    file.Row(cells);
-  }
-  return file.Finish();
+Status WriteCsvTable(const std::string& folder, const FlatTable& table) {
+  return WriteFile(std::filesystem::path(folder) / (std::string(table.name) + ".csv"),
+                   [&](std::ostream& out) { WriteFlat(out, table); });
 }
 
-Status WriteCsv(const Run& run, const AnalysisResult& result, const std::string& folder) {
+std::vector<std::string> CsvTableNames() {
+  std::vector<std::string> names;
+  ForEachTable(Run(), AnalysisResult(),
+               [&](std::string_view name, std::string_view, const auto&) { names.emplace_back(name); });
+  return names;
+}
+
+Status WriteCsv(const Run& run, const AnalysisResult& result, const std::string& folder,
+                const std::vector<std::string>& tables) {
   const std::filesystem::path path(folder);
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) {
-    return Error{
-        .code = ErrorCode::kIo,
-        .message = fmt::format("cannot be made ({}); give --csv a folder that you may write to", error.message()),
-        .file = folder};
+    return Error{.code = ErrorCode::kIo,
+                 .message = fmt::format("cannot be made ({}); give a folder that you may write to", error.message()),
+                 .file = folder};
   }
-  RETURN_IF_ERROR(WriteRanks(path, run));
-  for (const FlatTable& table : FlatTables(run, result)) {
-    if (result.Has(table.pass)) RETURN_IF_ERROR(WriteCsvTable(path, table));
-  }
-  if (result.Has("collectives")) RETURN_IF_ERROR(WriteCollectives(path, run, result));
-  if (result.Has("stragglers")) RETURN_IF_ERROR(WriteStragglers(path, run, result));
-  if (result.Has("imbalance")) RETURN_IF_ERROR(WriteImbalance(path, run, result));
-  RETURN_IF_ERROR(WriteFindings(path, result));
-  return WriteLedger(path, run.ledger);
+  Status status;
+  ForEachTable(run, result, [&](std::string_view name, std::string_view pass, const auto& write) {
+    const bool wanted = tables.empty() || std::find(tables.begin(), tables.end(), name) != tables.end();
+    if (!status || !wanted || (!pass.empty() && !result.Has(pass))) return;
+    status = WriteFile(path / (std::string(name) + ".csv"), write);
+  });
+  return status;
+}
+
+void PrintCsvTable(const Run& run, const AnalysisResult& result, std::string_view table, std::ostream& out) {
+  ForEachTable(run, result, [&](std::string_view name, std::string_view, const auto& write) {
+    if (name == table) write(out);
+  });
 }
 
 }  // namespace lockstep::report

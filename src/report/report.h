@@ -38,6 +38,16 @@ void WriteText(const model::Run& run, const analysis::AnalysisResult& result, co
 void WriteJson(const model::Run& run, const analysis::AnalysisResult& result, bool partial, std::ostream& out);
 
 /// One CSV file per table into `folder` (made if missing): breakdown.csv, steps.csv, idle.csv, ...
-Status WriteCsv(const model::Run& run, const analysis::AnalysisResult& result, const std::string& folder);
+/// `tables`: only these of CsvTableNames (all when empty). A pass that did not run has no file.
+/// Errors: kIo when the folder or a file cannot be written.
+Status WriteCsv(const model::Run& run, const analysis::AnalysisResult& result, const std::string& folder,
+                const std::vector<std::string>& tables = {});
+
+/// ranks, breakdown, ..., findings, ledger: the names of the files without ".csv".
+std::vector<std::string> CsvTableNames();
+
+/// One of these tables, as its file would hold it.
+void PrintCsvTable(const model::Run& run, const analysis::AnalysisResult& result, std::string_view table,
+                   std::ostream& out);
 
 }  // namespace lockstep::report

@@ -9,7 +9,7 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 BINARY = os.environ.get("LOCKSTEP_BINARY", "")
 DOCUMENTS = sorted([*SOURCE.glob("*.md"), *(SOURCE / "docs").rglob("*.md"), *(SOURCE / "examples").rglob("*.md")])
-COMMANDS = ("analyze", "compare", "completion", "merge", "open", "query", "serve", "version")
+COMMANDS = ("analyze", "compare", "completion", "export", "merge", "open", "query", "serve", "version")
 
 
 def commands(text):
@@ -51,6 +51,8 @@ class DocumentsTest(unittest.TestCase):
     @unittest.skipUnless(os.access(BINARY, os.X_OK), "lockstep is not built")
     def test_commands_and_flags_of_lockstep_exist(self):
         texts = {name: subprocess.run([BINARY, name, "--help"], capture_output=True, text=True).stdout for name in COMMANDS}
+        for form in ("tensorboard", "csv", "speedscope", "collapsed"):
+            texts["export"] += subprocess.run([BINARY, "export", form, "--help"], capture_output=True, text=True).stdout
         for document in DOCUMENTS:
             for command in commands(document.read_text(encoding="utf-8")):
                 words = command.split("#")[0].split()

@@ -1,0 +1,202 @@
+#include "cli/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/cli.h"
+#include "cli/nearest.h"
+#include "cli/output_file.h"
+#include "cli/ranges.h"
+#include "cli/version.h"
+#include "export/tensorboard/tensorboard.h"
+#include "report/report.h"
+#include "report/utf8.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kStatus =
+    "Exit status: 0 done; 1 failed; 2 misused; 4 partial: ranks or parts of files are\n"
+    "missing, what there is was written.\n"
+    "\n"
+    "Examples:\n";
+
+constexpr const char* kTensorBoardExamples =
+    "  lockstep export tensorboard traces/ --logdir runs/monday\n"
+    "  tensorboard --logdir runs";
+constexpr const char* kCsvExamples =
+    "  lockstep export csv traces/ --output tables/\n"
+    "  lockstep export csv traces/ --table kernels > kernels.csv";
+constexpr const char* kSpeedscopeExamples =
+    "  lockstep export speedscope traces/ --ranks 3 --steps 12 -o rank3.speedscope.json\n"
+    "  lockstep export speedscope traces/ --by device -o device.speedscope.json";
+constexpr const char* kCollapsedExamples =
+    "  lockstep export collapsed traces/ | flamegraph.pl --countname ns > host.svg\n"
+    "  lockstep export collapsed traces/ --by device --per-rank -o device.folded";
+
+std::vector<std::string> FormatNames() { return {"tensorboard", "csv", "speedscope", "collapsed"}; }
+
+}  // namespace
+
+CLI::App* ExportCommand::Add(CLI::App& app, const char* name, const char* purpose, const char* examples) {
+  CLI::App* format = app.add_subcommand(name, purpose);
+  format->set_help_flag("-h,--help", "Print this help");
+  format->add_option("PATH", paths_, "Trace files, folders and archives of them, in any mix")->type_name("PATH...");
+  format->footer(std::string(kStatus) + examples);
+  return format;
+}
+
+void ExportCommand::DeclareSelection(CLI::App& app) {
+  const char* group = "Selection";
+  app.add_option("--ranks", ranks_, "Only these ranks, such as 0-3,7")->type_name("LIST")->group(group);
+  app.add_option("--steps", steps_, "Only these steps, by their numbers in the traces")
+      ->type_name("LIST")
+      ->group(group);
+}
+
+void ExportCommand::DeclareStacks(CLI::App& app) {
+  app.add_option("-o,--output", output_, "File to write (standard output)")->type_name("FILE")->group("Output");
+  app.add_option("--by", by_,
+                 "Weigh stacks by time of the CPU thread, or by time of the device events they launched (host)")
+      ->type_name("host|device")
+      ->check(Checked(CLI::IsMember({"host", "device"})))
+      ->group("Output");
+}
+
+void ExportCommand::Declare(CLI::App& app) {
+  app_ = &app;
+  app.require_subcommand(0, 1);
+  app.footer(
+      "Examples:\n"
+      "  lockstep export tensorboard traces/ --logdir runs/monday\n"
+      "  lockstep export collapsed --help");
+
+  CLI::App* board =
+      Add(app, "tensorboard", "Scalars and histograms for TensorBoard, a run per rank and one for the job",
+          kTensorBoardExamples);
+  board->add_option("--logdir", folder_, "Folder to write into; made when missing")->type_name("DIR")->group("Output");
+  board->add_flag("--force", force_, "Write beside the event files of an earlier export, too")->group("Output");
+  board->add_option("--top", top_, "Histograms of this many kernels per rank, most time first (20)")
+      ->type_name("N")
+      ->check(Checked(CLI::Range(uint64_t{0}, uint64_t{1000000})))
+      ->group("Output");
+  DeclareSelection(*board);
+
+  CLI::App* csv =
+      Add(app, "csv", "The tables of the analysis, a file each, or one table to standard output", kCsvExamples);
+  csv->add_option("-o,--output", folder_, "Folder to write into; made when missing")->type_name("DIR")->group("Output");
+  csv->add_option("--table", tables_,
+                  fmt::format("Only these: {}; a single one goes to standard output without --output",
+                              fmt::join(report::CsvTableNames(), ", ")))
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group("Output");
+
+  CLI::App* speedscope =
+      Add(app, "speedscope", "Stacks of every CPU thread in time, for speedscope", kSpeedscopeExamples);
+  DeclareStacks(*speedscope);
+  DeclareSelection(*speedscope);
+
+  CLI::App* collapsed =
+      Add(app, "collapsed", "Folded stacks with their time in ns, for flame graphs", kCollapsedExamples);
+  DeclareStacks(*collapsed);
+  collapsed->add_flag("--per-rank", per_rank_, "Begin every stack with its rank")->group("Output");
+  DeclareSelection(*collapsed);
+
+  for (CLI::App* format : {board, csv, speedscope, collapsed}) {
+    format->add_flag("-q,--quiet", quiet_, "No progress, nothing on standard error")->group("Output");
+    input_.DeclareAnalysis(*format, format == csv);
+    input_.DeclareRunning(*format);
+  }
+}
+
+Status ExportCommand::ReadSelection(Ranges* ranks, Ranges* steps) const {
+  if (!ranks_.empty()) {
+    ASSIGN_OR_RETURN(*ranks, ParseRanges(ranks_, "--ranks"));
+  }
+  if (!steps_.empty()) {
+    ASSIGN_OR_RETURN(*steps, ParseRanges(steps_, "--steps"));
+  }
+  return {};
+}
+
+Result<int> ExportCommand::RunTensorBoard(Console& console) {
+  if (folder_.empty()) return Misuse("export tensorboard needs --logdir DIR: where to write");
+  tensorboard::Options options;
+  options.folder = folder_;
+  options.kernel_count = static_cast<size_t>(top_);
+  options.force = force_;
+  RETURN_IF_ERROR(ReadSelection(&options.ranks, &options.steps));
+  ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
+  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run));
+  ASSIGN_OR_RETURN(const tensorboard::Written written,
+                   tensorboard::WriteTensorBoard(run, result, input_.analysis(), options));
+  if (!quiet_) {
+    console.err << fmt::format("{}: {} scalars and {} histograms in {} runs\n", report::Printable(folder_),
+                               written.scalar_count, written.histogram_count, written.files.size());
+  }
+  return IsPartial(run) ? kPartial : kDone;
+}
+
+Result<int> ExportCommand::RunCsv(Console& console) {
+  const std::vector<std::string> known = report::CsvTableNames();
+  for (const std::string& table : tables_) {
+    if (std::find(known.begin(), known.end(), table) != known.end()) continue;
+    return Misuse(
+        fmt::format("unknown table '{}'{} (known: {})", table, DidYouMean(table, known), fmt::join(known, ", ")));
+  }
+  if (folder_.empty() && tables_.size() != 1)
+    return Misuse("export csv needs --output DIR, or one --table NAME to print");
+  ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
+  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run));
+  if (folder_.empty()) {
+    report::PrintCsvTable(run, result, tables_.front(), console.out);
+    console.out.flush();
+  } else {
+    RETURN_IF_ERROR(report::WriteCsv(run, result, folder_, tables_));
+  }
+  return IsPartial(run) ? kPartial : kDone;
+}
+
+Result<int> ExportCommand::RunStacks(const char* format, WriteStacks write, Console& console) {
+  if (!output_.empty()) RETURN_IF_ERROR(CheckOutputFile(output_));
+  flame::Options options;
+  options.by = by_ == "device" ? flame::By::kDevice : flame::By::kHost;
+  options.per_rank = per_rank_;
+  RETURN_IF_ERROR(ReadSelection(&options.ranks, &options.steps));
+  const std::string version = VersionText();  // "lockstep 1.2.3"
+  options.exporter = "lockstep@" + version.substr(version.find(' ') + 1);
+  ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
+  if (std::string_view(format) == "speedscope") {  // Puts the ranks on one clock.
+    ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run, {"collectives"}));
+  }
+  RETURN_IF_ERROR(flame::CheckSelection(run, input_.analysis(), options));
+  if (output_.empty()) {
+    RETURN_IF_ERROR(write(run, input_.analysis(), options, console.out));
+    console.out.flush();
+  } else {
+    Status status;
+    RETURN_IF_ERROR(
+        WriteOutputFile(output_, [&](std::ostream& out) { status = write(run, input_.analysis(), options, out); }));
+    RETURN_IF_ERROR(std::move(status));
+  }
+  return IsPartial(run) ? kPartial : kDone;
+}
+
+Result<int> ExportCommand::Run(Console& console) {
+  const auto parsed = app_->get_subcommands();
+  if (parsed.empty()) return Misuse(fmt::format("export needs a format: {}", fmt::join(FormatNames(), ", ")));
+  const std::string format = parsed.front()->get_name();
+  if (paths_.empty())
+    return Misuse(fmt::format("export {} needs at least one PATH: a trace file, or a folder of them", format));
+  if (format == "tensorboard") return RunTensorBoard(console);
+  if (format == "csv") return RunCsv(console);
+  if (format == "speedscope") return RunStacks("speedscope", flame::WriteSpeedscope, console);
+  return RunStacks("collapsed", flame::WriteCollapsed, console);
+}
+
+}  // namespace lockstep::cli
