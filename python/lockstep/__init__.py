@@ -10,6 +10,7 @@
 Times are int64 nanoseconds, sizes bytes, shares 0..1; ``table.units`` says which. See docs/python.md.
 """
 
+from ._comparison import Comparison, compare
 from ._errors import (
     CancelledError,
     CorruptDataError,
@@ -33,6 +34,7 @@ __all__ = [
     "Categories",
     "Category",
     "Column",
+    "Comparison",
     "CorruptDataError",
     "Error",
     "FailedPreconditionError",
@@ -49,6 +51,7 @@ __all__ = [
     "Track",
     "UnsupportedError",
     "__version__",
+    "compare",
     "load",
     "passes",
 ]

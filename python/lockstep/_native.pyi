@@ -63,6 +63,22 @@ class Run:
     def joined_events(self, rank: int, window: int, tracks: list[int]) -> list[Table]: ...
     def memory_events(self, rank: int, window: int) -> Table: ...
 
+class Comparison:
+    def json(self) -> str: ...
+    def text(self, *, width: int, unicode: bool, top: int) -> str: ...
+
+def compare(
+    a: Run,
+    label_a: str,
+    b: Run,
+    label_b: str,
+    *,
+    skip_steps: int,
+    first_step: int | None,
+    last_step: int | None,
+    confidence: float,
+    minimum_effect: float,
+) -> Comparison: ...
 def load(
     paths: list[str],
     *,

@@ -166,6 +166,14 @@ def _bars(summary: dict[str, Any]) -> str:
     )
 
 
+def text_html(text: str) -> str:
+    """Text of the command as it is."""
+    return (
+        f'<div class="lockstep">{STYLE}<pre style="margin:0;color:inherit;background:none;line-height:1.25;'
+        f'overflow-x:auto">{escape(text)}</pre></div>'
+    )
+
+
 def _cell(value: Any, unit: str) -> str:
     if value is None:
         return '<td class="muted">-</td>'

@@ -93,10 +93,14 @@ class Run:
     it handed out.
 
     Every table is a ``Table``: rows and columns as in docs/json.md.
+
+    Attributes:
+        paths: what it was loaded from.
     """
 
-    def __init__(self, native: _native.Run) -> None:
+    def __init__(self, native: _native.Run, paths: tuple[str, ...] = ()) -> None:
         self._native = native
+        self.paths = paths
 
     def _table(self, name: str) -> Table:
         return Table([self._native.table(name)])
@@ -379,7 +383,7 @@ def load(
         )
     if native.partial_as_read():
         warnings.warn(partial_text(native.ledger_as_read()), PartialWarning, stacklevel=2)
-    return Run(native)
+    return Run(native, tuple(wanted))
 
 
 def partial_text(ledger: list[dict[str, Any]], limit: int = 5) -> str:

@@ -57,6 +57,7 @@ class LoadedRun : public std::enable_shared_from_this<LoadedRun> {
   /// in the first analysis: ask Analysed() for those.
   const std::vector<model::RankTrace>& traces() const { return run_.ranks; }
 
+  const LoadOptions& options() const { return options_; }
   std::string_view NameText(NameId name) const { return run_.names[name]; }
 
   /// Runs the passes unless they have run. Cost the first time: that of analysis::Analyze.

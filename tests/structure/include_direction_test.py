@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "export/flame": {"report", "analysis", "model", "base"},
     "cli": {"export/tensorboard", "export/flame", "serve", "query", "export/timeline", "page", "report", "comparison", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "export/timeline": {"analysis", "model", "base"},
-    "python": {"query", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+    "python": {"comparison", "query", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "query": {"report", "analysis", "model", "base"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

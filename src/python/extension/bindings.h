@@ -13,6 +13,9 @@ void BindTables(pybind11::module_& module);
 /// Registers Run and load().
 void BindRun(pybind11::module_& module);
 
+/// Registers Comparison and compare().
+void BindComparison(pybind11::module_& module);
+
 /// A table as Python holds it.
 struct TableHandle {
   std::shared_ptr<const Table> table;

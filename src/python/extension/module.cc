@@ -9,4 +9,5 @@ PYBIND11_MODULE(_native, module) {
   lockstep::python::RegisterErrors();
   lockstep::python::BindTables(module);
   lockstep::python::BindRun(module);
+  lockstep::python::BindComparison(module);
 }
