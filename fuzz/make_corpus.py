@@ -339,6 +339,7 @@ perfetto("merged", packets(
     message((8, NOW), (10, 3), (11, message((9, 1), (23, "aten::add")))), message((8, NOW + 9), (10, 3), (11, message((9, 2)))),
 ))
 perfetto("bad_facts", packets(attribute("lockstep", '{"format":"lockstep.timeline/1"}'), attribute("lockstep.process.1", '{"rank": -1'), *STACK))
+perfetto("empty_facts", packets(message((126, message((1, message((1, "lockstep"))), (1, message((1, "lockstep.process.0")))))), *STACK))
 perfetto("huge_numbers", packets(message((8, (1 << 64) - 1), (11, message((9, 1), (11, (1 << 64) - 1), (23, "a")))), slice_event(1, 0, 1 << 63, "b"), slice_event(2, 1, 1 << 63)))
 perfetto("wrong_wire_types", packets(message((11, 5), (8, "text"), (10, "x")), message((60, 7)), slice_event(1, 0, 2, "a"), slice_event(2, 1)))
 perfetto("compressed_packets", packets(message((50, b"x\x9c\x03\x00")), *STACK))

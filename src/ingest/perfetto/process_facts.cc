@@ -99,6 +99,7 @@ std::optional<TrackPlace> ReadPlace(const element& item) {
 }  // namespace
 
 std::optional<int64_t> ReadRunFacts(std::string_view json) {
+  if (json.empty()) return std::nullopt;  // simdjson copies from a null pointer.
   simdjson::dom::parser parser;
   element facts;
   if (parser.parse(json.data(), json.size()).get(facts)) return std::nullopt;
@@ -107,6 +108,7 @@ std::optional<int64_t> ReadRunFacts(std::string_view json) {
 }
 
 std::optional<ProcessFacts> ReadProcessFacts(std::string_view json) {
+  if (json.empty()) return std::nullopt;  // simdjson copies from a null pointer.
   simdjson::dom::parser parser;
   element facts;
   if (parser.parse(json.data(), json.size()).get(facts)) return std::nullopt;
