@@ -331,6 +331,15 @@ class RefusalTest(MergeCase):
         self.assertTrue(document["partial"])
         self.assertTrue((self.folder / "a.pftrace").exists())
 
+    def test_merged_json_of_several_ranks_says_what_to_give_instead(self):
+        path, _ = self.merged("a.json", RECORDED)
+        process = lockstep.run(["analyze", path])
+        self.assertEqual(process.returncode, lockstep.FAILED)
+        self.assertIn(b"holds 4 ranks", process.stderr)
+        self.assertIn(b".pftrace", process.stderr)
+        path, _ = self.merged("b.json", RECORDED, "--ranks", "2")
+        self.assertEqual(len(lockstep.analyze(path).data["ranks"]), 1)
+
     def test_a_cut_merged_file_is_read_as_far_as_it_goes(self):
         path, _ = self.merged("a.pftrace", RECORDED)
         cut = self.folder / "cut.pftrace"

@@ -42,12 +42,12 @@ Status StartMember(::archive* out, const std::string& path, const std::string& n
   return {};
 }
 
-Status CopyMember(::archive* out, const std::string& path, const OutputFile& from) {
+Status CopyMember(::archive* out, const std::string& path, const OutputFile& from, const std::string& member) {
   std::vector<char> block(size_t{256} << 10);
   for (uint64_t offset = 0;;) {
     const ssize_t got = ::pread(from.fd(), block.data(), block.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Error{.code = ErrorCode::kIo, .message = std::strerror(errno), .file = from.temporary_path()};
+    if (got < 0) return Error{.code = ErrorCode::kIo, .message = std::strerror(errno), .file = member};
     if (got == 0) return {};
     if (archive_write_data(out, block.data(), static_cast<size_t>(got)) != got) return ArchiveError(out, path);
     offset += static_cast<uint64_t>(got);
@@ -107,14 +107,14 @@ Status WriteArchive(const OutputFile& file, const std::string& path, const Timel
 
   for (size_t i = 0; i < members.size(); ++i) {
     ASSIGN_OR_RETURN(const OutputFile member, OutputFile::Create(path + "." + members[i]));
-    const std::unique_ptr<ByteSink> sink = PlainSink(member.fd(), member.temporary_path());
+    const std::unique_ptr<ByteSink> sink = PlainSink(member.fd(), path);
     const std::unique_ptr<EventWriter> writer = MakePerfettoWriter(run.names, sink.get());
     content.Begin(writer.get());
     content.WriteRank(content.rank_indices()[i], writer.get(), summary);
     writer->Finish();
     RETURN_IF_ERROR(sink->Close());
     RETURN_IF_ERROR(StartMember(out.get(), path, members[i], member.size_bytes()));
-    RETURN_IF_ERROR(CopyMember(out.get(), path, member));
+    RETURN_IF_ERROR(CopyMember(out.get(), path, member, members[i]));
   }
   if (archive_write_close(out.get()) != ARCHIVE_OK) return ArchiveError(out.get(), path);
   return {};

@@ -117,16 +117,17 @@ class DeflateSink final : public ByteSink {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path, std::string temporary_path, UniqueFd fd)
-    : path_(std::move(path)), temporary_path_(std::move(temporary_path)), fd_(std::move(fd)) {}
+OutputFile::OutputFile(std::string path, std::string temporary_path, bool has_name, UniqueFd fd)
+    : path_(std::move(path)), temporary_path_(std::move(temporary_path)), has_name_(has_name), fd_(std::move(fd)) {}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
-      temporary_path_(std::exchange(other.temporary_path_, std::string())),
+      temporary_path_(std::move(other.temporary_path_)),
+      has_name_(std::exchange(other.has_name_, false)),
       fd_(std::move(other.fd_)) {}
 
 OutputFile::~OutputFile() {
-  if (!temporary_path_.empty()) ::unlink(temporary_path_.c_str());
+  if (has_name_) ::unlink(temporary_path_.c_str());
 }
 
 Result<OutputFile> OutputFile::Create(const std::string& path) {
@@ -135,9 +136,13 @@ Result<OutputFile> OutputFile::Create(const std::string& path) {
     return Error{.code = ErrorCode::kIo, .message = "is a folder; give the name of a file", .file = path};
   }
   std::string temporary = fmt::format("{}.part-{}", path, ::getpid());
-  UniqueFd fd(::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!fd.valid()) return FileError(path, "cannot be created", errno);
-  return OutputFile(path, std::move(temporary), std::move(fd));
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  UniqueFd nameless(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0644));
+  if (nameless.valid()) return OutputFile(path, std::move(temporary), false, std::move(nameless));
+  UniqueFd named(::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!named.valid()) return FileError(path, "cannot be created", errno);
+  return OutputFile(path, std::move(temporary), true, std::move(named));
 }
 
 uint64_t OutputFile::size_bytes() const {
@@ -146,10 +151,17 @@ uint64_t OutputFile::size_bytes() const {
 }
 
 Status OutputFile::Commit() {
+  if (!has_name_) {
+    const std::string link = fmt::format("/proc/self/fd/{}", fd_.get());
+    ::unlink(temporary_path_.c_str());
+    if (::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, temporary_path_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+      return FileError(path_, "cannot be put in place", errno);
+    has_name_ = true;
+  }
   if (::rename(temporary_path_.c_str(), path_.c_str()) != 0) {
     return FileError(path_, "cannot be put in place", errno);
   }
-  temporary_path_.clear();
+  has_name_ = false;
   return {};
 }
 

@@ -20,8 +20,8 @@ class ByteSink {
   virtual Status Close() = 0;
 };
 
-/// A new file that replaces `path` when it is whole: written beside it as "NAME.part-PID", renamed by Commit, removed
-/// when it was not committed.
+/// A new file that replaces `path` when it is whole. Where the file system can, it has no name until Commit, so that
+/// nothing is left of it however the program ends; elsewhere it is "NAME.part-PID" and removed when not committed.
 class OutputFile {
  public:
   /// Errors: kIo, kPermissionDenied, kNotFound (no such folder).
@@ -30,16 +30,16 @@ class OutputFile {
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();
 
-  const std::string& temporary_path() const { return temporary_path_; }
   int fd() const { return fd_.get(); }
   /// Bytes in the file now.
   uint64_t size_bytes() const;
   Status Commit();
 
  private:
-  OutputFile(std::string path, std::string temporary_path, UniqueFd fd);
+  OutputFile(std::string path, std::string temporary_path, bool has_name, UniqueFd fd);
   std::string path_;
   std::string temporary_path_;
+  bool has_name_;  ///< temporary_path_ exists.
   UniqueFd fd_;
 };
 

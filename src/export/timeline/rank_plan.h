@@ -53,7 +53,7 @@ std::string ProcessName(const model::RankTrace& trace, bool several_windows);
 RankPlan PlanRank(const model::Run& run, size_t rank_index, const RunSelection& selection, TrackIds* ids);
 
 /// Metadata of the whole file and of one process, as JSON objects. Format: docs/formats/perfetto.md#metadata.
-std::string RunFacts(const model::Run& run, const std::string& version, int64_t shift_ns);
+std::string RunFacts(size_t process_count, const std::string& version, int64_t shift_ns);
 std::string ProcessFacts(const model::Run& run, size_t rank_index, const RankPlan& plan);
 
 /// Name of a lane in the metadata: "operators", "python", "runtime", "device", "device_annotation", "other".

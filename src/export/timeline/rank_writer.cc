@@ -109,7 +109,7 @@ Summary TimelineContent::EmptySummary() const {
 
 void TimelineContent::Begin(EventWriter* writer) const {
   const bool wall_clock = shift_ns_ == 0 && run_->ranks.front().base_time_known;
-  writer->Begin(RunFacts(*run_, options_->version, shift_ns_), first_ns_, wall_clock);
+  writer->Begin(RunFacts(rank_indices_.size(), options_->version, shift_ns_), first_ns_, wall_clock);
 }
 
 void TimelineContent::Count(int64_t start_ns, int64_t end_ns, Summary* summary) const {

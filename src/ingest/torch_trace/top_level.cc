@@ -120,12 +120,18 @@ void ReadTopLevelMember(std::string_view key, ValueKind kind, std::string_view r
   }
   const bool is_info = key == "distributedInfo" && kind == ValueKind::kObject;
   const bool is_devices = key == "deviceProperties" && kind == ValueKind::kArray;
-  if (!is_info && !is_devices) return;
+  const bool is_merged = key == "lockstep" && kind == ValueKind::kObject;
+  if (!is_info && !is_devices && !is_merged) return;
   simdjson::dom::parser parser;
   const simdjson::padded_string text(raw);
   element value;
   if (parser.parse(text).get(value)) {
     damage->Add(DamageKind::kBadMetadata, byte_offset, std::string(key));
+    return;
+  }
+  if (is_merged) {
+    if (Text(value["format"]) == "lockstep.timeline/1")
+      content.merged_rank_count = Integer(value["process_count"]).value_or(0);
     return;
   }
   if (is_info)

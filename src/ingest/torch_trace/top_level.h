@@ -9,7 +9,8 @@
 namespace lockstep::ingest {
 
 /// Reads one member of the trace's top-level object other than traceEvents: distributedInfo, deviceProperties,
-/// baseTimeNanoseconds, host_name; others are ignored. `raw` is the value's text (strings without quotes).
+/// baseTimeNanoseconds, host_name, lockstep (docs/formats/perfetto.md#metadata); others are ignored. `raw` is the
+/// value's text (strings without quotes).
 void ReadTopLevelMember(std::string_view key, ValueKind kind, std::string_view raw, uint64_t byte_offset,
                         Damage* damage, TraceAssembler* assembler);
 

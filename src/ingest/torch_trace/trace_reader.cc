@@ -129,6 +129,14 @@ Result<TraceContent> TraceReader::Read(const std::string& display_name) {
     damage_.Add(DamageKind::kDamagedStream, window_.total_bytes(), window_.stream_error()->message);
   }
   TraceContent content = assembler_.Finish();
+  if (content.merged_rank_count > 1) {
+    return Error{
+        .code = ErrorCode::kFailedPrecondition,
+        .message = "holds " + std::to_string(content.merged_rank_count) +
+                   " ranks in one, merged as JSON for viewers; give the traces that it was made from, or merge "
+                   "them to .pftrace or .tar, which can be read again",
+        .file = display_name};
+  }
   content.trace.source = display_name;
   content.trace.json_bytes = window_.total_bytes();
   damage_.WriteTo(display_name, &content.ledger);

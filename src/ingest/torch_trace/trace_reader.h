@@ -24,12 +24,15 @@ struct TraceContent {
   bool has_rank = false;   ///< distributedInfo carried a rank.
   model::NameTable names;  ///< The file's own names; IngestRun merges them.
   model::Ledger ledger;
+  /// Ranks that `lockstep merge` put into this JSON; 0 = it did not write it. More than one cannot be told apart again.
+  int64_t merged_rank_count = 0;
 };
 
 /// Reads one PyTorch/Kineto Chrome-trace JSON to columns in one pass over windows of text.
 /// Damage is repaired or skipped and counted in the ledger; a truncated file is read to its last whole event.
-/// Errors: kCorruptData when the bytes are not a trace at all; kIo, kLimitExceeded from `source` when nothing was read
-/// before. Memory: the columns, plus two windows. Format: docs/formats/torch-trace.md.
+/// Errors: kCorruptData when the bytes are not a trace at all; kFailedPrecondition for merged JSON of several ranks;
+/// kIo, kLimitExceeded from `source` when nothing was read before. Memory: the columns, plus two windows. Format:
+/// docs/formats/torch-trace.md.
 Result<TraceContent> ReadTrace(ByteSource& source, const std::string& display_name, const TraceReaderOptions& options);
 
 }  // namespace lockstep::ingest
