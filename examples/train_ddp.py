@@ -10,10 +10,14 @@ One rank can be made slow on purpose, so that there is something to find:
     --slow-kind data      every sample of that rank's DataLoader waits, as on slow storage
     --slow-kind compute   that rank's forward pass multiplies matrices nobody needs
 
+With --no-sync no gradients are exchanged: held against the same job with them, that is what communication costs
+(lockstep scaling --no-sync).
+
 Each rank writes TRACE_DIR/rank<r>.json.gz: one profiler window of --active-steps steps.
 """
 
 import argparse
+import contextlib
 import gzip
 import pathlib
 import shutil
@@ -117,6 +121,7 @@ def parse_arguments():
     parser.add_argument("--slow-rank", type=int, default=None, help="the rank to make slow (default: none)")
     parser.add_argument("--slow-ms", type=float, default=60.0, help="how much slower per step, in ms (default 60)")
     parser.add_argument("--slow-kind", choices=("data", "compute"), default="data", help="what is slow (default data)")
+    parser.add_argument("--no-sync", action="store_true", help="do not exchange gradients (ranks then learn apart)")
     parser.add_argument("--record-shapes", action=argparse.BooleanOptionalAction, default=True,
                         help="record the shapes of operators' inputs; a Gloo collective's bytes come from them (default on)")
     parser.add_argument("--with-stack", action="store_true", help="record Python stacks (larger, and names source paths)")
@@ -151,13 +156,15 @@ def main():
         with_stack=arguments.with_stack,
         profile_memory=arguments.profile_memory,
     ) as profiler:
+        exchange = model.no_sync if arguments.no_sync else contextlib.nullcontext
         for tokens, targets in loader:
-            with record_function("forward"):
+            # DDP settles in the forward pass whether the backward pass exchanges.
+            with exchange(), record_function("forward"):
                 logits = model(tokens)
                 loss = nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
                 if slow_kind == "compute" and slow_s > 0:
                     burn(slow_s)
-            with record_function("backward"):
+            with exchange(), record_function("backward"):
                 loss.backward()
             with record_function("optimizer"):
                 optimizer.step()

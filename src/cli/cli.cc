@@ -24,6 +24,7 @@
 #include "cli/open.h"
 #include "cli/progress.h"
 #include "cli/query.h"
+#include "cli/scaling.h"
 #include "cli/serve.h"
 #include "cli/version.h"
 #include "report/utf8.h"
@@ -41,6 +42,7 @@ class Program {
     root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
     commands_.push_back(std::make_unique<AnalyzeCommand>());
     commands_.push_back(std::make_unique<CompareCommand>());
+    commands_.push_back(std::make_unique<ScalingCommand>());
     commands_.push_back(std::make_unique<MergeCommand>());
     commands_.push_back(std::make_unique<ServeCommand>());
     commands_.push_back(std::make_unique<OpenCommand>());

@@ -43,7 +43,7 @@ def documented(command):
 
 class DocumentationTest(unittest.TestCase):
     def test_every_field_of_the_schemas_is_documented_and_no_other(self):
-        self.assertIn("compare", COMMANDS)
+        self.assertEqual(["compare", "scaling"], COMMANDS)
         for command in COMMANDS:
             fields = leaves(schema_of(command)["properties"]["data"], "data")
             self.assertEqual(sorted(fields), sorted(documented(command)), command)
@@ -74,6 +74,10 @@ class OutputTest(unittest.TestCase):
     def test_compare(self):
         self.check("compare", self.runs[1], self.runs[2])
         self.check("compare", self.runs[0], self.runs[0], "--steps", "12")
+
+    def test_scaling(self):
+        self.check("scaling", *self.runs, "--no-sync", self.runs[2])
+        self.check("scaling", *self.runs, "--strong", "--items-per-step", "8")
 
     def test_compare_of_the_recorded_job(self):
         recorded = str(ROOT / "examples/recorded")
