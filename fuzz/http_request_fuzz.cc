@@ -1,5 +1,5 @@
 // What a client may send to `lockstep serve` and that we read ourselves: target, Host, Accept-Encoding, If-None-Match,
-// one a line. The rest of HTTP is Boost.Beast's.
+// Range, one a line. The rest of HTTP is Boost.Beast's.
 #include <string_view>
 
 #include "fuzz.h"
@@ -31,10 +31,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view host = NextLine(&rest);
   const std::string_view encoding = NextLine(&rest);
   const std::string_view etags = NextLine(&rest);
+  const std::string_view range_header = NextLine(&rest);
   Request request;
   if (ReadTarget(target, &request)) CheckPath(request.path);
   if (IsLoopbackHost(host)) FUZZ_CHECK(host.size() <= sizeof("localhost:65535"));
   if (AcceptsGzip(encoding)) FUZZ_CHECK(encoding.size() >= 4);
   FUZZ_CHECK(!MatchesEtag(etags, ""));
+  for (const uint64_t body_bytes : {uint64_t{0}, uint64_t{10}, UINT64_MAX}) {
+    ByteRange range;
+    if (ReadRange(range_header, body_bytes, &range) == RangeKind::kPart)
+      FUZZ_CHECK(range.begin < range.end && range.end <= body_bytes);
+  }
   return 0;
 }

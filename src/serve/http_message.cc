@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 namespace lockstep::serve {
 namespace {
@@ -66,6 +67,17 @@ bool AnyElement(std::string_view list, Visit visit) {
   return false;
 }
 
+// At most 19 digits: no overflow.
+std::optional<uint64_t> ReadNumber(std::string_view text) {
+  if (text.empty() || text.size() > 19) return std::nullopt;
+  uint64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + static_cast<uint64_t>(c - '0');
+  }
+  return value;
+}
+
 }  // namespace
 
 Response TextResponse(int status, std::string text) {
@@ -112,6 +124,28 @@ bool MatchesEtag(std::string_view if_none_match, std::string_view etag) {
     if (element.substr(0, 2) == "W/") element.remove_prefix(2);
     return element == "*" || element == etag;
   });
+}
+
+RangeKind ReadRange(std::string_view header, uint64_t body_bytes, ByteRange* range) {
+  constexpr std::string_view kUnit = "bytes=";
+  if (header.size() < kUnit.size() || !EqualsIgnoringCase(header.substr(0, kUnit.size()), kUnit))
+    return RangeKind::kWhole;
+  const std::string_view text = header.substr(kUnit.size());
+  const size_t dash = text.find('-');
+  if (dash == std::string_view::npos) return RangeKind::kWhole;
+  const std::optional<uint64_t> first = ReadNumber(text.substr(0, dash));
+  const std::optional<uint64_t> last = ReadNumber(text.substr(dash + 1));
+  if (dash == 0) {  // the last so many bytes
+    if (!last) return RangeKind::kWhole;
+    if (*last == 0 || body_bytes == 0) return RangeKind::kUnsatisfiable;
+    *range = {body_bytes - std::min(*last, body_bytes), body_bytes};
+    return RangeKind::kPart;
+  }
+  const bool is_open = dash + 1 == text.size();
+  if (!first || (!last && !is_open) || (last && *last < *first)) return RangeKind::kWhole;
+  if (*first >= body_bytes) return RangeKind::kUnsatisfiable;
+  *range = {*first, last ? std::min(*last + 1, body_bytes) : body_bytes};
+  return RangeKind::kPart;
 }
 
 }  // namespace lockstep::serve

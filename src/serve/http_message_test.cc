@@ -55,5 +55,35 @@ TEST(MatchesEtagTest, MatchesOneOfTheListWeakOrStrong) {
   EXPECT_FALSE(MatchesEtag("*", ""));
 }
 
+TEST(ReadRangeTest, PartsAreCutToTheBody) {
+  struct Case {
+    const char* header;
+    uint64_t begin;
+    uint64_t end;
+  };
+  for (const Case& one : {Case{"bytes=0-3", 0, 4}, Case{"bytes=4-", 4, 10}, Case{"BYTES=-3", 7, 10},
+                          Case{"bytes=-99", 0, 10}, Case{"bytes=5-9999999999999999999", 5, 10}}) {
+    ByteRange range;
+    ASSERT_EQ(RangeKind::kPart, ReadRange(one.header, 10, &range)) << one.header;
+    EXPECT_EQ(one.begin, range.begin) << one.header;
+    EXPECT_EQ(one.end, range.end) << one.header;
+  }
+}
+
+TEST(ReadRangeTest, WhatIsNotReadAsksForTheWhole) {
+  ByteRange range;
+  for (const char* header : {"", "bytes=", "bytes=-", "bytes=a-b", "bytes=5-4", "lines=1-2", "bytes=0-1,3-4",
+                             "bytes=+1-2", "bytes=0-99999999999999999999"}) {
+    EXPECT_EQ(RangeKind::kWhole, ReadRange(header, 10, &range)) << header;
+  }
+}
+
+TEST(ReadRangeTest, WhatLiesBehindTheEndCannotBeSent) {
+  ByteRange range;
+  for (const char* header : {"bytes=10-", "bytes=10-20", "bytes=-0"})
+    EXPECT_EQ(RangeKind::kUnsatisfiable, ReadRange(header, 10, &range)) << header;
+  EXPECT_EQ(RangeKind::kUnsatisfiable, ReadRange("bytes=0-", 0, &range));
+}
+
 }  // namespace
 }  // namespace lockstep::serve

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/io_context.hpp>
@@ -9,13 +10,17 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/version.hpp>
 #include <chrono>
 #include <csignal>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,6 +32,7 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using asio::ip::tcp;
 
+constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
 constexpr auto kGrace = std::chrono::seconds(2);  // after Stop, for answers under way
 
 /// A body that borrows its bytes from a shared string.
@@ -53,36 +59,64 @@ struct SharedBody {
 struct Shared {
   Handler handler;
   ServerLimits limits;
-  std::atomic<size_t> connection_count = 0;
-  std::atomic<size_t> answer_count = 0;  // Answers under way.
+  std::mutex mutex;
+  size_t connection_count = 0;                     // guarded by mutex
+  std::unordered_map<uint32_t, size_t> by_source;  // guarded by mutex; addresses with connections
+  std::atomic<size_t> answer_count = 0;            // Answers under way.
   std::atomic<bool> stopping = false;
+
+  // Counts a connection of `source` in, if the limits allow it.
+  bool Enter(uint32_t source) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto found = by_source.find(source);
+    if (connection_count >= limits.connection_count) return false;
+    if (found != by_source.end() && found->second >= limits.connection_count_per_source) return false;
+    ++connection_count;
+    ++by_source[source];
+    return true;
+  }
+  void Leave(uint32_t source) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    --connection_count;
+    const auto found = by_source.find(source);
+    if (--found->second == 0) by_source.erase(found);
+  }
 };
 
 /// One connection; all its steps run on one strand.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket&& socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
-    ++shared_.connection_count;
-  }
+  // `source` was counted in.
+  Session(tcp::socket&& socket, Shared& shared, uint32_t source)
+      : stream_(std::move(socket)), shared_(shared), source_(source) {}
   ~Session() {
     if (is_answering_) --shared_.answer_count;
-    --shared_.connection_count;
+    shared_.Leave(source_);
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   void Start() {
-    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->ReadHeader(true); });
+    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->ReadHeader(); });
   }
 
  private:
-  void ReadHeader(bool is_first) {
+  // The time for a header runs from its first byte on; until that comes the connection is idle.
+  void WaitForRequest() {
+    if (buffer_.size() > 0) return ReadHeader();
+    stream_.expires_after(std::chrono::seconds(shared_.limits.idle_seconds));
+    stream_.async_read_some(buffer_.prepare(4096), [self = shared_from_this()](beast::error_code error, size_t count) {
+      if (error) return self->Close();
+      self->buffer_.commit(count);
+      self->ReadHeader();
+    });
+  }
+
+  void ReadHeader() {
     parser_.emplace();
     parser_->header_limit(shared_.limits.header_bytes);
     parser_->body_limit(boost::none);  // Bodies are refused before they are read.
-    const bool has_begun = is_first || buffer_.size() > 0;
-    stream_.expires_after(
-        std::chrono::seconds(has_begun ? shared_.limits.header_seconds : shared_.limits.idle_seconds));
+    stream_.expires_after(std::chrono::seconds(shared_.limits.header_seconds));
     http::async_read_header(stream_, buffer_, *parser_,
                             [self = shared_from_this()](beast::error_code error, size_t /*count*/) {
                               if (error) {
@@ -106,6 +140,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void SendLast(Response response) {
     keep_alive_ = false;
+    is_refused_ = true;
     is_head_ = false;
     Send(std::move(response));
   }
@@ -122,12 +157,16 @@ class Session : public std::enable_shared_from_this<Session> {
     if (parser_->chunked() || parser_->content_length().value_or(0) > 0) {
       return SendLast(TextResponse(413, "A request has no body here.\n"));
     }
+    if (message.count(http::field::host) > 1) return SendLast(TextResponse(400, "Two Host headers.\n"));
     if (!IsLoopbackHost(Text(message[http::field::host]))) {
       return SendLast(TextResponse(403, "This is answered under the names 127.0.0.1 and localhost only.\n"));
     }
     Request request;
     if (!ReadTarget(Text(message.target()), &request)) return SendLast(TextResponse(400, "The path is not valid.\n"));
     request.if_none_match = Text(message[http::field::if_none_match]);
+    range_ = Text(message[http::field::range]);
+    // Files have no version that a client could name: a range of another one is not sent.
+    if (message.count(http::field::if_range) > 0) range_.clear();
     request.accepts_gzip = AcceptsGzip(Text(message[http::field::accept_encoding]));
     Response response;
     try {
@@ -182,6 +221,16 @@ class Session : public std::enable_shared_from_this<Session> {
       return Send(TextResponse(404, fmt::format("The file cannot be read: {}\n", error.message())));
     }
     const uint64_t size = file.size();
+    ByteRange range = {0, size};
+    const RangeKind kind = is_head_ || range_.empty() ? RangeKind::kWhole : ReadRange(range_, size, &range);
+    if (kind == RangeKind::kUnsatisfiable) {
+      on_sent_ = {};
+      Response refusal = TextResponse(416, fmt::format("The file has {} bytes.\n", size));
+      refusal.headers = response.headers;
+      refusal.headers.emplace_back("Content-Range", fmt::format("bytes */{}", size));
+      return Send(std::move(refusal));
+    }
+    if (kind == RangeKind::kPart) return SendPart(response, std::move(file), range);
     if (is_head_) {
       auto message = std::make_shared<http::response<http::empty_body>>();
       message->version(11);
@@ -194,9 +243,48 @@ class Session : public std::enable_shared_from_this<Session> {
     message->version(11);
     message->result(static_cast<unsigned>(response.status));
     SetHeader(response, *message);
+    message->set(http::field::accept_ranges, "bytes");
     message->body() = std::move(file);
     message->content_length(size);
     Write(message);
+  }
+
+  // A part of a file goes out piece by piece behind its header.
+  void SendPart(const Response& response, http::file_body::value_type file, ByteRange range) {
+    auto message = std::make_shared<http::response<http::empty_body>>();
+    message->version(11);
+    message->result(http::status::partial_content);
+    SetHeader(response, *message);
+    message->set(http::field::accept_ranges, "bytes");
+    message->set(http::field::content_range, fmt::format("bytes {}-{}/{}", range.begin, range.end - 1, file.size()));
+    message->content_length(range.end - range.begin);
+    if (range.end != file.size()) on_sent_ = {};
+    auto open = std::make_shared<http::file_body::value_type>(std::move(file));
+    beast::error_code error;
+    open->file().seek(range.begin, error);
+    if (error) return Sent(error);
+    auto serializer = std::make_shared<http::response_serializer<http::empty_body>>(*message);
+    stream_.expires_after(std::chrono::seconds(shared_.limits.write_seconds));
+    http::async_write_header(stream_, *serializer,
+                             [self = shared_from_this(), message, serializer, open, left = range.end - range.begin](
+                                 beast::error_code failure, size_t /*count*/) {
+                               if (failure) return self->Sent(failure);
+                               self->SendPiece(open, left);
+                             });
+  }
+  void SendPiece(std::shared_ptr<http::file_body::value_type> open, uint64_t left) {
+    if (left == 0) return Sent({});
+    piece_.resize(static_cast<size_t>(std::min<uint64_t>(left, kPieceBytes)));
+    beast::error_code error;
+    const size_t count = open->file().read(piece_.data(), piece_.size(), error);
+    if (!error && count == 0) error = http::error::partial_message;  // shorter than it was
+    if (error) return Sent(error);
+    stream_.expires_after(std::chrono::seconds(shared_.limits.write_seconds));
+    asio::async_write(stream_, asio::buffer(piece_.data(), count),
+                      [self = shared_from_this(), open, left, count](beast::error_code failure, size_t /*sent*/) {
+                        if (failure) return self->Sent(failure);
+                        self->SendPiece(open, left - count);
+                      });
   }
 
   // A HEAD answer's length is that of the body which it does not have, so only the header is written.
@@ -230,8 +318,27 @@ class Session : public std::enable_shared_from_this<Session> {
     if (std::exchange(is_answering_, false)) --shared_.answer_count;
     if (error && error != http::error::end_of_stream) return Close();
     if (on_sent_) std::exchange(on_sent_, {})();
+    if (is_refused_ && !shared_.stopping) return DrainAndClose();
     if (!keep_alive_ || shared_.stopping) return Close();
-    ReadHeader(false);
+    WaitForRequest();
+  }
+
+  // Closing with bytes unread resets the connection, and the answer may be lost on the way: some of them are read
+  // first.
+  void DrainAndClose() {
+    beast::error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.expires_after(kGrace);
+    Drain(0);
+  }
+  void Drain(size_t drained_bytes) {
+    buffer_.clear();
+    stream_.async_read_some(
+        buffer_.prepare(4096), [self = shared_from_this(), drained_bytes](beast::error_code error, size_t count) {
+          if (error || self->shared_.stopping || drained_bytes + count >= self->shared_.limits.drained_bytes)
+            return self->Close();
+          self->Drain(drained_bytes + count);
+        });
   }
 
   void Close() {
@@ -242,9 +349,13 @@ class Session : public std::enable_shared_from_this<Session> {
 
   beast::tcp_stream stream_;
   Shared& shared_;
+  const uint32_t source_;
   beast::flat_buffer buffer_{64 * 1024};  // Its limit: what one request may hold in memory.
   std::optional<http::request_parser<http::empty_body>> parser_;
   std::function<void()> on_sent_;
+  std::vector<char> piece_;  ///< Of a part of a file.
+  std::string range_;        ///< The request's Range header.
+  bool is_refused_ = false;
   bool is_head_ = false;
   bool keep_alive_ = false;
   bool is_answering_ = false;
@@ -304,8 +415,11 @@ class HttpServer::Impl {
   void Accept() {
     acceptor_.async_accept(asio::make_strand(context_), [this](beast::error_code error, tcp::socket socket) {
       if (shared_.stopping || error == asio::error::operation_aborted) return;
-      if (!error && shared_.connection_count < shared_.limits.connection_count) {
-        std::make_shared<Session>(std::move(socket), shared_)->Start();
+      beast::error_code gone;
+      const tcp::endpoint peer = error ? tcp::endpoint() : socket.remote_endpoint(gone);
+      const uint32_t source = peer.address().is_v4() ? peer.address().to_v4().to_uint() : 0;
+      if (!error && !gone && shared_.Enter(source)) {
+        std::make_shared<Session>(std::move(socket), shared_, source)->Start();
       }
       if (error == asio::error::no_descriptors) {
         // Out of descriptors: give those that are in use time to be closed.

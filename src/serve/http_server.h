@@ -17,10 +17,13 @@ using Handler = std::function<Response(const Request& request)>;
 /// What one client, or all of them, may cost. Nothing that is read is kept beyond these.
 struct ServerLimits {
   uint32_t header_bytes = 16 * 1024;
-  size_t connection_count = 512;  ///< Further ones are closed at once.
-  int header_seconds = 10;        ///< For a whole header, from its first byte or from the connection's begin.
-  int idle_seconds = 60;          ///< Between the requests of a connection.
-  int write_seconds = 60;         ///< Without progress in sending.
+  size_t connection_count = 512;            ///< Further ones are closed at once.
+  size_t connection_count_per_source = 32;  ///< Of one address; further ones are closed at once.
+  int header_seconds = 10;                  ///< For a whole header, from its first byte or from the connection's begin.
+  size_t drained_bytes =
+      size_t{1} << 20;     ///< Of a refused request's body: read and dropped, so that the answer arrives.
+  int idle_seconds = 60;   ///< Between the requests of a connection.
+  int write_seconds = 60;  ///< Without progress in sending.
 };
 
 struct ServerOptions {
@@ -31,8 +34,8 @@ struct ServerOptions {
 };
 
 /// HTTP/1.1 on the loopback address, and on no other: GET and HEAD without a body (else 405 or 413), Host of the
-/// loopback (else 403), a target that is a plain path (else 400), then the handler. Every answer carries nosniff,
-/// no-referrer and a policy that lets no other page frame it.
+/// loopback (else 403; two of them: 400), a target that is a plain path (else 400), then the handler. Every answer
+/// carries nosniff, no-referrer and a policy that lets no other page frame it.
 class HttpServer {
  public:
   /// Listens. Errors: kIo when the port is taken (the message says what to do), kPermissionDenied for one below 1024.

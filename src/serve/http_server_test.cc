@@ -29,7 +29,11 @@ using testing::StartsWith;
 /// A client that says what it likes.
 class Client {
  public:
-  explicit Client(uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit Client(uint16_t port, const char* source = "127.0.0.1") : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in from = {};
+    from.sin_family = AF_INET;
+    ::inet_pton(AF_INET, source, &from.sin_addr);
+    if (::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&from), sizeof(from)) != 0) return;
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -241,6 +245,105 @@ TEST_F(HttpServerTest, ConnectionsBeyondTheLimitAreClosedAndOthersServed) {
   }
   clients.clear();
   EXPECT_THAT(Ask(Get("/hello")), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, SixHundredConnectionsOfOneSourceLeaveRoomForOthers) {
+  Start();
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 600; ++i) {
+    clients.push_back(std::make_unique<Client>(server_->port()));
+    ASSERT_TRUE(clients.back()->connected()) << i;
+  }
+  // They are accepted in the order in which they came.
+  for (size_t i = 32; i < clients.size(); ++i) EXPECT_EQ("", clients[i]->Hear()) << i;
+  Client other(server_->port(), "127.0.0.2");
+  other.Say(Get("/hello"));
+  EXPECT_THAT(other.Hear(), StartsWith("HTTP/1.1 200"));
+  clients[31]->Say(Get("/hello"));
+  EXPECT_THAT(clients[31]->Hear(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, FloodsTakeNoMemory) {
+  Start();
+  EXPECT_THAT(Ask(Get("/hello")), StartsWith("HTTP/1.1 200"));
+  const auto resident_bytes = [] {
+    std::ifstream statm("/proc/self/statm");
+    uint64_t size = 0;
+    uint64_t resident = 0;
+    statm >> size >> resident;
+    return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  };
+  const uint64_t before = resident_bytes();
+  const std::string piece(1 << 16, 'a');
+  std::string fields;
+  for (int i = 0; i < 1000; ++i) fields += "X-" + std::to_string(i) + ": value\r\n";
+  const std::vector<std::pair<std::string, std::string>> floods = {
+      {"", piece},
+      {"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", piece},
+      {"GET / HTTP/1.1\r\nHost: localhost\r\n", fields},
+      {"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "10000\r\n" + piece + "\r\n"},
+      {"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n", piece},
+  };
+  for (const auto& [start, rest] : floods) {
+    Client client(server_->port());
+    ASSERT_TRUE(client.Say(start));
+    size_t said = 0;
+    while (said < (size_t{64} << 20) && client.Say(rest)) said += rest.size();
+    EXPECT_LT(said, size_t{64} << 20) << "was never cut off: " << start;
+  }
+  EXPECT_LT(resident_bytes(), before + (uint64_t{8} << 20));
+  EXPECT_EQ(1, request_count_);
+}
+
+TEST_F(HttpServerTest, ARefusalArrivesWhateverWasSentBehindIt) {
+  Start();
+  Client client(server_->port());
+  client.Say("GET / HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(size_t{512} << 10, 'x') + "\r\n\r\n");
+  EXPECT_THAT(client.Hear(), StartsWith("HTTP/1.1 431"));
+  const std::string inner = "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const std::string answer =
+      Ask("GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(inner.size()) + "\r\n\r\n" + inner);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(answer, Not(HasSubstr("hello")));  // A body is never taken for the next request.
+  EXPECT_EQ(0, request_count_);
+}
+
+TEST_F(HttpServerTest, TwoHostsAreRefused) {
+  Start();
+  EXPECT_THAT(Ask("GET /hello HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_EQ(0, request_count_);
+}
+
+TEST_F(HttpServerTest, TheTimeForALaterHeaderRunsFromItsFirstByte) {
+  ServerLimits limits;
+  limits.header_seconds = 1;
+  limits.idle_seconds = 3600;
+  Start(limits);
+  Client client(server_->port());
+  client.Say("GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\nGET /hel");
+  EXPECT_THAT(client.Hear(), HasSubstr("hello"));
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(HttpServerTest, SendsPartsOfAFileAndSaysWhenTheEndHasLeft) {
+  file_ = testing::TempDir() + "http_server_part_" + std::to_string(::getpid());
+  std::string content;
+  for (int i = 0; content.size() < 300'000; ++i) content += std::to_string(i) + "\n";
+  std::ofstream(file_) << content;
+  Start();
+  std::string answer = Ask(Get("/file", "Range: bytes=100000-200000\r\n"));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 206"));
+  EXPECT_THAT(answer, HasSubstr("Content-Range: bytes 100000-200000/" + std::to_string(content.size()) + "\r\n"));
+  EXPECT_EQ(content.substr(100'000, 100'001), answer.substr(answer.find("\r\n\r\n") + 4));
+  EXPECT_EQ(0, sent_count_);
+  answer = Ask(Get("/file", "Range: bytes=200001-\r\n"));
+  EXPECT_EQ(content.substr(200'001), answer.substr(answer.find("\r\n\r\n") + 4));
+  EXPECT_EQ(1, sent_count_);
+  EXPECT_THAT(Ask(Get("/file", "Range: bytes=99999999-\r\n")), StartsWith("HTTP/1.1 416"));
+  answer = Ask(Get("/file", "Range: bytes=0-1\r\nIf-Range: \"old\"\r\n"));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+  std::remove(file_.c_str());
 }
 
 TEST_F(HttpServerTest, AHandlerThatThrowsGives500AndTheServerLives) {

@@ -219,5 +219,17 @@ class PlantedJobTest(unittest.TestCase):
         self.assertTrue(any(".py(" in stack and "aten::" in stack for stack in stacks))
 
 
+class RealTracesTest(lockstep.DataCase):
+    def test_device_time_adds_up_to_that_of_every_event(self):
+        for name in ("param_dlrm_8rank_v100", "tb_plugin_resnet50_w0", "hta_ns_resolution"):
+            path = lockstep.data_path("traces", name)
+            answer = lockstep.analyze(path)
+            done = lockstep.run(["export", "collapsed", "--by", "device", "--quiet", path])
+            self.assertEqual(answer.status, done.returncode)
+            weights = [int(line.rsplit(" ", 1)[1]) for line in done.stdout.decode().splitlines()]
+            self.assertEqual(sum(row["total_ns"] for row in answer.data["kernels"]), sum(weights), name)
+            self.assertGreater(len(weights), 50)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -138,6 +138,17 @@ class OpenTest(unittest.TestCase):
                 self.assertEqual(expected.read_bytes(), body)
                 self.assertEqual(0, program.process.wait(timeout=20))
 
+    def test_a_part_leaves_it_waiting_until_the_end_was_fetched(self):
+        trace = sorted(pathlib.Path(RECORDED).glob("*.json*"))[0]
+        content = trace.read_bytes()
+        with Program("open", trace, "--port", "0") as program:
+            _, (response, body) = self.fetch(program.line, Range="bytes=10-19")
+            self.assertEqual((206, content[10:20]), (response.status, body))
+            self.assertIsNone(program.process.poll())
+            _, (response, body) = self.fetch(program.line, Range="bytes=20-")
+            self.assertEqual((206, content[20:]), (response.status, body))
+            self.assertEqual(0, program.process.wait(timeout=20))
+
     def test_kept_it_serves_again_and_ends_on_a_signal(self):
         trace = sorted(pathlib.Path(RECORDED).glob("*.json*"))[0]
         with Program("open", trace, "--port", "0", "--keep") as program:
