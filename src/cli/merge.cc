@@ -18,11 +18,12 @@ namespace lockstep::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "The file's ending says the format: .pftrace (Perfetto, compact), .json or .json.gz\n"
-    "(Chrome's trace events), .tar (one Perfetto file per rank, and how they belong\n"
-    "together). A selection keeps events that start inside it, whole.\n"
-    "Exit status: 0 done; 1 failed; 2 misused; 4 partial: ranks or parts of files are\n"
-    "missing, what there is was written.\n"
+    "The file's ending says the format: .pftrace (Perfetto, compact), .json or\n"
+    ".json.gz (Chrome's trace events, for viewers), .tar (one Perfetto file per\n"
+    "rank, and how they belong together). A selection keeps the events that start\n"
+    "inside it, whole.\n"
+    "Exit status: 0 done; 1 failed; 2 misused; 4 partial: ranks or parts of files\n"
+    "are missing, what there is was written.\n"
     "\n"
     "Examples:\n"
     "  lockstep merge traces/ -o job.pftrace\n"

@@ -47,10 +47,12 @@ Status CheckRanges(const Ranges& ranges, const std::set<int64_t>& there, const c
     const auto found = there.lower_bound(first);
     if (found != there.end() && *found <= last) continue;
     const std::string asked = first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
-    return Error{.code = ErrorCode::kInvalidArgument,
-                 .message = there.empty()
-                                ? fmt::format("no {} {}: {}", what, asked, none)
-                                : fmt::format("no {} {}: there are {}s {}", what, asked, what, Listed(there))};
+    return Error{
+        .code = ErrorCode::kInvalidArgument,
+        .message = there.empty()
+                       ? fmt::format("no {} {}: {}", what, asked, none)
+                       : fmt::format("no {} {}: there {} {} {}", what, asked, there.size() == 1 ? "is only" : "are",
+                                     there.size() == 1 ? what : fmt::format("{}s", what), Listed(there))};
   }
   return {};
 }
