@@ -51,6 +51,7 @@ std::vector<std::string> ValuesOf(const CLI::Option& option) {
     names.emplace_back("all");
     return names;
   }
+  if (option.check_lname("table")) return report::CsvTableNames();
   if (option.check_lname("pass")) {
     std::vector<std::string> names;
     for (const analysis::PassInfo& pass : analysis::Passes()) names.emplace_back(pass.name);

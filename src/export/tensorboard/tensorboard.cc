@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "analysis/kernel_kind.h"
@@ -245,32 +246,25 @@ class Exporter {
       if (const auto wait_ns = WaitOf(row.rank_index, *row.step_number)) spread.values["wait"].push_back(Ms(*wait_ns));
     }
     for (const auto& [step, spread] : steps) {
-      for (const auto& [name, values] : spread.values) {
-        file->AddHistogram(fmt::format("step_over_ranks/{}_ms", name),
-                           fmt::format("Milliseconds of each step, a value per rank: {}.", name), step, spread.end_s,
-                           values);
-        double sum = 0;
-        double largest = values.front();
-        double least = values.front();
-        for (const double value : values) {
-          sum += value;
-          largest = std::max(largest, value);
-          least = std::min(least, value);
-        }
-        const double mean = sum / static_cast<double>(values.size());
-        const auto add = [&](const char* which, double value) {
-          file->AddScalar(fmt::format("step/{}_ms/{}", name, which),
-                          fmt::format("Milliseconds of each step ({}): {} over the ranks.", name, which), step,
-                          spread.end_s, value);
-        };
-        add("max", largest);
-        add("mean", mean);
-        add("min", least);
-        if (mean > 0 && values.size() > 1) {
-          file->AddScalar("step_imbalance/" + name, "Largest over mean over the ranks, less 1 (0: balanced).", step,
-                          spread.end_s, largest / mean - 1);
-        }
-      }
+      for (const auto& [name, values] : spread.values) AddSpread(name, values, step, spread.end_s, file);
+    }
+  }
+
+  static void AddSpread(const std::string& name, const std::vector<double>& values, int64_t step, double end_s,
+                        EventFile* file) {
+    file->AddHistogram(fmt::format("step_over_ranks/{}_ms", name),
+                       fmt::format("Milliseconds of each step, a value per rank: {}.", name), step, end_s, values);
+    const auto [least, largest] = std::minmax_element(values.begin(), values.end());
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    const std::pair<const char*, double> figures[] = {{"max", *largest}, {"mean", mean}, {"min", *least}};
+    for (const auto& [which, value] : figures) {
+      file->AddScalar(fmt::format("step/{}_ms/{}", name, which),
+                      fmt::format("Milliseconds of each step ({}): {} over the ranks.", name, which), step, end_s,
+                      value);
+    }
+    if (mean > 0 && values.size() > 1) {
+      file->AddScalar("step_imbalance/" + name, "Largest over mean over the ranks, less 1 (0: balanced).", step, end_s,
+                      *largest / mean - 1);
     }
   }
 
