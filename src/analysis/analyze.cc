@@ -155,18 +155,24 @@ void Collect(std::vector<RankTables> ranks, model::Run* run, AnalysisResult* res
   for (const auto& entry : steps_by_rank) result->step_count = std::max(result->step_count, entry.second);
 }
 
-/// First start to last end over the ranks of the first window, on the aligned clock.
+/// First start to last end over the ranks of the first window, on the aligned clock; a rank whose clock nobody knows
+/// counts with its own length.
 int64_t JobSpan(const model::Run& run) {
   std::optional<int64_t> first_ns;
   std::optional<int64_t> last_ns;
+  int64_t adrift_ns = 0;
   for (const model::RankTrace& rank : run.ranks) {
     if (rank.window != run.ranks.front().window || !rank.first_ns || !rank.last_ns) continue;
+    if (model::IsAdrift(run.ranks.front(), rank)) {
+      adrift_ns = std::max(adrift_ns, *rank.last_ns - *rank.first_ns);
+      continue;
+    }
     const int64_t rank_first_ns = rank.clock.ToRun(*rank.first_ns);
     const int64_t rank_last_ns = rank.clock.ToRun(*rank.last_ns);
     first_ns = std::min(first_ns.value_or(rank_first_ns), rank_first_ns);
     last_ns = std::max(last_ns.value_or(rank_last_ns), rank_last_ns);
   }
-  return first_ns && last_ns ? *last_ns - *first_ns : 0;
+  return std::max(first_ns && last_ns ? *last_ns - *first_ns : 0, adrift_ns);
 }
 
 /// "context" and "alignment" first, then the passes in registry order, "findings" last.

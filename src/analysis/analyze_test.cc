@@ -122,6 +122,18 @@ TEST(AnalyzeTest, WindowsOfARankAddTheirSteps) {
   EXPECT_EQ(result->job_span_ns, 10);
 }
 
+TEST(AnalyzeTest, ARankThatLostItsBaseTimeDoesNotStretchTheJob) {
+  RunBuilder job;
+  job.Rank(0).Op(1, "aten::mm", 1'700'000'000'000'000'000, 10);
+  job.Rank(1).Op(1, "aten::mm", 5, 30);
+  model::Run run = job.Build();
+  run.ranks[0].base_time_known = true;
+  run.ranks[1].base_time_known = false;
+  const auto result = Analyze(&run, {}, {"breakdown"});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->job_span_ns, 30);
+}
+
 TEST(AnalyzeTest, AnEmptyRunHasEmptyTables) {
   model::Run run;
   const auto result = Analyze(&run, {}, {});

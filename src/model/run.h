@@ -68,6 +68,12 @@ struct RankTrace {
   }
 };
 
+/// Does `trace` count its time from elsewhere than `first`, with nothing to join them? One of the two lost the base
+/// that makes its times wall-clock (a cut file), and no collective told the offset. Their instants cannot be compared.
+inline bool IsAdrift(const RankTrace& first, const RankTrace& trace) {
+  return trace.clock.basis == ClockMap::Basis::kWallClock && trace.base_time_known != first.base_time_known;
+}
+
 /// A job: every rank's trace, one table of names, one ledger. Filled by ingest; `clock` of each rank by
 /// analysis/alignment.
 struct Run {

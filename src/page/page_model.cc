@@ -6,14 +6,7 @@
 #include "analysis/kernel_kind.h"
 
 namespace lockstep::page {
-namespace {
-
-/// Does this rank count its time from elsewhere than the first, with nothing to join them?
-bool IsAdrift(const model::RankTrace& first, const model::RankTrace& trace) {
-  return trace.clock.basis == model::ClockMap::Basis::kWallClock && trace.base_time_known != first.base_time_known;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 PageModel MakePageModel(const PageInput& input, const PageLimits& limits) {
   PageModel model{.input = input, .limits = limits, .shared = {}, .rank_origin_ns = {}};
@@ -23,13 +16,13 @@ PageModel MakePageModel(const PageInput& input, const PageLimits& limits) {
   const std::vector<model::RankTrace>& ranks = input.run.ranks;
   std::optional<int64_t> first_ns;
   for (const model::RankTrace& trace : ranks) {
-    if (!trace.first_ns || IsAdrift(ranks.front(), trace)) continue;
+    if (!trace.first_ns || model::IsAdrift(ranks.front(), trace)) continue;
     const int64_t start_ns = trace.clock.ToRun(*trace.first_ns);
     first_ns = std::min(first_ns.value_or(start_ns), start_ns);
   }
   model.origin_ns = first_ns.value_or(0);
   for (const model::RankTrace& trace : ranks) {
-    const bool adrift = trace.first_ns && IsAdrift(ranks.front(), trace);
+    const bool adrift = trace.first_ns && model::IsAdrift(ranks.front(), trace);
     model.rank_origin_ns.push_back(adrift ? trace.clock.ToRun(*trace.first_ns) : model.origin_ns);
     if (trace.last_ns) {
       model.span_ns = std::max(model.span_ns, trace.clock.ToRun(*trace.last_ns) - model.rank_origin_ns.back());
