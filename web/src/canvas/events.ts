@@ -28,12 +28,29 @@ export function laneIndex(track: TrackEvents, keep?: (event: number) => boolean)
 }
 
 /** First place in the lane at which something ends after `time_ns`. */
-export function firstEndingAfter(lane: Lane, time_ns: number, from = 0): number {
-  let low = from;
+export function firstEndingAfter(lane: Lane, time_ns: number): number {
+  let low = 0;
   let high = lane.end_ns.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (lane.end_ns[middle]! > time_ns) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** The same at or after `time_ns`, and not before place `from`: what is looked for is mostly near. */
+function firstEndingFrom(lane: Lane, time_ns: number, from: number): number {
+  let low = from;
+  let stride = 1;
+  while (low + stride < lane.end_ns.length && lane.end_ns[low + stride]! < time_ns) {
+    low += stride;
+    stride *= 2;
+  }
+  let high = Math.min(lane.end_ns.length, low + stride + 1);
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (lane.end_ns[middle]! >= time_ns) high = middle;
     else low = middle + 1;
   }
   return low;
@@ -63,7 +80,7 @@ export function visibleRuns(track: TrackEvents, lane: Lane, start_ns: number, ns
     const from_ns = track.start_ns[event]!;
     if (from_ns >= end_ns) break;
     const to_ns = from_ns + track.duration_ns[event]!;
-    if (to_ns <= start_ns && from_ns < start_ns) {
+    if (to_ns <= start_ns) {
       ++at; // Covered by a longer one before it.
       continue;
     }
@@ -85,8 +102,8 @@ export function visibleRuns(track: TrackEvents, lane: Lane, start_ns: number, ns
       run_to = last;
       run_event = event;
     }
-    // All that ends within the pixel adds nothing to it. The last of them may reach into the next pixel, so it stays.
-    const next = Math.max(at + 1, firstEndingAfter(lane, start_ns + (first + 1) * ns_per_pixel, at + 1));
+    // All that ends before the pixel does adds nothing to it.
+    const next = firstEndingFrom(lane, start_ns + (first + 1) * ns_per_pixel, at + 1);
     run_count += next - at;
     at = next;
   }

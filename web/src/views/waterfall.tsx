@@ -1,11 +1,11 @@
 import { useMemo, useState } from 'preact/hooks';
 import { useBlock } from '../app/blocks';
 import { href, useChoice, useNumberParam, useParam } from '../app/route';
-import { Drawing, fitText, SMALL_FONT } from '../canvas/drawing';
+import { Drawing, fitText, SMALL_FONT, useSettledParam } from '../canvas/drawing';
 import { hatch, type Palette } from '../canvas/palette';
 import { instanceText, pickInstances, waterfallRows, type WaterfallRow } from '../canvas/waterfall';
 import { timeTicks, tickText } from '../canvas/window';
-import type { AnalyzeData, CollectiveInstance, CollectiveTable } from '../data/types';
+import type { AnalyzeData, CollectiveTable } from '../data/types';
 import { bytes, count, duration, plural, rate } from '../numbers';
 import { Choice, Legend, Note, Select, Waiting } from '../parts/controls';
 import { useWidth } from '../parts/measure';
@@ -18,9 +18,11 @@ const LISTED = 100;
 const TOP = 26;
 const MOST_HEIGHT = 620;
 
-function Rows({ data, instance, rows, label, sort }: { data: AnalyzeData; instance: CollectiveInstance; rows: readonly WaterfallRow[]; label: string; sort: string }) {
+function Rows({ data, rows, label }: { data: AnalyzeData; rows: readonly WaterfallRow[]; label: string }) {
   const [box, width] = useWidth<HTMLDivElement>();
-  const [cursor, setCursor] = useState(-1);
+  const [rank_text, setRank] = useSettledParam('rank', '');
+  const cursor = rank_text === '' ? -1 : rows.findIndex((row) => String(row.rank_index) === rank_text);
+  const setCursor = (at: number) => setRank(String(rows[at]!.rank_index));
   const [scroll_wanted, setScroll] = useState(0);
   const [hover, setHover] = useState<{ x: number; y: number; row: number } | null>(null);
   const row_height = Math.max(7, Math.min(24, MOST_HEIGHT / Math.max(1, rows.length)));
@@ -147,7 +149,7 @@ function Rows({ data, instance, rows, label, sort }: { data: AnalyzeData; instan
   };
   const said = hover?.row ?? cursor;
   return (
-    <div ref={box} class="chart" key={`${instance.index}${sort}`}>
+    <div ref={box} class="chart">
       <Drawing
         id="waterfall-canvas"
         width={width}
@@ -293,7 +295,7 @@ function One({ data, table }: { data: AnalyzeData; table: CollectiveTable }) {
         search={['rank', 'host']}
       >
         <Legend items={[{ mark: 'wait', label: 'waits for the last to arrive' }, { mark: 'communication', label: 'transfers' }, { mark: 'absent', label: 'not measured' }]} />
-        <Rows data={data} instance={instance} rows={rows} label={`Waterfall of one collective. ${summary}`} sort={sort} />
+        <Rows data={data} rows={rows} label={`Waterfall of one collective. ${summary}`} />
         <p class="muted">A line across the arrival is what the rank’s clock may be off. “order ?”: arrivals nearer than that can not be put in order.</p>
       </Figure>
     </>
