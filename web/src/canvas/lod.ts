@@ -37,12 +37,23 @@ export function addShares(level: TimelineLevel, rank_index: number, spans: Int32
       for (let k = 0; k < CLASS_COUNT; ++k) if (shares[first + k]! > line[at + k]!) line[at + k] = shares[first + k]!;
       continue;
     }
-    for (let k = 0; k < CLASS_COUNT; ++k) {
-      let sum = 0;
-      for (let b = from, i = first + k; b < to; ++b, i += CLASS_COUNT) sum += shares[i]!;
-      const mean = Math.ceil(sum / (to - from));
-      if (mean > line[at + k]!) line[at + k] = mean;
+    let [a, b, c, d] = [0, 0, 0, 0];
+    for (let i = first, end = base + to * CLASS_COUNT; i < end; i += CLASS_COUNT) {
+      a += shares[i]!;
+      b += shares[i + 1]!;
+      c += shares[i + 2]!;
+      d += shares[i + 3]!;
     }
+    const up = to - from - 1;
+    const count = to - from;
+    a = ((a + up) / count) | 0;
+    b = ((b + up) / count) | 0;
+    c = ((c + up) / count) | 0;
+    d = ((d + up) / count) | 0;
+    if (a > line[at]!) line[at] = a;
+    if (b > line[at + 1]!) line[at + 1] = b;
+    if (c > line[at + 2]!) line[at + 2] = c;
+    if (d > line[at + 3]!) line[at + 3] = d;
   }
 }
 

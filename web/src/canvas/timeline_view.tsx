@@ -129,6 +129,7 @@ export function TimelineView(props: TimelineViewProps) {
   const bands = useMemo(() => classBands(present), [present]);
   const map = useMemo(() => overviewLine(levels, span_ns, plot_width, props.source ? levelRanks(levels) : 0), [levels, span_ns, plot_width]);
   const ink = useRef<{ palette: Palette; ink: TimelineInk } | null>(null);
+  const map_image = useRef<{ map: Uint8Array; tones: TimelineInk; canvas: HTMLCanvasElement } | null>(null);
   const buffer = useRef<{ canvas: HTMLCanvasElement; data: ImageData; pixels: Uint32Array } | null>(null);
   const x_of = (time_ns: number) => left + (time_ns - window.start_ns) / ns_per_pixel;
   const texts = useRef(new Map<number, string>());
@@ -151,7 +152,8 @@ export function TimelineView(props: TimelineViewProps) {
     draw.fillRect(left, TOP, plot_width, plot_height);
     // Without a device a rank's line says what its operators did for the job, which only the shares know.
     const single = (line: Line) => detailed && line.height >= DETAIL_FROM && (tracksOf(line.rank_index)?.some((track) => track.lane === 'device') ?? false);
-    const level = chooseLevel(levels, ns_per_pixel);
+    // Very many low lines are as well seen from half as many buckets, and are drawn in half the time.
+    const level = chooseLevel(levels, rank_height < DETAIL_FROM / 2 ? ns_per_pixel * 2 : ns_per_pixel);
     if (level) {
       const scale = plot_width * plot_height * ratio * ratio > 1_500_000 ? 1 : ratio;
       const w = Math.max(1, Math.round(plot_width * scale));
@@ -234,17 +236,23 @@ export function TimelineView(props: TimelineViewProps) {
   const paintMap = (draw: CanvasRenderingContext2D, palette: Palette, tones: TimelineInk) => {
     draw.fillStyle = palette.panel;
     draw.fillRect(left, 0, plot_width, MAP_HEIGHT);
-    for (let k = 0; k < 4; ++k) {
-      const from = Math.round(bands[k]!.from * (MAP_HEIGHT - 4)) + 2;
-      const tall = Math.round(bands[k]!.to * (MAP_HEIGHT - 4)) + 2 - from;
-      if (tall <= 0) continue;
-      for (let x = 0; x < plot_width; ++x) {
-        const color = tones.shares[k]![map[x * 4 + k] ?? 0]!;
-        if (color === 0) continue;
-        draw.fillStyle = `rgb(${color & 255},${(color >> 8) & 255},${(color >> 16) & 255})`;
-        draw.fillRect(left + x, from, 1, tall - 0.5);
-      }
+    if (map_image.current?.map !== map || map_image.current.tones !== tones) {
+      const canvas = document.createElement('canvas');
+      canvas.width = plot_width;
+      canvas.height = MAP_HEIGHT;
+      const data = new ImageData(plot_width, MAP_HEIGHT);
+      const pixels = new Uint32Array(data.data.buffer);
+      bands.forEach((band, k) => {
+        const end = Math.round(band.to * (MAP_HEIGHT - 4)) + 2;
+        for (let y = Math.round(band.from * (MAP_HEIGHT - 4)) + 2; y < end; ++y) {
+          for (let x = 0; x < plot_width; ++x) pixels[y * plot_width + x] = tones.shares[k]![map[x * 4 + k] ?? 0]!;
+        }
+      });
+      canvas.getContext('2d')!.putImageData(data, 0, 0);
+      map_image.current = { map, tones, canvas };
     }
+    draw.imageSmoothingEnabled = false;
+    draw.drawImage(map_image.current.canvas, left, 0);
     const from = left + (window.start_ns / span_ns) * plot_width;
     const to = left + (window.end_ns / span_ns) * plot_width;
     draw.fillStyle = palette.background;
