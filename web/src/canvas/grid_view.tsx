@@ -51,7 +51,7 @@ export function GridView(props: GridViewProps) {
     for (let at = 0; at < row_count; at += Math.max(1, Math.floor(row_count / 50))) longest = Math.max(longest, props.rowLabel(rows[at]!).length);
     return Math.min(width * 0.3, 16 + longest * 6.6);
   }, [rows, row_count, width]);
-  const plot = { left: gutter, width: Math.max(40, width - gutter - 6), height: Math.round(Math.min(560, Math.max(row_axis.count < 3 ? 64 : 120, row_axis.count * 26))) };
+  const plot = { left: gutter, width: Math.max(40, width - gutter - 6), height: Math.round(Math.min(560, Math.max(row_count < 3 ? 64 : 120, row_count * 26))) };
   const height = LEGEND + TOP + plot.height + BOTTOM;
   const top = LEGEND + TOP;
   // The cursor is kept by rank and step, not by place: sorting does not move it off its cell.

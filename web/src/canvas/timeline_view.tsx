@@ -122,6 +122,11 @@ export function TimelineView(props: TimelineViewProps) {
       again((n) => n + 1);
     }
   });
+  // The cursor's rank is in view when the lines become others, such as from a link.
+  useEffect(() => {
+    const line = lines.find((each) => each.rank_index === props.row);
+    if (line && (line.y < scroll || line.y + Math.min(line.height + 60, plot_height) > scroll + plot_height)) setScroll(Math.max(0, line.y - plot_height * 0.15));
+  }, [known, ranks, rank_height]);
   const row_tracks = tracksOf(props.row);
   useEffect(() => props.onTracks(props.row, row_tracks ?? null), [props.row, row_tracks]);
 

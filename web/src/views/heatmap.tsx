@@ -65,6 +65,10 @@ interface Cell {
   ratio: number;
 }
 
+function scaled(values: Float64Array, low: number, high: number) {
+  return [low, high, encode(values, low, high)] as const;
+}
+
 /** The largest cells, largest first. */
 export function largestCells(values: Float64Array, most: number): number[] {
   const threshold = quantiles(values, [1 - Math.min(1, (most * 2) / Math.max(1, values.length))])[0]!;
@@ -87,10 +91,10 @@ function Matrix({ data, matrix }: { data: AnalyzeData; matrix: StepMatrix }) {
   const means = useMemo(() => rowMeans(values, height, width), [values]);
   const [low, high, codes] = useMemo(() => {
     const [first, last] = quantiles(shown, [0.002, 0.998]) as [number, number];
-    // Against a scale of less than a tenth every run would look uneven.
-    const to = scale === 'median' ? Math.max(1.1, last) : last;
-    const from = scale === 'median' ? Math.min(1, first) : Math.min(first, last * 0.9);
-    return [from, to, encode(shown, from, to)] as const;
+    if (scale === 'median') return scaled(shown, Math.min(1, first), Math.max(1.1, last));
+    // On a scale of less than a tenth every run would look uneven: the middle stays in the middle.
+    const room = Math.max(0, last * 0.1 - (last - first)) / 2;
+    return scaled(shown, first - Math.min(first, room), last + room);
   }, [shown, scale]);
   const rows = useMemo(() => {
     const order = Uint32Array.from({ length: height }, (_, i) => i);

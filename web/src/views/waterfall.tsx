@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useBlock } from '../app/blocks';
 import { href, useChoice, useNumberParam, useParam } from '../app/route';
 import { Drawing, fitText, SMALL_FONT, useSettledParam } from '../canvas/drawing';
@@ -29,6 +29,8 @@ function Rows({ data, rows, label }: { data: AnalyzeData; rows: readonly Waterfa
   const content = rows.length * row_height;
   const plot_height = Math.min(MOST_HEIGHT, content);
   const scroll = Math.max(0, Math.min(scroll_wanted, content - plot_height));
+  // The cursor is in view when the rows are others, such as from a link.
+  useEffect(() => setScroll(Math.max(0, Math.min(content - plot_height, (cursor + 0.5) * row_height - plot_height / 2))), [rows]);
   const left = Math.min(150, width * 0.24);
   const right = width > 620 ? 150 : 70;
   const plot_width = Math.max(60, width - left - right);
