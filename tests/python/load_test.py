@@ -11,6 +11,7 @@ import threading
 import time
 import types
 import unittest
+import warnings
 from unittest import mock
 
 import lockstep
@@ -63,8 +64,10 @@ class ThreadsTest(unittest.TestCase):
 
     def test_the_interpreter_runs_on_while_a_run_is_read(self):
         with tempfile.TemporaryDirectory() as folder:
-            write_job(folder, 40, names=[f"operator {i}" for i in range(2000)])
+            many_copies(folder, 200)
             counted = 0
+            warnings.simplefilter("ignore", lockstep.PartialWarning)  # One rank, two hundred times.
+            self.addCleanup(warnings.resetwarnings)
             loader = threading.Thread(target=lambda: lockstep.load(folder, threads=1).analyze())
             loader.start()
             while loader.is_alive():
@@ -80,9 +83,12 @@ class InterruptionTest(unittest.TestCase):
             many_copies(folder, 400)
             script = textwrap.dedent("""
                 import os, signal, sys, threading, lockstep
-                threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+                timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT))
+                def begin(_):  # Reading has begun, and is not near its end.
+                    if not timer.is_alive():
+                        timer.start()
                 try:
-                    lockstep.load(sys.argv[1], threads=1)
+                    lockstep.load(sys.argv[1], threads=1, progress=begin)
                     print("read")
                 except KeyboardInterrupt:
                     print("interrupted")

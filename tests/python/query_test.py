@@ -118,8 +118,8 @@ class QueryTest(unittest.TestCase):
             import os, signal, sys, threading, lockstep
             run = lockstep.load(sys.argv[1])
             run.analyze()
-            threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             try:
+                threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
                 run.query({ENDLESS!r}, timeout_s=100)
             except KeyboardInterrupt:
                 print("interrupted")
