@@ -29,11 +29,21 @@ const LARGEST_FOR_PAPER = 8 << 20;
  */
 function loadForPaper(source: PageSource) {
   const sizes = ['steps', 'collectives', 'timeline', 'names'].map((name) => Number(document.getElementById(`lockstep-${name}`)?.dataset['rawBytes'] ?? 0));
+  const { dataset } = document.documentElement;
+  dataset['paper'] = 'on demand';
   if (sizes.every((size) => size === 0) || sizes.reduce((sum, size) => sum + size, 0) > LARGEST_FOR_PAPER) return;
-  loadBlock(source, 'steps', () => source.steps());
-  loadBlock(source, 'collectives', () => source.collectives());
-  loadBlock(source, 'timeline', () => source.timeline());
-  loadBlock(source, 'names', () => source.names());
+  dataset['paper'] = 'unpacking';
+  const ready = () => {
+    if (blocks.every((block) => block.now.state !== 'loading')) dataset['paper'] = 'ready';
+  };
+  const blocks = [
+    loadBlock(source, 'steps', () => source.steps()),
+    loadBlock(source, 'collectives', () => source.collectives()),
+    loadBlock(source, 'timeline', () => source.timeline()),
+    loadBlock(source, 'names', () => source.names()),
+  ];
+  for (const block of blocks) block.readers.add(ready);
+  ready();
 }
 
 async function start() {
