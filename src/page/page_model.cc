@@ -6,7 +6,6 @@
 #include "analysis/kernel_kind.h"
 
 namespace lockstep::page {
-namespace {}  // namespace
 
 PageModel MakePageModel(const PageInput& input, const PageLimits& limits) {
   PageModel model{.input = input, .limits = limits, .shared = {}, .rank_origin_ns = {}};
