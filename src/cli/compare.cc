@@ -4,9 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <sstream>
 #include <utility>
 
 #include "cli/cli.h"
+#include "cli/data_page.h"
 #include "report/comparison_report.h"
 
 namespace lockstep::cli {
@@ -35,6 +37,10 @@ void CompareCommand::Declare(CLI::App& app) {
   app.add_option("A B", paths_, "Two runs: a folder, archive or trace file each")->type_name("A B");
   const char* output = "Output";
   app.add_flag("--json", json_, "One JSON object (lockstep.compare/1, docs/json.md)")->group(output);
+  app.add_option("-o,--output", page_file_,
+                 "Also write the page with the pictures: one HTML file that needs no network")
+      ->type_name("FILE.html")
+      ->group(output);
   app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")
       ->type_name("DIR")
       ->group(output);
@@ -131,12 +137,28 @@ int CompareCommand::ExitStatusOf(const comparison::Comparison& comparison, bool 
 
 Result<int> CompareCommand::Run(Console& console) {
   RETURN_IF_ERROR(ReadFlags());
+  RETURN_IF_ERROR(CheckPagePath(page_file_));
   // One after the other: a run's events are let go before the next is read.
   ASSIGN_OR_RETURN(comparison::RunProfile a, ReadRun(paths_[0], console));
   ASSIGN_OR_RETURN(comparison::RunProfile b, ReadRun(paths_[1], console));
   const bool partial = a.partial || b.partial;
   const comparison::Comparison comparison = comparison::Compare(std::move(a), std::move(b), options_);
   if (!csv_folder_.empty()) RETURN_IF_ERROR(report::WriteComparisonCsv(comparison, csv_folder_));
+  if (!page_file_.empty()) {
+    report::TextOptions plain;
+    plain.width = 100;
+    plain.top = 20;
+    std::ostringstream text;
+    report::WriteComparisonText(comparison, plain, text);
+    model::Ledger ledger;
+    for (const auto* run : {&comparison.a, &comparison.b}) {
+      for (const model::LedgerEntry& entry : run->ledger) ledger.Add(entry);
+    }
+    RETURN_IF_ERROR(WriteDataPage(
+        {page::PageKind::kCompare, fmt::format("{} against {}", paths_[1], paths_[0]), comparison.verdict.sentence,
+         text.str(), report::ComparisonDataJson(comparison), std::move(ledger), partial},
+        page_file_));
+  }
   if (json_) {
     report::WriteComparisonJson(comparison, partial, console.out);
   } else {

@@ -30,6 +30,7 @@ class CompareCommand : public Subcommand {
   std::vector<std::string> paths_;
   bool json_ = false;
   std::string csv_folder_;
+  std::string page_file_;
   uint64_t top_ = 5;
   bool quiet_ = false;
   std::string steps_;

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <sstream>
 #include <utility>
 
 #include "cli/cli.h"
+#include "cli/data_page.h"
 #include "report/scaling_report.h"
 
 namespace lockstep::cli {
@@ -32,6 +34,10 @@ void ScalingCommand::Declare(CLI::App& app) {
   app.add_option("RUN", runs_, "Two runs or more, of different sizes: [N=]PATH")->type_name("[N=]RUN...");
   const char* output = "Output";
   app.add_flag("--json", json_, "One JSON object (lockstep.scaling/1, docs/json.md)")->group(output);
+  app.add_option("-o,--output", page_file_,
+                 "Also write the page with the pictures: one HTML file that needs no network")
+      ->type_name("FILE.html")
+      ->group(output);
   app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")
       ->type_name("DIR")
       ->group(output);
@@ -88,6 +94,7 @@ Result<comparison::ScalingInput> ScalingCommand::ReadRun(const std::string& text
 Result<int> ScalingCommand::Run(Console& console) {
   if (runs_.size() < 2)
     return Misuse(fmt::format("scaling needs two runs of different sizes or more; {} given", runs_.size()));
+  RETURN_IF_ERROR(CheckPagePath(page_file_));
   profile_.names = false;
   std::vector<comparison::ScalingInput> runs;
   std::vector<comparison::ScalingInput> no_sync;
@@ -106,6 +113,21 @@ Result<int> ScalingCommand::Run(Console& console) {
   ASSIGN_OR_RETURN(const comparison::ScalingCurve curve,
                    comparison::MeasureScaling(std::move(runs), std::move(no_sync), options));
   if (!csv_folder_.empty()) RETURN_IF_ERROR(report::WriteScalingCsv(curve, csv_folder_));
+  if (!page_file_.empty()) {
+    report::TextOptions plain;
+    plain.width = 100;
+    plain.top = 20;
+    std::ostringstream text;
+    report::WriteScalingText(curve, plain, text);
+    model::Ledger ledger;
+    for (const auto& run : curve.ledgers) {
+      for (const model::LedgerEntry& entry : run.second) ledger.Add(entry);
+    }
+    RETURN_IF_ERROR(
+        WriteDataPage({page::PageKind::kScaling, fmt::format("Scaling over {} runs", runs_.size()), curve.sentence,
+                       text.str(), report::ScalingDataJson(curve), std::move(ledger), curve.partial},
+                      page_file_));
+  }
   if (json_) {
     report::WriteScalingJson(curve, console.out);
   } else {

@@ -30,6 +30,7 @@ class ScalingCommand : public Subcommand {
   std::optional<double> items_;
   bool json_ = false;
   std::string csv_folder_;
+  std::string page_file_;
   bool quiet_ = false;
   double confidence_percent_ = 95;
   comparison::ProfileOptions profile_;

@@ -1,9 +1,13 @@
 import type { PageSource } from '../data/types';
+import { plural } from '../numbers';
 import type { View } from '../view';
+import { compareViewList, type CompareData } from './compare_views';
 
 /** Facts for the header of a page that compares two runs. */
-export function compareFacts(_source: PageSource): readonly string[] {
-  return [];
+export function compareFacts(source: PageSource): readonly string[] {
+  const { a, b } = source.document.data as unknown as CompareData;
+  const run = (name: string, of: CompareData['a']) => `${name}: ${of.label}, ${plural(of.rank_count, 'rank')}, ${plural(of.step_count, 'step')}`;
+  return [run('A', a), run('B', b)];
 }
 
-export const compareViews: readonly View<unknown>[] = [];
+export const compareViews = compareViewList as readonly View<unknown>[];

@@ -1,9 +1,12 @@
 import type { PageSource } from '../data/types';
+import { plural } from '../numbers';
 import type { View } from '../view';
+import { scalingViewList, type ScalingData } from './scaling_views';
 
 /** Facts for the header of a page on scaling. */
-export function scalingFacts(_source: PageSource): readonly string[] {
-  return [];
+export function scalingFacts(source: PageSource): readonly string[] {
+  const { points, verdict } = source.document.data as unknown as ScalingData;
+  return [plural(points.length, 'run'), `${points[0]!.ranks} to ${points[points.length - 1]!.ranks} ranks`, `${verdict.kind} scaling`];
 }
 
-export const scalingViews: readonly View<unknown>[] = [];
+export const scalingViews = scalingViewList as readonly View<unknown>[];

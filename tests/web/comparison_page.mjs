@@ -1,0 +1,51 @@
+// Exercises the page of `lockstep compare` or `lockstep scaling`: node comparison_page.mjs PAGE.html [SCREENSHOT FOLDER]
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import assert from 'node:assert/strict';
+import { openWatched, require, withBrowser } from './browser.mjs';
+
+const [file, pictures] = process.argv.slice(2);
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+async function violations(page) {
+  return page.evaluate(`(() => { const module = undefined; ${axe}; return axe.run(document, { resultTypes: ['violations'] })
+    .then((result) => result.violations.map((each) => each.id + ' at ' + each.nodes.slice(0, 3).map((node) => node.html.slice(0, 140)).join(' | '))); })()`);
+}
+
+const seen = [];
+for (const colorScheme of ['light', 'dark']) {
+  await withBrowser({ colorScheme }, async (context) => {
+    const page = await openWatched(context, file);
+    await page.waitForSelector('.view h2');
+    const views = await page.$$eval('nav a', (links) => links.map((link) => link.getAttribute('href')));
+    assert.ok(views.length >= 3);
+    const [open, ...others] = views;
+    for (const view of [...others, open]) {
+      await page.focus(`nav a[href="${view}"]`);
+      await page.keyboard.press('Enter');
+      await page.waitForFunction((to) => location.hash === to, view);
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      const text = await page.$eval('#main', (main) => main.innerText);
+      assert.ok(!/NaN|undefined|Infinity|\[object|could not be drawn/.test(text), `${view}: ${text.slice(0, 400)}`);
+      const figures = page.locator('.figure');
+      for (let at = 0; at < (await figures.count()); ++at) {
+        const toggle = figures.nth(at).locator('button[aria-pressed]').filter({ hasText: /^Table$/ });
+        await toggle.focus();
+        await page.keyboard.press('Enter');
+        assert.equal(await figures.nth(at).locator('table').count(), 1, `${view}: figure ${at} as a table`);
+        await page.keyboard.press('Enter');
+      }
+      assert.deepEqual(await violations(page), [], `${view}, ${colorScheme}`);
+      if (pictures) await page.screenshot({ path: join(pictures, `${view.replace(/\W/g, '')}-${colorScheme}.png`) });
+      seen.push(`${view} ${colorScheme}`);
+    }
+    if (views.includes('#/names')) {
+      await page.evaluate(() => void (location.hash = '#/names'));
+      const search = page.locator('#view-names input[type="search"]');
+      await search.fill('no such kernel');
+      await page.waitForFunction(() => document.querySelectorAll('#view-names tbody [data-row]').length === 0);
+    }
+    assert.deepEqual(page.trouble, []);
+  });
+}
+console.log(`${seen.length} views drawn without trouble`);
