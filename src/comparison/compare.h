@@ -67,6 +67,8 @@ struct CollectiveDelta {
   std::optional<int64_t> bytes = {};
   double calls_a = 0;  ///< Per step of the job.
   double calls_b = 0;
+  bool timed_a = false;  ///< Some instance is complete, so transfer_ and wait_ figures are there.
+  bool timed_b = false;
   Delta transfer;                      ///< Per step, ns.
   Delta wait;                          ///< Per step, all ranks added up, ns.
   std::optional<double> busbw_a = {};  ///< Median, bytes/s.

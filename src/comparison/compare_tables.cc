@@ -91,12 +91,20 @@ CollectiveDelta DeltaOf(const CollectiveProfile* a, const CollectiveProfile* b, 
   row.bytes = (a != nullptr ? from : to).bytes;
   row.calls_a = static_cast<double>(from.count) / static_cast<double>(std::max<size_t>(comparison.a.steps.size(), 1));
   row.calls_b = static_cast<double>(to.count) / static_cast<double>(std::max<size_t>(comparison.b.steps.size(), 1));
+  row.timed_a = from.timed_count > 0;
+  row.timed_b = to.timed_count > 0;
   row.transfer =
       CompareSeries(from.step_transfer_ns, to.step_transfer_ns, 0, options.minimum_name_effect, options.confidence);
   row.wait = CompareSeries(from.step_wait_ns, to.step_wait_ns, 0, options.minimum_name_effect, options.confidence);
   if (!from.busbw_bytes_per_s.empty()) row.busbw_a = Median(from.busbw_bytes_per_s);
   if (!to.busbw_bytes_per_s.empty()) row.busbw_b = Median(to.busbw_bytes_per_s);
   row.change = a == nullptr ? Change::kAdded : b == nullptr ? Change::kRemoved : row.transfer.change;
+  if (row.timed_a && row.timed_b) return row;
+  // One side was not measured: nothing can be said of a difference.
+  row.transfer.shift.reset();
+  row.wait.shift.reset();
+  row.transfer.change = row.wait.change = Change::kUnknown;
+  if (a != nullptr && b != nullptr) row.change = Change::kUnknown;
   return row;
 }
 

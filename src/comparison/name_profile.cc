@@ -200,6 +200,7 @@ void AddCollectives(const model::Run& run, const analysis::AnalysisResult& resul
       row.step_transfer_ns.assign(profile->steps.size(), 0);
       row.step_wait_ns.assign(profile->steps.size(), 0);
     }
+    if (instance.transfer_ns) ++row.timed_count;
     row.step_transfer_ns[step] += static_cast<double>(instance.transfer_ns.value_or(0));
     for (const analysis::CollectiveMember& member : instance.members) {
       row.step_wait_ns[step] += static_cast<double>(member.wait_ns.value_or(0));

@@ -58,6 +58,7 @@ struct CollectiveProfile {
   std::string name;
   std::optional<int64_t> bytes = {};
   uint64_t count = 0;
+  uint64_t timed_count = 0;  ///< Instances whose transfer is known: complete ones. 0: the series mean nothing.
   Series step_transfer_ns;   ///< By step: transfer times of complete instances added up.
   Series step_wait_ns;       ///< By step: waiting of all members added up.
   Series busbw_bytes_per_s;  ///< By instance; complete ones only.

@@ -102,6 +102,8 @@ FlatTable Names(const Comparison& c) {
   return table;
 }
 
+constexpr size_t kTransferColumn = 6;  // "transfer_a_ns"
+
 FlatTable Collectives(const Comparison& c) {
   FlatTable table{.name = "collectives",
                   .pass = {},
@@ -116,8 +118,10 @@ FlatTable Collectives(const Comparison& c) {
               Cell(row.calls_b), Optional(row.busbw_a), Optional(row.busbw_b)};
     AddDelta(row.transfer, cells);
     cells->back() = std::string(ChangeName(row.change));
-    cells->emplace_back(row.wait.a);
-    cells->emplace_back(row.wait.b);
+    cells->push_back(Optional(row.timed_a ? std::optional(row.wait.a) : std::nullopt));
+    cells->push_back(Optional(row.timed_b ? std::optional(row.wait.b) : std::nullopt));
+    if (!row.timed_a) (*cells)[kTransferColumn].emplace<std::monostate>();
+    if (!row.timed_b) (*cells)[kTransferColumn + 1].emplace<std::monostate>();
   };
   return table;
 }

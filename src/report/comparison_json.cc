@@ -97,8 +97,8 @@ void WriteCollectives(JsonDocument& json, const Comparison& comparison) {
     row.Key("name").Text(collective.name).Key("bytes").Optional(collective.bytes);
     row.Key("change").Text(ChangeName(collective.change));
     row.Key("calls_a").Double(collective.calls_a).Key("calls_b").Double(collective.calls_b);
-    WriteDelta(row, "transfer_ns", collective.transfer, collective.calls_a > 0, collective.calls_b > 0);
-    WriteDelta(row, "wait_ns", collective.wait, collective.calls_a > 0, collective.calls_b > 0);
+    WriteDelta(row, "transfer_ns", collective.transfer, collective.timed_a, collective.timed_b);
+    WriteDelta(row, "wait_ns", collective.wait, collective.timed_a, collective.timed_b);
     row.Key("busbw_a_bytes_per_s");
     Number(row, collective.busbw_a).Key("busbw_b_bytes_per_s");
     Number(row, collective.busbw_b);

@@ -205,11 +205,11 @@ void WriteCollectives(const Page& page) {
     if (shown++ == page.options.top) break;
     table.AddRow({{row.name},
                   {FormatBytes(row.bytes)},
-                  {row.calls_a > 0 ? Time(row.transfer.a) : "-"},
-                  {row.calls_b > 0 ? Time(row.transfer.b) : "-"},
+                  {row.timed_a ? Time(row.transfer.a) : "-"},
+                  {row.timed_b ? Time(row.transfer.b) : "-"},
                   {Word(row.change, row.transfer), PaintOf(row.change)},
-                  {row.calls_a > 0 ? Time(row.wait.a) : "-"},
-                  {row.calls_b > 0 ? Time(row.wait.b) : "-"},
+                  {row.timed_a ? Time(row.wait.a) : "-"},
+                  {row.timed_b ? Time(row.wait.b) : "-"},
                   {FormatRate(row.busbw_a)},
                   {FormatRate(row.busbw_b)}});
   }

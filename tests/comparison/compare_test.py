@@ -91,6 +91,13 @@ class LargePairTest(unittest.TestCase):
                      if name.startswith("aten::") and rows.get((side, name)) != count}
             self.assertEqual({}, wrong)
 
+    def test_what_one_rank_of_a_job_cannot_tell_is_not_called_zero(self):
+        rows = compare_json(self.a, self.b, status=PARTIAL)["collectives"]
+        self.assertTrue(rows)
+        for row in rows:
+            self.assertEqual([None] * 4, [row[key][side] for key in ("transfer_ns", "wait_ns") for side in "ab"], row["name"])
+            self.assertIn(row["change"], ("unknown", "added", "removed"))
+
     def test_it_says_that_the_machines_differ(self):
         data = compare_json(self.a, self.b, status=PARTIAL)
         self.assertTrue(any("different devices" in note for note in data["verdict"]["notes"]))

@@ -126,9 +126,9 @@ function Verdict({ data }: Props) {
       >
         <DeltaChart rows={rows} label={data.verdict.sentence} />
       </Figure>
-      {data.verdict.reasons.length > 1 && <><h3>Also</h3><ul>{data.verdict.reasons.slice(1).map((reason) => <li key={reason.text}>{reason.text}</li>)}</ul></>}
+      {data.verdict.reasons.length > 1 && <><h3>Also</h3><ul class="plain-list">{data.verdict.reasons.slice(1).map((reason) => <li key={reason.text}>{reason.text}</li>)}</ul></>}
       <h3>What limits this comparison</h3>
-      <ul>{data.verdict.notes.map((note) => <li key={note}>{note}</li>)}</ul>
+      <ul class="plain-list">{data.verdict.notes.map((note) => <li key={note}>{note}</li>)}</ul>
     </>
   );
 }

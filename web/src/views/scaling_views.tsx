@@ -106,7 +106,7 @@ function Curve({ data }: Props) {
       >
         <CurveChart data={data} shown={shown} label={data.verdict.sentence} />
       </Figure>
-      <ul>{data.verdict.notes.map((note) => <li key={note}>{note}</li>)}</ul>
+      <ul class="plain-list">{data.verdict.notes.map((note) => <li key={note}>{note}</li>)}</ul>
     </>
   );
 }
