@@ -15,6 +15,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Assigned: GCC 12 warns of a designated initialiser's other members.
+LoadOptions OnlyPass(const std::string& pass) {
+  LoadOptions options;
+  options.passes = {pass};
+  return options;
+}
+
 std::shared_ptr<LoadedRun> Recorded(LoadOptions options = {}) {
   auto run = LoadedRun::Load({std::string(LOCKSTEP_SOURCE_DIR) + "/examples/recorded"}, std::move(options));
   EXPECT_TRUE(run) << run.error().ToString();
@@ -48,12 +55,12 @@ TEST(LoadedRunTest, UnknownTablesPassesRanksAndTracksAreErrors) {
   const auto rank = run->TrackEvents(4, 0, 0);
   EXPECT_THAT(rank.error().ToString(), HasSubstr("0, 1, 2, 3"));
   EXPECT_EQ(rank.error().rank, 4);
-  EXPECT_EQ(LoadedRun::Load({"nowhere"}, {.passes = {"kernel"}}).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(LoadedRun::Load({"nowhere"}, OnlyPass("kernel")).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(LoadedRun::Load({"nowhere"}, {}).error().code, ErrorCode::kNotFound);
 }
 
 TEST(LoadedRunTest, TablesOfPassesThatWereLeftOutAreRefused) {
-  const auto run = Recorded({.passes = {"kernels"}});
+  const auto run = Recorded(OnlyPass("kernels"));
   EXPECT_TRUE(run->GetTable("kernels"));
   EXPECT_TRUE(run->GetTable("ledger"));
   EXPECT_EQ(run->GetTable("queues").error().code, ErrorCode::kFailedPrecondition);

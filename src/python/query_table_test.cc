@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "python/loaded_run.h"
 
@@ -77,7 +78,9 @@ TEST_F(QueryRunTest, TheLimitOfMemoryIsPutBack) {
 }
 
 TEST_F(QueryRunTest, TablesOfPassesThatWereLeftOutAreRefused) {
-  const auto run = Load({.passes = {"kernels"}});
+  LoadOptions options;
+  options.passes = {"kernels"};
+  const auto run = Load(std::move(options));
   EXPECT_TRUE(run->Query("SELECT * FROM kernel_totals", {}, &cancel_));
   EXPECT_TRUE(run->Query("SELECT count(*) FROM events", {}, &cancel_));
   EXPECT_EQ(run->Query("SELECT * FROM queues", {}, &cancel_).error().code, ErrorCode::kFailedPrecondition);
