@@ -3,11 +3,11 @@
 #include <string_view>
 
 #include "fuzz.h"
-#include "serve/http_message.h"
+#include "http/http_message.h"
 
 namespace {
 
-using namespace lockstep::serve;
+using namespace lockstep::http;
 
 void CheckPath(const std::string& path) {
   FUZZ_CHECK(!path.empty() && path.front() == '/');

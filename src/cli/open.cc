@@ -14,7 +14,7 @@
 #include "cli/cli.h"
 #include "cli/version.h"
 #include "export/timeline/timeline.h"
-#include "serve/http_server.h"
+#include "http/http_server.h"
 #include "serve/trace_site.h"
 
 namespace lockstep::cli {
@@ -120,15 +120,15 @@ Result<std::string> OpenCommand::Merge(const std::string& folder, bool* partial,
 }
 
 Result<int> OpenCommand::Serve(const std::string& file, bool partial, Console& console) const {
-  serve::HttpServer* running = nullptr;
+  http::HttpServer* running = nullptr;
   serve::TraceSite site{.path = file, .name = serve::UrlName(file), .origin = origin_};
   site.on_fetched = [&] {
     if (!keep_) running->Stop();
   };
-  serve::ServerOptions options;
+  http::ServerOptions options;
   options.port = port_;
   options.until_signal = true;
-  ASSIGN_OR_RETURN(const auto server, serve::HttpServer::Open(options, [&](const serve::Request& request) {
+  ASSIGN_OR_RETURN(const auto server, http::HttpServer::Open(options, [&](const http::Request& request) {
                      return site.Answer(request);
                    }));
   running = server.get();

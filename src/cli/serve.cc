@@ -7,7 +7,7 @@
 #include "cli/browser.h"
 #include "cli/cli.h"
 #include "page/page_blocks.h"
-#include "serve/http_server.h"
+#include "http/http_server.h"
 #include "serve/report_site.h"
 
 namespace lockstep::cli {
@@ -48,10 +48,10 @@ Result<int> ServeCommand::Run(Console& console) {
   ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run));
   const bool partial = IsPartial(run);
   serve::ReportSite site({run, result, input_.analysis(), partial}, kCacheBytes);
-  serve::ServerOptions options;
+  http::ServerOptions options;
   options.port = port_;
   options.until_signal = true;
-  ASSIGN_OR_RETURN(const auto server, serve::HttpServer::Open(options, [&](const serve::Request& request) {
+  ASSIGN_OR_RETURN(const auto server, http::HttpServer::Open(options, [&](const http::Request& request) {
                      return site.Answer(request);
                    }));
   const std::string url = fmt::format("http://127.0.0.1:{}/", server->port());

@@ -39,18 +39,18 @@ struct ReportSite::State {
   /// A server leaves nothing out: what is not looked at is not made.
   static page::PageLimits ServedLimits() { return {}; }
 
-  Response Block(const std::string& name, bool accepts_gzip) {
+  http::Response Block(const std::string& name, bool accepts_gzip) {
     const std::lock_guard lock(mutex);
     const auto at = kept.find(name);
     if (at == kept.end()) {
       Result<page::Block> block = blocks.Make(name);
-      if (!block) return TextResponse(404, fmt::format("This run has no block '{}'.\n", name));
+      if (!block) return http::TextResponse(404, fmt::format("This run has no block '{}'.\n", name));
       Kept entry;
       entry.gzip = std::make_shared<const std::string>(std::move(block->gzip));
       entry.etag = EtagOf(*entry.gzip);
       entry.use = uses.insert(uses.begin(), name);
       kept_bytes += entry.gzip->size();
-      const Response response = ResponseOf(entry, accepts_gzip);
+      const http::Response response = ResponseOf(entry, accepts_gzip);
       kept.emplace(name, std::move(entry));
       DropOld();
       return response;
@@ -59,8 +59,8 @@ struct ReportSite::State {
     return ResponseOf(at->second, accepts_gzip);
   }
 
-  static Response ResponseOf(const Kept& entry, bool accepts_gzip) {
-    Response response;
+  static http::Response ResponseOf(const Kept& entry, bool accepts_gzip) {
+    http::Response response;
     response.content_type = accepts_gzip ? "application/octet-stream" : "application/gzip";
     response.gzip = accepts_gzip;
     response.body = entry.gzip;
@@ -77,10 +77,10 @@ struct ReportSite::State {
     }
   }
 
-  Response Json() const {
+  http::Response Json() const {
     std::ostringstream out;
     report::WriteJson(input.run, input.result, input.partial, out);
-    Response response;
+    http::Response response;
     response.content_type = "application/json";
     response.body = std::make_shared<const std::string>(std::move(out).str());
     return response;
@@ -102,9 +102,9 @@ ReportSite::ReportSite(const page::PageInput& input, uint64_t cache_bytes)
     : state_(std::make_unique<State>(input, cache_bytes)) {}
 ReportSite::~ReportSite() = default;
 
-Response ReportSite::Answer(const Request& request) {
+http::Response ReportSite::Answer(const http::Request& request) {
   if (request.path == "/" || request.path == "/index.html") {
-    Response response;
+    http::Response response;
     response.content_type = "text/html; charset=utf-8";
     response.body = state_->page;
     response.etag = state_->page_etag;
@@ -114,8 +114,8 @@ Response ReportSite::Answer(const Request& request) {
     return state_->Block(request.path.substr(kDataPath.size()), request.accepts_gzip);
   }
   if (request.path == "/api/analyze") return state_->Json();
-  if (request.path == "/-/healthy") return TextResponse(200, "healthy\n");
-  return TextResponse(404, "There is nothing here; the report is at /.\n");
+  if (request.path == "/-/healthy") return http::TextResponse(200, "healthy\n");
+  return http::TextResponse(404, "There is nothing here; the report is at /.\n");
 }
 
 }  // namespace lockstep::serve

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "page/page_blocks.h"
-#include "serve/http_message.h"
+#include "http/http_message.h"
 
 namespace lockstep::serve {
 
@@ -21,7 +21,7 @@ class ReportSite {
   ReportSite(const ReportSite&) = delete;
   ReportSite& operator=(const ReportSite&) = delete;
 
-  Response Answer(const Request& request);
+  http::Response Answer(const http::Request& request);
 
  private:
   struct State;

@@ -7,9 +7,9 @@
 
 namespace lockstep::serve {
 
-Response TraceSite::Answer(const Request& request) const {
-  if (request.path != "/" + name) return TextResponse(404, fmt::format("Only /{} is here.\n", name));
-  Response response;
+http::Response TraceSite::Answer(const http::Request& request) const {
+  if (request.path != "/" + name) return http::TextResponse(404, fmt::format("Only /{} is here.\n", name));
+  http::Response response;
   response.content_type = "application/octet-stream";
   response.file = path;
   response.headers.emplace_back("Access-Control-Allow-Origin", origin);

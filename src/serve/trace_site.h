@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "serve/http_message.h"
+#include "http/http_message.h"
 
 namespace lockstep::serve {
 
@@ -14,7 +14,7 @@ struct TraceSite {
   std::string origin;                     ///< "https://ui.perfetto.dev".
   std::function<void()> on_fetched = {};  ///< The file has left, whole.
 
-  Response Answer(const Request& request) const;
+  http::Response Answer(const http::Request& request) const;
 };
 
 /// A file's name with everything that a URL would have to escape replaced by '_'.

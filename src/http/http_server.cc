@@ -1,4 +1,4 @@
-#include "serve/http_server.h"
+#include "http/http_server.h"
 
 #include <fmt/format.h>
 
@@ -24,12 +24,12 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep::serve {
+namespace lockstep::http {
 namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-namespace http = beast::http;
+namespace beast_http = beast::http;
 using asio::ip::tcp;
 
 constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
@@ -43,7 +43,7 @@ struct SharedBody {
    public:
     using const_buffers_type = asio::const_buffer;
     template <bool is_request, typename Fields>
-    writer(const http::header<is_request, Fields>& /*header*/, const value_type& body) : body_(body) {}
+    writer(const beast_http::header<is_request, Fields>& /*header*/, const value_type& body) : body_(body) {}
     void init(beast::error_code& error) { error = {}; }
     boost::optional<std::pair<const_buffers_type, bool>> get(beast::error_code& error) {
       error = {};
@@ -117,7 +117,7 @@ class Session : public std::enable_shared_from_this<Session> {
     parser_->header_limit(shared_.limits.header_bytes);
     parser_->body_limit(boost::none);  // Bodies are refused before they are read.
     stream_.expires_after(std::chrono::seconds(shared_.limits.header_seconds));
-    http::async_read_header(stream_, buffer_, *parser_,
+    beast_http::async_read_header(stream_, buffer_, *parser_,
                             [self = shared_from_this()](beast::error_code error, size_t /*count*/) {
                               if (error) {
                                 self->Refuse(error);
@@ -128,10 +128,10 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void Refuse(beast::error_code error) {
-    if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    if (error == beast_http::error::header_limit || error == beast_http::error::buffer_overflow) {
       SendLast(TextResponse(431, "The request's header is too large.\n"));
-    } else if (error.category() == make_error_code(http::error::bad_method).category() &&
-               error != http::error::end_of_stream && error != http::error::partial_message) {
+    } else if (error.category() == make_error_code(beast_http::error::bad_method).category() &&
+               error != beast_http::error::end_of_stream && error != beast_http::error::partial_message) {
       SendLast(TextResponse(400, "This is no HTTP request.\n"));
     } else {
       Close();  // Gone, or too slow.
@@ -147,9 +147,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void Answer() {
     const auto& message = parser_->get();
-    is_head_ = message.method() == http::verb::head;
+    is_head_ = message.method() == beast_http::verb::head;
     keep_alive_ = message.keep_alive() && !shared_.stopping;
-    if (message.method() != http::verb::get && !is_head_) {
+    if (message.method() != beast_http::verb::get && !is_head_) {
       Response response = TextResponse(405, "Only GET and HEAD are answered.\n");
       response.headers.emplace_back("Allow", "GET, HEAD");
       return SendLast(std::move(response));
@@ -157,17 +157,17 @@ class Session : public std::enable_shared_from_this<Session> {
     if (parser_->chunked() || parser_->content_length().value_or(0) > 0) {
       return SendLast(TextResponse(413, "A request has no body here.\n"));
     }
-    if (message.count(http::field::host) > 1) return SendLast(TextResponse(400, "Two Host headers.\n"));
-    if (!IsLoopbackHost(Text(message[http::field::host]))) {
+    if (message.count(beast_http::field::host) > 1) return SendLast(TextResponse(400, "Two Host headers.\n"));
+    if (!IsLoopbackHost(Text(message[beast_http::field::host]))) {
       return SendLast(TextResponse(403, "This is answered under the names 127.0.0.1 and localhost only.\n"));
     }
     Request request;
     if (!ReadTarget(Text(message.target()), &request)) return SendLast(TextResponse(400, "The path is not valid.\n"));
-    request.if_none_match = Text(message[http::field::if_none_match]);
-    range_ = Text(message[http::field::range]);
+    request.if_none_match = Text(message[beast_http::field::if_none_match]);
+    range_ = Text(message[beast_http::field::range]);
     // Files have no version that a client could name: a range of another one is not sent.
-    if (message.count(http::field::if_range) > 0) range_.clear();
-    request.accepts_gzip = AcceptsGzip(Text(message[http::field::accept_encoding]));
+    if (message.count(beast_http::field::if_range) > 0) range_.clear();
+    request.accepts_gzip = AcceptsGzip(Text(message[beast_http::field::accept_encoding]));
     Response response;
     try {
       response = shared_.handler(request);
@@ -186,14 +186,14 @@ class Session : public std::enable_shared_from_this<Session> {
 
   template <typename Message>
   void SetHeader(const Response& response, Message& message) {
-    message.set(http::field::server, "lockstep");
-    if (response.status != 304) message.set(http::field::content_type, response.content_type);
-    message.set(http::field::x_frame_options, "DENY");
+    message.set(beast_http::field::server, "lockstep");
+    if (response.status != 304) message.set(beast_http::field::content_type, response.content_type);
+    message.set(beast_http::field::x_frame_options, "DENY");
     message.set("X-Content-Type-Options", "nosniff");
     message.set("Referrer-Policy", "no-referrer");
-    message.set(http::field::cache_control, "no-cache");
-    if (response.gzip) message.set(http::field::content_encoding, "gzip");
-    if (!response.etag.empty()) message.set(http::field::etag, response.etag);
+    message.set(beast_http::field::cache_control, "no-cache");
+    if (response.gzip) message.set(beast_http::field::content_encoding, "gzip");
+    if (!response.etag.empty()) message.set(beast_http::field::etag, response.etag);
     for (const auto& [name, value] : response.headers) message.set(name, value);
     message.keep_alive(keep_alive_);
   }
@@ -202,7 +202,7 @@ class Session : public std::enable_shared_from_this<Session> {
     on_sent_ = is_head_ ? nullptr : std::move(response.on_sent);
     if (!std::exchange(is_answering_, true)) ++shared_.answer_count;
     if (!response.file.empty()) return SendFile(response);
-    auto message = std::make_shared<http::response<SharedBody>>();
+    auto message = std::make_shared<beast_http::response<SharedBody>>();
     message->version(11);
     message->result(static_cast<unsigned>(response.status));
     SetHeader(response, *message);
@@ -213,7 +213,7 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void SendFile(const Response& response) {
-    http::file_body::value_type file;
+    beast_http::file_body::value_type file;
     beast::error_code error;
     file.open(response.file.c_str(), beast::file_mode::scan, error);
     if (error) {
@@ -232,52 +232,52 @@ class Session : public std::enable_shared_from_this<Session> {
     }
     if (kind == RangeKind::kPart) return SendPart(response, std::move(file), range);
     if (is_head_) {
-      auto message = std::make_shared<http::response<http::empty_body>>();
+      auto message = std::make_shared<beast_http::response<beast_http::empty_body>>();
       message->version(11);
       message->result(static_cast<unsigned>(response.status));
       SetHeader(response, *message);
       message->content_length(size);
       return Write(message);
     }
-    auto message = std::make_shared<http::response<http::file_body>>();
+    auto message = std::make_shared<beast_http::response<beast_http::file_body>>();
     message->version(11);
     message->result(static_cast<unsigned>(response.status));
     SetHeader(response, *message);
-    message->set(http::field::accept_ranges, "bytes");
+    message->set(beast_http::field::accept_ranges, "bytes");
     message->body() = std::move(file);
     message->content_length(size);
     Write(message);
   }
 
   // A part of a file goes out piece by piece behind its header.
-  void SendPart(const Response& response, http::file_body::value_type file, ByteRange range) {
-    auto message = std::make_shared<http::response<http::empty_body>>();
+  void SendPart(const Response& response, beast_http::file_body::value_type file, ByteRange range) {
+    auto message = std::make_shared<beast_http::response<beast_http::empty_body>>();
     message->version(11);
-    message->result(http::status::partial_content);
+    message->result(beast_http::status::partial_content);
     SetHeader(response, *message);
-    message->set(http::field::accept_ranges, "bytes");
-    message->set(http::field::content_range, fmt::format("bytes {}-{}/{}", range.begin, range.end - 1, file.size()));
+    message->set(beast_http::field::accept_ranges, "bytes");
+    message->set(beast_http::field::content_range, fmt::format("bytes {}-{}/{}", range.begin, range.end - 1, file.size()));
     message->content_length(range.end - range.begin);
     if (range.end != file.size()) on_sent_ = {};
-    auto open = std::make_shared<http::file_body::value_type>(std::move(file));
+    auto open = std::make_shared<beast_http::file_body::value_type>(std::move(file));
     beast::error_code error;
     open->file().seek(range.begin, error);
     if (error) return Sent(error);
-    auto serializer = std::make_shared<http::response_serializer<http::empty_body>>(*message);
+    auto serializer = std::make_shared<beast_http::response_serializer<beast_http::empty_body>>(*message);
     stream_.expires_after(std::chrono::seconds(shared_.limits.write_seconds));
-    http::async_write_header(stream_, *serializer,
+    beast_http::async_write_header(stream_, *serializer,
                              [self = shared_from_this(), message, serializer, open, left = range.end - range.begin](
                                  beast::error_code failure, size_t /*count*/) {
                                if (failure) return self->Sent(failure);
                                self->SendPiece(open, left);
                              });
   }
-  void SendPiece(std::shared_ptr<http::file_body::value_type> open, uint64_t left) {
+  void SendPiece(std::shared_ptr<beast_http::file_body::value_type> open, uint64_t left) {
     if (left == 0) return Sent({});
     piece_.resize(static_cast<size_t>(std::min<uint64_t>(left, kPieceBytes)));
     beast::error_code error;
     const size_t count = open->file().read(piece_.data(), piece_.size(), error);
-    if (!error && count == 0) error = http::error::partial_message;  // shorter than it was
+    if (!error && count == 0) error = beast_http::error::partial_message;  // shorter than it was
     if (error) return Sent(error);
     stream_.expires_after(std::chrono::seconds(shared_.limits.write_seconds));
     asio::async_write(stream_, asio::buffer(piece_.data(), count),
@@ -289,14 +289,14 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // A HEAD answer's length is that of the body which it does not have, so only the header is written.
   template <typename Body>
-  void Write(std::shared_ptr<http::response<Body>> message) {
-    auto serializer = std::make_shared<http::response_serializer<Body>>(*message);
+  void Write(std::shared_ptr<beast_http::response<Body>> message) {
+    auto serializer = std::make_shared<beast_http::response_serializer<Body>>(*message);
     auto done = [self = shared_from_this(), message, serializer](beast::error_code error, size_t /*count*/) {
       self->Sent(error);
     };
     stream_.expires_after(std::chrono::seconds(shared_.limits.write_seconds));
     if (is_head_ || message->result_int() == 304) {
-      http::async_write_header(stream_, *serializer, std::move(done));
+      beast_http::async_write_header(stream_, *serializer, std::move(done));
     } else {
       WritePiece(message, serializer);
     }
@@ -304,10 +304,10 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // Piece by piece, so that the time limit is on progress and not on the whole answer.
   template <typename Body>
-  void WritePiece(std::shared_ptr<http::response<Body>> message,
-                  std::shared_ptr<http::response_serializer<Body>> serializer) {
+  void WritePiece(std::shared_ptr<beast_http::response<Body>> message,
+                  std::shared_ptr<beast_http::response_serializer<Body>> serializer) {
     stream_.expires_after(std::chrono::seconds(shared_.limits.write_seconds));
-    http::async_write_some(stream_, *serializer,
+    beast_http::async_write_some(stream_, *serializer,
                            [self = shared_from_this(), message, serializer](beast::error_code error, size_t /*count*/) {
                              if (error || serializer->is_done()) return self->Sent(error);
                              self->WritePiece(message, serializer);
@@ -316,7 +316,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void Sent(beast::error_code error) {
     if (std::exchange(is_answering_, false)) --shared_.answer_count;
-    if (error && error != http::error::end_of_stream) return Close();
+    if (error && error != beast_http::error::end_of_stream) return Close();
     if (on_sent_) std::exchange(on_sent_, {})();
     if (is_refused_ && !shared_.stopping) return DrainAndClose();
     if (!keep_alive_ || shared_.stopping) return Close();
@@ -351,7 +351,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Shared& shared_;
   const uint32_t source_;
   beast::flat_buffer buffer_{64 * 1024};  // Its limit: what one request may hold in memory.
-  std::optional<http::request_parser<http::empty_body>> parser_;
+  std::optional<beast_http::request_parser<beast_http::empty_body>> parser_;
   std::function<void()> on_sent_;
   std::vector<char> piece_;  ///< Of a part of a file.
   std::string range_;        ///< The request's Range header.
@@ -463,7 +463,7 @@ HttpServer::~HttpServer() = default;
 
 Result<std::unique_ptr<HttpServer>> HttpServer::Open(const ServerOptions& options, Handler handler) {
   auto impl = std::make_unique<Impl>(options, std::move(handler));
-  RETURN_IF_ERROR(impl->Listen(options.port));
+  RETURN_IF_ERROR(impl->Listen(options.port.value_or(0)));
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 
@@ -471,4 +471,4 @@ uint16_t HttpServer::port() const { return impl_->port(); }
 void HttpServer::Run() { impl_->Run(); }
 void HttpServer::Stop() { impl_->Stop(); }
 
-}  // namespace lockstep::serve
+}  // namespace lockstep::http

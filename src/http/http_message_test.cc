@@ -1,8 +1,8 @@
-#include "serve/http_message.h"
+#include "http/http_message.h"
 
 #include <gtest/gtest.h>
 
-namespace lockstep::serve {
+namespace lockstep::http {
 namespace {
 
 TEST(ReadTargetTest, SplitsAndDecodesPathAndQuery) {
@@ -86,4 +86,4 @@ TEST(ReadRangeTest, WhatLiesBehindTheEndCannotBeSent) {
 }
 
 }  // namespace
-}  // namespace lockstep::serve
+}  // namespace lockstep::http

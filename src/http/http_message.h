@@ -3,15 +3,36 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-namespace lockstep::serve {
+#include "base/unique_fd.h"
+
+namespace lockstep::http {
+
+enum class Method : uint8_t { kGet, kHead, kPost, kDelete, kOther };
+
+/// Who is at the other end of a connection, by what the kernel and TLS say.
+struct Peer {
+  enum class Kind : uint8_t { kUnixSocket, kLoopback, kNetwork };
+  Kind kind = Kind::kLoopback;
+  std::optional<uint32_t> uid = {};  ///< Unix socket: of the peer's credentials. Loopback: the owner of the other end.
+  std::string address = {};          ///< "10.0.0.7:4242", "127.0.0.1:5000", "unix".
+  bool is_encrypted = false;
+  std::string certificate_name = {};  ///< Common name of a verified client certificate, or empty.
+};
 
 /// What a handler sees of a request: the transport has checked method, host and sizes before.
 struct Request {
+  Method method = Method::kGet;
+  Peer peer = {};
+  std::string authorization = {};  ///< Header, or empty.
+  std::string content_type = {};
+  std::string body = {};      ///< Whole, within ServerLimits::body_bytes.
   std::string path;           ///< Decoded, begins with '/', holds no "." or ".." segment, no NUL and no backslash.
   std::string query;          ///< Behind '?', as sent.
   std::string if_none_match;  ///< Header, or empty.
@@ -31,6 +52,30 @@ enum class RangeKind : uint8_t {
 /// A Range header against a body of `body_bytes`. Source: RFC 9110, 14.1.2 and 14.2.
 RangeKind ReadRange(std::string_view header, uint64_t body_bytes, ByteRange* range);
 
+/// Text that goes out piece by piece while it comes into being: Server-Sent Events. Thread-safe.
+class EventStream {
+ public:
+  /// Queues bytes to be sent; false when the client has gone or holds more than 1 MiB back: the writer may stop.
+  bool Push(std::string bytes);
+  /// What is queued goes out, then the connection is closed.
+  void Close();
+
+  // For the transport.
+  /// Takes what is queued; `closed` says whether more may come.
+  std::string Take(bool* closed);
+  /// Calls `wake` after every Push and Close, from the pusher's thread; the transport posts to its own.
+  void OnChange(std::function<void()> wake);
+  /// The client has gone.
+  void Abandon();
+
+ private:
+  std::mutex mutex_;
+  std::string queued_;
+  bool is_closed_ = false;
+  bool is_abandoned_ = false;
+  std::function<void()> wake_;
+};
+
 /// What a handler answers. HEAD is the transport's business: it sends the same without the body.
 struct Response {
   int status = 200;
@@ -38,8 +83,11 @@ struct Response {
   /// Sent as it is. Shared, so that several connections may send one body. Null: no body.
   std::shared_ptr<const std::string> body = {};
   std::string file = {};  ///< Or: the path of a file to send, or the part that a Range asks for; `body` is null then.
-  bool gzip = false;      ///< The body is a gzip member: Content-Encoding: gzip.
-  std::string etag = {};  ///< With quotes; equal to If-None-Match it makes the answer 304.
+  /// Or: an open file, sent from its beginning to its end as it is at the time of the request; ranges as with `file`.
+  std::shared_ptr<UniqueFd> descriptor = {};
+  std::shared_ptr<EventStream> events = {};  ///< Or: what comes, until it is closed; no Content-Length.
+  bool gzip = false;                         ///< The body is a gzip member: Content-Encoding: gzip.
+  std::string etag = {};                     ///< With quotes; equal to If-None-Match it makes the answer 304.
   std::vector<std::pair<std::string, std::string>> headers = {};  ///< Besides those every answer has.
   /// Called when the body has left to its last byte: whole, or a part that ends there (never for HEAD).
   std::function<void()> on_sent = {};
@@ -61,4 +109,4 @@ bool AcceptsGzip(std::string_view accept_encoding);
 /// Whether an If-None-Match header names `etag`, or any with "*".
 bool MatchesEtag(std::string_view if_none_match, std::string_view etag);
 
-}  // namespace lockstep::serve
+}  // namespace lockstep::http

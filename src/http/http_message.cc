@@ -1,10 +1,10 @@
-#include "serve/http_message.h"
+#include "http/http_message.h"
 
 #include <algorithm>
 #include <cctype>
 #include <optional>
 
-namespace lockstep::serve {
+namespace lockstep::http {
 namespace {
 
 int HexDigit(char c) {
@@ -148,4 +148,4 @@ RangeKind ReadRange(std::string_view header, uint64_t body_bytes, ByteRange* ran
   return RangeKind::kPart;
 }
 
-}  // namespace lockstep::serve
+}  // namespace lockstep::http

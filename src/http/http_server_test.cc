@@ -1,4 +1,4 @@
-#include "serve/http_server.h"
+#include "http/http_server.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@
 
 #include "base/unique_fd.h"
 
-namespace lockstep::serve {
+namespace lockstep::http {
 namespace {
 
 using testing::HasSubstr;
@@ -389,4 +389,4 @@ TEST_F(HttpServerTest, StopEndsRunWithConnectionsOpen) {
 }
 
 }  // namespace
-}  // namespace lockstep::serve
+}  // namespace lockstep::http

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/kineto/registry.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "control/api/capture.h"
+
+namespace lockstep::agent {
+
+/// On whose behalf something is asked. What it may trace is decided here, for every process anew.
+struct Caller {
+  std::optional<uint32_t> uid;  ///< Known by the kernel's word (Unix socket, loopback) or by the configuration.
+  bool may_trace_all = false;   ///< Root, a member of the capture group, or a role that the configuration gives.
+  std::string name;             ///< For `requested_by` and the audit: "alice (uid 1000) over the local socket".
+
+  bool MayTrace(const control::Process& process) const { return may_trace_all || (uid && *uid == process.uid); }
+};
+
+struct CaptureManagerOptions {
+  std::string state_folder;  ///< Captures' state, one file each; made with mode 0700.
+  std::string host;          ///< In trace names.
+  /// Where processes write, in their own view of the file system; a folder for each capture is made below it.
+  std::string output_folder = "/tmp/lockstep";
+  uint64_t trace_quota_bytes = uint64_t{64}
+                               << 30;             ///< Of finished traces that nobody has removed; the oldest go first.
+  int64_t keep_ns = 24LL * 3600 * 1'000'000'000;  ///< Finished captures and their traces go after this.
+  int64_t startup_wait_ns = 12'000'000'000;       ///< After a start, captures without a match wait this long at least.
+};
+
+/// An open trace, to be sent. The descriptor is of a regular file that the traced user owns.
+struct OpenTrace {
+  UniqueFd fd;
+  uint64_t size_bytes = 0;
+};
+
+/// Captures of one node: made, followed to their files, kept on disk so that a restart loses none. Thread-safe.
+class CaptureManager {
+ public:
+  /// Reads the state folder, takes up what was under way, starts its thread. `registry` is borrowed.
+  static Result<std::unique_ptr<CaptureManager>> Create(const CaptureManagerOptions& options, Registry* registry);
+  virtual ~CaptureManager() = default;
+
+  /// Errors: kInvalidArgument (spec; a lead that would lose ranks, with the least that works in the message), kNotFound
+  /// (no process matches and wait_ns is over; says what is registered), kPermissionDenied (matches, none of them the
+  /// caller's), kFailedPrecondition (all that match are busy with another capture).
+  virtual Result<control::Capture> Start(const control::CaptureSpec& spec, const Caller& caller) = 0;
+  /// Captures whose targets the caller may trace, newest first.
+  virtual std::vector<control::Capture> List(const Caller& caller) const = 0;
+  virtual Result<control::Capture> Get(const std::string& id, const Caller& caller) const = 0;
+  /// Stops what can be stopped (what is queued; a running window ends by itself), and removes the traces of a finished
+  /// one.
+  virtual Result<control::Capture> Cancel(const std::string& id, const Caller& caller) = 0;
+  virtual Result<OpenTrace> Open(const std::string& id, const std::string& trace_name, const Caller& caller) const = 0;
+  /// Calls `listener` with a capture each time it changes, until the returned handle is destroyed. It must not block.
+  virtual std::shared_ptr<void> Watch(const std::string& id, std::function<void(const control::Capture&)> listener) = 0;
+  /// For /-/ready and the status: what is wrong with the folders, in words.
+  virtual std::vector<std::string> Problems() const = 0;
+};
+
+}  // namespace lockstep::agent

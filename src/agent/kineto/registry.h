@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/api/process.h"
+
+namespace lockstep::agent {
+
+/// A configuration text waiting for a process's poll.
+struct Offer {
+  std::string token;                 ///< Of the one who offers; told back in events.
+  std::string text;                  ///< Kineto's KEY=VALUE lines.
+  int64_t deliver_from_unix_ns = 0;  ///< Not before this.
+};
+
+/// What happened to a registered process. Events of one process come in order.
+struct RegistryEvent {
+  enum class Kind : uint8_t {
+    kRegistered,
+    kDelivered,  ///< `token`'s text is in the process.
+    kBusy,       ///< A poll without the ACTIVITIES bit, after one with it: its profiler is in use.
+    kFree,       ///< A poll with it, after one without.
+    kSilent,     ///< No poll for three periods, and alive.
+    kEnded,      ///< Has ended; the registry forgets it after this.
+  };
+  Kind kind = Kind::kRegistered;
+  std::string process_id;
+  std::string token = {};  ///< kDelivered.
+  int64_t unix_ns = 0;
+};
+
+/// The processes that poll a node's Kineto endpoint. Thread-safe; nothing here waits for disk or network with its lock
+/// held.
+class Registry {
+ public:
+  virtual ~Registry() = default;
+  /// All of them, by (job, rank, pid).
+  virtual std::vector<control::Process> Processes() const = 0;
+  virtual std::optional<control::Process> Find(const std::string& process_id) const = 0;
+  /// Queues the text for the process's next free poll. Errors: kNotFound; kFailedPrecondition when one is queued
+  /// already.
+  virtual Status Place(const std::string& process_id, Offer offer) = 0;
+  /// Takes an offer back. False: it is not there (any more): it was delivered, or the process has ended.
+  virtual bool Withdraw(const std::string& process_id, const std::string& token) = 0;
+  /// Calls `listener` for every event from now on, from a thread of the registry's that it must not hold up (queue, and
+  /// return); one listener. Null: none; returns when no call is under way.
+  virtual void Listen(std::function<void(const RegistryEvent&)> listener) = 0;
+};
+
+}  // namespace lockstep::agent

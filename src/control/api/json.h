@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "control/api/capture.h"
+#include "control/api/node.h"
+#include "control/api/process.h"
+
+namespace lockstep::control {
+
+// The bodies of the daemon's HTTP interface and of its state on disk; fields are named as in the structures, times and
+// lengths in ns, unknown is null (docs/json.md, docs/formats/daemon-api.md). Reading is lenient to unknown fields, so
+// that versions may differ, and strict on types and ranges: Errors: kCorruptData with the field's name;
+// kInvalidArgument for a value out of its range. Depth and counts are bounded; the text's size is the caller's to
+// bound.
+
+std::string ToJson(const NodeStatus& status);
+std::string ToJson(const Process& process);
+std::string ToJson(const std::vector<Process>& processes);  ///< {"processes": [...]}
+std::string ToJson(const CaptureSpec& spec);
+std::string ToJson(const Capture& capture);
+std::string ToJson(const std::vector<Capture>& captures);  ///< {"captures": [...]}
+std::string ToJson(const Error& error);                    ///< {"error": {"code": ..., "message": ...}}
+
+Result<NodeStatus> ReadNodeStatus(std::string_view json);
+Result<std::vector<Process>> ReadProcesses(std::string_view json);
+Result<CaptureSpec> ReadCaptureSpec(std::string_view json);
+Result<Capture> ReadCapture(std::string_view json);
+Result<std::vector<Capture>> ReadCaptures(std::string_view json);
+/// The error that a daemon answered with; a body that is none gives kCorruptData with its first words.
+Error ReadError(std::string_view json);
+
+}  // namespace lockstep::control

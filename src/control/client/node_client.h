@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/api/capture.h"
+#include "control/api/node.h"
+#include "control/api/process.h"
+
+namespace lockstep::control {
+
+constexpr uint16_t kDefaultPort = 9476;  ///< Of lockstepd's HTTP listener.
+
+/// How a node's daemon is reached.
+struct Endpoint {
+  std::string host;              ///< For messages, and in trace names when the daemon does not say.
+  std::string unix_path = {};    ///< Over this socket. Or:
+  std::string address = {};      ///< at this name or IP address,
+  uint16_t port = kDefaultPort;  ///< and this port. Or:
+  std::vector<std::string> tunnel =
+      {};  ///< through this command's standard input and output ("srun ... lockstep tunnel").
+  bool tls = false;
+  std::string authority_file = {};    ///< CAs that the daemon's certificate is verified against; empty: the system's.
+  std::string certificate_file = {};  ///< The caller's own, for daemons that ask for one,
+  std::string key_file = {};
+  std::string token_file = {};  ///< Bearer token; mode 0600 is insisted on.
+};
+
+/// The local daemons' Unix sockets that may be there, first the likeliest: $LOCKSTEP_SOCKET,
+/// /run/lockstep/lockstepd.sock, $XDG_RUNTIME_DIR/lockstep/lockstepd.sock, /tmp/lockstep-UID/HOST/lockstepd.sock. A
+/// socket that neither root nor the caller owns is left out.
+std::vector<std::string> LocalSockets();
+
+/// One node's daemon. One connection is kept for the life of this; not thread-safe, use one a thread.
+class NodeClient {
+ public:
+  static Result<std::unique_ptr<NodeClient>> Create(const Endpoint& endpoint);
+  virtual ~NodeClient() = default;
+  virtual const Endpoint& endpoint() const = 0;
+
+  // Errors: kNotFound (nobody listens there: says what to start), kPermissionDenied, kCancelled (deadline), kIo,
+  // kCorruptData; or the daemon's own.
+  virtual Result<NodeStatus> Status(int64_t deadline_ns) = 0;
+  virtual Result<std::vector<Process>> Processes(int64_t deadline_ns) = 0;
+  virtual Result<Capture> StartCapture(const CaptureSpec& spec, int64_t deadline_ns) = 0;
+  virtual Result<std::vector<Capture>> Captures(int64_t deadline_ns) = 0;
+  virtual Result<Capture> GetCapture(const std::string& id, int64_t deadline_ns) = 0;
+  virtual Result<Capture> CancelCapture(const std::string& id, int64_t deadline_ns) = 0;
+  /// A finished trace's bytes, in pieces as they come; `sink` returning an error ends it. `stall_ns`: without a byte,
+  /// given up.
+  virtual lockstep::Status Download(const std::string& capture_id, const std::string& trace_name, int64_t stall_ns,
+                                    const std::function<lockstep::Status(std::string_view)>& sink) = 0;
+};
+
+}  // namespace lockstep::control
