@@ -27,23 +27,31 @@ struct Endpoint {
   std::string authority_file = {};    ///< CAs that the daemon's certificate is verified against; empty: the system's.
   std::string certificate_file = {};  ///< The caller's own, for daemons that ask for one,
   std::string key_file = {};
-  std::string token_file = {};  ///< Bearer token; mode 0600 is insisted on.
+  std::string token_file = {};                  ///< Bearer token; mode 0600 is insisted on.
+  int64_t connect_timeout_ns = 10'000'000'000;  ///< For connecting and TLS; a tunnel has the request's deadline.
 };
 
 /// The local daemons' Unix sockets that may be there, first the likeliest: $LOCKSTEP_SOCKET,
 /// /run/lockstep/lockstepd.sock, $XDG_RUNTIME_DIR/lockstep/lockstepd.sock, /tmp/lockstep-UID/HOST/lockstepd.sock. A
-/// socket that neither root nor the caller owns is left out.
+/// socket that is not there, or that neither root nor the caller owns, is left out.
 std::vector<std::string> LocalSockets();
+
+/// That no daemon answers on this node: where was looked, and what to start. kNotFound.
+Error NoLocalDaemon();
 
 /// One node's daemon. One connection is kept for the life of this; not thread-safe, use one a thread.
 class NodeClient {
  public:
+  /// Connects with the first request. Errors: kInvalidArgument (not exactly one way to reach the node; a token without
+  /// TLS to another machine), kNotFound, kPermissionDenied, kIo: the token file.
   static Result<std::unique_ptr<NodeClient>> Create(const Endpoint& endpoint);
   virtual ~NodeClient() = default;
   virtual const Endpoint& endpoint() const = 0;
 
-  // Errors: kNotFound (nobody listens there: says what to start), kPermissionDenied, kCancelled (deadline), kIo,
-  // kCorruptData; or the daemon's own.
+  // `deadline_ns` is a length from the call on: how long it may take, connecting included. Errors: kNotFound (nobody
+  // listens there: says what to start), kPermissionDenied, kCancelled (deadline), kIo, kLimitExceeded (a body over
+  // 64 MiB), kCorruptData; or the daemon's own. Where connecting failed the message says where; else that is the
+  // caller's to add.
   virtual Result<NodeStatus> Status(int64_t deadline_ns) = 0;
   virtual Result<std::vector<Process>> Processes(int64_t deadline_ns) = 0;
   virtual Result<Capture> StartCapture(const CaptureSpec& spec, int64_t deadline_ns) = 0;
@@ -55,5 +63,9 @@ class NodeClient {
   virtual lockstep::Status Download(const std::string& capture_id, const std::string& trace_name, int64_t stall_ns,
                                     const std::function<lockstep::Status(std::string_view)>& sink) = 0;
 };
+
+/// The local daemon: the first of LocalSockets() that answers a status request. Errors: NoLocalDaemon(); the last one's
+/// error when there were sockets.
+Result<std::unique_ptr<NodeClient>> ConnectLocal(int64_t deadline_ns);
 
 }  // namespace lockstep::control
