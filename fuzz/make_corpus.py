@@ -381,3 +381,24 @@ sql("endless", "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) 
 sql("blob", "SELECT zeroblob(70), x'00ff', char(0, 27, 10), 9e999, -9e999, 1 AS a, 2 AS a")
 sql("null_byte", b"SELECT 1\0, 2")
 sql("not_text", bytes(range(256)))
+
+# --- hostlist -------------------------------------------------------------------------------------------------
+
+for name, text in {
+    "plain": "n1,n2,n1",
+    "groups": "n[001-003,007],gpu-[1-2]-[1-2]",
+    "suffix": "gpu[1-2].cluster.local",
+    "padded": "n[08-11],n[001-3]",
+    "adjacent": "x[1-2][3-4]",
+    "reversed": "n[3-1]",
+    "open": "n[1-",
+    "limit": "n[1-65536]",
+    "over": "n[1-65536],m",
+    "wide": "n[0-999999999999999999]",
+    "letters": "n[a-c]",
+    "close": "n]",
+    "commas": ",a,,b,",
+    "three": "r[1-2]c[01-02]n[1-2]",
+    "braces": "n{1-3}",
+}.items():
+    write("hostlist", name, text.encode())

@@ -28,7 +28,7 @@ struct JobNodes {
 };
 
 /// "n[001-003,007],gpu-[1-2]-ib0" as names: in order, duplicates dropped. Errors: kInvalidArgument (reversed, not
-/// numeric, unclosed; says where), kLimitExceeded over 65536 names.
+/// numeric, unclosed; says where), kLimitExceeded over 65536 names, duplicates counted.
 Result<std::vector<std::string>> ExpandHostlist(std::string_view text);
 
 /// A hostfile: a host a line ("#" comments), as for MPI ("host slots=4", "host:4") and for PBS (a host a slot; folded).
