@@ -17,6 +17,9 @@ struct Offer {
   std::string token;                 ///< Of the one who offers; told back in events.
   std::string text;                  ///< Kineto's KEY=VALUE lines.
   int64_t deliver_from_unix_ns = 0;  ///< Not before this.
+  /// Until then the process counts as requested (ProcessState::kRequested) after it has the text, unless its profiler
+  /// begins before; 0: a minute after the delivery.
+  int64_t pending_until_unix_ns = 0;
 };
 
 /// What happened to a registered process. Events of one process come in order.
@@ -46,7 +49,8 @@ class Registry {
   /// Queues the text for the process's next free poll. Errors: kNotFound; kFailedPrecondition when one is queued
   /// already.
   virtual Status Place(const std::string& process_id, Offer offer) = 0;
-  /// Takes an offer back. False: it is not there (any more): it was delivered, or the process has ended.
+  /// Takes an offer back. False: it is not there (any more): it was delivered, or the process has ended. Of a delivered
+  /// one it forgets that the process was asked: call it when the capture is over without the profiler having been busy.
   virtual bool Withdraw(const std::string& process_id, const std::string& token) = 0;
   /// Calls `listener` for every event from now on, from a thread of the registry's that it must not hold up (queue, and
   /// return); one listener. Null: none; returns when no call is under way.
