@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "control/client/node_client.h"
+
+namespace lockstep::control {
+
+struct HttpReply {
+  int status = 0;
+  std::string body;
+};
+
+/// HTTP/1.1 to one endpoint, over libcurl: no proxy, no redirect, no compression, no other protocol. The connection is
+/// kept between requests, with the tunnel that carries it; a lost one is made anew with the next request.
+/// Not thread-safe; several may be used by several threads. Never raises SIGPIPE.
+class HttpConnection {
+ public:
+  /// Errors: NodeClient::Create's.
+  static Result<std::unique_ptr<HttpConnection>> Open(const Endpoint& endpoint);
+  virtual ~HttpConnection() = default;
+
+  enum class Method : uint8_t { kGet, kPost, kDelete };
+  /// `path` is sent as it is; `body` goes with kPost, as JSON. The reply's body is at most 64 MiB. Errors:
+  /// NodeClient's, but any status is a reply.
+  virtual Result<HttpReply> Ask(Method method, const std::string& path, const std::string& body,
+                                int64_t deadline_ns) = 0;
+  /// Hands a 200's body to `sink` in pieces; what another status says is in the reply's body. Ended by `stall_ns`
+  /// without a byte, by an error of `sink`, and as kIo when the body breaks off before its announced end.
+  virtual Result<HttpReply> Fetch(const std::string& path, int64_t stall_ns,
+                                  const std::function<Status(std::string_view)>& sink) = 0;
+};
+
+/// "n001:9476", "/run/lockstep/lockstepd.sock", "n001 through srun": where an endpoint is, for messages.
+std::string PlaceOf(const Endpoint& endpoint);
+
+}  // namespace lockstep::control

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace lockstep::control {
+
+/// A command whose standard input and output are one end of a socket: "srun ... lockstep tunnel", "ssh HOST lockstep
+/// tunnel". It runs in a process group of its own, so that Ctrl-C meant for the caller does not reach it, with none of
+/// the caller's other files and with every signal as usual. What it says on standard error is kept, its end that is:
+/// banners come first. Not thread-safe.
+class TunnelProcess {
+ public:
+  /// Errors: kNotFound when the program is not there, kPermissionDenied, kIo.
+  static Result<std::unique_ptr<TunnelProcess>> Spawn(const std::vector<std::string>& command);
+  /// Ends the whole process group: SIGTERM, SIGKILL half a second later. The other end of the socket is closed first
+  /// where it has not been taken.
+  ~TunnelProcess();
+  TunnelProcess(const TunnelProcess&) = delete;
+  TunnelProcess& operator=(const TunnelProcess&) = delete;
+
+  /// Our end of the socket; the caller closes it.
+  int TakeSocket();
+  /// To be called now and then, so that a talkative command does not block on a full pipe. Never blocks.
+  void DrainErrors();
+  /// Why it ended, waiting for that up to `wait_ns`: "'ssh n001 lockstep tunnel' ended with status 255: ssh: connect to
+  /// host n001 port 22: No route to host". Printable text is the reader's business.
+  std::string Describe(int64_t wait_ns);
+  bool ended() const { return !ending_.empty(); }  ///< As of the last Describe().
+  /// What it said last, at most 4 KiB.
+  const std::string& errors() const { return errors_; }
+
+ private:
+  TunnelProcess(std::string command, pid_t pid, UniqueFd socket, UniqueFd errors)
+      : command_(std::move(command)), pid_(pid), socket_(std::move(socket)), error_pipe_(std::move(errors)) {}
+  bool HasEnded();
+
+  const std::string command_;
+  const pid_t pid_;
+  UniqueFd socket_;
+  UniqueFd error_pipe_;
+  std::string errors_;
+  std::string ending_;  // Empty while it runs.
+};
+
+}  // namespace lockstep::control
