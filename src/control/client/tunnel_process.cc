@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,30 +24,6 @@ constexpr size_t kErrorLines = 3;
 constexpr auto kStep = std::chrono::milliseconds(5);
 constexpr auto kGrace = std::chrono::milliseconds(500);
 
-/// The same file under a number above the standard ones, so that the child's dup2 calls do not step on each other.
-Result<UniqueFd> AboveStandard(UniqueFd fd) {
-  if (fd.get() > STDERR_FILENO) return fd;
-  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  if (!moved.valid()) return Error{ErrorCode::kIo, fmt::format("no file descriptor: {}", std::strerror(errno))};
-  return moved;
-}
-
-/// posix_spawn's two structures, freed however we leave.
-struct SpawnPlan {
-  SpawnPlan() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-  }
-  ~SpawnPlan() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-  posix_spawn_file_actions_t actions = {};
-  posix_spawnattr_t attributes = {};
-};
-
 /// The last lines that say something.
 std::string LastLines(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -69,58 +43,33 @@ std::string LastLines(std::string_view text) {
 }  // namespace
 
 Result<std::unique_ptr<TunnelProcess>> TunnelProcess::Spawn(const std::vector<std::string>& command) {
-  if (command.empty() || command.front().empty()) {
-    return Error{ErrorCode::kInvalidArgument, "a tunnel needs a command"};
-  }
   std::array<int, 2> ends = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return Error{ErrorCode::kIo, fmt::format("no socket for a tunnel: {}", std::strerror(errno))};
   }
   UniqueFd ours(ends[0]);
-  ASSIGN_OR_RETURN(const UniqueFd theirs, AboveStandard(UniqueFd(ends[1])));
-  std::array<int, 2> pipe = {-1, -1};
-  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) {
+  const UniqueFd theirs(ends[1]);
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return Error{ErrorCode::kIo, fmt::format("no pipe for a tunnel: {}", std::strerror(errno))};
   }
-  UniqueFd errors(pipe[0]);
-  ASSIGN_OR_RETURN(const UniqueFd errors_in, AboveStandard(UniqueFd(pipe[1])));
-  // Our end only: the file's flags belong to the open pipe's end, and the child's stays blocking.
-  ::fcntl(errors.get(), F_SETFL, O_NONBLOCK);
-
-  SpawnPlan plan;
-  ::posix_spawn_file_actions_adddup2(&plan.actions, theirs.get(), STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&plan.actions, theirs.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&plan.actions, errors_in.get(), STDERR_FILENO);
-  ::posix_spawn_file_actions_addclosefrom_np(&plan.actions, STDERR_FILENO + 1);
-  sigset_t all;
-  sigset_t none;
-  ::sigfillset(&all);
-  ::sigemptyset(&none);
-  ::posix_spawnattr_setsigdefault(&plan.attributes, &all);
-  ::posix_spawnattr_setsigmask(&plan.attributes, &none);
-  ::posix_spawnattr_setpgroup(&plan.attributes, 0);
-  ::posix_spawnattr_setflags(&plan.attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t pid = -1;
-  const int failure =
-      ::posix_spawnp(&pid, command.front().c_str(), &plan.actions, &plan.attributes, arguments.data(), environ);
-  if (failure != 0) {
-    const ErrorCode code = failure == ENOENT                       ? ErrorCode::kNotFound
-                           : failure == EACCES || failure == EPERM ? ErrorCode::kPermissionDenied
-                                                                   : ErrorCode::kIo;
-    return Error{
-        code, fmt::format("the tunnel's command '{}' cannot be started: {}", command.front(), std::strerror(failure))};
+  UniqueFd errors(ends[0]);
+  const UniqueFd errors_in(ends[1]);
+  ::fcntl(errors.get(), F_SETFL, O_NONBLOCK);  // Our end only; the child's stays as programs expect it.
+  Result<ChildProcess> child =
+      ChildProcess::Start(command, {.input = theirs.get(), .output = theirs.get(), .error = errors_in.get()});
+  if (!child) {
+    Error error = std::move(child).error();
+    error.message = "the tunnel cannot be started: " + error.message;
+    return error;
   }
-  return std::unique_ptr<TunnelProcess>(
-      new TunnelProcess(fmt::format("{}", fmt::join(command, " ")), pid, std::move(ours), std::move(errors)));
+  return std::unique_ptr<TunnelProcess>(new TunnelProcess(fmt::format("{}", fmt::join(command, " ")), std::move(*child),
+                                                          std::move(ours), std::move(errors)));
 }
 
 TunnelProcess::~TunnelProcess() {
   socket_ = UniqueFd();
   if (!HasEnded()) {
-    ::kill(-pid_, SIGTERM);
+    ::kill(-child_.pid(), SIGTERM);
     const auto end = std::chrono::steady_clock::now() + kGrace;
     while (!HasEnded() && std::chrono::steady_clock::now() < end) {
       DrainErrors();  // One that blocks on its last words would not end.
@@ -128,9 +77,8 @@ TunnelProcess::~TunnelProcess() {
     }
   }
   // The leader is not reaped yet, so the group's number is still its own: what it left behind goes too.
-  ::kill(-pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  ::kill(-child_.pid(), SIGKILL);
+  child_.End(0);
 }
 
 int TunnelProcess::TakeSocket() {
@@ -158,7 +106,7 @@ void TunnelProcess::DrainErrors() {
 bool TunnelProcess::HasEnded() {
   if (!ending_.empty()) return true;
   siginfo_t info = {};
-  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
+  if (::waitid(P_PID, static_cast<id_t>(child_.pid()), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
     return false;
   }
   ending_ =

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "base/subprocess.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::control {
@@ -38,12 +38,15 @@ class TunnelProcess {
   const std::string& errors() const { return errors_; }
 
  private:
-  TunnelProcess(std::string command, pid_t pid, UniqueFd socket, UniqueFd errors)
-      : command_(std::move(command)), pid_(pid), socket_(std::move(socket)), error_pipe_(std::move(errors)) {}
+  TunnelProcess(std::string command, ChildProcess child, UniqueFd socket, UniqueFd errors)
+      : command_(std::move(command)),
+        child_(std::move(child)),
+        socket_(std::move(socket)),
+        error_pipe_(std::move(errors)) {}
   bool HasEnded();
 
   const std::string command_;
-  const pid_t pid_;
+  ChildProcess child_;
   UniqueFd socket_;
   UniqueFd error_pipe_;
   std::string errors_;
