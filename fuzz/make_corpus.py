@@ -402,3 +402,28 @@ for name, text in {
     "braces": "n{1-3}",
 }.items():
     write("hostlist", name, text.encode())
+# --- daemon_json ----------------------------------------------------------------------------------------------
+
+
+def body(name, value):
+    write("daemon_json", name, value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode())
+
+
+PROCESS = {"id": "4242-991", "pid": 4242, "start_ticks": 991, "uid": 1000, "client_pids": [17, 1], "user": "alice", "host": "n001", "role": "trainer", "state": "idle", "rank": 3, "local_rank": 1, "world_size": 8, "job_kind": "slurm", "job_id": "12_3", "job_step": "0", "command": "python3 train.py --token ***", "device": "cuda", "torch_version": "2.13.0+cpu", "socket": "abstract", "counts_iterations": True, "first_poll_unix_ns": 1700000000000000001, "last_poll_unix_ns": 1700000000000000002, "poll_period_ns": 1000000000}
+SPEC = {"group": "a_1-b", "selector": {"job_id": "12_3", "pids": [5], "process_ids": ["4242-991"], "ranks": [[0, 3], [8, 15]], "uid": 1000, "include_launchers": True}, "window": {"mode": "iterations", "duration_ns": 250000000, "start_unix_ns": 1700000000123000000, "warmup_ns": 2000000000, "iterations": 5, "roundup": 50, "start_iteration": 2000, "warmup_iterations": 2, "deliver_from_unix_ns": 1700000000000000007}, "options": {"record_shapes": True, "memory": False, "stacks": False, "flops": False, "modules": False, "activities": ["cpu_op"]}, "wait_ns": 1, "timeout_ns": 60000000000, "process_limit": 7}
+TARGET = {"process": PROCESS, "state": "done", "reason": None, "delivered_unix_ns": 11, "begun_unix_ns": 12, "finished_unix_ns": 13, "trace_name": "n001_rank3.json", "trace_bytes": 99}
+CAPTURE = {"id": "abcdefgh01234567", "spec": SPEC, "state": "partial", "reason": "rank 1 died", "requested_by": "alice", "created_unix_ns": 10, "finished_unix_ns": None, "targets": [TARGET]}
+body("status", {"host": "n1", "version": "0.1.0", "daemon_pid": 9, "daemon_uid": 5, "started_unix_ns": 1, "now_unix_ns": 2, "kineto_sockets": ["abstract:dynolog"], "base_config": None, "process_count": 3, "running_capture_count": 4, "problems": ["full"]})
+body("processes", {"processes": [PROCESS, {"id": "1-1"}]})
+body("spec", SPEC)
+body("spec_duration", {"window": {"mode": "duration", "duration_ns": 500000000}, "later": [1.5, {"x": None}]})
+body("spec_empty", {})
+body("capture", CAPTURE)
+body("captures", {"captures": [CAPTURE]})
+body("error", {"error": {"code": "not_found", "message": "no process"}})
+body("bad_range", {"selector": {"ranks": [[3, 1]]}, "window": {"duration_ns": 1}})
+body("bad_names", {"id": "../../../../../x", "targets": [{"process": PROCESS, "trace_name": "../x.json"}]})
+body("deep", b'{"x":' + b"[" * 200)
+body("surrogate", b'{"processes":[{"id":"1-1","command":"\\udc00\\u0000"}]}')
+body("numbers", b'{"window":{"duration_ns":1e9,"roundup":-0,"start_iteration":18446744073709551616}}')
+body("zero_byte", b"{}\0{}")

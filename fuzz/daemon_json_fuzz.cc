@@ -1,0 +1,38 @@
+// Bodies that lockstepd takes from its clients, and that clients take from it: every reader over the same bytes. What
+// is read is written and read again, and must then be the same.
+#include <string>
+#include <string_view>
+
+#include "control/api/json.h"
+#include "fuzz.h"
+
+namespace {
+
+using namespace lockstep;
+using namespace lockstep::control;
+
+template <typename T>
+void Check(Result<T> (*read)(std::string_view), std::string_view text) {
+  const Result<T> first = read(text);
+  if (!first) {
+    FUZZ_CHECK(!first.error().message.empty());
+    return;
+  }
+  const std::string written = ToJson(*first);
+  const Result<T> second = read(written);
+  FUZZ_CHECK(second.has_value());
+  FUZZ_CHECK(ToJson(*second) == written);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  Check<NodeStatus>(ReadNodeStatus, text);
+  Check<std::vector<Process>>(ReadProcesses, text);
+  Check<CaptureSpec>(ReadCaptureSpec, text);
+  Check<Capture>(ReadCapture, text);
+  Check<std::vector<Capture>>(ReadCaptures, text);
+  FUZZ_CHECK(!ToJson(ReadError(text)).empty());
+  return 0;
+}

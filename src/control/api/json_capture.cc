@@ -1,0 +1,265 @@
+#include <utility>
+
+#include "control/api/json.h"
+#include "control/api/json_parts.h"
+#include "control/api/json_reader.h"
+#include "control/api/json_writer.h"
+
+namespace lockstep::control {
+namespace {
+
+using rapidjson::Value;
+
+constexpr int64_t kMillisecondNs = 1'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kHourNs = 3600 * kSecondNs;
+constexpr int32_t kIterations = 100'000;
+
+void CheckWhole(std::string_view name, int64_t value, int64_t unit, std::string_view unit_name, ObjectReader* reader) {
+  if (value % unit != 0)
+    reader->Fail(ErrorCode::kInvalidArgument, name, "is no whole number of " + std::string(unit_name));
+}
+
+void WriteWindow(const CaptureWindow& window, JsonText* json) {
+  json->Begin().Key("mode").Text(kWindowModes.Name(window.mode));
+  json->Key("duration_ns").Int(window.duration_ns).Key("start_unix_ns").IntOrNull(window.start_unix_ns);
+  json->Key("warmup_ns").IntOrNull(window.warmup_ns).Key("iterations").Int(window.iterations);
+  json->Key("roundup").Int(window.roundup).Key("start_iteration").IntOrNull(window.start_iteration);
+  json->Key("warmup_iterations").Int(window.warmup_iterations);
+  json->Key("deliver_from_unix_ns").IntOrNull(window.deliver_from_unix_ns).End();
+}
+
+Status ReadWindow(const Value& value, std::string path, CaptureWindow* window) {
+  ObjectReader reader(value, std::move(path));
+  reader.Name("mode", kWindowModes, &window->mode);
+  reader.Int("duration_ns", kMillisecondNs, kHourNs, &window->duration_ns);
+  CheckWhole("duration_ns", window->duration_ns, kMillisecondNs, "milliseconds", &reader);
+  reader.Int("start_unix_ns", 0, kAnyInt, &window->start_unix_ns);
+  CheckWhole("start_unix_ns", window->start_unix_ns.value_or(0), kMillisecondNs, "milliseconds", &reader);
+  reader.Int("warmup_ns", 0, kHourNs, &window->warmup_ns);
+  CheckWhole("warmup_ns", window->warmup_ns.value_or(0), kSecondNs, "seconds", &reader);
+  const bool counts = window->mode == CaptureWindow::Mode::kIterations;
+  reader.Int("iterations", counts ? 1 : 0, kIterations, &window->iterations);
+  reader.Require("iterations", !counts || window->iterations > 0);
+  reader.Int("roundup", 1, kIterations * int64_t{10}, &window->roundup);
+  reader.Int("start_iteration", 0, kAnyInt, &window->start_iteration);
+  reader.Int("warmup_iterations", 0, kIterations, &window->warmup_iterations);
+  reader.Int("deliver_from_unix_ns", 0, kAnyInt, &window->deliver_from_unix_ns);
+  return reader.status();
+}
+
+void WriteOptions(const CaptureOptions& options, JsonText* json) {
+  json->Begin().Key("record_shapes").Bool(options.record_shapes).Key("memory").Bool(options.memory);
+  json->Key("stacks").Bool(options.stacks).Key("flops").Bool(options.flops).Key("modules").Bool(options.modules);
+  json->Key("activities").BeginList();
+  for (const std::string& activity : options.activities) json->Text(activity);
+  json->EndList().End();
+}
+
+// A list of words, each of which may only hold letters, digits and `also`.
+void ReadWords(ObjectReader* reader, std::string_view name, size_t most, std::string_view also,
+               std::vector<std::string>* words) {
+  words->clear();
+  reader->List(name, most, [&](const Value& value, const std::string& where) -> Status {
+    if (!value.IsString()) return Error{ErrorCode::kCorruptData, where + " is no text"};
+    const std::string_view word(value.GetString(), value.GetStringLength());
+    if (word.empty() || word.size() > 128 || !IsWord(word, also)) {
+      return Error{ErrorCode::kInvalidArgument, where + " is no name of this kind"};
+    }
+    words->emplace_back(word);
+    return {};
+  });
+}
+
+Status ReadOptions(const Value& value, std::string path, CaptureOptions* options) {
+  ObjectReader reader(value, std::move(path));
+  reader.Bool("record_shapes", &options->record_shapes);
+  reader.Bool("memory", &options->memory);
+  reader.Bool("stacks", &options->stacks);
+  reader.Bool("flops", &options->flops);
+  reader.Bool("modules", &options->modules);
+  ReadWords(&reader, "activities", 64, "_", &options->activities);
+  return reader.status();
+}
+
+void WriteSelector(const CaptureSelector& selector, JsonText* json) {
+  json->Begin().Key("job_id").TextOrNull(selector.job_id).Key("pids").BeginList();
+  for (const int32_t pid : selector.pids) json->Int(pid);
+  json->EndList().Key("process_ids").BeginList();
+  for (const std::string& id : selector.process_ids) json->Text(id);
+  json->EndList().Key("ranks").BeginList();
+  for (const auto& [first, last] : selector.ranks) json->BeginList().Int(first).Int(last).EndList();
+  json->EndList().Key("uid").IntOrNull(selector.uid).Key("include_launchers").Bool(selector.include_launchers).End();
+}
+
+Status ReadSelector(const Value& value, std::string path, CaptureSelector* selector) {
+  ObjectReader reader(value, std::move(path));
+  reader.Text("job_id", &selector->job_id, 256);
+  selector->pids.clear();
+  reader.List("pids", kSelected, [&](const Value& pid, const std::string& where) -> Status {
+    if (!pid.IsInt()) return Error{ErrorCode::kCorruptData, where + " is no whole number of 32 bits"};
+    if (pid.GetInt() < 1) return Error{ErrorCode::kInvalidArgument, where + " is below 1"};
+    selector->pids.push_back(pid.GetInt());
+    return {};
+  });
+  ReadWords(&reader, "process_ids", kSelected, "-_.:", &selector->process_ids);
+  selector->ranks.clear();
+  reader.List("ranks", kSelected, [&](const Value& range, const std::string& where) -> Status {
+    if (!range.IsArray() || range.Size() != 2 || !range[0].IsInt() || !range[1].IsInt()) {
+      return Error{ErrorCode::kCorruptData, where + " is no range of two ranks, first and last"};
+    }
+    const std::pair<int32_t, int32_t> ranks(range[0].GetInt(), range[1].GetInt());
+    if (ranks.first < 0 || ranks.first > ranks.second) {
+      return Error{ErrorCode::kInvalidArgument, where + " does not go up from 0"};
+    }
+    selector->ranks.push_back(ranks);
+    return {};
+  });
+  reader.Int("uid", 0, UINT32_MAX, &selector->uid);
+  reader.Bool("include_launchers", &selector->include_launchers);
+  return reader.status();
+}
+
+void WriteTarget(const CaptureTarget& target, JsonText* json) {
+  json->Begin().Key("process");
+  WriteProcess(target.process, json);
+  json->Key("state").Text(TargetStateName(target.state)).Key("reason").TextOrNull(target.reason);
+  json->Key("delivered_unix_ns").IntOrNull(target.delivered_unix_ns);
+  json->Key("begun_unix_ns").IntOrNull(target.begun_unix_ns);
+  json->Key("finished_unix_ns").IntOrNull(target.finished_unix_ns);
+  json->Key("trace_name").TextOrNull(target.trace_name).Key("trace_bytes").Uint(target.trace_bytes).End();
+}
+
+Status ReadTarget(const Value& value, std::string path, CaptureTarget* target) {
+  ObjectReader reader(value, std::move(path));
+  if (const Value* process = reader.Required("process")) {
+    reader.Check(ReadProcess(*process, reader.Path("process"), &target->process));
+  }
+  reader.Name("state", kTargetStates, &target->state);
+  reader.Text("reason", &target->reason);
+  reader.Int("delivered_unix_ns", 0, kAnyInt, &target->delivered_unix_ns);
+  reader.Int("begun_unix_ns", 0, kAnyInt, &target->begun_unix_ns);
+  reader.Int("finished_unix_ns", 0, kAnyInt, &target->finished_unix_ns);
+  // Becomes a file's name at the other end.
+  reader.Word("trace_name", "._-", 255, &target->trace_name);
+  if (!target->trace_name.empty() && (!target->trace_name.ends_with(".json") || target->trace_name.front() == '.')) {
+    reader.Fail(ErrorCode::kInvalidArgument, "trace_name", "is no name of a trace");
+  }
+  reader.Uint("trace_bytes", &target->trace_bytes);
+  return reader.status();
+}
+
+bool IsCaptureId(std::string_view id) {
+  if (id.size() != 16) return false;
+  for (const char c : id) {
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void WriteSpec(const CaptureSpec& spec, JsonText* json) {
+  json->Begin().Key("group").TextOrNull(spec.group).Key("selector");
+  WriteSelector(spec.selector, json);
+  json->Key("window");
+  WriteWindow(spec.window, json);
+  json->Key("options");
+  WriteOptions(spec.options, json);
+  json->Key("wait_ns").Int(spec.wait_ns).Key("timeout_ns").Int(spec.timeout_ns);
+  json->Key("process_limit").Uint(spec.process_limit).End();
+}
+
+Status ReadSpec(const Value& value, std::string path, CaptureSpec* spec) {
+  ObjectReader reader(value, std::move(path));
+  reader.Word("group", "_-", 64, &spec->group);
+  if (const Value* selector = reader.Object("selector")) {
+    reader.Check(ReadSelector(*selector, reader.Path("selector"), &spec->selector));
+  }
+  if (const Value* window = reader.Object("window")) {
+    reader.Check(ReadWindow(*window, reader.Path("window"), &spec->window));
+  }
+  if (const Value* options = reader.Object("options")) {
+    reader.Check(ReadOptions(*options, reader.Path("options"), &spec->options));
+  }
+  reader.Int("wait_ns", 0, kHourNs, &spec->wait_ns);
+  reader.Int("timeout_ns", kMillisecondNs, 24 * kHourNs, &spec->timeout_ns);
+  reader.Int("process_limit", 0, UINT32_MAX, &spec->process_limit);
+  return reader.status();
+}
+
+void WriteCapture(const Capture& capture, JsonText* json) {
+  json->Begin().Key("id").Text(capture.id).Key("spec");
+  WriteSpec(capture.spec, json);
+  json->Key("state").Text(CaptureStateName(capture.state)).Key("reason").TextOrNull(capture.reason);
+  json->Key("requested_by").TextOrNull(capture.requested_by).Key("created_unix_ns").Int(capture.created_unix_ns);
+  json->Key("finished_unix_ns").IntOrNull(capture.finished_unix_ns).Key("targets").BeginList();
+  for (const CaptureTarget& target : capture.targets) WriteTarget(target, json);
+  json->EndList().End();
+}
+
+Status ReadCapture(const Value& value, std::string path, Capture* capture) {
+  ObjectReader reader(value, std::move(path));
+  reader.Text("id", &capture->id);
+  reader.Require("id", !capture->id.empty());
+  if (!IsCaptureId(capture->id)) reader.Fail(ErrorCode::kInvalidArgument, "id", "is not 16 of a-z and 0-9");
+  if (const Value* spec = reader.Required("spec")) reader.Check(ReadSpec(*spec, reader.Path("spec"), &capture->spec));
+  reader.Name("state", kCaptureStates, &capture->state);
+  reader.Text("reason", &capture->reason);
+  reader.Text("requested_by", &capture->requested_by);
+  reader.Int("created_unix_ns", 0, kAnyInt, &capture->created_unix_ns);
+  reader.Int("finished_unix_ns", 0, kAnyInt, &capture->finished_unix_ns);
+  capture->targets.clear();
+  reader.List("targets", kProcessesOfNode, [&](const Value& target, std::string where) {
+    return ReadTarget(target, std::move(where), &capture->targets.emplace_back());
+  });
+  return reader.status();
+}
+
+std::string ToJson(const CaptureSpec& spec) {
+  JsonText json;
+  WriteSpec(spec, &json);
+  return json.Take();
+}
+
+std::string ToJson(const Capture& capture) {
+  JsonText json;
+  WriteCapture(capture, &json);
+  return json.Take();
+}
+
+std::string ToJson(const std::vector<Capture>& captures) {
+  JsonText json;
+  json.Begin().Key("captures").BeginList();
+  for (const Capture& capture : captures) WriteCapture(capture, &json);
+  json.EndList().End();
+  return json.Take();
+}
+
+Result<CaptureSpec> ReadCaptureSpec(std::string_view json) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(json));
+  CaptureSpec spec;
+  RETURN_IF_ERROR(ReadSpec(document, "", &spec));
+  return spec;
+}
+
+Result<Capture> ReadCapture(std::string_view json) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(json));
+  Capture capture;
+  RETURN_IF_ERROR(ReadCapture(document, "", &capture));
+  return capture;
+}
+
+Result<std::vector<Capture>> ReadCaptures(std::string_view json) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(json));
+  ObjectReader reader(document, "");
+  std::vector<Capture> captures;
+  reader.List("captures", kCapturesOfNode, [&](const Value& value, std::string path) {
+    return ReadCapture(value, std::move(path), &captures.emplace_back());
+  });
+  reader.RequireList("captures");
+  RETURN_IF_ERROR(reader.status());
+  return captures;
+}
+
+}  // namespace lockstep::control

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/utf8.h"
+#include "control/api/json.h"
+#include "control/api/json_reader.h"
+#include "control/api/json_writer.h"
+
+namespace lockstep::control {
+namespace {
+
+void WriteTexts(std::string_view name, const std::vector<std::string>& texts, JsonText* json) {
+  json->Key(name).BeginList();
+  for (const std::string& text : texts) json->Text(text);
+  json->EndList();
+}
+
+void ReadTexts(ObjectReader* reader, std::string_view name, std::vector<std::string>* texts) {
+  reader->List(name, 1024, [&](const rapidjson::Value& value, const std::string& where) -> Status {
+    if (!value.IsString()) return Error{ErrorCode::kCorruptData, where + " is no text"};
+    std::string text = ValidUtf8({value.GetString(), value.GetStringLength()});
+    if (text.size() > ObjectReader::kTextBytes) return Error{ErrorCode::kInvalidArgument, where + " is too long"};
+    texts->push_back(std::move(text));
+    return {};
+  });
+}
+
+std::optional<ErrorCode> FindErrorCode(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(ErrorCode::kCancelled); ++i) {
+    if (name == ErrorCodeName(static_cast<ErrorCode>(i))) return static_cast<ErrorCode>(i);
+  }
+  return std::nullopt;
+}
+
+Error NoError(std::string_view json) {
+  constexpr size_t kShown = 80;
+  return Error{ErrorCode::kCorruptData,
+               json.empty() ? "an empty answer"
+                            : fmt::format("an answer that is no error of lockstepd: {}{}",
+                                          Printable(json.substr(0, kShown)), json.size() > kShown ? "..." : "")};
+}
+
+}  // namespace
+
+std::string ToJson(const NodeStatus& status) {
+  JsonText json;
+  json.Begin().Key("host").Text(status.host).Key("version").Text(status.version);
+  json.Key("daemon_pid").Int(status.daemon_pid).Key("daemon_uid").Uint(status.daemon_uid);
+  json.Key("started_unix_ns").Int(status.started_unix_ns).Key("now_unix_ns").Int(status.now_unix_ns);
+  WriteTexts("kineto_sockets", status.kineto_sockets, &json);
+  json.Key("base_config").TextOrNull(status.base_config).Key("process_count").Uint(status.process_count);
+  json.Key("running_capture_count").Uint(status.running_capture_count);
+  WriteTexts("problems", status.problems, &json);
+  json.End();
+  return json.Take();
+}
+
+Result<NodeStatus> ReadNodeStatus(std::string_view json) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(json));
+  ObjectReader reader(document, "");
+  NodeStatus status;
+  reader.Text("host", &status.host);
+  reader.Require("host", !status.host.empty());
+  reader.Text("version", &status.version);
+  reader.Int("daemon_pid", 0, INT32_MAX, &status.daemon_pid);
+  reader.Int("daemon_uid", 0, UINT32_MAX, &status.daemon_uid);
+  reader.Int("started_unix_ns", 0, kAnyInt, &status.started_unix_ns);
+  reader.Int("now_unix_ns", 0, kAnyInt, &status.now_unix_ns);
+  ReadTexts(&reader, "kineto_sockets", &status.kineto_sockets);
+  reader.Text("base_config", &status.base_config);
+  reader.Uint("process_count", &status.process_count);
+  reader.Uint("running_capture_count", &status.running_capture_count);
+  ReadTexts(&reader, "problems", &status.problems);
+  RETURN_IF_ERROR(reader.status());
+  return status;
+}
+
+std::string ToJson(const Error& error) {
+  JsonText json;
+  json.Begin().Key("error").Begin().Key("code").Text(ErrorCodeName(error.code));
+  json.Key("message").Text(error.ToString()).End().End();
+  return json.Take();
+}
+
+Error ReadError(std::string_view json) {
+  const Result<rapidjson::Document> document = ParseJson(json);
+  if (!document) return NoError(json);
+  ObjectReader reader(*document, "");
+  const rapidjson::Value* object = reader.Required("error");
+  if (object == nullptr) return NoError(json);
+  ObjectReader member(*object, "error");
+  std::string code;
+  Error error;
+  member.Text("code", &code, 64);
+  member.Text("message", &error.message);
+  if (member.failed() || code.empty()) return NoError(json);
+  error.code = FindErrorCode(code).value_or(ErrorCode::kIo);  // A code of a newer version: its message says enough.
+  return error;
+}
+
+}  // namespace lockstep::control
