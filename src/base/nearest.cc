@@ -1,11 +1,11 @@
-#include "cli/nearest.h"
+#include "base/nearest.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 // Three rows of the usual table are enough to see a swap of neighbours.
@@ -52,4 +52,4 @@ std::string DidYouMean(std::string_view word, const std::vector<std::string>& ca
   return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest);
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

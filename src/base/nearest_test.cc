@@ -1,8 +1,8 @@
-#include "cli/nearest.h"
+#include "base/nearest.h"
 
 #include <gtest/gtest.h>
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 const std::vector<std::string> kNames = {"kernels", "collectives", "stragglers", "idle"};
@@ -22,4 +22,4 @@ TEST(NearestNameTest, NothingNearIsEmpty) {
 }
 
 }  // namespace
-}  // namespace lockstep::cli
+}  // namespace lockstep

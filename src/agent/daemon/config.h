@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "http/http_server.h"
+
+namespace lockstep::agent {
+
+/// What a caller may do; each may do what those before it may.
+enum class Role : uint8_t {
+  kNone,     ///< Ask whether the daemon is healthy.
+  kRead,     ///< See processes without their command lines, the state, the metrics.
+  kCapture,  ///< Trace one user's processes, see and fetch those traces.
+  kAdmin,    ///< The same for all users' processes.
+};
+const char* RoleName(Role role);  ///< "none", "read", "capture", "admin".
+
+/// Who presents a token or a client certificate is this.
+struct Credential {
+  std::string name;  ///< For the audit; of a certificate: its common name.
+  Role role = Role::kRead;
+  std::string user = {};             ///< Whose processes it may trace; required by kCapture.
+  std::optional<uint32_t> uid = {};  ///< Of `user`.
+  std::string token_file = {};       ///< Of a token.
+  std::string token_digest = {};     ///< SHA-256 of the token, 32 bytes. Compared in constant time.
+};
+
+struct ListenAddress {
+  std::string address;  ///< IPv4 or IPv6, without brackets.
+  uint16_t port = 0;    ///< 0 = any free one.
+  bool is_loopback() const;
+};
+
+/// "127.0.0.1:9476", "[::1]:9476". Errors: kInvalidArgument.
+Result<ListenAddress> ParseListenAddress(std::string_view text);
+
+struct DaemonConfig {
+  std::string unix_socket;  ///< Path.
+  std::vector<ListenAddress> listen;
+  std::optional<http::TlsFiles> tls;  ///< On every address of `listen`.
+  bool insecure_no_auth = false;
+  std::vector<std::string> host_names;  ///< That a Host header may say, besides the loopback's.
+
+  std::string capture_group = "lockstep";  ///< Its members are admins over the local socket; empty: none.
+  std::vector<Credential> tokens;
+  std::vector<Credential> certificates;
+
+  std::string kineto_name = "dynolog";  ///< Abstract socket; empty: none.
+  std::vector<std::string> kineto_directories;
+
+  std::string output_folder;
+  std::string state_folder;
+  uint64_t trace_quota_bytes = uint64_t{64} << 30;
+  int64_t keep_ns = 24LL * 3600 * 1'000'000'000;
+
+  bool dynolog_rpc = false;
+  ListenAddress dynolog_listen = {"::1", 1778};
+  std::vector<std::string> dynolog_output_folders = {"/tmp"};
+
+  std::string log_level = "info";
+  std::string log_file;  ///< Empty: standard error.
+
+  // By flag only.
+  std::string config_file;  ///< Where this comes from; empty: defaults and flags.
+  std::string lease_file;   ///< The daemon ends when nobody holds a lock on this any more.
+};
+
+/// Where things lie for this user on this host: docs/capture.md#paths.
+DaemonConfig DefaultConfig();
+
+/// Puts what a configuration file says on top. `file` is for messages. Errors: kInvalidArgument with file, line and
+/// column: not TOML, an unknown key (with the nearest), a value of the wrong type or out of range.
+Status ApplyToml(std::string_view text, const std::string& file, DaemonConfig* config);
+
+/// The same from a file, which must be root's or this user's, and no one else's to write. Errors: kNotFound, kIo,
+/// kPermissionDenied, kInvalidArgument.
+Status ApplyFile(const std::string& file, DaemonConfig* config);
+
+/// Reads tokens, looks users up and holds the whole against itself; what is left can be served. Errors:
+/// kInvalidArgument, kPermissionDenied (a token file that others may read), kNotFound, kIo.
+Status ResolveConfig(DaemonConfig* config);
+
+}  // namespace lockstep::agent
