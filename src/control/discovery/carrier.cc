@@ -70,14 +70,25 @@ void Append(std::vector<std::string>& words, const std::vector<std::string>& mor
   words.insert(words.end(), more.begin(), more.end());
 }
 
-std::vector<std::string> SrunCommand(const std::string& host, const std::string& job_id) {
+std::vector<std::string> SrunCommand(const JobNode& node, const std::string& job_id) {
   // --overlap: beside the job's own steps, not after them. --mpi=none: no key exchange to wait for. --input and
   // --output 0: task 0's streams alone, as they are; --unbuffered: a line buffer would hold back binary bytes.
   // --gres=none: the step takes no device. --immediate: an error rather than a wait where the step cannot begin.
-  return {"srun",          "--jobid=" + job_id, "--overlap",          "--mpi=none",
-          "--nodes=1",     "--ntasks=1",        "--nodelist=" + host, "--unbuffered",
-          "--input=0",     "--output=0",        "--gres=none",        "--quiet",
-          "--immediate=30"};
+  std::vector<std::string> command = {"srun",
+                                      "--jobid=" + job_id,
+                                      "--overlap",
+                                      "--mpi=none",
+                                      "--nodes=1",
+                                      "--ntasks=1",
+                                      "--nodelist=" + node.host,
+                                      "--unbuffered",
+                                      "--input=0",
+                                      "--output=0",
+                                      "--gres=none",
+                                      "--quiet",
+                                      "--immediate=30"};
+  if (node.het_group) command.push_back(fmt::format("--het-group={}", *node.het_group));
+  return command;
 }
 
 // Open MPI and MPICH's hydra name the host and spell "forward standard input" differently.
@@ -121,7 +132,7 @@ Result<std::vector<std::string>> TunnelCommand(const Carrier& carrier, const Job
         return Error{.code = ErrorCode::kFailedPrecondition,
                      .message = "--via srun needs the id of a running SLURM job: add --job ID"};
       }
-      command = SrunCommand(node.host, job.job_id);
+      command = SrunCommand(node, job.job_id);
       Append(command, tail);
       return command;
     case CarrierKind::kMpiexec: {

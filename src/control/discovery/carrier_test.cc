@@ -38,6 +38,10 @@ TEST(CarrierTest, SrunOverlapsTheJobOnOneNode) {
   EXPECT_EQ(command.back(), "tunnel");
 }
 
+TEST(CarrierTest, SrunNamesThePartOfAHeterogeneousJob) {
+  EXPECT_THAT(Command("srun", {.host = "n003", .het_group = 1}, kSlurmJob), ::testing::Contains("--het-group=1"));
+}
+
 TEST(CarrierTest, SrunNeedsASlurmJob) {
   const auto command = TunnelCommand(Carrier{.kind = CarrierKind::kSrun}, {.host = "n1"}, kNoJob, "/opt/lockstep");
   ASSERT_FALSE(command);

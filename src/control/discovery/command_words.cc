@@ -1,0 +1,65 @@
+#include "control/discovery/command_words.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace lockstep::control {
+
+std::vector<std::string_view> Lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+std::vector<std::string_view> Words(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (true) {
+    const size_t begin = text.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) return words;
+    const size_t end = text.find_first_of(" \t", begin);
+    words.push_back(text.substr(begin, end == std::string_view::npos ? end : end - begin));
+    if (end == std::string_view::npos) return words;
+    text.remove_prefix(end);
+  }
+}
+
+std::string Shortened(std::string_view text) {
+  constexpr size_t kShown = 200;
+  std::string shown(text.substr(0, kShown));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+  }
+  return text.size() > kShown ? shown + "..." : shown;
+}
+
+bool IsInPath(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "";
+  while (!rest.empty()) {
+    const size_t colon = rest.find(':');
+    const std::string file = fmt::format("{}/{}", rest.substr(0, colon), program);
+    struct stat facts = {};
+    if (::stat(file.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && ::access(file.c_str(), X_OK) == 0) return true;
+    rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
+  }
+  return false;
+}
+
+Error CommandFailed(std::string_view program, const CommandOutput& output) {
+  std::string_view words = output.error.empty() ? output.output : output.error;
+  while (!words.empty() && (words.back() == '\n' || words.back() == ' ')) words.remove_suffix(1);
+  return Error{.code = ErrorCode::kIo,
+               .message = fmt::format("{} failed with status {}{}{}", program, output.exit_status,
+                                      words.empty() ? "" : ": ", Shortened(words))};
+}
+
+}  // namespace lockstep::control

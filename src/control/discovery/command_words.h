@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/subprocess.h"
+
+namespace lockstep::control {
+
+/// Lines without their ends ("\n" or "\r\n"); the text behind the last end is one too, unless empty.
+std::vector<std::string_view> Lines(std::string_view text);
+
+/// What stands between spaces and tabs.
+std::vector<std::string_view> Words(std::string_view text);
+
+/// At most 200 bytes of it, control characters as "?": to be quoted in a message.
+std::string Shortened(std::string_view text);
+
+/// Whether PATH leads to an executable file of this name.
+bool IsInPath(const std::string& program);
+
+/// kIo: `program` failed, with its exit status and its first words on standard error.
+Error CommandFailed(std::string_view program, const CommandOutput& output);
+
+}  // namespace lockstep::control

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+
+// For tests: what schedulers answered when it was recorded (shared data; its README says what was recorded where).
+
+namespace lockstep::control::recorded {
+
+/// A file below schedulers/; nullopt where the shared data are absent. `source`: the checkout, which they lie beside.
+inline std::optional<std::string> File(const std::filesystem::path& source, const std::string& name) {
+  const char* data = std::getenv("LOCKSTEP_DATA");
+  const std::filesystem::path root = data != nullptr ? std::filesystem::path(data) : source / "../shared/data";
+  std::ifstream file(root / "schedulers" / name, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+/// What followed "$ COMMAND" in a recording, up to the next command.
+inline std::string Output(const std::string& recording, const std::string& command) {
+  const std::string prompt = "$ " + command + "\n";
+  const size_t at = recording.starts_with(prompt) ? 0 : recording.find("\n" + prompt);
+  if (at == std::string::npos) return "(not recorded: " + command + ")";
+  const size_t begin = recording.find('\n', recording.find("$ ", at)) + 1;
+  const size_t end = recording.find("\n$ ", begin - 1);
+  return end == std::string::npos ? recording.substr(begin) : recording.substr(begin, end + 1 - begin);
+}
+
+}  // namespace lockstep::control::recorded
