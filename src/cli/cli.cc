@@ -12,6 +12,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/analyze.h"
@@ -24,6 +25,7 @@
 #include "cli/open.h"
 #include "cli/progress.h"
 #include "cli/query.h"
+#include "cli/run.h"
 #include "cli/scaling.h"
 #include "cli/serve.h"
 #include "cli/version.h"
@@ -48,6 +50,7 @@ class Program {
     commands_.push_back(std::make_unique<OpenCommand>());
     commands_.push_back(std::make_unique<QueryCommand>());
     commands_.push_back(std::make_unique<ExportCommand>());
+    commands_.push_back(std::make_unique<RunCommand>());
     commands_.push_back(std::make_unique<CompletionCommand>(root_));
     commands_.push_back(std::make_unique<VersionCommand>());
     for (const auto& command : commands_) {
@@ -62,6 +65,7 @@ class Program {
       return Misused(console, fmt::format("unknown command '{}'{}", argv[1], DidYouMean(argv[1], CommandNames())),
                      "lockstep");
     }
+    argc = SplitOffCommandLine(argc, argv);
     try {
       root_.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
@@ -94,6 +98,18 @@ class Program {
       if (name == command->name()) return command.get();
     }
     return nullptr;
+  }
+
+  // CLI11 takes words after "--" for arguments of the program itself. Returns how many words are left to parse.
+  int SplitOffCommandLine(int argc, char** argv) const {
+    Subcommand* command = argc > 1 ? CommandNamed(argv[1]) : nullptr;
+    if (command == nullptr || !command->TakesCommandLine()) return argc;
+    for (int i = 2; i < argc; ++i) {
+      if (std::string_view(argv[i]) != "--") continue;
+      command->SetCommandLine({argv + i + 1, argv + argc});
+      return i;
+    }
+    return argc;
   }
 
   std::vector<std::string> CommandNames() const {

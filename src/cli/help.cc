@@ -52,6 +52,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, 
   const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
   if (!commands.empty()) text += " <command>";
   text += " [flags]";
+  if (app->get_prefix_command()) text += " -- CMD [ARG...]";
   const auto options = app->get_options([](const CLI::Option*) { return true; });
   for (const CLI::Option* option : options) {
     if (option->get_positional()) text += " " + option->get_type_name();

@@ -77,8 +77,10 @@ void Progress::Finish() {
 
 void InstallSignalHandlers() {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGINT, OnInterrupt);
-  std::signal(SIGTERM, OnInterrupt);
+  for (const int signal_number : {SIGINT, SIGTERM}) {
+    // What we were started with ignored stays so: a shell's background job, `nohup`.
+    if (std::signal(signal_number, OnInterrupt) == SIG_IGN) std::signal(signal_number, SIG_IGN);
+  }
 }
 
 }  // namespace lockstep::cli

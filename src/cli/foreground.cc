@@ -1,0 +1,129 @@
+#include "cli/foreground.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "base/unique_fd.h"
+
+namespace lockstep::cli {
+namespace {
+
+// SIGKILL and SIGSTOP cannot be passed on; job control (SIGTSTP, SIGCONT) goes to the whole process group anyway.
+constexpr std::array kPassedOn = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
+
+bool IsIgnored(int signal_number) {
+  struct sigaction action = {};
+  return ::sigaction(signal_number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// These signal every process that they started, not only the first: passing on would be a second time.
+bool SignalsWholeTree(pid_t sender) {
+  std::string name;
+  std::ifstream file(fmt::format("/proc/{}/comm", sender));
+  std::getline(file, name);
+  return name == "slurmstepd" || name == "orted" || name == "prted";
+}
+
+bool ReachedTheCommandToo(const siginfo_t& info) {
+  // The kernel itself sends for the terminal (Ctrl-C, hang-up, a new size), to the foreground process group.
+  return info.si_code == SI_KERNEL || SignalsWholeTree(info.si_pid);
+}
+
+// In the new process: only what is safe after fork. Does not return.
+[[noreturn]] void BecomeCommand(char* const* arguments, const sigset_t& mask, pid_t parent, int report_fd) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kCommandNotFound);
+  ::signal(SIGPIPE, SIG_DFL);  // We ignore it, the command should not.
+  ::signal(SIGCHLD, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  ::execvp(arguments[0], arguments);
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(report_fd, &error, sizeof error);
+  ::_exit(error == ENOENT ? kCommandNotFound : kCommandNotExecutable);
+}
+
+Error CannotStart(const std::string& program, int error) {
+  if (error == ENOENT) {
+    const char* where = program.find('/') == std::string::npos ? " in PATH" : "";
+    return Error{ErrorCode::kNotFound, fmt::format("{}: there is no such program{}", program, where)};
+  }
+  return Error{error == EACCES ? ErrorCode::kPermissionDenied : ErrorCode::kIo,
+               fmt::format("{}: cannot be run: {}", program, std::strerror(error))};
+}
+
+int ExitStatusOf(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+// Reaps whoever has ended; true once the command has.
+bool Reap(pid_t command, int* status) {
+  bool ended = false;
+  int wait_status = 0;
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;) {
+    if (pid != command) continue;
+    *status = ExitStatusOf(wait_status);
+    ended = true;
+  }
+  return ended;
+}
+
+}  // namespace
+
+Result<int> RunInForeground(const ForegroundCommand& command) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  // Into our own environment: execvp looks PATH up there, and nothing of ours reads these.
+  for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
+
+  sigset_t awaited;
+  sigset_t before;
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGCHLD);
+  for (const int signal_number : kPassedOn) {
+    if (!IsIgnored(signal_number)) sigaddset(&awaited, signal_number);
+  }
+  ::signal(SIGCHLD, SIG_DFL);  // Inherited as ignored, nobody's end could be waited for.
+  ::sigprocmask(SIG_BLOCK, &awaited, &before);
+
+  int report[2];
+  if (::pipe2(report, O_CLOEXEC) != 0) return CannotStart(command.arguments[0], errno);
+  UniqueFd reader(report[0]);
+  UniqueFd writer(report[1]);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return CannotStart(command.arguments[0], errno);
+  if (pid == 0) BecomeCommand(arguments.data(), before, parent, writer.get());
+  writer = UniqueFd();
+
+  int error = 0;
+  ssize_t got = 0;
+  while ((got = ::read(reader.get(), &error, sizeof error)) < 0 && errno == EINTR) continue;
+  if (got == sizeof error) {
+    ::waitpid(pid, nullptr, 0);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    return CannotStart(command.arguments[0], error);
+  }
+
+  int status = 0;
+  while (!Reap(pid, &status)) {
+    siginfo_t info = {};
+    const int signal_number = ::sigwaitinfo(&awaited, &info);
+    if (signal_number <= 0 || signal_number == SIGCHLD || ReachedTheCommandToo(info)) continue;
+    ::kill(pid, signal_number);  // Not reaped yet: the pid is still its own.
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/kineto_config.h"
+#include "cli/subcommand.h"
+
+namespace lockstep::cli {
+
+/// `lockstep run [flags] -- CMD...`: CMD with what lets its PyTorch processes be captured, and on request a daemon for
+/// as long as it runs. What goes wrong on the way is told, and CMD runs all the same.
+class RunCommand : public Subcommand {
+ public:
+  const char* name() const override { return "run"; }
+  const char* purpose() const override { return "Start a training job so that it can be captured while it runs"; }
+  void Declare(CLI::App& app) override;
+  bool TakesCommandLine() const override { return true; }
+  void SetCommandLine(std::vector<std::string> words) override { after_dashes_ = std::move(words); }
+  Result<int> Run(Console& console) override;
+
+ private:
+  Status ReadFlags();
+  void Tell(Console& console, const std::string& text) const;
+
+  const CLI::App* app_ = nullptr;
+  std::optional<std::vector<std::string>> after_dashes_;
+  std::vector<std::string> arguments_;
+  std::string socket_folder_;
+  std::string interval_ = "1s";
+  int64_t poll_seconds_ = 1;
+  bool quiet_ = false;
+};
+
+}  // namespace lockstep::cli

@@ -1,0 +1,83 @@
+#include "cli/runtime_folder.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+namespace lockstep::cli {
+namespace {
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+const char* Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+std::string FolderOf(const char* path) { return std::filesystem::path(path).parent_path().string(); }
+
+// Made one folder at a time; each that is ours alone to make must be ours, not a link, and closed to other writers.
+Status MakeOwnFolder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    const bool refused = errno == EACCES || errno == EPERM || errno == EROFS;
+    return Error{.code = refused ? ErrorCode::kPermissionDenied : ErrorCode::kIo,
+                 .message = fmt::format("this folder cannot be made: {}", std::strerror(errno)),
+                 .file = path};
+  }
+  struct stat info = {};
+  if (::lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() ||
+      (info.st_mode & 022) != 0) {
+    return Error{.code = ErrorCode::kPermissionDenied,
+                 .message =
+                     "is not a folder of yours alone, and is not used; remove it, or set LOCKSTEP_SOCKET to a "
+                     "path in a folder that is",
+                 .file = path};
+  }
+  return {};
+}
+
+bool IsOwnFolder(const char* path) {
+  struct stat info = {};
+  return ::stat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
+         ::access(path, W_OK | X_OK) == 0;
+}
+
+}  // namespace
+
+Result<std::string> MakeRuntimeFolder() {
+  std::vector<std::string> folders;
+  const uid_t uid = ::geteuid();
+  if (const char* socket = Variable("LOCKSTEP_SOCKET")) folders.push_back(FolderOf(socket));
+  // A variable that came along from another node names a folder that is not there.
+  const char* session = Variable("XDG_RUNTIME_DIR");
+  if (uid == 0) {
+    folders.emplace_back("/run/lockstep");
+  } else if (session != nullptr && IsOwnFolder(session)) {
+    folders.push_back(fmt::format("{}/lockstep", session));
+  }
+  for (const std::string& folder : folders) {
+    if (MakeOwnFolder(folder)) return folder;
+  }
+  const std::string base = fmt::format("/tmp/lockstep-{}", uid);
+  const std::string folder = fmt::format("{}/{}", base, HostName());
+  RETURN_IF_ERROR(MakeOwnFolder(base));
+  RETURN_IF_ERROR(MakeOwnFolder(folder));
+  return folder;
+}
+
+std::string OwnDaemonSocket(const std::string& runtime_folder) {
+  const char* socket = Variable("LOCKSTEP_SOCKET");
+  return socket != nullptr && FolderOf(socket) == runtime_folder ? socket : runtime_folder + "/lockstepd.sock";
+}
+
+}  // namespace lockstep::cli
