@@ -1,0 +1,330 @@
+#include "agent/capture/target_progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/capture/trace_name.h"
+
+namespace lockstep::agent {
+namespace {
+
+using Mode = control::CaptureWindow::Mode;
+
+constexpr int64_t kSecond = 1'000'000'000;
+// Kineto looks once a second whether to begin; first use of a device's tracing takes seconds more on a busy node.
+constexpr int64_t kBeginGraceNs = 15 * kSecond;
+// Between the poll that shows a free profiler and the renamed file.
+constexpr int64_t kRenameGraceNs = 5 * kSecond;
+// A request without a start begins this long after its receipt, and its warm-up; before PyTorch 2.1, 10 s.
+constexpr int64_t kDefaultStartNs = 2 * kSecond;
+constexpr int64_t kOldDefaultStartNs = 10 * kSecond;
+
+std::string Seconds(int64_t ns) {
+  const double seconds = static_cast<double>(ns) / 1e9;
+  return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
+
+}  // namespace
+
+TargetProgress::TargetProgress(const TargetPlan& plan, const Instant& now) : plan_(plan) {
+  progress_monotonic_ns_ = now.monotonic_ns;
+  reason_ = "waits for its next poll";
+}
+
+TargetProgress::TargetProgress(const TargetPlan& plan, const Instant& now, const control::CaptureTarget& left)
+    : plan_(plan),
+      state_(left.state),
+      reason_(left.reason),
+      delivered_unix_ns_(left.delivered_unix_ns),
+      begun_unix_ns_(left.begun_unix_ns),
+      finished_unix_ns_(left.finished_unix_ns),
+      trace_bytes_(left.trace_bytes) {
+  progress_monotonic_ns_ = now.monotonic_ns;
+  awake_since_ns_ = now.monotonic_ns;  // What happened meanwhile is not known: give it time to show.
+}
+
+void TargetProgress::Enter(State state, std::string reason, const Instant& now) {
+  if (final()) return;
+  if (state_ != state) Progress(now);
+  state_ = state;
+  reason_ = std::move(reason);
+  if (state != State::kQueued) wants_withdrawal_ = false;
+  if (final()) finished_unix_ns_ = now.wall_ns;
+}
+
+void TargetProgress::Delivered(int64_t unix_ns, const Instant& now) {
+  if (final() || delivered_unix_ns_) return;
+  delivered_unix_ns_ = unix_ns;
+  if (state_ != State::kQueued) return;
+  const auto start = ExpectedStartUnixNs();
+  Enter(State::kDelivered,
+        start ? fmt::format("starts at {}", ClockUtc(*start)) : "waits for the iteration at which it begins", now);
+}
+
+std::optional<int64_t> TargetProgress::ExpectedStartUnixNs() const {
+  if (plan_.mode != Mode::kDuration) return std::nullopt;
+  if (plan_.start_unix_ns) return plan_.start_unix_ns;
+  if (!delivered_unix_ns_) return std::nullopt;
+  const bool old = plan_.torch_release && *plan_.torch_release < std::pair(2, 1);
+  return *delivered_unix_ns_ + plan_.warmup_ns + (old ? kOldDefaultStartNs : kDefaultStartNs);
+}
+
+std::optional<int64_t> TargetProgress::ExpectedEndUnixNs() const {
+  const auto start = ExpectedStartUnixNs();
+  return start ? std::optional(*start + plan_.duration_ns) : std::nullopt;
+}
+
+void TargetProgress::Observed(const FileObservation& file, const Instant& now) {
+  if (final()) return;
+  const uint64_t size_before = file_.size_bytes;
+  const auto kind_before = file_.kind;
+  file_ = file;
+  switch (file.kind) {
+    case FileObservation::Kind::kFinished:
+      if (!begun_unix_ns_) begun_unix_ns_ = now.wall_ns;
+      if (!delivered_unix_ns_) delivered_unix_ns_ = now.wall_ns;  // The event was lost with an earlier daemon.
+      trace_bytes_ = file.size_bytes;
+      Enter(State::kDone, "", now);
+      return;
+    case FileObservation::Kind::kUnusable:
+      Enter(State::kRefused,
+            "what lies under the trace's name is no regular file of the process's user with one name: removed or "
+            "replaced by someone; not touched",
+            now);
+      return;
+    case FileObservation::Kind::kUnfinished:
+      if (!begun_unix_ns_) {
+        begun_unix_ns_ = now.wall_ns;
+        if (!delivered_unix_ns_) delivered_unix_ns_ = now.wall_ns;
+        const bool warms = plan_.mode == Mode::kDuration || plan_.warmup_iterations > 0;
+        Enter(warms ? State::kWarming : State::kCollecting, "", now);
+      }
+      if (kind_before != file.kind || size_before != file.size_bytes) Progress(now);
+      return;
+    case FileObservation::Kind::kNone:
+    case FileObservation::Kind::kNoFolder: return;
+  }
+}
+
+void TargetProgress::Polled(const PollFacts& facts, const Instant& now) {
+  if (final()) return;
+  if (polls_known_ && polls_.silent && !facts.silent) awake_since_ns_ = now.monotonic_ns;
+  if (!polls_.registered && facts.registered && polls_known_) awake_since_ns_ = now.monotonic_ns;
+  polls_ = facts;
+  polls_known_ = true;
+  if (facts.busy && delivered_unix_ns_ && !begun_unix_ns_ && file_.kind == FileObservation::Kind::kNone) {
+    busy_without_file_ = true;
+  }
+}
+
+void TargetProgress::Ended(const Instant& now) {
+  if (final()) return;
+  switch (state_) {
+    case State::kQueued: Enter(State::kDied, "the process ended before it fetched the request", now); return;
+    case State::kDelivered: Enter(State::kDied, "the process ended before its trace began", now); return;
+    case State::kWarming: Enter(State::kDied, "the process ended while it warmed up", now); return;
+    case State::kWriting:
+      Enter(State::kDied, fmt::format("the process ended while it wrote its trace ({} bytes of it)", file_.size_bytes),
+            now);
+      return;
+    default: Enter(State::kDied, "the process ended while it was traced", now); return;
+  }
+}
+
+void TargetProgress::Refuse(std::string reason, const Instant& now) { Enter(State::kRefused, std::move(reason), now); }
+
+void TargetProgress::Cancel(std::string reason, const Instant& now) {
+  Enter(State::kCancelled, std::move(reason), now);
+}
+
+void TargetProgress::GiveUp(const Instant& now) {
+  if (!wants_withdrawal_ || state_ != State::kQueued) return;
+  Enter(withdrawal_times_out_ ? State::kTimedOut : State::kRefused, withdrawal_reason_, now);
+}
+
+std::string TargetProgress::Timeout() const { return Seconds(plan_.timeout_ns); }
+
+void TargetProgress::Tick(const Instant& now) {
+  switch (state_) {
+    case State::kQueued: TickQueued(now); break;
+    case State::kDelivered: TickDelivered(now); break;
+    case State::kWarming:
+    case State::kCollecting:
+    case State::kWriting: TickBegun(now); break;
+    default: break;
+  }
+}
+
+void TargetProgress::TickQueued(const Instant& now) {
+  const auto last = [&] {
+    return polls_.last_poll_unix_ns == 0
+               ? std::string("has not registered since the daemon started")
+               : fmt::format("has not polled since {} ({} ago)", ClockUtc(polls_.last_poll_unix_ns),
+                             Seconds(std::max<int64_t>(0, now.wall_ns - polls_.last_poll_unix_ns)));
+  };
+  const bool quiet = polls_known_ && (polls_.silent || !polls_.registered);
+  std::string waits = "waits for its next poll";
+  if (plan_.deliver_from_unix_ns && now.wall_ns < *plan_.deliver_from_unix_ns) {
+    waits = fmt::format("is handed over at {}", ClockUtc(*plan_.deliver_from_unix_ns));
+  } else if (quiet) {
+    waits = polls_.last_poll_unix_ns == 0 ? "has not registered since the daemon started"
+                                          : "has not polled since " + ClockUtc(polls_.last_poll_unix_ns);
+  } else if (polls_.busy) {
+    waits = "waits until its profiler is free: it is in use, by its own torch.profiler or an earlier request";
+  }
+  reason_ = waits;
+  if (plan_.start_unix_ns && now.wall_ns + plan_.warmup_ns + kSecond > *plan_.start_unix_ns) {
+    // Handed over now, it would be dropped without a word.
+    wants_withdrawal_ = true;
+    withdrawal_times_out_ = false;
+    withdrawal_reason_ =
+        polls_.busy ? "its profiler was in use until the common start, by its own torch.profiler or an earlier request"
+        : quiet
+            ? fmt::format("{}: it missed the common start; stopped, hung, or in another network namespace now", last())
+            : fmt::format("did not poll in time for the common start at {}; give the start a longer lead",
+                          ClockUtc(*plan_.start_unix_ns));
+    return;
+  }
+  const int64_t not_before = plan_.deliver_from_unix_ns.value_or(0);
+  if (now.wall_ns < not_before) {
+    Progress(now);
+    return;
+  }
+  if (now.monotonic_ns - progress_monotonic_ns_ < plan_.timeout_ns) return;
+  wants_withdrawal_ = true;
+  withdrawal_times_out_ = true;
+  withdrawal_reason_ =
+      polls_.busy
+          ? fmt::format("its profiler was in use for {}, by its own torch.profiler or an earlier request", Timeout())
+          : fmt::format(
+                "did not fetch the request for {}: it {}; stopped or hung (lockstep stacks shows where),"
+                " or started anew without KINETO_USE_DAEMON=1",
+                Timeout(), last());
+}
+
+std::string TargetProgress::WhyNeverBegun(const Instant& now) const {
+  if (file_.kind == FileObservation::Kind::kNoFolder) {
+    return "the folder for its trace is gone: removed by someone, or by a cleaner of /tmp";
+  }
+  if (plan_.mode == Mode::kIterations) {
+    std::string why = fmt::format(
+        "fetched the request, and no iteration began it for {}: no optimizer step was counted (an inference job, one "
+        "that hangs, KINETO_USE_DAEMON empty so that PyTorch installs no optimizer hook, or the iteration asked for is "
+        "far off)",
+        Timeout());
+    if (!plan_.torch_release || *plan_.torch_release < std::pair(2, 10)) {
+      why += "; PyTorch before 2.10 also drops a request that comes before the first step";
+    }
+    if (busy_without_file_) why += "; its own torch.profiler was active meanwhile";
+    return why;
+  }
+  if (busy_without_file_) {
+    return "dropped the request: its own torch.profiler was active, which excludes a trace from outside";
+  }
+  if (plan_.start_unix_ns && delivered_unix_ns_) {
+    const int64_t lead = *plan_.start_unix_ns - *delivered_unix_ns_;
+    if (lead < plan_.warmup_ns + 2 * kSecond) {
+      return fmt::format(
+          "dropped the request: it fetched it {} before the common start, and Kineto needs the warm-up of {} and 2 s; "
+          "give the start a longer lead",
+          Seconds(std::max<int64_t>(0, lead)), Seconds(plan_.warmup_ns));
+    }
+  }
+  (void)now;
+  return "dropped the request without a word: no trace was begun at its time; another request may have been pending in "
+         "it (from another daemon, or from before a restart), its clock may be off, or it cannot write to the folder "
+         "(another container than its process id says, a full disk)";
+}
+
+void TargetProgress::TickDelivered(const Instant& now) {
+  const int64_t waited = now.monotonic_ns - progress_monotonic_ns_;
+  const auto start = ExpectedStartUnixNs();
+  if (!start) {
+    if (plan_.mode == Mode::kIterations && polls_known_) {
+      reason_ = polls_.silent
+                    ? "has not polled since " + ClockUtc(polls_.last_poll_unix_ns) + ", and no iteration has begun it"
+                    : "waits for the iteration at which it begins";
+    }
+    if (waited >= plan_.timeout_ns) Enter(State::kTimedOut, WhyNeverBegun(now), now);
+    return;
+  }
+  const int64_t begins = std::max(*start - plan_.warmup_ns, delivered_unix_ns_.value_or(0));
+  if (polls_known_ && polls_.silent) {  // Stopped processes keep no times.
+    reason_ = "has not polled since " + ClockUtc(polls_.last_poll_unix_ns) + ": stopped or hung";
+    if (now.wall_ns > begins && waited >= plan_.timeout_ns) {
+      Enter(State::kTimedOut, "fetched the request and then stopped: it " + reason_, now);
+    }
+    return;
+  }
+  int64_t deadline = begins + kBeginGraceNs;
+  // Some profiler runs: ours, with the file out of our sight, or its own. It is over by then.
+  if (polls_known_ && polls_.busy) deadline = std::max(deadline, *start + plan_.duration_ns + kBeginGraceNs);
+  if (now.wall_ns < deadline) return;
+  if (awake_since_ns_ && now.monotonic_ns - *awake_since_ns_ < kBeginGraceNs) return;
+  Enter(State::kRefused, WhyNeverBegun(now), now);
+}
+
+std::string TargetProgress::WhyNotFinished() const {
+  if (file_.kind == FileObservation::Kind::kNoFolder) {
+    return "began its trace, and the folder is gone: removed by someone, or by a cleaner of /tmp";
+  }
+  if (file_.kind == FileObservation::Kind::kNone) {
+    return "began its trace, and its file is gone: another trace of the process took its place, or someone removed it";
+  }
+  constexpr uint64_t kHardlyAny = uint64_t{1} << 20;
+  if (file_.free_bytes && *file_.free_bytes < kHardlyAny) {
+    return fmt::format("began its trace and could not write it: the disk is full ({} bytes free); make room and repeat",
+                       *file_.free_bytes);
+  }
+  if (file_.size_bytes > 0) {
+    return fmt::format(
+        "began its trace and stopped writing it after {} bytes: the disk was full, or its limit on file "
+        "sizes was reached",
+        file_.size_bytes);
+  }
+  return "began its trace and cancelled it: its own torch.profiler started, or the device's trace buffer overflowed "
+         "while warming up";
+}
+
+void TargetProgress::TickBegun(const Instant& now) {
+  const auto start = ExpectedStartUnixNs();
+  const auto end = ExpectedEndUnixNs();
+  if (end && now.wall_ns >= *end) {
+    if (state_ != State::kWriting) Enter(State::kWriting, "", now);
+  } else if (start && now.wall_ns >= *start) {
+    if (state_ == State::kWarming) Enter(State::kCollecting, "", now);
+  } else if (plan_.mode == Mode::kIterations && file_.size_bytes > 0 && state_ != State::kWriting) {
+    Enter(State::kWriting, "", now);
+  }
+  if (end && now.wall_ns < *end) Progress(now);  // The window itself is no lack of progress.
+
+  // A poll that shows a free profiler, after the file was begun: nothing is coming any more.
+  const bool free_again = polls_known_ && polls_.registered && !polls_.busy && !polls_.silent && begun_unix_ns_ &&
+                          polls_.last_poll_unix_ns > *begun_unix_ns_ + 2 * kSecond;
+  if (!free_again) {
+    unfinished_since_.reset();
+  } else if (!unfinished_since_) {
+    unfinished_since_ = now.monotonic_ns;
+  } else if (now.monotonic_ns - *unfinished_since_ >= kRenameGraceNs) {
+    Enter(State::kRefused, WhyNotFinished(), now);
+    return;
+  }
+  const bool silent = polls_known_ && polls_.silent;
+  reason_ = silent ? "has not polled since " + ClockUtc(polls_.last_poll_unix_ns) + ": stopped or hung" : "";
+  if (now.monotonic_ns - progress_monotonic_ns_ < plan_.timeout_ns) return;
+  if (silent) {
+    Enter(State::kTimedOut, "began its trace and then stopped: it " + reason_, now);
+  } else if (state_ == State::kWriting) {
+    Enter(State::kTimedOut,
+          fmt::format("its trace did not grow for {}: {} bytes were written", Timeout(), file_.size_bytes), now);
+  } else {
+    Enter(State::kTimedOut,
+          fmt::format("began its trace, and its iterations did not come to their end in {}: it hangs, or they take "
+                      "longer (raise --timeout)",
+                      Timeout()),
+          now);
+  }
+}
+
+}  // namespace lockstep::agent

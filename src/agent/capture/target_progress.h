@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "agent/capture/file_observation.h"
+#include "control/api/capture.h"
+
+namespace lockstep::agent {
+
+/// An instant on the two clocks that matter: Kineto compares starts with the wall clock; waiting is measured by the
+/// monotonic one, since wall clocks are set.
+struct Instant {
+  int64_t wall_ns = 0;
+  int64_t monotonic_ns = 0;
+};
+
+/// What one process was asked for, as far as its progress depends on it.
+struct TargetPlan {
+  control::CaptureWindow::Mode mode = control::CaptureWindow::Mode::kDuration;
+  int64_t duration_ns = 0;
+  int64_t warmup_ns = 0;
+  std::optional<int64_t> start_unix_ns = {};         ///< Common start.
+  std::optional<int64_t> deliver_from_unix_ns = {};  ///< Nothing is expected before.
+  int32_t warmup_iterations = 0;
+  int64_t timeout_ns = 0;                                         ///< Without any progress.
+  std::optional<std::pair<int32_t, int32_t>> torch_release = {};  ///< (2, 13).
+};
+
+/// What the registry says of the process at a look.
+struct PollFacts {
+  bool registered = false;
+  int64_t last_poll_unix_ns = 0;
+  int64_t poll_period_ns = 5'000'000'000;
+  bool busy = false;    ///< Its last poll came without the ACTIVITIES bit.
+  bool silent = false;  ///< No poll for three periods.
+};
+
+/// The way of one process through a capture, from what can be seen from outside: its polls, its trace file, the clock.
+/// Kineto reports nothing, drops requests without a word, and does not show that one is pending; so each state has a
+/// time by which something must be seen, and a reason that fits what was seen instead. No input or output of its own;
+/// not thread-safe. docs/formats and the reference of Kineto's behaviour: a `.tmp` file appears when the request
+/// becomes active, about a second before the warm-up; the final name is the only proof of a whole trace.
+class TargetProgress {
+ public:
+  /// Queued, at `now`.
+  TargetProgress(const TargetPlan& plan, const Instant& now);
+  /// As an earlier daemon left it; time without progress counts anew.
+  TargetProgress(const TargetPlan& plan, const Instant& now, const control::CaptureTarget& left);
+
+  // What happened; nothing changes in a final state.
+  void Delivered(int64_t unix_ns, const Instant& now);
+  void Observed(const FileObservation& file, const Instant& now);
+  void Polled(const PollFacts& facts, const Instant& now);
+  /// The process has ended; the file was looked at after that.
+  void Ended(const Instant& now);
+  /// Time passes: call after Observed and Polled.
+  void Tick(const Instant& now);
+  /// Given up by the manager, with its reason.
+  void Refuse(std::string reason, const Instant& now);
+  void Cancel(std::string reason, const Instant& now);
+
+  /// Queued for longer than it makes sense: the offer is to be withdrawn, and then GiveUp called; a withdrawal that
+  /// fails means that it was delivered in this moment.
+  bool WantsWithdrawal() const { return wants_withdrawal_; }
+  void GiveUp(const Instant& now);
+
+  control::TargetState state() const { return state_; }
+  const std::string& reason() const { return reason_; }
+  bool final() const { return control::IsFinal(state_); }
+  std::optional<int64_t> delivered_unix_ns() const { return delivered_unix_ns_; }
+  std::optional<int64_t> begun_unix_ns() const { return begun_unix_ns_; }
+  std::optional<int64_t> finished_unix_ns() const { return finished_unix_ns_; }
+  uint64_t trace_bytes() const { return trace_bytes_; }
+  /// When the window is over, as far as that can be told: by the clock, of a delivered duration trace.
+  std::optional<int64_t> ExpectedEndUnixNs() const;
+
+ private:
+  using State = control::TargetState;
+  void Enter(State state, std::string reason, const Instant& now);
+  void Progress(const Instant& now) { progress_monotonic_ns_ = now.monotonic_ns; }
+  void TickQueued(const Instant& now);
+  void TickDelivered(const Instant& now);
+  void TickBegun(const Instant& now);
+  std::optional<int64_t> ExpectedStartUnixNs() const;
+  std::string WhyNeverBegun(const Instant& now) const;
+  std::string WhyNotFinished() const;
+  std::string Timeout() const;
+
+  TargetPlan plan_;
+  State state_ = State::kQueued;
+  std::string reason_;
+  bool wants_withdrawal_ = false;
+  bool withdrawal_times_out_ = false;  // What GiveUp makes of it: timed out, or refused.
+  std::string withdrawal_reason_;
+  std::optional<int64_t> delivered_unix_ns_;
+  std::optional<int64_t> begun_unix_ns_;
+  std::optional<int64_t> finished_unix_ns_;
+  uint64_t trace_bytes_ = 0;
+  int64_t progress_monotonic_ns_ = 0;
+  PollFacts polls_;
+  bool polls_known_ = false;
+  FileObservation file_;
+  bool busy_without_file_ = false;           // Its profiler was in use and our file was not there.
+  std::optional<int64_t> awake_since_ns_;    // Monotonic: polls again after silence.
+  std::optional<int64_t> unfinished_since_;  // Monotonic: free again, with the file still unfinished.
+};
+
+}  // namespace lockstep::agent
