@@ -38,10 +38,10 @@ bool IsSafePath(const std::string& path) {
   if (path.size() < 2 || path.size() > 512 || path.front() != '/') return false;
   for (const char c : path) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!plain && (c == '\0' || std::strchr("/._-+,@:~%", c) == nullptr)) return false;
+    if (!plain && (c == '\0' || std::strchr("/._-+,@:", c) == nullptr)) return false;
   }
   return path.find("..") == std::string::npos && path.find(".json") == std::string::npos &&
-         path.find("//") == std::string::npos;
+         path.find("//") == std::string::npos && (path + "/").find("/./") == std::string::npos;
 }
 
 UniqueFd OpenRoot(const control::Process& process, bool other_view) {
@@ -115,9 +115,9 @@ Result<OutputBase> OutputBaseOf(const std::optional<std::string>& ondemand_trace
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     if (path != "/tmp") {
       if (!IsSafePath(path)) {
-        return At(ErrorCode::kFailedPrecondition,
-                  "the process's KINETO_ONDEMAND_TRACE_DIR is not an absolute path of letters, digits and ._-+,@:~%",
-                  path);
+        return At(
+            ErrorCode::kFailedPrecondition,
+            "the process's KINETO_ONDEMAND_TRACE_DIR is not an absolute path of letters, digits and ._-+,@:", path);
       }
       return OutputBase{.path = path, .given = true};
     }

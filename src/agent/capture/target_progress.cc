@@ -100,7 +100,10 @@ void TargetProgress::Observed(const FileObservation& file, const Instant& now) {
         const bool warms = plan_.mode == Mode::kDuration || plan_.warmup_iterations > 0;
         Enter(warms ? State::kWarming : State::kCollecting, "", now);
       }
-      if (kind_before != file.kind || size_before != file.size_bytes) Progress(now);
+      if (kind_before != file.kind || size_before != file.size_bytes) {
+        Progress(now);
+        unfinished_since_.reset();
+      }
       return;
     case FileObservation::Kind::kNone:
     case FileObservation::Kind::kNoFolder: return;
@@ -138,6 +141,17 @@ void TargetProgress::Cancel(std::string reason, const Instant& now) {
   Enter(State::kCancelled, std::move(reason), now);
 }
 
+void TargetProgress::WaitsFor(std::string reason, const Instant& now) {
+  if (state_ != State::kQueued || wants_withdrawal_) return;
+  reason_ = std::move(reason);
+  Progress(now);
+}
+
+std::string TargetProgress::SinceWhen() const {
+  return polls_.last_poll_unix_ns == 0 ? "has not registered since the daemon started"
+                                       : "has not polled since " + ClockUtc(polls_.last_poll_unix_ns);
+}
+
 void TargetProgress::GiveUp(const Instant& now) {
   if (!wants_withdrawal_ || state_ != State::kQueued) return;
   Enter(withdrawal_times_out_ ? State::kTimedOut : State::kRefused, withdrawal_reason_, now);
@@ -157,19 +171,11 @@ void TargetProgress::Tick(const Instant& now) {
 }
 
 void TargetProgress::TickQueued(const Instant& now) {
-  const auto last = [&] {
-    return polls_.last_poll_unix_ns == 0
-               ? std::string("has not registered since the daemon started")
-               : fmt::format("has not polled since {} ({} ago)", ClockUtc(polls_.last_poll_unix_ns),
-                             Seconds(std::max<int64_t>(0, now.wall_ns - polls_.last_poll_unix_ns)));
-  };
-  const bool quiet = polls_known_ && (polls_.silent || !polls_.registered);
   std::string waits = "waits for its next poll";
   if (plan_.deliver_from_unix_ns && now.wall_ns < *plan_.deliver_from_unix_ns) {
     waits = fmt::format("is handed over at {}", ClockUtc(*plan_.deliver_from_unix_ns));
-  } else if (quiet) {
-    waits = polls_.last_poll_unix_ns == 0 ? "has not registered since the daemon started"
-                                          : "has not polled since " + ClockUtc(polls_.last_poll_unix_ns);
+  } else if (Quiet()) {
+    waits = SinceWhen();
   } else if (polls_.busy) {
     waits = "waits until its profiler is free: it is in use, by its own torch.profiler or an earlier request";
   }
@@ -180,10 +186,10 @@ void TargetProgress::TickQueued(const Instant& now) {
     withdrawal_times_out_ = false;
     withdrawal_reason_ =
         polls_.busy ? "its profiler was in use until the common start, by its own torch.profiler or an earlier request"
-        : quiet
-            ? fmt::format("{}: it missed the common start; stopped, hung, or in another network namespace now", last())
-            : fmt::format("did not poll in time for the common start at {}; give the start a longer lead",
-                          ClockUtc(*plan_.start_unix_ns));
+        : Quiet()   ? fmt::format("{}: it missed the common start; stopped, hung, or in another network namespace now",
+                                  SinceWhen())
+                    : fmt::format("did not poll in time for the common start at {}; give the start a longer lead",
+                                  ClockUtc(*plan_.start_unix_ns));
     return;
   }
   const int64_t not_before = plan_.deliver_from_unix_ns.value_or(0);
@@ -198,9 +204,9 @@ void TargetProgress::TickQueued(const Instant& now) {
       polls_.busy
           ? fmt::format("its profiler was in use for {}, by its own torch.profiler or an earlier request", Timeout())
           : fmt::format(
-                "did not fetch the request for {}: it {}; stopped or hung (lockstep stacks shows where),"
+                "did not fetch the request for {}: it {}; stopped or hung,"
                 " or started anew without KINETO_USE_DAEMON=1",
-                Timeout(), last());
+                Timeout(), SinceWhen());
 }
 
 std::string TargetProgress::WhyNeverBegun(const Instant& now) const {
@@ -242,16 +248,15 @@ void TargetProgress::TickDelivered(const Instant& now) {
   const auto start = ExpectedStartUnixNs();
   if (!start) {
     if (plan_.mode == Mode::kIterations && polls_known_) {
-      reason_ = polls_.silent
-                    ? "has not polled since " + ClockUtc(polls_.last_poll_unix_ns) + ", and no iteration has begun it"
-                    : "waits for the iteration at which it begins";
+      reason_ =
+          Quiet() ? SinceWhen() + ", and no iteration has begun it" : "waits for the iteration at which it begins";
     }
     if (waited >= plan_.timeout_ns) Enter(State::kTimedOut, WhyNeverBegun(now), now);
     return;
   }
   const int64_t begins = std::max(*start - plan_.warmup_ns, delivered_unix_ns_.value_or(0));
-  if (polls_known_ && polls_.silent) {  // Stopped processes keep no times.
-    reason_ = "has not polled since " + ClockUtc(polls_.last_poll_unix_ns) + ": stopped or hung";
+  if (Quiet()) {  // Stopped processes keep no times.
+    reason_ = SinceWhen() + ": stopped or hung";
     if (now.wall_ns > begins && waited >= plan_.timeout_ns) {
       Enter(State::kTimedOut, "fetched the request and then stopped: it " + reason_, now);
     }
@@ -310,8 +315,8 @@ void TargetProgress::TickBegun(const Instant& now) {
     Enter(State::kRefused, WhyNotFinished(), now);
     return;
   }
-  const bool silent = polls_known_ && polls_.silent;
-  reason_ = silent ? "has not polled since " + ClockUtc(polls_.last_poll_unix_ns) + ": stopped or hung" : "";
+  const bool silent = Quiet();
+  reason_ = silent ? SinceWhen() + ": stopped or hung" : "";
   if (now.monotonic_ns - progress_monotonic_ns_ < plan_.timeout_ns) return;
   if (silent) {
     Enter(State::kTimedOut, "began its trace and then stopped: it " + reason_, now);

@@ -58,6 +58,8 @@ class TargetProgress {
   void Ended(const Instant& now);
   /// Time passes: call after Observed and Polled.
   void Tick(const Instant& now);
+  /// Queued behind something else: no lack of progress. Call after Tick.
+  void WaitsFor(std::string reason, const Instant& now);
   /// Given up by the manager, with its reason.
   void Refuse(std::string reason, const Instant& now);
   void Cancel(std::string reason, const Instant& now);
@@ -88,6 +90,8 @@ class TargetProgress {
   std::string WhyNeverBegun(const Instant& now) const;
   std::string WhyNotFinished() const;
   std::string Timeout() const;
+  bool Quiet() const { return polls_known_ && (polls_.silent || !polls_.registered); }
+  std::string SinceWhen() const;
 
   TargetPlan plan_;
   State state_ = State::kQueued;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/capture/capture_manager.h"
+#include "base/result.h"
+#include "control/api/capture.h"
+
+namespace lockstep::agent {
+
+/// What the manager remembers of one target beyond what it shows.
+struct TargetPlace {
+  std::string folder;      ///< Of OutputFolder; empty: none was made.
+  std::string log_name;    ///< File name that Kineto was told.
+  std::string final_name;  ///< File name that it makes of it.
+};
+
+/// A capture with what is remembered beside it; the unit of the state on disk.
+struct CaptureRecord {
+  control::Capture capture;
+  Caller caller;
+  std::vector<TargetPlace> places;  ///< As many as capture.targets, in their order.
+  /// Processes that register until then and match are taken in.
+  int64_t join_until_unix_ns = 0;
+  /// While there are no targets: given up then.
+  int64_t wait_until_unix_ns = 0;
+  /// Was cancelled, or its traces were removed: what still comes is thrown away.
+  bool discard = false;
+};
+
+/// docs/formats/capture-state.md.
+std::string ToText(const CaptureRecord& record);
+/// Errors: kCorruptData, kInvalidArgument; kUnsupported for a later version.
+Result<CaptureRecord> ReadRecord(std::string_view text);
+
+}  // namespace lockstep::agent
