@@ -108,6 +108,41 @@ bool IsLoopbackHost(std::string_view host) {
   return host == "127.0.0.1" || host == "[::1]" || EqualsIgnoringCase(host, "localhost");
 }
 
+namespace {
+
+/// A Host header without its port; an IPv6 address without its brackets. Empty when it is malformed.
+std::string_view HostName(std::string_view host) {
+  const bool is_bracketed = !host.empty() && host.front() == '[';
+  const size_t end = is_bracketed ? host.find(']') : host.find(':');
+  if (end == std::string_view::npos) return is_bracketed ? std::string_view() : host;
+  const std::string_view behind = host.substr(end + (is_bracketed ? 1 : 0));
+  if (!behind.empty() && (behind.front() != ':' || behind.size() > 6 || !ReadNumber(behind.substr(1)))) return {};
+  return is_bracketed ? host.substr(1, end - 1) : host.substr(0, end);
+}
+
+}  // namespace
+
+bool IsAdmittedHost(std::string_view host, const Peer& peer, const std::vector<std::string>& names,
+                    std::string_view local_address) {
+  if (peer.kind == Peer::Kind::kUnixSocket || IsLoopbackHost(host)) return true;
+  const std::string_view name = HostName(host);
+  if (name.empty()) return false;
+  if (EqualsIgnoringCase(name, local_address)) return true;
+  return std::any_of(names.begin(), names.end(), [&](const std::string& admitted) {
+    if (admitted == "*") return peer.kind != Peer::Kind::kLoopback;
+    return EqualsIgnoringCase(name, admitted);
+  });
+}
+
+bool IsFromAnotherSite(std::string_view origin, std::string_view sec_fetch_site, std::string_view host,
+                       bool is_encrypted) {
+  // "same-site" is another port of this host too, where somebody else's pages may be.
+  if (!sec_fetch_site.empty() && sec_fetch_site != "same-origin" && sec_fetch_site != "none") return true;
+  if (origin.empty()) return false;
+  const std::string_view scheme = is_encrypted ? "https://" : "http://";
+  return origin.substr(0, scheme.size()) != scheme || !EqualsIgnoringCase(origin.substr(scheme.size()), host);
+}
+
 bool AcceptsGzip(std::string_view accept_encoding) {
   return AnyElement(accept_encoding, [](std::string_view element) {
     const size_t semicolon = element.find(';');

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "http/event_stream.h"
 
 namespace lockstep::http {
 
@@ -52,30 +52,6 @@ enum class RangeKind : uint8_t {
 /// A Range header against a body of `body_bytes`. Source: RFC 9110, 14.1.2 and 14.2.
 RangeKind ReadRange(std::string_view header, uint64_t body_bytes, ByteRange* range);
 
-/// Text that goes out piece by piece while it comes into being: Server-Sent Events. Thread-safe.
-class EventStream {
- public:
-  /// Queues bytes to be sent; false when the client has gone or holds more than 1 MiB back: the writer may stop.
-  bool Push(std::string bytes);
-  /// What is queued goes out, then the connection is closed.
-  void Close();
-
-  // For the transport.
-  /// Takes what is queued; `closed` says whether more may come.
-  std::string Take(bool* closed);
-  /// Calls `wake` after every Push and Close, from the pusher's thread; the transport posts to its own.
-  void OnChange(std::function<void()> wake);
-  /// The client has gone.
-  void Abandon();
-
- private:
-  std::mutex mutex_;
-  std::string queued_;
-  bool is_closed_ = false;
-  bool is_abandoned_ = false;
-  std::function<void()> wake_;
-};
-
 /// What a handler answers. HEAD is the transport's business: it sends the same without the body.
 struct Response {
   int status = 200;
@@ -102,6 +78,17 @@ bool ReadTarget(std::string_view target, Request* request);
 /// Whether a Host header names this machine's loopback: 127.0.0.1, localhost or [::1], each with or without a port.
 /// Anything else may be a name that someone pointed here to read the answers from a web page (DNS rebinding).
 bool IsLoopbackHost(std::string_view host);
+
+/// Whether a Host header may be answered on a connection of `peer`: over a Unix socket any; else one of the loopback,
+/// of `names` (port and case do not matter), or the IP address that the client connected to (`local_address`, IPv6
+/// without brackets). "*" among the names admits any, except on the loopback, where a web page could use it.
+bool IsAdmittedHost(std::string_view host, const Peer& peer, const std::vector<std::string>& names,
+                    std::string_view local_address);
+
+/// Whether the headers Origin and Sec-Fetch-Site (each empty when absent) say that a web page of another origin than
+/// `host` sent the request. Other programs than browsers send neither.
+bool IsFromAnotherSite(std::string_view origin, std::string_view sec_fetch_site, std::string_view host,
+                       bool is_encrypted);
 
 /// Whether an Accept-Encoding header admits gzip.
 bool AcceptsGzip(std::string_view accept_encoding);

@@ -10,25 +10,12 @@
 
 #include "base/result.h"
 #include "http/http_message.h"
+#include "http/server_limits.h"
 
 namespace lockstep::http {
 
 /// Answers one request. Called from several threads at once.
 using Handler = std::function<Response(const Request& request)>;
-
-/// What one client, or all of them, may cost. Nothing that is read is kept beyond these.
-struct ServerLimits {
-  uint32_t header_bytes = 16 * 1024;
-  size_t connection_count = 512;            ///< Further ones are closed at once.
-  size_t connection_count_per_source = 32;  ///< Of one address; further ones are closed at once.
-  int header_seconds = 10;                  ///< For a whole header, from its first byte or from the connection's begin.
-  size_t body_bytes = size_t{1} << 20;      ///< Of a request; a larger one is answered 413.
-  int body_seconds = 30;                    ///< For a whole body.
-  size_t drained_bytes =
-      size_t{1} << 20;     ///< Of a refused request's body: read and dropped, so that the answer arrives.
-  int idle_seconds = 60;   ///< Between the requests of a connection.
-  int write_seconds = 60;  ///< Without progress in sending.
-};
 
 /// PEM files. Read again by HttpServer::ReloadCertificates.
 struct TlsFiles {
@@ -49,11 +36,14 @@ struct Listener {
 struct ServerOptions {
   std::optional<uint16_t> port = 0;  ///< On 127.0.0.1; 0 = any free one; unset: only `listeners`.
   std::vector<Listener> listeners = {};
-  std::vector<std::string> host_names = {};  ///< Names, besides the loopback's, that a Host header may say; "*": any.
+  std::vector<std::string> host_names = {};  ///< Names, besides the loopback's, that a Host header may say; "*": any,
+                                             ///< but not on the loopback, where a web page could use it.
   bool takes_bodies = false;  ///< POST and DELETE are handed on, and bodies read; else GET and HEAD only.
   int thread_count = 2;
   bool until_signal = false;  ///< SIGINT and SIGTERM stop it, from Open on.
   ServerLimits limits = {};
+  /// How an answer of the transport itself looks (400, 403, 405, 413, 431, 500, 503); unset: the sentence as text.
+  std::function<Response(int status, std::string sentence)> refuse = {};
 };
 
 /// HTTP/1.1 on the loopback address, unless told of other listeners: GET and HEAD without a body (else 405 or 413; POST
@@ -73,6 +63,7 @@ class HttpServer {
   std::vector<uint16_t> listener_ports() const;
   /// Reads every listener's TLS files anew; connections that are there keep theirs. Error: none is replaced.
   Status ReloadCertificates();
+  ConnectionCounts connection_counts() const;
   /// Serves until Stop, or a signal where the options say so. Returns with all connections closed.
   void Run();
   /// From any thread, a handler's too; answers under way are finished first, for two seconds at most.

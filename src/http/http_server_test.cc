@@ -1,11 +1,7 @@
 #include "http/http_server.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "http/testing/test_client.h"
 
 namespace lockstep::http {
 namespace {
@@ -25,56 +21,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-/// A client that says what it likes.
-class Client {
- public:
-  explicit Client(uint16_t port, const char* source = "127.0.0.1") : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in from = {};
-    from.sin_family = AF_INET;
-    ::inet_pton(AF_INET, source, &from.sin_addr);
-    if (::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&from), sizeof(from)) != 0) return;
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-  }
-  bool connected() const { return connected_; }
-
-  /// False once the server has closed.
-  bool Say(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return false;
-      bytes.remove_prefix(static_cast<size_t>(sent));
-    }
-    return true;
-  }
-  void Finish() { ::shutdown(fd_.get(), SHUT_WR); }
-
-  /// Everything until the server closes, or nothing more comes for `patience_ms`.
-  std::string Hear(int patience_ms = 20'000) {
-    std::string heard;
-    char window[65536];
-    pollfd waiting = {fd_.get(), POLLIN, 0};
-    while (::poll(&waiting, 1, patience_ms) == 1) {
-      const ssize_t count = ::recv(fd_.get(), window, sizeof(window), 0);
-      if (count <= 0) {
-        closed_ = true;
-        break;
-      }
-      heard.append(window, static_cast<size_t>(count));
-    }
-    return heard;
-  }
-  bool closed() const { return closed_; }
-
- private:
-  UniqueFd fd_;
-  bool connected_ = false;
-  bool closed_ = false;
-};
 
 class HttpServerTest : public testing::Test {
  protected:

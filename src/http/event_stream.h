@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <string>
+
+namespace lockstep::http {
+
+/// Text that goes out piece by piece while it comes into being: Server-Sent Events. Thread-safe.
+class EventStream {
+ public:
+  static constexpr size_t kQueuedBytes = size_t{1} << 20;
+
+  /// Queues bytes to be sent; false when the client has gone or holds more than 1 MiB back, or after Close: the writer
+  /// may stop.
+  bool Push(std::string bytes);
+  /// What is queued goes out, then the connection is closed.
+  void Close();
+
+  // For the transport.
+  /// Takes what is queued; `closed` says whether more may come: true when this was the last.
+  std::string Take(bool* closed);
+  /// Calls `wake` when there is something new to take, from the pusher's thread and under this stream's lock: it may
+  /// only post. Called at once when there is something already. Null: no more calls.
+  void OnChange(std::function<void()> wake);
+  /// The client has gone. No wake is called after this.
+  void Abandon();
+  /// Whether Abandon was called, or the client held back too much.
+  bool is_abandoned();
+
+ private:
+  std::mutex mutex_;
+  std::string queued_;          // guarded by mutex_
+  bool is_closed_ = false;      // guarded by mutex_
+  bool is_abandoned_ = false;   // guarded by mutex_
+  std::function<void()> wake_;  // guarded by mutex_
+};
+
+}  // namespace lockstep::http
