@@ -3,7 +3,6 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,8 +12,11 @@
 #include <limits>
 #include <optional>
 
+#include "base/unique_fd.h"
 #include "control/client/credentials.h"
+#include "control/client/place.h"
 #include "control/client/sigpipe_guard.h"
+#include "control/client/tunnel_door.h"
 #include "control/client/tunnel_process.h"
 
 namespace lockstep::control {
@@ -46,26 +48,6 @@ long Milliseconds(int64_t ns) {
 }
 
 std::string Seconds(int64_t ns) { return fmt::format("{:g} s", static_cast<double>(ns) / 1e9); }
-
-/// The authority part of a URL, or an error: what is no name or address must not become another part of it.
-Result<std::string> UrlHost(const std::string& address) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  };
-  const size_t zone = address.find('%');
-  const std::string bare = address.substr(0, zone);
-  const bool is_v6 = bare.find(':') != std::string::npos;
-  const auto is_allowed = [&](char c) { return is_plain(c) || (is_v6 && c == ':'); };
-  const std::string scope = zone == std::string::npos ? "" : address.substr(zone + 1);
-  if (bare.empty() || address.size() > 255 || bare.front() == '-' ||
-      !std::all_of(bare.begin(), bare.end(), is_allowed) || !std::all_of(scope.begin(), scope.end(), is_plain) ||
-      (zone != std::string::npos && (!is_v6 || scope.empty()))) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no host name or IP address", address)};
-  }
-  if (!is_v6) return bare;
-  return fmt::format("[{}{}]", bare, scope.empty() ? "" : "%25" + scope);
-}
 
 class CurlConnection : public HttpConnection {
  public:
@@ -101,8 +83,11 @@ class CurlConnection : public HttpConnection {
     }
     AddHeader("Expect:");  // One round trip less; bodies are small.
     AddHeader("Content-Type: application/json");
-    if (endpoint_.address.empty()) {
+    if (!endpoint_.unix_path.empty()) {
       origin_ = "http://127.0.0.1";
+    } else if (!endpoint_.tunnel.empty()) {
+      ASSIGN_OR_RETURN(door_, TunnelDoor::Open());
+      origin_ = fmt::format("http://127.0.0.1:{}", door_->port());
     } else {
       ASSIGN_OR_RETURN(const std::string host, UrlHost(endpoint_.address));
       origin_ = fmt::format("{}://{}:{}", endpoint_.tls ? "https" : "http", host, endpoint_.port);
@@ -168,10 +153,9 @@ class CurlConnection : public HttpConnection {
     Set(CURLOPT_HEADERFUNCTION, &OnHeader);
     Set(CURLOPT_HEADERDATA, this);
     if (!endpoint_.unix_path.empty()) Set(CURLOPT_UNIX_SOCKET_PATH, endpoint_.unix_path.c_str());
-    if (!endpoint_.tunnel.empty()) {
+    if (door_) {
       Set(CURLOPT_OPENSOCKETFUNCTION, &OnOpenSocket);
       Set(CURLOPT_OPENSOCKETDATA, this);
-      Set(CURLOPT_SOCKOPTFUNCTION, &OnSocketOptions);
     }
     if (endpoint_.tls) {
       Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
@@ -189,6 +173,7 @@ class CurlConnection : public HttpConnection {
     Set(CURLOPT_CUSTOMREQUEST, static_cast<const char*>(nullptr));
     Set(CURLOPT_FRESH_CONNECT, 0L);
     Set(CURLOPT_HTTPGET, 1L);
+    if (door_) door_->Knock();  // Left over from a request that ended early.
     body_.clear();
     sink_ = nullptr;
     failure_.reset();
@@ -340,7 +325,7 @@ class CurlConnection : public HttpConnection {
   // libcurl calls this about once a second, and more often while bytes come.
   static int OnProgress(void* self, curl_off_t /*total*/, curl_off_t now, curl_off_t /*up*/, curl_off_t /*sent*/) {
     auto* connection = static_cast<CurlConnection*>(self);
-    if (connection->tunnel_ != nullptr) connection->tunnel_->DrainErrors();
+    if (connection->door_ && !connection->ServeTunnel()) return 1;
     if (now != connection->last_bytes_) {
       connection->last_bytes_ = now;
       connection->last_byte_ = Clock::now();
@@ -354,24 +339,29 @@ class CurlConnection : public HttpConnection {
   }
 
   static curl_socket_t OnOpenSocket(void* self, curlsocktype /*purpose*/, curl_sockaddr* /*address*/) {
-    auto* connection = static_cast<CurlConnection*>(self);
-    connection->tunnel_.reset();  // The one before is dead, or libcurl would have used it.
-    Result<std::unique_ptr<TunnelProcess>> tunnel = TunnelProcess::Spawn(connection->endpoint_.tunnel);
-    if (!tunnel) {
-      connection->Fail(std::move(tunnel).error());
-      return CURL_SOCKET_BAD;
-    }
-    connection->tunnel_ = std::move(*tunnel);
-    return connection->tunnel_->TakeSocket();
+    const int fd = static_cast<CurlConnection*>(self)->door_->NewSocket();
+    return fd >= 0 ? fd : CURL_SOCKET_BAD;
   }
 
-  static int OnSocketOptions(void* /*self*/, curl_socket_t /*socket*/, curlsocktype /*purpose*/) {
-    return CURL_SOCKOPT_ALREADY_CONNECTED;
+  bool ServeTunnel() {
+    const UniqueFd socket = door_->Knock();
+    if (socket.valid()) {
+      tunnel_.reset();  // Whatever there was, libcurl does not use it any more.
+      Result<std::unique_ptr<TunnelProcess>> tunnel = TunnelProcess::Spawn(endpoint_.tunnel, socket.get());
+      if (!tunnel) {
+        Fail(std::move(tunnel).error());
+        return false;
+      }
+      tunnel_ = std::move(*tunnel);
+    }
+    if (tunnel_ != nullptr) tunnel_->DrainErrors();
+    return true;
   }
 
   const Endpoint endpoint_;
   const std::string place_;
   std::string origin_;
+  std::optional<TunnelDoor> door_;
   std::unique_ptr<TunnelProcess> tunnel_;  // Goes after the handle, which closes the socket: most tunnels end by that.
   std::unique_ptr<curl_slist, CurlDelete> headers_;
   std::array<char, CURL_ERROR_SIZE> words_ = {};
@@ -389,18 +379,6 @@ class CurlConnection : public HttpConnection {
 };
 
 }  // namespace
-
-std::string PlaceOf(const Endpoint& endpoint) {
-  if (!endpoint.unix_path.empty()) return endpoint.unix_path;
-  if (!endpoint.tunnel.empty()) {
-    return fmt::format("{} (through '{}')", endpoint.host.empty() ? "the node" : endpoint.host,
-                       endpoint.tunnel.front());
-  }
-  const bool is_v6 = endpoint.address.find(':') != std::string::npos;
-  std::string place = fmt::format("{}{}{}:{}", is_v6 ? "[" : "", endpoint.address, is_v6 ? "]" : "", endpoint.port);
-  if (!endpoint.host.empty() && endpoint.host != endpoint.address) place = fmt::format("{} ({})", endpoint.host, place);
-  return place;
-}
 
 Result<std::unique_ptr<HttpConnection>> HttpConnection::Open(const Endpoint& endpoint) {
   auto connection = std::make_unique<CurlConnection>(endpoint);

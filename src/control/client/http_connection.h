@@ -36,7 +36,4 @@ class HttpConnection {
                                   const std::function<Status(std::string_view)>& sink) = 0;
 };
 
-/// "n001:9476", "/run/lockstep/lockstepd.sock", "n001 through srun": where an endpoint is, for messages.
-std::string PlaceOf(const Endpoint& endpoint);
-
 }  // namespace lockstep::control

@@ -8,6 +8,7 @@
 
 #include "control/api/json.h"
 #include "control/client/http_connection.h"
+#include "control/client/place.h"
 
 namespace lockstep::control {
 namespace {

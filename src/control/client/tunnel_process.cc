@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,13 +41,8 @@ std::string LastLines(std::string_view text) {
 
 }  // namespace
 
-Result<std::unique_ptr<TunnelProcess>> TunnelProcess::Spawn(const std::vector<std::string>& command) {
+Result<std::unique_ptr<TunnelProcess>> TunnelProcess::Spawn(const std::vector<std::string>& command, int socket) {
   std::array<int, 2> ends = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return Error{ErrorCode::kIo, fmt::format("no socket for a tunnel: {}", std::strerror(errno))};
-  }
-  UniqueFd ours(ends[0]);
-  const UniqueFd theirs(ends[1]);
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return Error{ErrorCode::kIo, fmt::format("no pipe for a tunnel: {}", std::strerror(errno))};
   }
@@ -56,18 +50,17 @@ Result<std::unique_ptr<TunnelProcess>> TunnelProcess::Spawn(const std::vector<st
   const UniqueFd errors_in(ends[1]);
   ::fcntl(errors.get(), F_SETFL, O_NONBLOCK);  // Our end only; the child's stays as programs expect it.
   Result<ChildProcess> child =
-      ChildProcess::Start(command, {.input = theirs.get(), .output = theirs.get(), .error = errors_in.get()});
+      ChildProcess::Start(command, {.input = socket, .output = socket, .error = errors_in.get()});
   if (!child) {
     Error error = std::move(child).error();
     error.message = "the tunnel cannot be started: " + error.message;
     return error;
   }
-  return std::unique_ptr<TunnelProcess>(new TunnelProcess(fmt::format("{}", fmt::join(command, " ")), std::move(*child),
-                                                          std::move(ours), std::move(errors)));
+  return std::unique_ptr<TunnelProcess>(
+      new TunnelProcess(fmt::format("{}", fmt::join(command, " ")), std::move(*child), std::move(errors)));
 }
 
 TunnelProcess::~TunnelProcess() {
-  socket_ = UniqueFd();
   if (!HasEnded()) {
     ::kill(-child_.pid(), SIGTERM);
     const auto end = std::chrono::steady_clock::now() + kGrace;
@@ -79,12 +72,6 @@ TunnelProcess::~TunnelProcess() {
   // The leader is not reaped yet, so the group's number is still its own: what it left behind goes too.
   ::kill(-child_.pid(), SIGKILL);
   child_.End(0);
-}
-
-int TunnelProcess::TakeSocket() {
-  const int fd = ::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0);
-  socket_ = UniqueFd();
-  return fd;
 }
 
 void TunnelProcess::DrainErrors() {
