@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include "http/peer_owner.h"
+#include "base/peer_owner.h"
 
 namespace lockstep::http {
 namespace {

@@ -1,4 +1,4 @@
-#include "http/peer_owner.h"
+#include "base/peer_owner.h"
 
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
@@ -17,7 +17,7 @@
 
 #include "base/unique_fd.h"
 
-namespace lockstep::http {
+namespace lockstep {
 namespace {
 
 constexpr size_t kTableBytes = size_t{4} << 20;  // Of /proc/net/tcp: some 27,000 sockets.
@@ -196,4 +196,4 @@ std::optional<uint32_t> OwnerOfPeer(int fd) {
   return std::nullopt;
 }
 
-}  // namespace lockstep::http
+}  // namespace lockstep

@@ -8,7 +8,7 @@
 
 struct sockaddr_storage;
 
-namespace lockstep::http {
+namespace lockstep {
 
 /// The user whose process made the other end of the connected TCP socket `fd`, when that end is on this machine and in
 /// this network namespace: by the kernel's socket tables (sock_diag; where that is not to be had, /proc/net/tcp and
@@ -24,4 +24,4 @@ Result<std::optional<uint32_t>> OwnerBySockDiag(const sockaddr_storage& client, 
 std::optional<uint32_t> OwnerByProcTable(std::string_view table, const sockaddr_storage& client,
                                          const sockaddr_storage& server);
 
-}  // namespace lockstep::http
+}  // namespace lockstep
