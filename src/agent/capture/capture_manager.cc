@@ -107,7 +107,8 @@ void CaptureManagerImpl::TakeUp(CaptureEntry* entry, const Instant& now) {
                      .token = fmt::format("{}/{}", record.capture.id, i)};
     const std::string& folder = record.places[i].folder;
     if (!folder.empty()) {
-      if (auto reopened = OutputFolder::Reopen(target.process, folder)) run.folder = std::move(*reopened);
+      if (auto reopened = OutputFolder::Reopen(target.process, folder, record.places[i].foreign))
+        run.folder = std::move(*reopened);
     }
     run.restored = !was_final;
     run.swept = was_final && (target.state == control::TargetState::kDone || run.folder == nullptr) && !record.discard;

@@ -40,6 +40,12 @@ struct OpenTrace {
   uint64_t size_bytes = 0;
 };
 
+/// A file that a foreign client named, in a folder that the administrator allows. Kineto puts the process's pid into
+/// the name, and the job's own user writes it there.
+struct ForeignOutput {
+  std::string log_file;  ///< Absolute; its folder was checked against the allowed ones, as text, by the one who asks.
+};
+
 /// Captures of one node: made, followed to their files, kept on disk so that a restart loses none. Thread-safe.
 class CaptureManager {
  public:
@@ -51,6 +57,12 @@ class CaptureManager {
   /// (no process matches and wait_ns is over; says what is registered), kPermissionDenied (matches, none of them the
   /// caller's), kFailedPrecondition (all that match are busy with another capture).
   virtual Result<control::Capture> Start(const control::CaptureSpec& spec, const Caller& caller) = 0;
+  /// The same with the trace where a foreign client wants it, for all targets: no folder is made, and neither Cancel,
+  /// expiry nor the quota removes the file; it can be opened here under a name of ours as well. Further errors:
+  /// kInvalidArgument (a name that Kineto cannot be told), kFailedPrecondition (no such folder in the process's view, a
+  /// symbolic link on the way, the file or its .tmp is there already, or this PyTorch refuses the place).
+  virtual Result<control::Capture> Start(const control::CaptureSpec& spec, const Caller& caller,
+                                         const ForeignOutput& output) = 0;
   /// Captures whose targets the caller may trace, newest first.
   virtual std::vector<control::Capture> List(const Caller& caller) const = 0;
   virtual Result<control::Capture> Get(const std::string& id, const Caller& caller) const = 0;

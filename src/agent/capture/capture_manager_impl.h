@@ -52,6 +52,8 @@ class CaptureManagerImpl : public CaptureManager {
   void Begin();
 
   Result<control::Capture> Start(const control::CaptureSpec& spec, const Caller& caller) override;
+  Result<control::Capture> Start(const control::CaptureSpec& spec, const Caller& caller,
+                                 const ForeignOutput& output) override;
   std::vector<control::Capture> List(const Caller& caller) const override;
   Result<control::Capture> Get(const std::string& id, const Caller& caller) const override;
   Result<control::Capture> Cancel(const std::string& id, const Caller& caller) override;
@@ -78,6 +80,7 @@ class CaptureManagerImpl : public CaptureManager {
   };
   // A process that a capture takes in: its folder is made without the lock.
   struct Newcomer {
+    std::optional<Error> error = {};  // Of one that is refused at once.
     control::CaptureTarget target;
     TargetPlace place;
     std::shared_ptr<OutputFolder> folder;
@@ -91,7 +94,8 @@ class CaptureManagerImpl : public CaptureManager {
   void Note(const std::string& key, const std::string& problem) const;  // Empty: that is over.
 
   // capture_start.cc
-  Result<Newcomer> MakeNewcomer(const CaptureRecord& record, const control::Process& process, const Instant& now);
+  Result<control::Capture> StartAt(const control::CaptureSpec& spec, const Caller& caller, const ForeignOutput* output);
+  Newcomer MakeNewcomer(const CaptureRecord& record, const control::Process& process, const Instant& now);
   static void Add(CaptureEntry* entry, Newcomer newcomer, const Instant& now);
   Result<std::string> ConfigText(const CaptureRecord& record, size_t idx) const;
 

@@ -21,8 +21,8 @@ Error Corrupt(std::string message) { return Error{.code = ErrorCode::kCorruptDat
 
 bool IsFileName(std::string_view name) {
   return name.size() <= 255 && name != "." && name != ".." && std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-                  c == '-';
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  std::string_view("._-+@:,").find(c) != std::string_view::npos;
          });
 }
 
@@ -90,6 +90,7 @@ std::string ToText(const CaptureRecord& record) {
   json.Key("caller_may_trace_all");
   json.Bool(record.caller.may_trace_all);
   text("caller_name", record.caller.name);
+  text("foreign_log_file", record.foreign_log_file);
   json.Key("join_until_unix_ns");
   json.Int64(record.join_until_unix_ns);
   json.Key("wait_until_unix_ns");
@@ -103,6 +104,9 @@ std::string ToText(const CaptureRecord& record) {
     text("folder", place.folder);
     text("log_name", place.log_name);
     text("final_name", place.final_name);
+    text("trace_name", place.trace_name);
+    json.Key("foreign");
+    json.Bool(place.foreign);
     json.EndObject();
   }
   json.EndArray();
@@ -136,6 +140,7 @@ Result<CaptureRecord> ReadRecord(std::string_view text) {
   }
   record.caller.may_trace_all = Truth(document, "caller_may_trace_all");
   record.caller.name = Text(document, "caller_name");
+  record.foreign_log_file = Text(document, "foreign_log_file");
   record.join_until_unix_ns = Number(document, "join_until_unix_ns");
   record.wait_until_unix_ns = Number(document, "wait_until_unix_ns");
   record.discard = Truth(document, "discard");
@@ -145,9 +150,13 @@ Result<CaptureRecord> ReadRecord(std::string_view text) {
   }
   for (const Value& place : places->GetArray()) {
     if (!place.IsObject()) return Corrupt("a place is no object");
-    TargetPlace read = {
-        .folder = Text(place, "folder"), .log_name = Text(place, "log_name"), .final_name = Text(place, "final_name")};
-    if (!IsFileName(read.log_name) || !IsFileName(read.final_name)) return Corrupt("a place has no file name");
+    TargetPlace read = {.folder = Text(place, "folder"),
+                        .log_name = Text(place, "log_name"),
+                        .final_name = Text(place, "final_name"),
+                        .trace_name = Text(place, "trace_name"),
+                        .foreign = Truth(place, "foreign")};
+    if (!IsFileName(read.log_name) || !IsFileName(read.final_name) || !IsFileName(read.trace_name))
+      return Corrupt("a place has no file name");
     record.places.push_back(std::move(read));
   }
   return record;

@@ -114,7 +114,7 @@ void CaptureManagerImpl::Join() {
     std::vector<Newcomer> newcomers;
     for (const control::Process& process : selection.chosen) {
       if (known.count(process.id) > 0 || known.size() + newcomers.size() >= 1024) continue;
-      if (auto newcomer = MakeNewcomer(capture.record, process, Now())) newcomers.push_back(std::move(*newcomer));
+      newcomers.push_back(MakeNewcomer(capture.record, process, Now()));
     }
     const bool whole = IsWholeWorld(selection.chosen);
     if (newcomers.empty() && !whole) continue;

@@ -50,7 +50,7 @@ bool Show(const TargetRun& run, const TargetPlace& place, control::CaptureTarget
   target->begun_unix_ns = progress.begun_unix_ns();
   target->finished_unix_ns = progress.finished_unix_ns();
   if (target->state == TargetState::kDone) {
-    target->trace_name = place.log_name;
+    target->trace_name = place.trace_name;
     target->trace_bytes = progress.trace_bytes();
   }
   return true;
@@ -68,34 +68,51 @@ Result<std::string> CaptureManagerImpl::ConfigText(const CaptureRecord& record, 
                           .device_traced = IsDeviceTraced(target.process)});
 }
 
-Result<CaptureManagerImpl::Newcomer> CaptureManagerImpl::MakeNewcomer(const CaptureRecord& record,
-                                                                      const control::Process& process,
-                                                                      const Instant& now) {
+CaptureManagerImpl::Newcomer CaptureManagerImpl::MakeNewcomer(const CaptureRecord& record,
+                                                              const control::Process& process, const Instant& now) {
   const CaptureWindow& window = record.capture.spec.window;
   Newcomer newcomer;
   newcomer.target.process = process;
-  newcomer.place.log_name =
+  newcomer.place.trace_name =
       TraceName(process, options_.host, window.start_unix_ns.value_or(record.capture.created_unix_ns));
-  const auto refuse = [&](std::string reason) {
+  const auto refuse = [&](const Error& error) {
+    newcomer.error = error;
     newcomer.target.state = TargetState::kRefused;
-    newcomer.target.reason = std::move(reason);
+    newcomer.target.reason = error.ToString();
     newcomer.target.finished_unix_ns = now.wall_ns;
     return newcomer;
   };
   if (window.mode == CaptureWindow::Mode::kIterations && !process.counts_iterations) {
-    return refuse(
-        "cannot count iterations: its KINETO_USE_DAEMON is empty, so that PyTorch installs no optimizer hook; set it "
-        "to "
-        "1, or trace by duration");
+    return refuse({.code = ErrorCode::kFailedPrecondition,
+                   .message = "cannot count iterations: its KINETO_USE_DAEMON is empty, so that PyTorch installs no "
+                              "optimizer hook; set it to 1, or trace by duration"});
   }
-  if (auto lead = CheckLead({process}, window, now.wall_ns); !lead) return refuse(lead.error().message);
-  auto made = OutputFolder::Make(process, record.capture.id, options_.output_folder);
-  if (!made) return refuse("no folder for its trace: " + made.error().ToString());
-  Note("output folder", made->problem);
-  newcomer.folder = std::move(made->folder);
-  newcomer.place.folder = newcomer.folder->path();
+  if (auto lead = CheckLead({process}, window, now.wall_ns); !lead) return refuse(lead.error());
   const int32_t client_pid = process.client_pids.empty() ? process.pid : process.client_pids.front();
+  if (record.foreign_log_file.empty()) {
+    auto made = OutputFolder::Make(process, record.capture.id, options_.output_folder);
+    if (!made) {
+      made.error().message = "no folder for its trace: " + made.error().message;
+      return refuse(made.error());
+    }
+    Note("output folder", made->problem);
+    newcomer.place.log_name = newcomer.place.trace_name;
+    newcomer.folder = std::move(made->folder);
+  } else {
+    const size_t slash = record.foreign_log_file.rfind('/');
+    newcomer.place.foreign = true;
+    newcomer.place.log_name = record.foreign_log_file.substr(slash + 1);
+    auto folder = OutputFolder::Foreign(process, record.foreign_log_file.substr(0, slash));
+    if (!folder) return refuse(folder.error());
+    newcomer.folder = std::move(*folder);
+  }
+  newcomer.place.folder = newcomer.folder->path();
   newcomer.place.final_name = FinalTracePath("/" + newcomer.place.log_name, client_pid).substr(1);
+  if (newcomer.folder->Observe(newcomer.place.final_name).kind != FileObservation::Kind::kNone) {
+    return refuse({.code = ErrorCode::kFailedPrecondition,
+                   .message = "is there already, or its .tmp is: name another file",
+                   .file = newcomer.place.folder + "/" + newcomer.place.final_name});
+  }
   return newcomer;
 }
 
@@ -114,6 +131,17 @@ void CaptureManagerImpl::Add(CaptureEntry* entry, Newcomer newcomer, const Insta
 }
 
 Result<control::Capture> CaptureManagerImpl::Start(const control::CaptureSpec& spec, const Caller& caller) {
+  return StartAt(spec, caller, nullptr);
+}
+
+Result<control::Capture> CaptureManagerImpl::Start(const control::CaptureSpec& spec, const Caller& caller,
+                                                   const ForeignOutput& output) {
+  RETURN_IF_ERROR(CheckLogFile(output.log_file));
+  return StartAt(spec, caller, &output);
+}
+
+Result<control::Capture> CaptureManagerImpl::StartAt(const control::CaptureSpec& spec, const Caller& caller,
+                                                     const ForeignOutput* output) {
   RETURN_IF_ERROR(CheckSpec(spec));
   const Instant now = Now();
   const std::vector<control::Process> processes = registry_->Processes();
@@ -162,6 +190,7 @@ Result<control::Capture> CaptureManagerImpl::Start(const control::CaptureSpec& s
   auto entry = std::make_unique<CaptureEntry>();
   CaptureRecord& record = entry->record;
   record.caller = caller;
+  if (output != nullptr) record.foreign_log_file = output->log_file;
   record.capture.id = RandomName(16);
   record.capture.spec = spec;
   if (record.capture.spec.group.empty()) record.capture.spec.group = record.capture.id;
@@ -178,8 +207,10 @@ Result<control::Capture> CaptureManagerImpl::Start(const control::CaptureSpec& s
       if (run.folder != nullptr) run.folder->Remove();
     }
   };
+  std::optional<Error> first_error;
   for (const control::Process& process : selection.chosen) {
-    ASSIGN_OR_RETURN(Newcomer newcomer, MakeNewcomer(record, process, now));
+    Newcomer newcomer = MakeNewcomer(record, process, now);
+    if (newcomer.error && !first_error) first_error = newcomer.error;
     Add(entry.get(), std::move(newcomer), now);
     const size_t idx = entry->runs.size() - 1;
     if (entry->runs[idx].progress.final()) continue;
@@ -192,6 +223,11 @@ Result<control::Capture> CaptureManagerImpl::Start(const control::CaptureSpec& s
       entry->runs[idx].progress.Refuse(text.error().message, now);
       Show(entry->runs[idx], record.places[idx], &record.capture.targets[idx]);
     }
+  }
+  const auto is_final = [](const TargetRun& run) { return run.progress.final(); };
+  if (first_error && std::all_of(entry->runs.begin(), entry->runs.end(), is_final)) {
+    undo();
+    return *first_error;
   }
   control::Capture capture = record.capture;
   {

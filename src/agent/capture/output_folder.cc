@@ -214,10 +214,12 @@ Result<OutputFolder::Made> OutputFolder::Make(const control::Process& process, c
   return made;
 }
 
-Result<std::shared_ptr<OutputFolder>> OutputFolder::Reopen(const control::Process& process, const std::string& path) {
+Result<std::shared_ptr<OutputFolder>> OutputFolder::Reopen(const control::Process& process, const std::string& path,
+                                                           bool foreign) {
   if (!IsSafePath(path)) return At(ErrorCode::kPermissionDenied, "is no folder of a trace", path);
   std::shared_ptr<OutputFolder> folder(new OutputFolder());
   folder->path_ = path;
+  folder->foreign_ = foreign;
   folder->uid_ = process.uid;
   folder->gid_ = GroupOf(process);
   const bool alive = !HasEnded(process).value_or(true);
@@ -242,6 +244,33 @@ Result<std::shared_ptr<OutputFolder>> OutputFolder::Reopen(const control::Proces
   return folder;
 }
 
+Result<std::shared_ptr<OutputFolder>> OutputFolder::Foreign(const control::Process& process, const std::string& path) {
+  if (!IsSafePath(path)) {
+    return At(ErrorCode::kInvalidArgument, "is not an absolute path of letters, digits and ._-+,@:, without \"..\"",
+              path);
+  }
+  const auto release = TorchRelease(process.torch_version);
+  if (release && *release >= std::pair(2, 14) && (path + "/").rfind("/tmp/", 0) != 0) {
+    std::string allowed = EnvironmentOf(process.pid, "KINETO_ONDEMAND_TRACE_DIR").value_or("");
+    while (!allowed.empty() && allowed.back() == '/') allowed.pop_back();
+    if (allowed.empty() || (path + "/").rfind(allowed + "/", 0) != 0) {
+      return At(
+          ErrorCode::kFailedPrecondition,
+          "PyTorch 2.14 and later writes only below /tmp, or below the KINETO_ONDEMAND_TRACE_DIR that the job was "
+          "started with",
+          path);
+    }
+  }
+  auto folder = Reopen(process, path, true);
+  if (!folder) {
+    return At(ErrorCode::kFailedPrecondition,
+              "is no folder in the process's view of the file system, or a symbolic link is on the way: " +
+                  folder.error().message,
+              path);
+  }
+  return folder;
+}
+
 UniqueFd OutputFolder::OpenParent() const {
   if (held_parent_.valid()) return UniqueFd(openat(held_parent_.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd root(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -257,7 +286,7 @@ UniqueFd OutputFolder::OpenFolder() const {
     opened = OpenFolderBelow(root.get(), path_.substr(1));
   }
   struct stat entry;
-  if (opened.valid() && (fstat(opened.get(), &entry) != 0 || entry.st_uid != uid_)) {
+  if (opened.valid() && !foreign_ && (fstat(opened.get(), &entry) != 0 || entry.st_uid != uid_)) {
     errno = EACCES;
     return UniqueFd();
   }
@@ -319,6 +348,7 @@ Result<OpenTrace> OutputFolder::Open(const std::string& name) const {
 }
 
 void OutputFolder::Remove() {
+  if (foreign_) return;
   const UniqueFd folder = OpenFolder();
   const UniqueFd parent = OpenParent();
   if (!folder.valid() || !parent.valid()) return;

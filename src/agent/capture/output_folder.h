@@ -30,8 +30,14 @@ class OutputFolder {
   /// Errors: kPermissionDenied (not our user, and we are not root), kFailedPrecondition (no safe place; says why), kIo.
   static Result<Made> Make(const control::Process& process, const std::string& capture_id, const std::string& base);
 
-  /// One that an earlier daemon made. Errors: kNotFound, kPermissionDenied (not the user's own any more).
-  static Result<std::shared_ptr<OutputFolder>> Reopen(const control::Process& process, const std::string& path);
+  /// One that an earlier daemon made, or used. Errors: kNotFound, kPermissionDenied (not the user's own any more).
+  static Result<std::shared_ptr<OutputFolder>> Reopen(const control::Process& process, const std::string& path,
+                                                      bool foreign);
+
+  /// A folder that somebody else made for the process to write to; it is never removed, nor is what lies in it.
+  /// Errors: kInvalidArgument (of characters that Kineto cannot be told), kFailedPrecondition (not there, a symbolic
+  /// link on the way, or a place that the process's PyTorch refuses).
+  static Result<std::shared_ptr<OutputFolder>> Foreign(const control::Process& process, const std::string& path);
 
   /// As the process sees it: absolute, of safe characters, no ".json" in it.
   const std::string& path() const { return path_; }
@@ -55,6 +61,7 @@ class OutputFolder {
   std::string path_;
   uint32_t uid_ = 0;
   uint32_t gid_ = 0;
+  bool foreign_ = false;
   // Held only where paths of ours do not lead there: a container's mounts go with its last process, an open folder
   // stays.
   UniqueFd held_parent_;
