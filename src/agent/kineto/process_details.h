@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/api/process.h"
+
+namespace lockstep::agent {
+
+/// What /proc tells of a process, beyond what its messages say. Unknown is empty or nullopt.
+struct ProcessDetails {
+  uint64_t start_ticks = 0;             ///< 0: /proc does not show it.
+  std::vector<int32_t> ancestors = {};  ///< Parent first, as the daemon sees them; at most 32, without pid 1.
+  std::string user = {};
+  std::string command = {};  ///< One line, secrets replaced; at most 1 KiB.
+  std::optional<int32_t> rank = {};
+  std::optional<int32_t> local_rank = {};
+  std::optional<int32_t> world_size = {};
+  control::JobKind job_kind = control::JobKind::kNone;
+  std::string job_id = {};
+  std::string job_step = {};
+  std::string device = {};         ///< "cuda", "rocm", "xpu", "cpu".
+  std::string torch_version = {};  ///< "2.13.0+cpu".
+  bool counts_iterations = true;
+  bool helper = false;  ///< A worker by its own name: a DataLoader's, or a compiler's.
+};
+
+/// A process among the others of its node, to tell what it is.
+struct RoleInput {
+  int32_t pid = 0;
+  const ProcessDetails* details = nullptr;                     ///< Null: nothing is known of it.
+  control::ProcessRole role = control::ProcessRole::kTrainer;  ///< Out.
+};
+
+/// Sets the roles. A helper is one by its name, or has the rank of a registered ancestor. A launcher has no rank and is
+/// an ancestor of one that is no helper. All others are trainers. Cost: O(n x depth).
+void AssignRoles(std::vector<RoleInput>* processes);
+
+}  // namespace lockstep::agent

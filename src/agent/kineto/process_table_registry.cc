@@ -1,0 +1,142 @@
+// What others ask of the table: the processes, and texts for them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "agent/kineto/process_client.h"
+#include "agent/kineto/process_table.h"
+
+namespace lockstep::agent {
+
+using control::Process;
+using control::ProcessRole;
+using control::ProcessState;
+
+namespace {
+
+/// Kineto's socket buffers carry about 200 KiB; a text of ours has less than one.
+constexpr size_t kMaxTextBytes = size_t{32} << 10;
+
+/// The table's order: by job, ranks first, then pid.
+auto SortKey(const Process& process) {
+  return std::make_tuple(std::string_view(process.job_id), !process.rank.has_value(), process.rank.value_or(0),
+                         process.pid, std::string_view(process.id));
+}
+
+}  // namespace
+
+ProcessTable::Client* ProcessTable::FindById(const std::string& process_id) const {
+  const auto found = by_id_.find(process_id);
+  return found == by_id_.end() ? nullptr : clients_.at(found->second).get();
+}
+
+std::vector<const ProcessTable::Client*> ProcessTable::Published() const {
+  std::vector<const Client*> published;
+  for (const auto& [serial, client] : clients_) {
+    if (client->published()) published.push_back(client.get());
+  }
+  return published;
+}
+
+Process ProcessTable::Describe(const Client& client, ProcessRole role) const {
+  Process process;
+  process.id = client.id;
+  process.pid = client.sender.pid;
+  process.uid = client.sender.uid;
+  process.client_pids = client.client_pids;
+  process.host = options_.host;
+  process.role = role;
+  if (client.silent) {
+    process.state = ProcessState::kSilent;
+  } else if (client.busy) {
+    process.state = ProcessState::kTracing;
+  } else if (client.offer ||
+             (!client.delivered_token.empty() && options_.wall_clock_ns() < client.pending_until_unix_ns)) {
+    process.state = ProcessState::kRequested;
+  }
+  if (client.details != nullptr) {
+    const ProcessDetails& details = *client.details;
+    process.start_ticks = details.start_ticks;
+    process.user = details.user;
+    process.rank = details.rank;
+    process.local_rank = details.local_rank;
+    process.world_size = details.world_size;
+    process.job_kind = details.job_kind;
+    process.job_id = details.job_id;
+    process.job_step = details.job_step;
+    process.command = details.command;
+    process.device = details.device;
+    process.torch_version = details.torch_version;
+    process.counts_iterations = details.counts_iterations;
+  }
+  if (process.job_id.empty() && client.job_id != 0) {
+    // The only number that clients send is SLURM's.
+    process.job_kind = control::JobKind::kSlurm;
+    process.job_id = fmt::format("{}", client.job_id);
+  }
+  if (client.sender.socket_idx < options_.sockets.size()) process.socket = options_.sockets[client.sender.socket_idx];
+  process.first_poll_unix_ns = client.first_poll_unix_ns;
+  process.last_poll_unix_ns = client.last_poll_unix_ns;
+  process.poll_period_ns = client.PollPeriodNs();
+  return process;
+}
+
+std::vector<Process> ProcessTable::Processes() const {
+  const std::lock_guard lock(mutex_);
+  const std::vector<const Client*> published = Published();
+  std::vector<RoleInput> roles;
+  roles.reserve(published.size());
+  for (const Client* client : published) roles.push_back({.pid = client->sender.pid, .details = client->details.get()});
+  AssignRoles(&roles);
+  std::vector<Process> processes;
+  processes.reserve(published.size());
+  for (size_t i = 0; i < published.size(); ++i) processes.push_back(Describe(*published[i], roles[i].role));
+  std::sort(processes.begin(), processes.end(),
+            [](const Process& a, const Process& b) { return SortKey(a) < SortKey(b); });
+  return processes;
+}
+
+std::optional<Process> ProcessTable::Find(const std::string& process_id) const {
+  const std::lock_guard lock(mutex_);
+  const Client* wanted = FindById(process_id);
+  if (wanted == nullptr) return std::nullopt;
+  const std::vector<const Client*> published = Published();
+  std::vector<RoleInput> roles;
+  for (const Client* client : published) roles.push_back({.pid = client->sender.pid, .details = client->details.get()});
+  AssignRoles(&roles);
+  for (size_t i = 0; i < published.size(); ++i) {
+    if (published[i] == wanted) return Describe(*wanted, roles[i].role);
+  }
+  return std::nullopt;
+}
+
+Status ProcessTable::Place(const std::string& process_id, Offer offer) {
+  if (offer.token.empty() || offer.text.find_first_not_of(" \t\r\n") == std::string::npos)
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .message = "an offer needs a token and a text: a blank one traces"};
+  if (offer.text.size() > kMaxTextBytes)
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .message = fmt::format("a text of {} bytes does not fit into a reply", offer.text.size())};
+  const std::lock_guard lock(mutex_);
+  Client* client = FindById(process_id);
+  if (client == nullptr)
+    return Error{.code = ErrorCode::kNotFound, .message = fmt::format("process {} is not registered", process_id)};
+  if (client->offer)
+    return Error{.code = ErrorCode::kFailedPrecondition,
+                 .message = fmt::format("process {} has a request waiting already", process_id)};
+  client->offer = std::move(offer);
+  return {};
+}
+
+bool ProcessTable::Withdraw(const std::string& process_id, const std::string& token) {
+  const std::lock_guard lock(mutex_);
+  Client* client = FindById(process_id);
+  if (client == nullptr) return false;
+  if (client->delivered_token == token) client->delivered_token.clear();
+  if (!client->offer || client->offer->token != token) return false;
+  client->offer.reset();
+  return true;
+}
+
+}  // namespace lockstep::agent
