@@ -9,12 +9,16 @@
 
 namespace lockstep::agent {
 
+/// Whose variables a rank was read from.
+enum class RankSource : uint8_t { kNone, kTorch, kOpenMpi, kMvapich, kPals, kPmi, kFlux, kLsf, kSlurm };
+
 /// What /proc tells of a process, beyond what its messages say. Unknown is empty or nullopt.
 struct ProcessDetails {
   uint64_t start_ticks = 0;             ///< 0: /proc does not show it.
   std::vector<int32_t> ancestors = {};  ///< Parent first, as the daemon sees them; at most 32, without pid 1.
   std::string user = {};
   std::string command = {};  ///< One line, secrets replaced; at most 1 KiB.
+  RankSource rank_source = RankSource::kNone;
   std::optional<int32_t> rank = {};
   std::optional<int32_t> local_rank = {};
   std::optional<int32_t> world_size = {};
@@ -24,7 +28,8 @@ struct ProcessDetails {
   std::string device = {};         ///< "cuda", "rocm", "xpu", "cpu".
   std::string torch_version = {};  ///< "2.13.0+cpu".
   bool counts_iterations = true;
-  bool helper = false;  ///< A worker by its own name: a DataLoader's, or a compiler's.
+  std::string trace_folder = {};  ///< KINETO_ONDEMAND_TRACE_DIR: from PyTorch 2.14 on, traces go nowhere else.
+  bool helper = false;            ///< A worker by its own name: a DataLoader's, or a compiler's.
 };
 
 /// A process among the others of its node, to tell what it is.
@@ -34,8 +39,9 @@ struct RoleInput {
   control::ProcessRole role = control::ProcessRole::kTrainer;  ///< Out.
 };
 
-/// Sets the roles. A helper is one by its name, or has the rank of a registered ancestor. A launcher has no rank and is
-/// an ancestor of one that is no helper. All others are trainers. Cost: O(n x depth).
+/// Sets the roles. A helper is one by its name, or has a registered ancestor's rank from the same launcher. A launcher
+/// is an ancestor of one that is no helper, and has no rank, or one that an outer launcher gave it (torchrun under srun
+/// has SLURM's). All others are trainers. Cost: O(n x depth).
 void AssignRoles(std::vector<RoleInput>* processes);
 
 }  // namespace lockstep::agent

@@ -19,7 +19,9 @@ void AssignRoles(std::vector<RoleInput>* processes) {
     for (const int32_t ancestor : process.details->ancestors) {
       const auto found = by_pid.find(ancestor);
       if (found == by_pid.end() || !has_rank(process) || !has_rank((*processes)[found->second])) continue;
-      if ((*processes)[found->second].details->rank == process.details->rank) process.role = ProcessRole::kHelper;
+      const ProcessDetails& above = *(*processes)[found->second].details;
+      if (above.rank == process.details->rank && above.rank_source == process.details->rank_source)
+        process.role = ProcessRole::kHelper;
     }
   }
   for (const RoleInput& process : *processes) {
@@ -28,7 +30,9 @@ void AssignRoles(std::vector<RoleInput>* processes) {
       const auto found = by_pid.find(ancestor);
       if (found == by_pid.end()) continue;
       RoleInput& above = (*processes)[found->second];
-      if (!has_rank(above) && above.role != ProcessRole::kHelper) above.role = ProcessRole::kLauncher;
+      if (above.details == nullptr || above.role == ProcessRole::kHelper) continue;
+      const bool outer_rank = has_rank(process) && above.details->rank_source != process.details->rank_source;
+      if (!has_rank(above) || outer_rank) above.role = ProcessRole::kLauncher;
     }
   }
 }

@@ -57,7 +57,7 @@ ProcessTable::Next ProcessTable::Handle(const Arrival& arrival, ReplySink* sink)
   if (message.kind != Message::Kind::kPoll && message.kind != Message::Kind::kContext) return next;
 
   bool is_new = false;
-  Client* client = FindOrRegister(arrival, &is_new);
+  Client* client = FindOrRegister(arrival, sink, &is_new);
   if (client == nullptr) return next;
   if (is_new) next.new_client = client->serial;
   if (!TakeRate(client, arrival.now_monotonic_ns)) {
@@ -91,7 +91,7 @@ ProcessTable::Next ProcessTable::Handle(const Arrival& arrival, ReplySink* sink)
   return next;
 }
 
-ProcessTable::Client* ProcessTable::FindOrRegister(const Arrival& arrival, bool* is_new) {
+ProcessTable::Client* ProcessTable::FindOrRegister(const Arrival& arrival, ReplySink* sink, bool* is_new) {
   const Sender& sender = arrival.sender;
   const std::string key = AddressKey(sender);
   if (const auto found = by_address_.find(key); found != by_address_.end()) {
@@ -104,7 +104,7 @@ ProcessTable::Client* ProcessTable::FindOrRegister(const Arrival& arrival, bool*
     // The same process under another user: what its user may do follows.
     Remove(client->serial);
   }
-  if (!MakeRoom(sender)) {
+  if (!MakeRoom(sender, sink)) {
     ++counters_.limited;
     return nullptr;
   }
@@ -126,8 +126,9 @@ ProcessTable::Client* ProcessTable::FindOrRegister(const Arrival& arrival, bool*
   return borrowed;
 }
 
-/// Room for one more of this user and process, if need be by letting go the silent client that polled longest ago.
-bool ProcessTable::MakeRoom(const Sender& sender) {
+/// Room for one more of this user and process, if need be by letting go a client of the process whose address is dead
+/// (it executed another program), or the silent client that polled longest ago.
+bool ProcessTable::MakeRoom(const Sender& sender, ReplySink* sink) {
   const auto count = [](const auto& counts, auto key) {
     const auto found = counts.find(key);
     return found == counts.end() ? size_t{0} : found->second;
@@ -138,8 +139,12 @@ bool ProcessTable::MakeRoom(const Sender& sender) {
   if (!pid_full && !uid_full && !full) return true;
   const Client* oldest = nullptr;
   for (const auto& [serial, client] : clients_) {
-    if (!client->silent || client->offer) continue;
     if (pid_full && client->sender.pid != sender.pid) continue;
+    if (pid_full && sink->IsGone(client->sender)) {
+      oldest = client.get();
+      break;
+    }
+    if (!client->silent || client->offer) continue;
     if (uid_full && client->sender.uid != sender.uid) continue;
     if (oldest == nullptr || client->last_poll_monotonic_ns < oldest->last_poll_monotonic_ns) oldest = client.get();
   }
@@ -303,6 +308,23 @@ std::optional<Sender> ProcessTable::FindSender(uint64_t serial) const {
   const std::lock_guard lock(mutex_);
   const auto found = clients_.find(serial);
   return found == clients_.end() ? std::nullopt : std::optional(found->second->sender);
+}
+
+std::shared_ptr<const ProcessDetails> ProcessTable::FindDetails(uint64_t serial) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = clients_.find(serial);
+  return found == clients_.end() ? nullptr : found->second->details;
+}
+
+bool ProcessTable::has_events() const {
+  const std::lock_guard lock(mutex_);
+  return !events_.empty();
+}
+
+void ProcessTable::CountUnanswerable() {
+  const std::lock_guard lock(mutex_);
+  ++counters_.datagrams;
+  ++counters_.unanswerable;
 }
 
 std::vector<std::pair<uint64_t, Sender>> ProcessTable::TakeEnded() {

@@ -43,6 +43,8 @@ class ReplySink {
   virtual ~ReplySink() = default;
   /// kGone: nobody has that address any more. kFailed: not now (its queue is full).
   virtual Outcome Send(const Sender& to, std::span<const std::byte> header, std::string_view payload) = 0;
+  /// Nobody has that address any more.
+  virtual bool IsGone(const Sender& /*to*/) { return false; }
 };
 
 /// What the endpoint has met so far. Counts only grow.
@@ -106,10 +108,15 @@ class ProcessTable {
 
   /// Sender of a client that is registered, or nullopt.
   std::optional<Sender> FindSender(uint64_t serial) const;
+  /// What is known of it, or null.
+  std::shared_ptr<const ProcessDetails> FindDetails(uint64_t serial) const;
   /// Senders of clients that have ended since the last call.
   std::vector<std::pair<uint64_t, Sender>> TakeEnded();
   /// Events since the last call, in order.
   std::vector<RegistryEvent> TakeEvents();
+  bool has_events() const;
+  /// A datagram that was not handed over because no reply may go to its sender.
+  void CountUnanswerable();
   KinetoCounters Counters() const;
   size_t client_count() const;
 
@@ -122,8 +129,8 @@ class ProcessTable {
  private:
   struct Client;
 
-  Client* FindOrRegister(const Arrival& arrival, bool* is_new);
-  bool MakeRoom(const Sender& sender);
+  Client* FindOrRegister(const Arrival& arrival, ReplySink* sink, bool* is_new);
+  bool MakeRoom(const Sender& sender, ReplySink* sink);
   bool TakeRate(Client* client, int64_t now_monotonic_ns);
   void NotePoll(Client* client, const PollRequest& poll, const Arrival& arrival);
   void NoteMask(Client* client, bool busy, int64_t now_unix_ns);

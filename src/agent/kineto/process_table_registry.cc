@@ -59,9 +59,11 @@ Process ProcessTable::Describe(const Client& client, ProcessRole role) const {
     const ProcessDetails& details = *client.details;
     process.start_ticks = details.start_ticks;
     process.user = details.user;
-    process.rank = details.rank;
-    process.local_rank = details.local_rank;
-    process.world_size = details.world_size;
+    if (role != ProcessRole::kLauncher) {  // Its own is an outer launcher's, and would be taken for a trainer's.
+      process.rank = details.rank;
+      process.local_rank = details.local_rank;
+      process.world_size = details.world_size;
+    }
     process.job_kind = details.job_kind;
     process.job_id = details.job_id;
     process.job_step = details.job_step;

@@ -1,0 +1,112 @@
+// CommandText: a command line as it may be shown.
+#include <algorithm>
+#include <string>
+
+#include "agent/kineto/job_environment.h"
+
+namespace lockstep::agent {
+namespace {
+
+constexpr size_t kMaxCommandBytes = 1024;
+constexpr std::string_view kHidden = "***";
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
+/// Whether an option or variable of this name holds a secret. "--tokenizer" and "--max-tokens" do not.
+bool NamesSecret(std::string_view name) {
+  const std::string lower = Lower(name);
+  for (const std::string_view word : {"password", "passwd", "secret", "apikey", "api-key", "api_key", "access-key",
+                                      "access_key", "credential", "private-key", "private_key"}) {
+    if (lower.find(word) != std::string::npos) return true;
+  }
+  return lower.ends_with("token") || lower.ends_with("auth") || lower.ends_with("-pass") || lower.ends_with("_pass");
+}
+
+bool IsKnownSecret(std::string_view value) {
+  for (const std::string_view prefix :
+       {"hf_", "sk-", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "AKIA", "wandb_"}) {
+    if (value.starts_with(prefix) && value.size() >= prefix.size() + 12) return true;
+  }
+  return false;
+}
+
+/// "https://user:secret@host" -> "https://***@host".
+std::string HideUserInfo(std::string_view text) {
+  std::string shown;
+  while (true) {
+    const size_t scheme = text.find("://");
+    if (scheme == std::string_view::npos) break;
+    const size_t begin = scheme + 3;
+    const size_t end = std::min(text.find_first_of("/ ?#", begin), text.size());
+    const size_t at = text.substr(begin, end - begin).rfind('@');
+    shown += text.substr(0, begin);
+    if (at != std::string_view::npos) shown += kHidden;
+    text.remove_prefix(at == std::string_view::npos ? begin : begin + at);
+  }
+  shown += text;
+  return shown;
+}
+
+/// Length of the UTF-8 character that begins here, or 0 where none does.
+size_t Utf8Length(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const size_t length = byte(0) < 0x80                      ? 1
+                        : byte(0) >= 0xc2 && byte(0) < 0xe0 ? 2
+                        : byte(0) >= 0xe0 && byte(0) < 0xf0 ? 3
+                        : byte(0) >= 0xf0 && byte(0) < 0xf5 ? 4
+                                                            : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  if (length == 3 && ((byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xed && byte(1) >= 0xa0))) return 0;
+  if (length == 4 && ((byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) >= 0x90))) return 0;
+  return length;
+}
+
+void AppendPrintable(std::string_view text, std::string* out) {
+  while (!text.empty()) {
+    size_t length = Utf8Length(text);
+    const bool printable = length > 1 || (length == 1 && text[0] >= ' ' && text[0] != 0x7f);
+    length = std::max<size_t>(length, 1);
+    if (out->size() + length > kMaxCommandBytes) return;
+    if (printable) {
+      *out += text.substr(0, length);
+    } else {
+      *out += '?';
+    }
+    text.remove_prefix(length);
+  }
+}
+
+}  // namespace
+
+std::string CommandText(std::string_view arguments) {
+  std::string command;
+  bool hide_next = false;
+  while (!arguments.empty() && command.size() < kMaxCommandBytes) {
+    const std::string_view argument = arguments.substr(0, arguments.find('\0'));
+    arguments.remove_prefix(std::min(argument.size() + 1, arguments.size()));
+    if (!command.empty()) AppendPrintable(" ", &command);
+    const size_t equals = argument.find('=');
+    const bool is_option = argument.starts_with('-');
+    if (hide_next && !is_option) {
+      AppendPrintable(kHidden, &command);
+    } else if (equals != std::string_view::npos &&
+               (NamesSecret(argument.substr(0, equals)) || IsKnownSecret(argument.substr(equals + 1)))) {
+      AppendPrintable(argument.substr(0, equals + 1), &command);
+      AppendPrintable(kHidden, &command);
+    } else if (IsKnownSecret(argument)) {
+      AppendPrintable(kHidden, &command);
+    } else {
+      AppendPrintable(HideUserInfo(argument), &command);
+    }
+    hide_next = is_option && equals == std::string_view::npos && NamesSecret(argument);
+  }
+  return command;
+}
+
+}  // namespace lockstep::agent

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include "agent/kineto/process_details.h"
+
+namespace lockstep::agent {
+
+/// Sets rank, sizes and job from a process's environment (NAME=VALUE, zero bytes between), looking at a fixed list of
+/// names and keeping nothing else. The innermost launcher gives the rank, the outermost scheduler the job.
+/// docs/formats/kineto-ipc.md#who-a-process-is.
+void ReadJobEnvironment(std::string_view environment, ProcessDetails* details);
+
+/// "pod0a1b..." of /proc/PID/cgroup's text as a pod's uid, or empty.
+std::string_view FindPodUid(std::string_view cgroup_text);
+
+/// Arguments (zero bytes between) as one line of at most 1 KiB: what looks like a secret is "***", what a terminal or
+/// JSON could not bear is '?'.
+std::string CommandText(std::string_view arguments);
+
+}  // namespace lockstep::agent
