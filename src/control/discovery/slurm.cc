@@ -187,8 +187,9 @@ Result<JobNodes> FindSlurmJob(const std::string& id) {
   if (!steps || steps->exit_status != 0) return found;
   std::vector<std::string> numbered = ParseNumberedSteps(steps->output);
   if (id.find('.') != std::string::npos) {
-    const std::string wanted = found.job_id + id.substr(id.find('.'));
-    std::erase_if(numbered, [&](const std::string& step) { return step != wanted; });
+    // By its end: an element's steps are listed as "7_3.0" though it was asked for by its number, 8.
+    const std::string wanted = id.substr(id.find('.'));
+    std::erase_if(numbered, [&](const std::string& step) { return !step.ends_with(wanted); });
   }
   if (numbered.size() != 1 || found.nodes[0].het_group) return found;
   const auto layout = RunCommand({"sattach", "--layout", numbered[0]}, options);
