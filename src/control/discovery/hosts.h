@@ -27,7 +27,8 @@ struct JobNode {
 struct JobNodes {
   JobKind kind = JobKind::kNone;
   /// As processes of the job have it in their environment: SLURM_JOB_ID (an array element's own number, a heterogeneous
-  /// job's first), PBS_JOBID. Kubernetes: the job's name.
+  /// job's first), PBS_JOBID. Kubernetes: the job's name, from the pods' host names; empty where these are of no
+  /// one form, as an indexed Job's are: then any process of the nodes may be the job's.
   std::string job_id;
   std::string state;  ///< The scheduler's word: "RUNNING".
   std::vector<JobNode> nodes;

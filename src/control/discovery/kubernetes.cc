@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "base/subprocess.h"
 #include "control/discovery/command_words.h"
@@ -76,6 +77,18 @@ bool IsMaster(const rapidjson::Value& pod) {
   return Label(pod, "training.kubeflow.org/replica-type") == "master" || Label(pod, "pytorch-replica-type") == "master";
 }
 
+// What a pod's processes take for their job: the pod's own host name without what the operators put behind the job's
+// (the daemon reads it from their environment in the same way).
+std::string JobOfProcesses(const rapidjson::Value& pod) {
+  std::string name = FindText(pod, {"spec", "hostname"});
+  if (name.empty()) name = FindText(pod, {"metadata", "name"});
+  for (const std::string_view part : {"-master-", "-worker-", "-launcher-", "-node-"}) {
+    const size_t at = name.rfind(part);
+    if (at != std::string::npos && at > 0) return name.substr(0, at);
+  }
+  return name;
+}
+
 void AddRanks(const rapidjson::Value& pod, bool has_master, std::vector<int32_t>& ranks) {
   const auto index = PodIndex(pod, has_master);
   const auto processes = Number(Variable(pod, "PET_NPROC_PER_NODE"));
@@ -128,7 +141,8 @@ Result<JobNodes> SelectPods(const std::string& job, std::string_view json) {
   }
   const bool has_master = std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return IsMaster(*pod); });
 
-  JobNodes found = {.kind = JobKind::kKubernetes, .job_id = job, .state = pods.empty() ? "" : "Running", .nodes = {}};
+  JobNodes found = {.kind = JobKind::kKubernetes, .job_id = "", .state = pods.empty() ? "" : "Running", .nodes = {}};
+  std::set<std::string> process_jobs;
   std::string other_phase;
   for (const rapidjson::Value* pod : pods) {
     const std::string phase = FindText(*pod, {"status", "phase"});
@@ -140,12 +154,14 @@ Result<JobNodes> SelectPods(const std::string& job, std::string_view json) {
       other_phase = phase.empty() ? "Unknown" : phase;
       continue;
     }
+    process_jobs.insert(JobOfProcesses(*pod));
     const auto there = std::find_if(found.nodes.begin(), found.nodes.end(),
                                     [&](const JobNode& other) { return other.address == node.address; });
     JobNode& kept = there != found.nodes.end() ? *there : found.nodes.emplace_back(std::move(node));
     AddRanks(*pod, has_master, kept.ranks);
   }
   for (JobNode& node : found.nodes) std::sort(node.ranks.begin(), node.ranks.end());
+  if (process_jobs.size() == 1) found.job_id = *process_jobs.begin();
   if (!found.nodes.empty() || pods.empty()) return found;
   return NotFound(fmt::format("no pod of \"{}\" runs: {} pods, the last one {}", job, pods.size(), other_phase));
 }

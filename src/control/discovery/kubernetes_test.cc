@@ -31,6 +31,7 @@ TEST(KubernetesTest, PytorchJobsPodsAreReachedThroughTheirMachines) {
   const auto job = SelectPods("llm-pretrain", *json);
   ASSERT_TRUE(job) << job.error().ToString();
   EXPECT_EQ(job->kind, JobKind::kKubernetes);
+  EXPECT_EQ(job->job_id, "llm-pretrain");
   ASSERT_EQ(job->nodes.size(), 2u);  // The third pod is pending.
   EXPECT_EQ(job->nodes[0].host, "gpu-node-a");
   EXPECT_EQ(job->nodes[0].address, "192.0.2.11");
@@ -45,6 +46,15 @@ TEST(KubernetesTest, PodsOfOneMachineAreOneNode) {
   ASSERT_EQ(job->nodes.size(), 2u);
   EXPECT_EQ(job->nodes[0].host, "node-a1");
   EXPECT_EQ(job->nodes[1].address, "192.0.2.2");
+}
+
+TEST(KubernetesTest, PodsThatShareNoJobsNameLeaveItOpen) {
+  const auto one = SelectPods("x", List(Pod("a-node-0-0-7lbsc1", "node-a1", "")));
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->job_id, "a");
+  const auto several = SelectPods("x", List(Pod("a-0", "node-a1", "") + "," + Pod("a-1", "node-b2", "")));
+  ASSERT_TRUE(several);
+  EXPECT_EQ(several->job_id, "");
 }
 
 TEST(KubernetesTest, PodWithASidecarIsANode) {
