@@ -50,12 +50,15 @@ NameKind KindOfName(std::string_view path) {
                                                                     "frozen_graph.pb"};
   // Says how the files of an archive belong together (docs/formats/perfetto.md).
   constexpr std::string_view kManifest = "perfetto_manifest.json";
+  // What `lockstep capture` says of the traces beside it.
+  constexpr std::string_view kCaptureRecord = "lockstep-capture-";
   static constexpr std::array<std::string_view, 2> kUnfinishedEndings = {".json.tmp", ".json.gz.tmp"};
   static constexpr std::array<std::string_view, 6> kArchiveEndings = {".tar",     ".tar.gz", ".tgz",
                                                                       ".tar.zst", ".tzst",   ".zip"};
   const std::string name = Lower(BaseName(path));
   if (name.empty() || name.front() == '.') return NameKind::kOther;
   if (EndsWithAny(name, kOtherEndings) || name == kManifest) return NameKind::kOther;
+  if (name.starts_with(kCaptureRecord) && name.ends_with(".json")) return NameKind::kOther;
   if (EndsWithAny(name, kTraceEndings)) return NameKind::kTrace;
   if (EndsWithAny(name, kUnfinishedEndings)) return NameKind::kUnfinishedTrace;
   if (EndsWithAny(name, kArchiveEndings)) return NameKind::kArchive;

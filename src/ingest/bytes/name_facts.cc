@@ -112,6 +112,19 @@ std::optional<int32_t> FindWorldSize(const Tokens& tokens) {
   return std::nullopt;
 }
 
+// "123-n1-rank3-pid4711-20261122T010623Z-500ms.json.gz", as `lockstep capture` writes it. Job and host may hold
+// anything ("ws12", "rank7"), so that only what stands before the pid counts.
+bool ReadCaptureName(const Tokens& tokens, NameFacts& facts) {
+  for (size_t i = tokens.size(); i-- > 0;) {
+    if (!tokens.IsWord(i, "rank") || !tokens.IsSeparator(i + 2, "-") || !tokens.IsWord(i + 3, "pid")) continue;
+    const auto rank = tokens.Number(i + 1);
+    if (!rank || !tokens.Number(i + 4) || !tokens.IsSeparator(i + 5, "-")) continue;
+    facts.rank = rank;
+    return true;
+  }
+  return false;
+}
+
 // "rank3", "rank-3", "rank_3", "globalrank3", anywhere in the name.
 std::optional<int32_t> FindRankWord(const Tokens& tokens) {
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -208,6 +221,7 @@ NameFacts ReadNameFacts(std::string_view path) {
   const std::string_view name = BaseName(path);
   const Tokens tokens(name);
   NameFacts facts;
+  if (ReadCaptureName(tokens, facts)) return facts;
   ReadRankOfWorld(tokens, facts);
   if (!facts.world_size) facts.world_size = FindWorldSize(tokens);
   for (const auto find : {FindRankWord, FindProcessWord, FindLetter, FindWorker, FindOnlyMeshAxis}) {

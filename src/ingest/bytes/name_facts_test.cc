@@ -16,6 +16,8 @@ struct RankCase {
 TEST(NameFactsTest, TheRankOfEveryNamingHabitIsRead) {
   const RankCase cases[] = {
       {"rank3.json", 3},
+      {"123-ws8-rank3-pid4711-20261122T010623Z-500ms.json.gz", 3},
+      {"rank7-of-9-rank5-host-rank3-pid4711-20261122T010623Z-5iterations-2.json", 3},
       {"rank3_trace.json", 3},
       {"rank-3.json.gz", 3},
       {"rank_3.json", 3},
@@ -119,8 +121,9 @@ TEST(FileNamesTest, KindsOfNames) {
                            "a.json.xz", "a.pftrace", "a.PFTRACE.gz", "a.perfetto-trace", "a.pb", "a.pb.gz"}) {
     EXPECT_EQ(KindOfName(name), NameKind::kTrace) << name;
   }
-  for (const char* name : {"README.md", "LICENSE", "a.csv.gz", "a.yaml", "._a.json", ".a.json", "json", "", "a.json/",
-                           "host.xplane.pb", "saved_model.pb", "perfetto_manifest.json"}) {
+  for (const char* name :
+       {"README.md", "LICENSE", "a.csv.gz", "a.yaml", "._a.json", ".a.json", "json", "", "a.json/", "host.xplane.pb",
+        "saved_model.pb", "perfetto_manifest.json", "lockstep-capture-20261122T010623Z-500ms.json"}) {
     EXPECT_EQ(KindOfName(name), NameKind::kOther) << name;
   }
   for (const char* name : {"a.tar", "a.tar.gz", "a.tgz", "a.tar.zst", "a.ZIP"}) {
