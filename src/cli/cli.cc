@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/analyze.h"
+#include "cli/capture.h"
 #include "cli/compare.h"
 #include "cli/completion.h"
 #include "cli/export.h"
@@ -43,6 +44,7 @@ class Program {
     root_.require_subcommand(0, 1);
     root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
     commands_.push_back(std::make_unique<AnalyzeCommand>());
+    commands_.push_back(std::make_unique<CaptureCommand>());
     commands_.push_back(std::make_unique<CompareCommand>());
     commands_.push_back(std::make_unique<ScalingCommand>());
     commands_.push_back(std::make_unique<MergeCommand>());
