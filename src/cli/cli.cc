@@ -29,6 +29,7 @@
 #include "cli/run.h"
 #include "cli/scaling.h"
 #include "cli/serve.h"
+#include "cli/tunnel.h"
 #include "cli/version.h"
 #include "report/utf8.h"
 
@@ -53,6 +54,7 @@ class Program {
     commands_.push_back(std::make_unique<QueryCommand>());
     commands_.push_back(std::make_unique<ExportCommand>());
     commands_.push_back(std::make_unique<RunCommand>());
+    commands_.push_back(std::make_unique<TunnelCommand>());
     commands_.push_back(std::make_unique<CompletionCommand>(root_));
     commands_.push_back(std::make_unique<VersionCommand>());
     for (const auto& command : commands_) {

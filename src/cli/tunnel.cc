@@ -1,0 +1,44 @@
+#include "cli/tunnel.h"
+
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "cli/cli.h"
+#include "control/client/node_client.h"
+#include "control/client/relay.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "'lockstep capture --via ssh' and its like start this on a node, and speak HTTP through\n"
+    "it: the daemon sees who runs it, and needs no open port. It ends when either side has\n"
+    "closed. Without --socket: LOCKSTEP_SOCKET, then the places where lockstepd listens.\n"
+    "Exit status: 0 done; 1 no daemon is there, or the connection failed; 2 misused.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep tunnel --socket /run/lockstep/lockstepd.sock\n"
+    "  printf 'GET /-/healthy HTTP/1.0\\r\\n\\r\\n' | ssh HOST lockstep tunnel";
+
+Result<UniqueFd> ConnectAnywhere() {
+  for (const std::string& path : control::LocalSockets()) {
+    // One that a dead daemon left behind is as good as none; so is one of root's that is not for us.
+    if (Result<UniqueFd> socket = control::ConnectUnix(path)) return socket;
+  }
+  return control::NoLocalDaemon();
+}
+
+}  // namespace
+
+void TunnelCommand::Declare(CLI::App& app) {
+  app.add_option("--socket", socket_, "The daemon's Unix socket (default: this node's)")->type_name("PATH");
+  app.footer(kFooter);
+}
+
+Result<int> TunnelCommand::Run(Console& /*console*/) {
+  ASSIGN_OR_RETURN(const UniqueFd socket, socket_.empty() ? ConnectAnywhere() : control::ConnectUnix(socket_));
+  RETURN_IF_ERROR(control::Relay(STDIN_FILENO, STDOUT_FILENO, socket.get()));
+  return kDone;
+}
+
+}  // namespace lockstep::cli
