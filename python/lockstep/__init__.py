@@ -7,10 +7,13 @@
     run.breakdown().to_pandas()      # compute, exposed communication, idle per rank, in ns
     run.findings().to_dicts()        # what to do first
 
+And in the training job itself: ``with lockstep.profiler(schedule=..., ranks="0,3") as profiler``.
+
 Times are int64 nanoseconds, sizes bytes, shares 0..1; ``table.units`` says which. See docs/python.md.
 """
 
-from ._comparison import Comparison, compare
+from typing import TYPE_CHECKING
+
 from ._errors import (
     CancelledError,
     CorruptDataError,
@@ -24,10 +27,51 @@ from ._errors import (
     ReadError,
     UnsupportedError,
 )
-from ._native import version as __version__
-from ._progress import Progress
-from ._run import Job, Run, Track, load, passes
-from ._table import Categories, Category, Column, Table
+from ._profiler import Profiler, profiler
+
+if TYPE_CHECKING:
+    from ._comparison import Comparison, compare
+    from ._native import version as __version__
+    from ._progress import Progress
+    from ._run import Job, Run, Track, load, passes
+    from ._table import Categories, Category, Column, Table
+else:
+    # Looked up at first use: a training job that only wants the profiler needs neither NumPy nor the compiled module.
+    _PLACES = {
+        "__version__": "_native",
+        "Comparison": "_comparison",
+        "compare": "_comparison",
+        "Progress": "_progress",
+        "Job": "_run",
+        "Run": "_run",
+        "Track": "_run",
+        "load": "_run",
+        "passes": "_run",
+        "Categories": "_table",
+        "Category": "_table",
+        "Column": "_table",
+        "Table": "_table",
+    }
+
+    def __getattr__(name):
+        if name not in _PLACES:
+            raise AttributeError(f"module 'lockstep' has no attribute '{name}'")
+        import importlib
+
+        try:
+            module = importlib.import_module(f".{_PLACES[name]}", __name__)
+        except ImportError as error:
+            if "_native" not in str(error):
+                raise
+            message = (f"lockstep.{name} needs the compiled part of lockstep, which is not here for this Python: pip install . "
+                       "in the checkout, or PYTHONPATH=build/release/python (docs/python.md). lockstep.profiler needs none.")
+            raise ImportError(message) from error
+        value = module.version if name == "__version__" else getattr(module, name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})
 
 __all__ = [
     "CancelledError",
@@ -44,6 +88,7 @@ __all__ = [
     "NotFoundError",
     "PartialWarning",
     "PermissionDeniedError",
+    "Profiler",
     "Progress",
     "ReadError",
     "Run",
@@ -54,4 +99,5 @@ __all__ = [
     "compare",
     "load",
     "passes",
+    "profiler",
 ]
