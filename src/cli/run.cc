@@ -1,12 +1,19 @@
 #include "cli/run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <string_view>
 
 #include "cli/cli.h"
 #include "cli/foreground.h"
+#include "cli/kineto_config.h"
+#include "cli/kineto_sockets.h"
+#include "cli/launcher.h"
 #include "cli/nearest.h"
 #include "cli/run_input.h"
 #include "cli/runtime_folder.h"
@@ -25,8 +32,8 @@ constexpr const char* kFooter =
     "cannot be run; 1 failed and 2 misused, before CMD was started.\n"
     "\n"
     "Examples:\n"
-    "  lockstep run -- torchrun --nproc-per-node 8 train.py\n"
-    "  srun lockstep run -- python train.py";
+    "  lockstep run --with-daemon -- torchrun --nproc-per-node 8 train.py\n"
+    "  srun lockstep run --with-daemon -- python train.py";
 
 }  // namespace
 
@@ -34,6 +41,10 @@ void RunCommand::Declare(CLI::App& app) {
   app_ = &app;
   app.prefix_command();  // All that follows the first word that is no flag of ours is CMD's.
   const char* group = "Kineto";
+  app.add_flag("--with-daemon", with_daemon_,
+               "Start a daemon where the node has none; it ends with the last job that uses it")
+      ->group(group);
+  app.add_flag("--require-daemon", requires_daemon_, "Do not start CMD when no daemon answers")->group(group);
   app.add_option("--interval", interval_, "How often the processes ask for a capture, whole seconds (1s)")
       ->type_name("TIME")
       ->group(group);
@@ -75,19 +86,66 @@ void RunCommand::Tell(Console& console, const std::string& text) const {
   console.err << "lockstep: " << text << std::endl;  // Before CMD prints.
 }
 
+Status RunCommand::CheckSocketFolder(Console& console) {
+  const char* inherited = std::getenv("KINETO_IPC_SOCKET_DIR");
+  if (socket_folder_.empty() && inherited != nullptr) socket_folder_ = inherited;
+  if (socket_folder_.empty()) return {};
+  const Status ready = PrepareSocketFolder(socket_folder_);
+  if (ready) return {};
+  if (ready.error().code == ErrorCode::kInvalidArgument) return ready.error();
+  Tell(console, fmt::format("{}; it is not used", ready.error().ToString()));
+  socket_folder_.clear();  // Without it the job runs; with a folder that cannot be used Kineto complains for ever.
+  return {};
+}
+
+Result<std::optional<NodeDaemon>> RunCommand::FindDaemon(const Result<std::string>& folder, Console& console) {
+  Result<NodeDaemon> daemon = folder.has_value() || !with_daemon_ ? AnsweringDaemon() : folder.error();
+  if (with_daemon_ && folder) {
+    if (StartsOnOtherNodes(arguments_)) {
+      Tell(console,
+           fmt::format("{0} starts its processes on other nodes, and each of those needs a daemon: {0} ... lockstep "
+                       "run --with-daemon -- CMD; the one here reaches this node's processes only",
+                       arguments_[0]));
+    }
+    daemon = ObtainDaemon({.runtime_folder = *folder, .socket_folder = socket_folder_});
+  }
+  if (!daemon) {
+    if (requires_daemon_) return daemon.error();
+    if (with_daemon_) {
+      Tell(console, fmt::format("runs without a daemon: {}", daemon.error().ToString()));
+    } else if (!quiet_ && RankFromEnvironment().value_or(0) == 0) {
+      Tell(console, "no lockstepd answers on this node, so nothing can be captured yet; --with-daemon starts one");
+    }
+    return std::optional<NodeDaemon>();
+  }
+  const std::string served = SocketFolderOf(daemon->status);
+  if (socket_folder_.empty()) {
+    socket_folder_ = served;
+  } else if (std::ranges::find(daemon->status.kineto_sockets, fmt::format("{}/{}", socket_folder_, kKinetoName)) ==
+             daemon->status.kineto_sockets.end()) {
+    const std::string message =
+        fmt::format("the daemon on this node (process {}) has no socket in {}; it has {}", daemon->status.daemon_pid,
+                    socket_folder_, fmt::join(daemon->status.kineto_sockets, ", "));
+    if (requires_daemon_) return Error{ErrorCode::kFailedPrecondition, message};
+    Tell(console, message);
+  }
+  return std::optional<NodeDaemon>(std::move(*daemon));
+}
+
+void RunCommand::TellHow(const NodeDaemon& daemon, Console& console) const {
+  if (quiet_ || RankFromEnvironment().value_or(0) != 0) return;
+  // Ours is an ancestor of all processes of CMD, so it selects them.
+  Tell(console, fmt::format("trace this job while it runs with: lockstep capture --pid {} ({} daemon, process {})",
+                            ::getpid(), daemon.started ? "started a" : "the node's", daemon.status.daemon_pid));
+}
+
 Result<int> RunCommand::Run(Console& console) {
   RETURN_IF_ERROR(ReadFlags());
-  if (!socket_folder_.empty()) {
-    const Status ready = PrepareSocketFolder(socket_folder_);
-    if (!ready && ready.error().code == ErrorCode::kInvalidArgument) return ready.error();
-    if (!ready) {
-      Tell(console, fmt::format("{}; it is not used", ready.error().ToString()));
-      socket_folder_.clear();  // Without it the job runs; with a folder that cannot be used Kineto complains for ever.
-    }
-  }
+  RETURN_IF_ERROR(CheckSocketFolder(console));
 
   ForegroundCommand command{.arguments = arguments_, .environment = {}};
   const Result<std::string> folder = MakeRuntimeFolder();
+  ASSIGN_OR_RETURN(const std::optional<NodeDaemon> daemon, FindDaemon(folder, console));
   Result<KinetoEnvironment> environment =
       folder ? MakeKinetoEnvironment(*folder, poll_seconds_, socket_folder_) : folder.error();
   if (environment) {
@@ -98,6 +156,7 @@ Result<int> RunCommand::Run(Console& console) {
     if (!socket_folder_.empty()) command.environment.emplace_back("KINETO_IPC_SOCKET_DIR", socket_folder_);
     Tell(console, fmt::format("no base configuration for Kineto: {}", environment.error().ToString()));
   }
+  if (daemon) TellHow(*daemon, console);
 
   const Result<int> status = RunInForeground(command);
   if (status) return *status;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/kineto_config.h"
+#include "cli/private_daemon.h"
 #include "cli/subcommand.h"
 
 namespace lockstep::cli {
@@ -23,6 +23,11 @@ class RunCommand : public Subcommand {
 
  private:
   Status ReadFlags();
+  /// What can be asked for a capture of this job, on one line; told by one rank only.
+  void TellHow(const NodeDaemon& daemon, Console& console) const;
+  /// Nullopt: there is none, and the job runs without.
+  Result<std::optional<NodeDaemon>> FindDaemon(const Result<std::string>& folder, Console& console);
+  Status CheckSocketFolder(Console& console);
   void Tell(Console& console, const std::string& text) const;
 
   const CLI::App* app_ = nullptr;
@@ -31,6 +36,8 @@ class RunCommand : public Subcommand {
   std::string socket_folder_;
   std::string interval_ = "1s";
   int64_t poll_seconds_ = 1;
+  bool with_daemon_ = false;
+  bool requires_daemon_ = false;
   bool quiet_ = false;
 };
 

@@ -115,7 +115,7 @@ class EnvironmentTest(RunCase):
 
 class CommandTest(RunCase):
     def test_status_and_streams_are_those_of_the_command(self):
-        done = self.run_lockstep("--", "sh", "-c", "cat; echo aside >&2; exit 7", input="through\n", stdin=None)
+        done = self.run_lockstep("-q", "--", "sh", "-c", "cat; echo aside >&2; exit 7", input="through\n", stdin=None)
         self.assertEqual((7, "through\n", "aside\n"), (done.returncode, done.stdout, done.stderr))
 
     def test_arguments_arrive_untouched(self):

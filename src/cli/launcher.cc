@@ -1,0 +1,86 @@
+#include "cli/launcher.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string_view>
+
+namespace lockstep::cli {
+namespace {
+
+struct RankVariable {
+  const char* rank;
+  const char* needed;  // Without this the first does not mean it; nullptr: nothing.
+};
+
+// The innermost launcher first: a rank of `srun torchrun` has several, and SLURM's is then the launcher's own. A batch
+// script has SLURM_PROCID=0 as well, but no step.
+constexpr std::array<RankVariable, 9> kRankVariables = {{{"RANK", "LOCAL_RANK"},
+                                                         {"OMPI_COMM_WORLD_RANK", nullptr},
+                                                         {"MV2_COMM_WORLD_RANK", nullptr},
+                                                         {"PALS_RANKID", nullptr},
+                                                         {"PMI_RANK", nullptr},
+                                                         {"PMIX_RANK", nullptr},
+                                                         {"FLUX_TASK_RANK", nullptr},
+                                                         {"JSM_NAMESPACE_RANK", nullptr},
+                                                         {"SLURM_PROCID", "SLURM_STEP_ID"}}};
+
+// Launchers of a resource manager, for which the nodes are those of the allocation.
+const std::set<std::string_view> kAllocationLaunchers = {"srun", "sbatch", "salloc", "aprun", "jsrun", "flux"};
+const std::set<std::string_view> kMpiLaunchers = {"mpirun",  "mpiexec", "mpirun.openmpi", "mpiexec.openmpi",
+                                                  "orterun", "prterun", "mpiexec.hydra",  "mpirun.mpich"};
+const std::set<std::string_view> kHostFlags = {"-H",         "-host",     "--host",        "-hosts",       "--hosts",
+                                               "--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f"};
+
+std::optional<int32_t> Number(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  const std::string_view text = value;
+  int32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+bool AllocationHasOneNode() {
+  for (const char* name : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", "FLUX_JOB_NNODES"}) {
+    if (const auto nodes = Number(name)) return *nodes == 1;
+  }
+  return false;
+}
+
+bool AllocationHasSeveralNodes() {
+  if (Number("SLURM_JOB_NUM_NODES").value_or(1) > 1) return true;
+  const char* node_file = std::getenv("PBS_NODEFILE");
+  if (node_file == nullptr) return false;
+  std::ifstream file(node_file);
+  std::set<std::string> hosts;
+  for (std::string host; hosts.size() < 2 && file >> host;) hosts.insert(host);
+  return hosts.size() > 1;
+}
+
+}  // namespace
+
+std::optional<int32_t> RankFromEnvironment() {
+  for (const RankVariable& variable : kRankVariables) {
+    if (variable.needed != nullptr && std::getenv(variable.needed) == nullptr) continue;
+    if (const auto rank = Number(variable.rank)) return rank;
+  }
+  return std::nullopt;
+}
+
+bool StartsOnOtherNodes(const std::vector<std::string>& command) {
+  if (command.empty()) return false;
+  const std::string name = std::filesystem::path(command[0]).filename().string();
+  if (kAllocationLaunchers.count(name) != 0) return name == "sbatch" || !AllocationHasOneNode();
+  if (kMpiLaunchers.count(name) == 0) return false;
+  for (const std::string& word : command) {
+    if (kHostFlags.count(word.substr(0, word.find('='))) != 0) return true;
+  }
+  return AllocationHasSeveralNodes();
+}
+
+}  // namespace lockstep::cli
