@@ -57,6 +57,8 @@ bool IsInPath(const std::string& program) {
 Error CommandFailed(std::string_view program, const CommandOutput& output) {
   std::string_view words = output.error.empty() ? output.output : output.error;
   while (!words.empty() && (words.back() == '\n' || words.back() == ' ')) words.remove_suffix(1);
+  // The last line says what it came to; those before it (kubectl's log) what was tried.
+  if (const size_t end = words.rfind('\n'); end != std::string_view::npos) words.remove_prefix(end + 1);
   return Error{.code = ErrorCode::kIo,
                .message = fmt::format("{} failed with status {}{}{}", program, output.exit_status,
                                       words.empty() ? "" : ": ", Shortened(words))};

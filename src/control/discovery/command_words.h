@@ -21,7 +21,7 @@ std::string Shortened(std::string_view text);
 /// Whether PATH leads to an executable file of this name.
 bool IsInPath(const std::string& program);
 
-/// kIo: `program` failed, with its exit status and its first words on standard error.
+/// kIo: `program` failed, with its exit status and its last line on standard error.
 Error CommandFailed(std::string_view program, const CommandOutput& output);
 
 }  // namespace lockstep::control

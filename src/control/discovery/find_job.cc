@@ -69,10 +69,14 @@ Result<JobNodes> FindJob(const std::string& job, JobKind kind) {
     }
     auto found = scheduler.find(id);
     if (found) return found;
-    if (failed) {
-      failed->message += "; " + found.error().message;
-    } else {
+    // It has such a job, of which more must be said.
+    if (found.error().code == ErrorCode::kInvalidArgument) return found;
+    // That one scheduler does not know it is an answer; that another could not be asked adds to it only when it is all.
+    const bool answers = found.error().code == ErrorCode::kNotFound;
+    if (!failed || (answers && failed->code != ErrorCode::kNotFound)) {
       failed = std::move(found).error();
+    } else if (answers || failed->code != ErrorCode::kNotFound) {
+      failed->message += "; " + found.error().message;
     }
   }
   if (failed) return *failed;

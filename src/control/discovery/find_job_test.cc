@@ -112,6 +112,17 @@ TEST_F(FindJobTest, TheSchedulerThatKnowsTheJobWins) {
   EXPECT_THAT(unknown.error().message, HasSubstr("PBS has no job 12"));
 }
 
+TEST_F(FindJobTest, SchedulerThatCannotBeAskedIsNotHeardBesideOneThatAnswered) {
+  Install("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
+  Install("kubectl", "echo 'E1122 log line' >&2; echo 'The connection to the server was refused' >&2; exit 1");
+  const auto job = FindJob("12");
+  ASSERT_FALSE(job);
+  EXPECT_EQ(job.error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(job.error().message, ::testing::Not(HasSubstr("kubectl")));
+  EXPECT_EQ(FindJob("k8s:12").error().message,
+            "kubectl failed with status 1: The connection to the server was refused");
+}
+
 TEST_F(FindJobTest, SlurmsFiltersInTheEnvironmentDoNotHideTheJob) {
   Install("squeue", "[ -z \"$SQUEUE_STATES\" ] && [ \"$1\" != -s ] && echo '11|11|RUNNING|n[1-2]|None'; exit 0");
   ::setenv("SQUEUE_STATES", "PD", 1);

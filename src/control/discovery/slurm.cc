@@ -183,7 +183,8 @@ Result<JobNodes> FindSlurmJob(const std::string& id) {
 
   // Who has which task is worth knowing (a node that is down is then missed by its ranks), but never needed: whatever
   // goes wrong here is passed over. With several steps, which one trains is not known.
-  const auto steps = RunCommand({"squeue", "-s", "-h", "-j", found.job_id, "-o", "%i"}, options);
+  const bool element = job.find('_') != std::string::npos;  // By its number, the first would stand for the whole array.
+  const auto steps = RunCommand({"squeue", "-s", "-h", "-j", element ? job : found.job_id, "-o", "%i"}, options);
   if (!steps || steps->exit_status != 0) return found;
   std::vector<std::string> numbered = ParseNumberedSteps(steps->output);
   if (id.find('.') != std::string::npos) {
