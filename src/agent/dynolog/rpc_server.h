@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +14,16 @@
 namespace lockstep::agent {
 
 struct DynologOptions {
-  std::string address = "::1";  ///< "127.0.0.1" and "::1" both for the loopback.
-  uint16_t port = 1778;         ///< 0 = any free one.
+  std::vector<std::string> addresses = {"127.0.0.1", "::1"};  ///< At least one must be there.
+  uint16_t port = 1778;                                       ///< 0 = any free one.
   /// Folders that a request's ACTIVITIES_LOG_FILE may lie in; elsewhere the trace goes to the daemon's own folder.
   std::vector<std::string> output_folders = {"/tmp"};
+  /// Who a user of this machine is to the daemon; a caller from elsewhere is nobody, and may trace nothing.
+  std::function<Caller(std::optional<uint32_t> uid, const std::string& address)> caller_of;
   std::string version;
+  size_t request_bytes = 64 * 1024;  ///< Of one request; a longer one is not read.
+  size_t connection_count = 64;      ///< Further ones are closed at once.
+  int deadline_seconds = 5;          ///< For a whole request, and for its answer.
 };
 
 /// Dynolog's RPC, so that its `dyno` command and unitrace.py work against this daemon. docs/formats/dynolog-rpc.md.

@@ -1,0 +1,229 @@
+#include "control/client/dynolog_client.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <netdb.h>
+#include <poll.h>
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+
+#include "base/unique_fd.h"
+
+namespace lockstep::control {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int32_t kAnswerBytes = 16 << 20;
+
+Error Failed(const DynologNode& node, ErrorCode code, std::string_view what) {
+  return {.code = code, .message = fmt::format("Dynolog on {}, port {}: {}", node.host, node.port, what)};
+}
+
+/// A conversation under one deadline.
+class Connection {
+ public:
+  Connection(const DynologNode& node, int64_t deadline_ns)
+      : node_(node), until_(Clock::now() + std::chrono::nanoseconds(deadline_ns)) {}
+
+  Status Connect() {
+    addrinfo hints = {};
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    const int failure = ::getaddrinfo(node_.host.c_str(), std::to_string(node_.port).c_str(), &hints, &found);
+    if (failure != 0) return Failed(node_, ErrorCode::kNotFound, ::gai_strerror(failure));
+    const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
+    int error = 0;
+    for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+      fd_ = UniqueFd(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      if (!fd_.valid()) {
+        error = errno;
+        continue;
+      }
+      if (::connect(fd_.get(), address->ai_addr, address->ai_addrlen) == 0) return {};
+      error = errno;
+      if (error != EINPROGRESS) continue;
+      RETURN_IF_ERROR(Wait(POLLOUT));
+      socklen_t size = sizeof(error);
+      ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+      if (error == 0) return {};
+    }
+    return Failed(node_, error == ECONNREFUSED ? ErrorCode::kNotFound : ErrorCode::kIo,
+                  error == ECONNREFUSED
+                      ? "nobody listens; start dynolog there (with --enable_ipc_monitor), or lockstepd --dynolog-rpc"
+                      : std::strerror(error));
+  }
+
+  Status Send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count > 0) {
+        bytes.remove_prefix(static_cast<size_t>(count));
+      } else if (errno == EAGAIN) {
+        RETURN_IF_ERROR(Wait(POLLOUT));
+      } else if (errno != EINTR) {
+        return Failed(node_, ErrorCode::kIo, std::strerror(errno));
+      }
+    }
+    return {};
+  }
+
+  Status Receive(char* bytes, size_t size) {
+    while (size > 0) {
+      const ssize_t count = ::recv(fd_.get(), bytes, size, 0);
+      if (count > 0) {
+        bytes += count;
+        size -= static_cast<size_t>(count);
+      } else if (count == 0) {
+        return Failed(node_, ErrorCode::kUnsupported,
+                      "closed the connection without an answer; it does not know this request");
+      } else if (errno == EAGAIN) {
+        RETURN_IF_ERROR(Wait(POLLIN));
+      } else if (errno != EINTR) {
+        return Failed(node_, ErrorCode::kIo, std::strerror(errno));
+      }
+    }
+    return {};
+  }
+
+ private:
+  Status Wait(short events) {
+    while (true) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - Clock::now()).count();
+      if (left <= 0) return Failed(node_, ErrorCode::kCancelled, "no answer in time");
+      pollfd poll = {.fd = fd_.get(), .events = events, .revents = 0};
+      const int ready = ::poll(&poll, 1, static_cast<int>(std::min<int64_t>(left, 60'000)));
+      if (ready > 0) return {};
+      if (ready < 0 && errno != EINTR) return Failed(node_, ErrorCode::kIo, std::strerror(errno));
+    }
+  }
+
+  const DynologNode& node_;
+  const Clock::time_point until_;
+  UniqueFd fd_;
+};
+
+/// Sends one request and reads the answer's text: each is JSON behind a 32-bit length in native byte order.
+Result<std::string> Ask(const DynologNode& node, const std::string& json, int64_t deadline_ns) {
+  Connection connection(node, deadline_ns);
+  RETURN_IF_ERROR(connection.Connect());
+  auto length = static_cast<int32_t>(json.size());
+  std::string request(sizeof(length), '\0');
+  std::memcpy(request.data(), &length, sizeof(length));
+  request += json;  // In one piece: Dynolog reads the length with one call.
+  RETURN_IF_ERROR(connection.Send(request));
+  RETURN_IF_ERROR(connection.Receive(reinterpret_cast<char*>(&length), sizeof(length)));
+  if (length <= 0 || length > kAnswerBytes)
+    return Failed(node, ErrorCode::kCorruptData, fmt::format("an answer of {} bytes; this is not Dynolog", length));
+  std::string answer(static_cast<size_t>(length), '\0');
+  RETURN_IF_ERROR(connection.Receive(answer.data(), answer.size()));
+  return answer;
+}
+
+Result<rapidjson::Document> Read(const DynologNode& node, const std::string& answer) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(answer.data(), answer.size());
+  if (document.HasParseError() || !document.IsObject())
+    return Failed(node, ErrorCode::kCorruptData, "the answer is no JSON object");
+  return document;
+}
+
+Result<std::vector<int32_t>> Pids(const DynologNode& node, const rapidjson::Document& document, const char* name) {
+  const auto found = document.FindMember(name);
+  if (found == document.MemberEnd() || !found->value.IsArray())
+    return Failed(node, ErrorCode::kCorruptData, fmt::format("the answer has no list '{}'", name));
+  std::vector<int32_t> pids;
+  for (const auto& pid : found->value.GetArray()) {
+    if (!pid.IsInt()) return Failed(node, ErrorCode::kCorruptData, fmt::format("'{}' holds what is no pid", name));
+    pids.push_back(pid.GetInt());
+  }
+  return pids;
+}
+
+const char* Word(bool value) { return value ? "true" : "false"; }
+
+}  // namespace
+
+Result<std::string> DynologConfigText(const DynologRequest& request) {
+  for (const char c : request.log_file) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == '=' || c == '#') {
+      return Error{.code = ErrorCode::kInvalidArgument,
+                   .message = fmt::format("'{}': Kineto cannot be told of a path with '=', '#' or control characters; "
+                                          "choose another folder",
+                                          request.log_file)};
+    }
+  }
+  const CaptureWindow& window = request.window;
+  std::string text = fmt::format("ACTIVITIES_LOG_FILE={}\n", request.log_file);
+  if (window.mode == CaptureWindow::Mode::kIterations) {
+    text += fmt::format("PROFILE_START_ITERATION={}\nPROFILE_START_ITERATION_ROUNDUP={}\nACTIVITIES_ITERATIONS={}\n",
+                        window.start_iteration.value_or(0), window.roundup, window.iterations);
+    if (window.warmup_iterations > 0)
+      text += fmt::format("ACTIVITIES_WARMUP_ITERATIONS={}\n", window.warmup_iterations);
+  } else {
+    text += fmt::format("PROFILE_START_TIME={}\nACTIVITIES_DURATION_MSECS={}\n",
+                        window.start_unix_ns.value_or(0) / 1'000'000, window.duration_ns / 1'000'000);
+    if (window.warmup_ns) text += fmt::format("ACTIVITIES_WARMUP_PERIOD_SECS={}\n", *window.warmup_ns / 1'000'000'000);
+  }
+  const CaptureOptions& options = request.options;
+  text += fmt::format(
+      "PROFILE_REPORT_INPUT_SHAPES={}\nPROFILE_PROFILE_MEMORY={}\nPROFILE_WITH_STACK={}\nPROFILE_WITH_FLOPS={}\n"
+      "PROFILE_WITH_MODULES={}\n",
+      Word(options.record_shapes), Word(options.memory), Word(options.stacks), Word(options.flops),
+      Word(options.modules));
+  if (!options.activities.empty()) text += fmt::format("ACTIVITY_TYPES={}\n", fmt::join(options.activities, ","));
+  return text;
+}
+
+std::string DynologTracePath(std::string_view log_file, int32_t pid) {
+  const size_t ending = log_file.find(".json");
+  if (ending == std::string_view::npos) return std::string(log_file);
+  return fmt::format("{}_{}{}", log_file.substr(0, ending), pid, log_file.substr(ending));
+}
+
+Result<DynologAnswer> AskDynolog(const DynologNode& node, const DynologRequest& request, int64_t deadline_ns) {
+  ASSIGN_OR_RETURN(const std::string config, DynologConfigText(request));
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+  writer.StartObject();
+  writer.Key("fn");
+  writer.String("setKinetOnDemandRequest");
+  writer.Key("config");
+  writer.String(config.data(), static_cast<rapidjson::SizeType>(config.size()));
+  writer.Key("job_id");
+  writer.Int64(request.job_id);
+  writer.Key("pids");
+  writer.StartArray();
+  for (const int32_t pid : request.pids) writer.Int(pid);
+  if (request.pids.empty()) writer.Int(0);
+  writer.EndArray();
+  writer.Key("process_limit");
+  writer.Int(request.process_limit);
+  writer.EndObject();
+  ASSIGN_OR_RETURN(const std::string text, Ask(node, {buffer.GetString(), buffer.GetSize()}, deadline_ns));
+  ASSIGN_OR_RETURN(const rapidjson::Document document, Read(node, text));
+  DynologAnswer answer;
+  ASSIGN_OR_RETURN(answer.matched, Pids(node, document, "processesMatched"));
+  ASSIGN_OR_RETURN(answer.triggered, Pids(node, document, "activityProfilersTriggered"));
+  const auto busy = document.FindMember("activityProfilersBusy");
+  if (busy != document.MemberEnd() && busy->value.IsInt()) answer.busy_count = busy->value.GetInt();
+  return answer;
+}
+
+Result<std::string> DynologVersion(const DynologNode& node, int64_t deadline_ns) {
+  ASSIGN_OR_RETURN(const std::string text, Ask(node, R"({"fn":"getVersion"})", deadline_ns));
+  ASSIGN_OR_RETURN(const rapidjson::Document document, Read(node, text));
+  const auto version = document.FindMember("version");
+  if (version == document.MemberEnd() || !version->value.IsString())
+    return Failed(node, ErrorCode::kCorruptData, "the answer has no version");
+  return std::string(version->value.GetString(), version->value.GetStringLength());
+}
+
+}  // namespace lockstep::control
