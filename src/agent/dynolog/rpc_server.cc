@@ -98,7 +98,7 @@ class Session : public std::enable_shared_from_this<Session> {
     ErrorCodeOf gone;
     const tcp::endpoint peer = socket_.remote_endpoint(gone);
     const std::string address = gone ? std::string("unknown") : peer.address().to_string();
-    const Caller caller = shared_.options.caller_of(PeerOwner(socket_.native_handle()), address);
+    const Caller caller = shared_.options.caller_of(OwnerOfPeer(socket_.native_handle()), address);
     return TraceReplyText(StartTrace(request, shared_.options, caller, shared_.captures, shared_.registry));
   }
 
