@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep::agent {
@@ -15,14 +16,27 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 const Caller kRoot = {.uid = 0, .may_trace_all = true, .name = "root"};
+const Caller kBob = {.uid = 2000, .may_trace_all = false, .name = "bob"};
+const Caller kStranger = {.uid = {}, .may_trace_all = false, .name = "somebody"};
+
+Process Registered(int32_t pid, uint32_t uid, std::vector<int32_t> client_pids) {
+  Process process;
+  process.id = std::to_string(pid) + "-1";
+  process.pid = pid;
+  process.uid = uid;
+  process.client_pids = std::move(client_pids);
+  return process;
+}
 
 std::vector<Process> Node() {
-  Process launcher{.id = "10-1", .pid = 10, .uid = 1000, .client_pids = {10, 9}, .role = ProcessRole::kLauncher};
-  Process first{.id = "11-1", .pid = 11, .uid = 1000, .client_pids = {11, 10, 9}};
-  Process second{.id = "12-1", .pid = 12, .uid = 1000, .client_pids = {4, 3}};  // in a container
-  Process queued{
-      .id = "20-1", .pid = 20, .uid = 2000, .client_pids = {20, 19}, .job_kind = JobKind::kSlurm, .job_id = "77"};
-  return {launcher, first, second, queued};
+  Process launcher = Registered(10, 1000, {10, 9});
+  launcher.role = ProcessRole::kLauncher;
+  const Process first = Registered(11, 1000, {11, 10, 9});
+  const Process contained = Registered(12, 1000, {4, 3});
+  Process queued = Registered(20, 2000, {20, 19});
+  queued.job_kind = JobKind::kSlurm;
+  queued.job_id = "77";
+  return {launcher, first, contained, queued};
 }
 
 std::vector<std::string> Ids(const std::vector<Process>& processes) {
@@ -46,9 +60,9 @@ TEST(RequestMatchTest, APidSelectsItselfAndItsDescendants) {
 }
 
 TEST(RequestMatchTest, OnlyTheCallersOwnProcessesMatch) {
-  EXPECT_THAT(MatchRequest({}, Node(), {.uid = 2000, .name = "bob"}), IsEmpty());
-  EXPECT_THAT(Ids(MatchRequest({.job_id = 77}, Node(), {.uid = 2000, .name = "bob"})), ElementsAre("20-1"));
-  EXPECT_THAT(MatchRequest({}, Node(), {.name = "nobody known"}), IsEmpty());
+  EXPECT_THAT(MatchRequest({}, Node(), kBob), IsEmpty());
+  EXPECT_THAT(Ids(MatchRequest({.job_id = 77}, Node(), kBob)), ElementsAre("20-1"));
+  EXPECT_THAT(MatchRequest({}, Node(), kStranger), IsEmpty());
 }
 
 TEST(RequestMatchTest, OnlyPlainPathsBelowAnAllowedFolderAreInIt) {
