@@ -177,6 +177,7 @@ TEST_F(HttpServerTest, AHeaderThatDoesNotComeIsNotWaitedForForEver) {
 TEST_F(HttpServerTest, ConnectionsBeyondTheLimitAreClosedAndOthersServed) {
   ServerLimits limits;
   limits.connection_count = 20;
+  limits.crowded_seconds = 3600;
   Start(limits);
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 60; ++i) clients.push_back(std::make_unique<Client>(server_->port()));
@@ -194,7 +195,9 @@ TEST_F(HttpServerTest, ConnectionsBeyondTheLimitAreClosedAndOthersServed) {
 }
 
 TEST_F(HttpServerTest, SixHundredConnectionsOfOneSourceLeaveRoomForOthers) {
-  Start();
+  ServerLimits limits;
+  limits.crowded_seconds = 3600;
+  Start(limits);
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 600; ++i) {
     clients.push_back(std::make_unique<Client>(server_->port()));

@@ -13,7 +13,7 @@ struct ServerLimits {
   size_t connection_count = 512;            ///< Further ones are closed at once.
   size_t connection_count_per_source = 32;  ///< Further ones are closed at once.
   /// But a connection that has waited so long for its client to send a whole request gives its place to a new one.
-  int crowded_seconds = 2;
+  int crowded_seconds = 1;
   int header_seconds = 10;              ///< For a whole header, from its first byte or from the connection's begin.
   size_t body_bytes = size_t{1} << 20;  ///< Of a request; a larger one is answered 413.
   size_t all_bodies_bytes = size_t{16} << 20;  ///< Of all requests together; one more is answered 503.

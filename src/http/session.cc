@@ -82,6 +82,7 @@ void Session::Heard(IoError error, size_t count) {
 void Session::Look() {
   if (!AllowsBody()) reader_->Refuse(503, "Too many requests with bodies are under way; try again.");
   const State state = reader_->state();
+  if (state == State::kRefused) CountBody(0);
   if (state == State::kWhole) return Answer();
   if (state == State::kRefused) {
     state_.table.Busy(id_);
@@ -215,6 +216,7 @@ void Session::Sent(IoError error) {
 
 // Closing with bytes unread resets the connection, and the answer may be lost on the way: some of them are read first.
 void Session::DrainAndClose() {
+  Wait();
   connection_->FinishSending();
   connection_->ExpireAfter(kDrainTime);
   window_.resize(kHeaderWindowBytes);

@@ -16,7 +16,7 @@ namespace ssl = boost::asio::ssl;
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 Error FileError(const std::string& file, const char* what) {
-  const unsigned long code = ERR_peek_last_error();
+  const unsigned long code = ERR_peek_error();
   const char* reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
   std::string why = reason ? reason : "unknown error";
   if (code != 0 && ERR_SYSTEM_ERROR(code)) why = std::generic_category().message(ERR_GET_REASON(code));
