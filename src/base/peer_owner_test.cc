@@ -1,7 +1,6 @@
-#include "http/peer_owner.h"
+#include "base/peer_owner.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -14,9 +13,8 @@
 #include <utility>
 
 #include "base/unique_fd.h"
-#include "http/listening_socket.h"
 
-namespace lockstep::http {
+namespace lockstep {
 namespace {
 
 constexpr uid_t kOtherUid = 54321;
@@ -72,11 +70,35 @@ class Child {
   UniqueFd hold_;
 };
 
+/// Listens on a free port of a loopback address; no socket where there is none.
+class Listener {
+ public:
+  explicit Listener(const char* address) {
+    sockaddr_storage storage = {};
+    auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
+    const bool is_v6 = ::inet_pton(AF_INET, address, &v4.sin_addr) != 1;
+    if (is_v6) ::inet_pton(AF_INET6, address, &v6.sin6_addr);
+    storage.ss_family = is_v6 ? AF_INET6 : AF_INET;
+    socklen_t bytes = is_v6 ? sizeof(v6) : sizeof(v4);
+    UniqueFd socket(::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!socket.valid() || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&storage), bytes) != 0) return;
+    if (::listen(socket.get(), 8) != 0) return;
+    ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&storage), &bytes);
+    port_ = ntohs(is_v6 ? v6.sin6_port : v4.sin_port);
+    socket_ = std::move(socket);
+  }
+  bool valid() const { return socket_.valid(); }
+  uint16_t port() const { return port_; }
+  int fd() const { return socket_.get(); }
+
+ private:
+  UniqueFd socket_;
+  uint16_t port_ = 0;
+};
+
 /// Accepts what has come; waits for it.
-UniqueFd Accept(const UniqueFd& listener) {
-  ::fcntl(listener.get(), F_SETFL, 0);
-  return UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-}
+UniqueFd Accept(const Listener& listener) { return UniqueFd(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)); }
 
 std::string ReadFile(const char* path) {
   std::ifstream file(path);
@@ -96,21 +118,20 @@ struct Ends {
 
 TEST(OwnerOfPeerTest, IsTheUserWhoConnected) {
   for (const char* address : {"127.0.0.1", "::1"}) {
-    auto listener = ListenTcp(address, 0);
-    if (!listener) continue;  // No IPv6 here.
-    const uint16_t port = PortOf(listener->get());
-    const Child child(address, port, Child::Then::kWait);
-    const UniqueFd accepted = Accept(*listener);
+    const Listener listener(address);
+    if (!listener.valid() && std::string(address) == "::1") continue;  // No IPv6 here.
+    const Child child(address, listener.port(), Child::Then::kWait);
+    const UniqueFd accepted = Accept(listener);
     ASSERT_TRUE(accepted.valid());
     EXPECT_EQ(child.uid(), OwnerOfPeer(accepted.get())) << address;
   }
 }
 
 TEST(OwnerOfPeerTest, BothTablesSayTheSame) {
-  auto listener = ListenTcp("127.0.0.1", 0);
-  ASSERT_TRUE(listener.has_value());
-  const Child child("127.0.0.1", PortOf(listener->get()), Child::Then::kWait);
-  const UniqueFd accepted = Accept(*listener);
+  const Listener listener("127.0.0.1");
+  ASSERT_TRUE(listener.valid());
+  const Child child("127.0.0.1", listener.port(), Child::Then::kWait);
+  const UniqueFd accepted = Accept(listener);
   const Ends ends(accepted.get());
   if (const auto asked = OwnerBySockDiag(ends.client, ends.server)) {
     EXPECT_EQ(child.uid(), *asked);
@@ -119,10 +140,10 @@ TEST(OwnerOfPeerTest, BothTablesSayTheSame) {
 }
 
 TEST(OwnerOfPeerTest, AnIpv4ConnectionOfAnIpv6SocketIsFound) {
-  auto listener = ListenTcp("127.0.0.1", 0);
-  ASSERT_TRUE(listener.has_value());
-  const Child child("::ffff:127.0.0.1", PortOf(listener->get()), Child::Then::kWait);
-  const UniqueFd accepted = Accept(*listener);
+  const Listener listener("127.0.0.1");
+  ASSERT_TRUE(listener.valid());
+  const Child child("::ffff:127.0.0.1", listener.port(), Child::Then::kWait);
+  const UniqueFd accepted = Accept(listener);
   const Ends ends(accepted.get());
   EXPECT_EQ(child.uid(), OwnerOfPeer(accepted.get()));
   EXPECT_EQ(child.uid(), OwnerByProcTable(ReadFile("/proc/self/net/tcp6"), ends.client, ends.server));
@@ -130,11 +151,11 @@ TEST(OwnerOfPeerTest, AnIpv4ConnectionOfAnIpv6SocketIsFound) {
 
 // The kernel says "root" of a socket that no process holds any more: whoever connects and leaves would be root.
 TEST(OwnerOfPeerTest, WhoHasLeftIsNobodyAndNotRoot) {
-  auto listener = ListenTcp("127.0.0.1", 0);
-  ASSERT_TRUE(listener.has_value());
-  Child child("127.0.0.1", PortOf(listener->get()), Child::Then::kCloseAtOnce);
+  const Listener listener("127.0.0.1");
+  ASSERT_TRUE(listener.valid());
+  Child child("127.0.0.1", listener.port(), Child::Then::kCloseAtOnce);
   child.Wait();
-  const UniqueFd accepted = Accept(*listener);
+  const UniqueFd accepted = Accept(listener);
   ASSERT_TRUE(accepted.valid());
   const Ends ends(accepted.get());
   EXPECT_EQ(std::nullopt, OwnerOfPeer(accepted.get()));
@@ -172,4 +193,4 @@ TEST(OwnerByProcTableTest, LinesThatAreNoneAreSkippedAndOtherStatesAreNotBelieve
 }
 
 }  // namespace
-}  // namespace lockstep::http
+}  // namespace lockstep
