@@ -16,7 +16,9 @@
 #include "cli/cli.h"
 #include "cli/output_file.h"
 #include "cli/ranges.h"
+#include "control/client/dynolog_capture.h"
 #include "control/client/trace_names.h"
+#include "control/discovery/hosts.h"
 #include "report/report.h"
 
 namespace lockstep::cli {
@@ -82,6 +84,11 @@ void CaptureCommand::Declare(CLI::App& app) {
       ->type_name("PATH")
       ->group("Nodes");
   app.add_option("--job", job_, "Only processes of this job")->type_name("ID")->group("Nodes");
+  app.add_option("--dynolog", dynolog_hosts_,
+                 "Instead of lockstepd: nodes that run Dynolog, which share the folder of -o; it knows\n"
+                 "SLURM's job number (--job) and pids, no ranks")
+      ->type_name("HOSTS[:PORT]")
+      ->group("Nodes");
   app.add_option("--pid", pids_, "Only these processes and their descendants: torchrun's pid selects its ranks")
       ->type_name("LIST")
       ->delimiter(',')
@@ -230,7 +237,25 @@ Status CaptureCommand::ReadSelection() {
   return {};
 }
 
+// "HOST[:PORT],...", hosts as lists too.
+Status CaptureCommand::ReadDynologNodes() {
+  std::string hosts = dynolog_hosts_;
+  uint16_t port = control::DynologNode().port;
+  if (const size_t colon = hosts.rfind(':'); colon != std::string::npos) {
+    const auto number = PlainNumber(hosts.substr(colon + 1));
+    if (!number || *number < 1 || *number > 65535)
+      return Misuse(fmt::format("--dynolog: '{}' is no port", hosts.substr(colon + 1)));
+    port = static_cast<uint16_t>(*number);
+    hosts.resize(colon);
+  }
+  auto names = control::ExpandHostlist(hosts);
+  if (!names) return Misuse(fmt::format("--dynolog: {}", names.error().message));
+  for (std::string& name : *names) dynolog_nodes_.push_back({std::move(name), port});
+  return {};
+}
+
 Status CaptureCommand::ReadNodes() {
+  if (!dynolog_hosts_.empty()) return ReadDynologNodes();
   control::Endpoint endpoint;
   endpoint.host = "this node";
   endpoint.unix_path = socket_;
@@ -266,7 +291,8 @@ Result<CaptureReport> CaptureCommand::CaptureOnce(const std::string& folder, Con
   report.request.compress = !no_compress_;
   report.request.cancelled = &interrupted;
   report.request.on_progress = [&](const control::JobProgress& progress) { display.Update(progress); };
-  auto result = control::CaptureJob(report.request);
+  auto result = dynolog_nodes_.empty() ? control::CaptureJob(report.request)
+                                       : control::CaptureThroughDynolog(report.request, dynolog_nodes_);
   report.request.on_progress = {};
   display.Finish();
   if (!result) {

@@ -7,6 +7,7 @@
 #include "cli/capture_output.h"
 #include "cli/run_input.h"
 #include "cli/subcommand.h"
+#include "control/client/dynolog_client.h"
 #include "control/client/job_capture.h"
 
 namespace lockstep::cli {
@@ -24,12 +25,14 @@ class CaptureCommand : public Subcommand {
   Status ReadStart();
   Status ReadSelection();
   Status ReadNodes();
+  Status ReadDynologNodes();
   Result<std::string> MakeFolder(const std::string& folder) const;
   Result<CaptureReport> CaptureOnce(const std::string& folder, Console& console);
   /// Reads the traces that were kept; what is damaged is noted, and with `analyse` the first screen is printed.
   Status ReadTraces(std::vector<CaptureReport>& reports, bool analyse, Console& console);
 
-  // Nodes. A place is left here for --dynolog HOST: nodes whose daemon is Dynolog's.
+  std::string dynolog_hosts_;
+  std::vector<control::DynologNode> dynolog_nodes_;  ///< Empty: the nodes' daemons are ours.
   std::string socket_;
   std::string job_;
 
