@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/subcommand.h"
+#include "control/client/fan_out.h"
+#include "control/client/node_client.h"
+#include "control/discovery/hosts.h"
+
+namespace lockstep::cli {
+
+/// The nodes that a command talks to, and what is known of the job they were named by.
+struct Nodes {
+  std::vector<control::Endpoint> endpoints;  ///< At least one.
+  bool is_local = false;                     ///< This node's daemon alone.
+  std::string job_id = {};                   ///< Only processes of this job; empty: all.
+  bool is_whole_job = false;                 ///< All of the job's nodes are here, by its scheduler's word.
+  size_t parallel = control::kDefaultParallel;
+};
+
+/// The flags that say which nodes, and how they are reached: --host, --hostfile, --job, --via, --tls and their kin.
+class NodeFlags {
+ public:
+  void Declare(CLI::App& app);
+  /// Asks schedulers and reads hostfiles as needed; without flags this node's daemon, the first of LocalSockets() that
+  /// takes a connection. Errors: kInvalidArgument (flags that do not go together), kNotFound, and those of
+  /// control/discovery.
+  Result<Nodes> Find() const;
+
+ private:
+  Status CheckTogether() const;
+  Result<Nodes> FindLocal() const;
+  Result<control::JobNodes> NamedNodes() const;
+  Result<control::Endpoint> EndpointOf(const control::JobNode& node, const control::JobNodes& job) const;
+
+  std::string hosts_;
+  std::string hostfile_;
+  std::string job_;
+  std::string socket_;
+  uint16_t port_ = 0;
+  std::string via_;
+  std::string via_program_;
+  bool tls_ = false;
+  std::string authority_file_;
+  std::string certificate_file_;
+  std::string key_file_;
+  std::string token_file_;
+  size_t parallel_ = control::kDefaultParallel;
+  std::string connect_timeout_ = "5s";
+};
+
+}  // namespace lockstep::cli
