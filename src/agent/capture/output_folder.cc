@@ -33,6 +33,11 @@ Error At(ErrorCode code, std::string message, const std::string& path) {
 
 std::string Why(int error) { return std::strerror(error); }
 
+std::string WhyNoFolder(int error) {
+  return error == ELOOP || error == ENOTDIR ? "a symbolic link is on the way, or something else that is no folder"
+                                            : Why(error);
+}
+
 /// Absolute, no "..", no byte that Kineto's parser cuts at, no ".json" (the pid would be put into the folder's name).
 bool IsSafePath(const std::string& path) {
   if (path.size() < 2 || path.size() > 512 || path.front() != '/') return false;
@@ -161,9 +166,7 @@ Result<OutputFolder::Made> OutputFolder::Make(const control::Process& process, c
     const SplitPath split = Split(base.path);
     parent = OpenFolderBelow(root.get(), split.parent);
     if (!parent.valid()) {
-      return At(ErrorCode::kFailedPrecondition,
-                "cannot be used: " + (errno == ELOOP ? "there is a symbolic link on the way" : Why(errno)),
-                "/" + split.parent);
+      return At(ErrorCode::kFailedPrecondition, "cannot be used: " + WhyNoFolder(errno), "/" + split.parent);
     }
     UniqueFd own = OpenBase(parent.get(), split.leaf, &made.problem);
     if (own.valid()) {
@@ -178,9 +181,7 @@ Result<OutputFolder::Made> OutputFolder::Make(const control::Process& process, c
     parent = OpenFolderBelow(root.get(), base.path.substr(1));
     if (!parent.valid()) {
       return At(ErrorCode::kFailedPrecondition,
-                "the process's KINETO_ONDEMAND_TRACE_DIR cannot be used: " +
-                    (errno == ELOOP ? "there is a symbolic link on the way" : Why(errno)),
-                base.path);
+                "the process's KINETO_ONDEMAND_TRACE_DIR cannot be used: " + WhyNoFolder(errno), base.path);
     }
   }
   folder.path_ = (parent_path == "/" ? "" : parent_path) + "/" + leaf;
@@ -286,7 +287,12 @@ UniqueFd OutputFolder::OpenFolder() const {
     opened = OpenFolderBelow(root.get(), path_.substr(1));
   }
   struct stat entry;
-  if (opened.valid() && !foreign_ && (fstat(opened.get(), &entry) != 0 || entry.st_uid != uid_)) {
+  if (!opened.valid() || fstat(opened.get(), &entry) != 0) return UniqueFd();
+  if (entry.st_nlink == 0) {  // Removed, and held open by us alone.
+    errno = ENOENT;
+    return UniqueFd();
+  }
+  if (!foreign_ && entry.st_uid != uid_) {
     errno = EACCES;
     return UniqueFd();
   }

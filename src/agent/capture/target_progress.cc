@@ -116,6 +116,7 @@ void TargetProgress::Polled(const PollFacts& facts, const Instant& now) {
   if (!polls_.registered && facts.registered && polls_known_) awake_since_ns_ = now.monotonic_ns;
   polls_ = facts;
   polls_known_ = true;
+  busy_seen_ = busy_seen_ || (facts.busy && begun_unix_ns_);
   if (facts.busy && delivered_unix_ns_ && !begun_unix_ns_ && file_.kind == FileObservation::Kind::kNone) {
     busy_without_file_ = true;
   }
@@ -209,7 +210,18 @@ void TargetProgress::TickQueued(const Instant& now) {
                 Timeout(), SinceWhen());
 }
 
-std::string TargetProgress::WhyNeverBegun(const Instant& now) const {
+// Kineto wants the warm-up and up to two of its ticks before the start.
+std::string TargetProgress::WhyTooLate() const {
+  if (!plan_.start_unix_ns || !delivered_unix_ns_) return "";
+  const int64_t lead = *plan_.start_unix_ns - *delivered_unix_ns_;
+  if (lead >= plan_.warmup_ns + 2 * kSecond) return "";
+  return fmt::format(
+      "dropped the request: it fetched it {} before the common start, and Kineto needs the warm-up of {} and 2 s; give "
+      "the start a longer lead",
+      Seconds(std::max<int64_t>(0, lead)), Seconds(plan_.warmup_ns));
+}
+
+std::string TargetProgress::WhyNeverBegun() const {
   if (file_.kind == FileObservation::Kind::kNoFolder) {
     return "the folder for its trace is gone: removed by someone, or by a cleaner of /tmp";
   }
@@ -226,18 +238,10 @@ std::string TargetProgress::WhyNeverBegun(const Instant& now) const {
     return why;
   }
   if (busy_without_file_) {
-    return "dropped the request: its own torch.profiler was active, which excludes a trace from outside";
+    return "dropped the request: its profiler was in use and wrote nothing here, so its own torch.profiler was active, "
+           "which excludes a trace from outside (or the process could not write to the folder that it was given)";
   }
-  if (plan_.start_unix_ns && delivered_unix_ns_) {
-    const int64_t lead = *plan_.start_unix_ns - *delivered_unix_ns_;
-    if (lead < plan_.warmup_ns + 2 * kSecond) {
-      return fmt::format(
-          "dropped the request: it fetched it {} before the common start, and Kineto needs the warm-up of {} and 2 s; "
-          "give the start a longer lead",
-          Seconds(std::max<int64_t>(0, lead)), Seconds(plan_.warmup_ns));
-    }
-  }
-  (void)now;
+  if (const std::string why = WhyTooLate(); !why.empty()) return why;
   return "dropped the request without a word: no trace was begun at its time; another request may have been pending in "
          "it (from another daemon, or from before a restart), its clock may be off, or it cannot write to the folder "
          "(another container than its process id says, a full disk)";
@@ -251,7 +255,7 @@ void TargetProgress::TickDelivered(const Instant& now) {
       reason_ =
           Quiet() ? SinceWhen() + ", and no iteration has begun it" : "waits for the iteration at which it begins";
     }
-    if (waited >= plan_.timeout_ns) Enter(State::kTimedOut, WhyNeverBegun(now), now);
+    if (waited >= plan_.timeout_ns) Enter(State::kTimedOut, WhyNeverBegun(), now);
     return;
   }
   const int64_t begins = std::max(*start - plan_.warmup_ns, delivered_unix_ns_.value_or(0));
@@ -267,7 +271,7 @@ void TargetProgress::TickDelivered(const Instant& now) {
   if (polls_known_ && polls_.busy) deadline = std::max(deadline, *start + plan_.duration_ns + kBeginGraceNs);
   if (now.wall_ns < deadline) return;
   if (awake_since_ns_ && now.monotonic_ns - *awake_since_ns_ < kBeginGraceNs) return;
-  Enter(State::kRefused, WhyNeverBegun(now), now);
+  Enter(State::kRefused, WhyNeverBegun(), now);
 }
 
 std::string TargetProgress::WhyNotFinished() const {
@@ -287,6 +291,10 @@ std::string TargetProgress::WhyNotFinished() const {
         "began its trace and stopped writing it after {} bytes: the disk was full, or its limit on file "
         "sizes was reached",
         file_.size_bytes);
+  }
+  // PyTorch 2.13 makes the file before it looks whether the start can be met.
+  if (!busy_seen_) {
+    if (const std::string why = WhyTooLate(); !why.empty()) return why;
   }
   return "began its trace and cancelled it: its own torch.profiler started, or the device's trace buffer overflowed "
          "while warming up";

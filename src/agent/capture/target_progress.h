@@ -87,7 +87,8 @@ class TargetProgress {
   void TickDelivered(const Instant& now);
   void TickBegun(const Instant& now);
   std::optional<int64_t> ExpectedStartUnixNs() const;
-  std::string WhyNeverBegun(const Instant& now) const;
+  std::string WhyNeverBegun() const;
+  std::string WhyTooLate() const;
   std::string WhyNotFinished() const;
   std::string Timeout() const;
   bool Quiet() const { return polls_known_ && (polls_.silent || !polls_.registered); }
@@ -107,6 +108,7 @@ class TargetProgress {
   PollFacts polls_;
   bool polls_known_ = false;
   FileObservation file_;
+  bool busy_seen_ = false;                   // Since its file was begun.
   bool busy_without_file_ = false;           // Its profiler was in use and our file was not there.
   std::optional<int64_t> awake_since_ns_;    // Monotonic: polls again after silence.
   std::optional<int64_t> unfinished_since_;  // Monotonic: free again, with the file still unfinished.
