@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/capture/capture_manager.h"
+#include "agent/daemon/access.h"
+#include "agent/daemon/metrics.h"
+#include "agent/kineto/registry.h"
+#include "base/error.h"
+#include "control/api/node.h"
+#include "http/http_message.h"
+
+namespace lockstep::agent {
+
+/// What the routes work on; all of it is borrowed and thread-safe.
+struct ApiParts {
+  CaptureManager* captures = nullptr;
+  Registry* registry = nullptr;
+  Metrics* metrics = nullptr;
+  std::function<control::NodeStatus()> status;         ///< Without counts and problems, which are added here.
+  std::function<std::vector<std::string>()> problems;  ///< Of the daemon itself.
+  std::function<std::vector<MetricSample>()> samples;  ///< Of other parts, for /metrics.
+  std::function<void(const std::string& line)> audit;  ///< Who did or was refused what; one printable line.
+  std::function<int64_t()> now_ns;                     ///< Monotonic.
+};
+
+/// The routes of docs/formats/daemon-api.md. Thread-safe; knows no sockets.
+class Api {
+ public:
+  Api(ApiParts parts, std::shared_ptr<const Access> access);
+
+  http::Response Handle(const http::Request& request);
+  /// An answer that the transport gives by itself, as the routes' own errors look.
+  static http::Response Refuse(int status, const std::string& sentence);
+
+  /// From here on, callers are told apart by this.
+  void SetAccess(std::shared_ptr<const Access> access);
+  /// Sends a comment down every event stream, so that those whose client has gone end.
+  void KeepStreamsAlive();
+  void CloseStreams();
+
+  /// One row of the table: what may be asked, and by whom.
+  struct Route {
+    const char* methods;  ///< "GET" (then HEAD goes there too), "POST", "DELETE".
+    const char* pattern;  ///< Segments in braces match any one segment.
+    Role least;
+  };
+  static const std::vector<Route>& Routes();
+
+ private:
+  struct Call {
+    const http::Request& request;
+    Identity identity;
+    std::vector<std::string> segments;  ///< Those in braces.
+  };
+  using Answer = http::Response (Api::*)(const Call&);
+  struct Entry;
+  static const std::vector<Entry>& Entries();
+
+  http::Response Authorize(const Entry& entry, const http::Request& request, Call* call);
+  http::Response GetStatus(const Call& call);
+  http::Response GetProcesses(const Call& call);
+  http::Response GetCaptures(const Call& call);
+  http::Response PostCapture(const Call& call);
+  http::Response GetCapture(const Call& call);
+  http::Response DeleteCapture(const Call& call);
+  http::Response GetEvents(const Call& call);
+  http::Response GetTrace(const Call& call);
+  http::Response GetMetrics(const Call& call);
+  http::Response GetHealthy(const Call& call);
+  http::Response GetReady(const Call& call);
+  std::vector<std::string> Problems() const;
+
+  const ApiParts parts_;
+  std::mutex mutex_;
+  std::shared_ptr<const Access> access_;                   // Guarded by mutex_. Shared with requests under way.
+  std::vector<std::weak_ptr<http::EventStream>> streams_;  // Guarded by mutex_.
+};
+
+}  // namespace lockstep::agent

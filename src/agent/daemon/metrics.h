@@ -1,0 +1,68 @@
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/registry.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/api/capture.h"
+#include "control/api/process.h"
+
+namespace lockstep::agent {
+
+/// A metric as docs/daemon-metrics.md lists it.
+struct MetricSpec {
+  const char* name;
+  const char* type;    ///< "counter", "gauge".
+  const char* labels;  ///< Separated by commas; empty: none.
+  const char* help;
+};
+const std::vector<MetricSpec>& MetricSpecs();
+
+/// A value that is looked up when somebody asks for the metrics.
+struct MetricSample {
+  std::string name;  ///< Of a MetricSpec; any other is left out.
+  std::vector<std::pair<std::string, std::string>> labels;
+  double value = 0;
+};
+
+/// What the daemon counts of itself. Thread-safe.
+class Metrics {
+ public:
+  explicit Metrics(const std::string& version);
+
+  /// A request was answered. `handler` is the route's pattern: the number of series is bounded.
+  void CountRequest(const char* handler, int code);
+  void CountAuthenticationFailure(const char* reason);  ///< "unknown", "limited".
+  /// Takes note of captures that have ended, each once.
+  void CountEnded(const std::vector<control::Capture>& captures);
+  /// Those that had ended before this daemon started: not counted.
+  void SkipEnded(const std::vector<control::Capture>& captures);
+
+  /// Prometheus's text. `samples` come from elsewhere; the daemon's own process is read here.
+  std::string Text(const std::vector<control::Process>& processes, const std::vector<control::Capture>& captures,
+                   const std::vector<MetricSample>& samples);
+
+ private:
+  prometheus::Family<prometheus::Counter>& Counters(const char* name);
+
+  prometheus::Registry registry_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Counter>& authentication_failures_;
+  prometheus::Family<prometheus::Counter>& captures_;
+  prometheus::Family<prometheus::Counter>& capture_bytes_;
+  const std::string version_;
+  std::mutex mutex_;
+  std::set<std::string> ended_;  // Ids of captures that were counted. Guarded by mutex_.
+};
+
+}  // namespace lockstep::agent
