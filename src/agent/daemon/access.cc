@@ -88,23 +88,21 @@ Access::Decision Access::IdentifyToken(std::string_view authorization) const {
   return {Outcome::kKnown, FromCredential(*match, "token")};
 }
 
-Access::Decision Access::IdentifyLocal(const http::Peer& peer) const {
-  const char* how = peer.kind == http::Peer::Kind::kUnixSocket ? "the local socket" : "loopback";
+Identity Access::IdentifyUser(std::optional<uint32_t> uid, std::string_view how) const {
   Identity identity;
-  if (!peer.uid) {
+  if (!uid) {
     // A namespace or a proxy hides the owner: enough to look, not to trace.
     identity.role = Role::kRead;
     identity.caller.name = fmt::format("an unknown user over {}", how);
-    return {Outcome::kKnown, identity};
+    return identity;
   }
-  const std::string name = users_->Name(*peer.uid);
-  identity.caller.uid = peer.uid;
-  identity.caller.may_trace_all =
-      *peer.uid == 0 || (!capture_group_.empty() && users_->IsMember(*peer.uid, capture_group_));
+  const std::string name = users_->Name(*uid);
+  identity.caller.uid = uid;
+  identity.caller.may_trace_all = *uid == 0 || (!capture_group_.empty() && users_->IsMember(*uid, capture_group_));
   identity.role = identity.caller.may_trace_all ? Role::kAdmin : Role::kCapture;
-  identity.caller.name = name.empty() ? fmt::format("uid {} over {}", *peer.uid, how)
-                                      : fmt::format("{} (uid {}) over {}", name, *peer.uid, how);
-  return {Outcome::kKnown, identity};
+  identity.caller.name =
+      name.empty() ? fmt::format("uid {} over {}", *uid, how) : fmt::format("{} (uid {}) over {}", name, *uid, how);
+  return identity;
 }
 
 Access::Decision Access::Identify(const http::Peer& peer, std::string_view authorization, int64_t now_ns) const {
@@ -123,7 +121,8 @@ Access::Decision Access::Identify(const http::Peer& peer, std::string_view autho
           fmt::format("a certificate of '{}', which the configuration does not name", peer.certificate_name);
     }
   } else if (peer.kind != http::Peer::Kind::kNetwork) {
-    return IdentifyLocal(peer);
+    const bool is_unix = peer.kind == http::Peer::Kind::kUnixSocket;
+    return {Outcome::kKnown, IdentifyUser(peer.uid, is_unix ? "the local socket" : "loopback")};
   } else if (insecure_no_auth_) {
     decision.outcome = Outcome::kKnown;
     decision.identity.role = Role::kAdmin;

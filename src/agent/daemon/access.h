@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,9 +61,10 @@ class Access {
 
   /// A bearer token goes first, then a client certificate, then what the kernel says of a local peer.
   Decision Identify(const http::Peer& peer, std::string_view authorization, int64_t now_ns) const;
+  /// A user of this host, over `how`; unset: one that is not known, and may look only.
+  Identity IdentifyUser(std::optional<uint32_t> uid, std::string_view how) const;
 
  private:
-  Decision IdentifyLocal(const http::Peer& peer) const;
   Decision IdentifyToken(std::string_view authorization) const;
 
   const std::vector<Credential> tokens_;

@@ -91,6 +91,11 @@ void Api::SetAccess(std::shared_ptr<const Access> access) {
   access_ = std::move(access);
 }
 
+std::shared_ptr<const Access> Api::access() {
+  const std::lock_guard lock(mutex_);
+  return access_;
+}
+
 Response Api::Handle(const Request& request) {
   Call call{request, {}, {}};
   std::vector<std::string> methods;
@@ -122,12 +127,7 @@ Response Api::Handle(const Request& request) {
 // 200 when the caller may go on, and then who it is.
 Response Api::Authorize(const Entry& entry, const Request& request, Call* call) {
   if (entry.route.least == Role::kNone) return Response();
-  std::shared_ptr<const Access> access;
-  {
-    const std::lock_guard lock(mutex_);
-    access = access_;
-  }
-  Access::Decision decision = access->Identify(request.peer, request.authorization, parts_.now_ns());
+  Access::Decision decision = access()->Identify(request.peer, request.authorization, parts_.now_ns());
   if (decision.outcome == Access::Outcome::kLimited) {
     parts_.metrics->CountAuthenticationFailure("limited");
     Response response =
@@ -153,19 +153,6 @@ Response Api::Authorize(const Entry& entry, const Request& request, Call* call) 
   }
   call->identity = std::move(decision.identity);
   return Response();
-}
-
-void Api::KeepStreamsAlive() {
-  std::vector<std::shared_ptr<http::EventStream>> streams;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& weak : streams_) {
-      if (auto stream = weak.lock()) streams.push_back(std::move(stream));
-    }
-    std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
-  }
-  // Without the lock: a stream that ends here takes its listener along.
-  for (const auto& stream : streams) stream->Push(":\n\n");
 }
 
 void Api::CloseStreams() {

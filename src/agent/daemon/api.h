@@ -41,8 +41,7 @@ class Api {
 
   /// From here on, callers are told apart by this.
   void SetAccess(std::shared_ptr<const Access> access);
-  /// Sends a comment down every event stream, so that those whose client has gone end.
-  void KeepStreamsAlive();
+  std::shared_ptr<const Access> access();
   void CloseStreams();
 
   /// One row of the table: what may be asked, and by whom.

@@ -59,7 +59,8 @@ struct DaemonConfig {
   int64_t keep_ns = 24LL * 3600 * 1'000'000'000;
 
   bool dynolog_rpc = false;
-  ListenAddress dynolog_listen = {"::1", 1778};
+  std::vector<std::string> dynolog_addresses = {"127.0.0.1", "::1"};
+  uint16_t dynolog_port = 1778;  ///< 0 = any free one.
   std::vector<std::string> dynolog_output_folders = {"/tmp"};
 
   std::string log_level = "info";

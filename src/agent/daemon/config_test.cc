@@ -64,7 +64,8 @@ quota_gibibytes = 2
 keep_hours = 3
 [dynolog_rpc]
 enabled = true
-listen = "127.0.0.1:1778"
+addresses = ["127.0.0.1"]
+port = 17
 output_folders = ["/data"]
 [log]
 level = "debug"
@@ -97,7 +98,8 @@ file = "/l"
   EXPECT_EQ(config_.trace_quota_bytes, uint64_t{2} << 30);
   EXPECT_EQ(config_.keep_ns, 3 * 3600 * 1'000'000'000LL);
   EXPECT_TRUE(config_.dynolog_rpc);
-  EXPECT_EQ(config_.dynolog_listen.address, "127.0.0.1");
+  EXPECT_THAT(config_.dynolog_addresses, ElementsAre("127.0.0.1"));
+  EXPECT_EQ(config_.dynolog_port, 17);
   EXPECT_THAT(config_.dynolog_output_folders, ElementsAre("/data"));
   EXPECT_EQ(config_.log_level, "debug");
   EXPECT_EQ(config_.log_file, "/l");

@@ -60,11 +60,6 @@ struct Entry {
     if (std::find(words.begin(), words.end(), word) != words.end()) return word;
     return Fail(fmt::format("is '{}', not one of {}", word, fmt::join(words, ", ")));
   }
-  Result<ListenAddress> Address() const {
-    ASSIGN_OR_RETURN(const std::string text, Text());
-    Result<ListenAddress> address = ParseListenAddress(text);
-    return address ? std::move(address) : Fail(address.error().message);
-  }
 };
 
 template <typename T>
@@ -203,10 +198,15 @@ Keys AllKeys(DaemonConfig* config) {
                               config->keep_ns = value * kHourNs;
                               return {};
                             }}})},
-      {"dynolog_rpc",
-       Section({{"enabled", Bool(&config->dynolog_rpc)},
-                {"listen", [config](const Entry& entry) { return Put(entry.Address(), &config->dynolog_listen); }},
-                {"output_folders", Texts(&config->dynolog_output_folders)}})},
+      {"dynolog_rpc", Section({{"enabled", Bool(&config->dynolog_rpc)},
+                               {"addresses", Texts(&config->dynolog_addresses)},
+                               {"port",
+                                [config](const Entry& entry) -> Status {
+                                  ASSIGN_OR_RETURN(const int64_t port, entry.Int(0, UINT16_MAX));
+                                  config->dynolog_port = static_cast<uint16_t>(port);
+                                  return {};
+                                }},
+                               {"output_folders", Texts(&config->dynolog_output_folders)}})},
       {"log", Section({{"level",
                         [config](const Entry& entry) {
                           return Put(entry.OneOf({"debug", "info", "warning", "error"}), &config->log_level);

@@ -1,0 +1,241 @@
+#include "agent/daemon/service.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace lockstep::agent {
+namespace {
+
+constexpr const char* kBaseConfig = "/etc/libkineto.conf";
+
+int64_t UnixNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+int64_t MonotonicNow() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+std::string HostName() {
+  char name[256] = {};
+  ::gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// One daemon for a state folder: two would answer for the same captures.
+Result<UniqueFd> LockState(const std::string& folder) {
+  const std::string path = folder + "/lock";
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.valid()) return Error{ErrorCode::kIo, fmt::format("cannot be opened: {}", std::strerror(errno)), path};
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    char pid[16] = {};
+    const ssize_t length = ::pread(fd.get(), pid, sizeof(pid) - 1, 0);
+    return Error{ErrorCode::kFailedPrecondition,
+                 fmt::format("another lockstepd{} works here; stop it, or give this one another --state",
+                             length > 0 ? fmt::format(" (pid {})", pid) : ""),
+                 folder};
+  }
+  const std::string pid = std::to_string(::getpid());
+  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) {
+    return Error{ErrorCode::kIo, fmt::format("cannot be written: {}", std::strerror(errno)), path};
+  }
+  return fd;
+}
+
+bool IsNotEmpty(const char* path) {
+  struct stat info = {};
+  return ::stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+}
+
+std::string Shown(const ListenAddress& listen, uint16_t port) {
+  const bool is_v6 = listen.address.find(':') != std::string::npos;
+  return is_v6 ? fmt::format("[{}]:{}", listen.address, port) : fmt::format("{}:{}", listen.address, port);
+}
+
+bool operator==(const ListenAddress& a, const ListenAddress& b) { return a.address == b.address && a.port == b.port; }
+
+bool IsSameTls(const std::optional<http::TlsFiles>& a, const std::optional<http::TlsFiles>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return a->certificate == b->certificate && a->key == b->key && a->client_authority == b->client_authority &&
+         a->requires_client_certificate == b->requires_client_certificate;
+}
+
+}  // namespace
+
+Service::Service(const DaemonConfig& config, Log* log)
+    : config_(config), log_(log), host_(HostName()), started_unix_ns_(UnixNow()), metrics_(LOCKSTEP_VERSION) {}
+
+Result<std::unique_ptr<Service>> Service::Open(const DaemonConfig& config, Log* log) {
+  std::unique_ptr<Service> service(new Service(config, log));
+  RETURN_IF_ERROR(service->Start());
+  return service;
+}
+
+Status Service::Start() {
+  RETURN_IF_ERROR(MakeOwnFolder(config_.state_folder, 0700));
+  ASSIGN_OR_RETURN(state_lock_, LockState(config_.state_folder));
+  // Whoever may reach the socket is told by its credentials; an ordinary user's daemon serves that user and root.
+  RETURN_IF_ERROR(
+      MakeOwnFolder(std::filesystem::path(config_.unix_socket).parent_path().string(), ::geteuid() == 0 ? 0755 : 0700));
+
+  KinetoOptions kineto;
+  kineto.abstract_socket = !config_.kineto_name.empty();
+  if (kineto.abstract_socket) kineto.name = config_.kineto_name;
+  kineto.directories = config_.kineto_directories;
+  kineto.host = host_;
+  ASSIGN_OR_RETURN(kineto_, KinetoEndpoint::Create(kineto));
+
+  CaptureManagerOptions captures;
+  captures.state_folder = config_.state_folder + "/captures";
+  captures.host = host_;
+  captures.output_folder = config_.output_folder;
+  captures.trace_quota_bytes = config_.trace_quota_bytes;
+  captures.keep_ns = config_.keep_ns;
+  ASSIGN_OR_RETURN(captures_, CaptureManager::Create(captures, kineto_.get()));
+  metrics_.SkipEnded(captures_->List(Caller{{}, true, {}}));
+
+  ApiParts parts;
+  parts.captures = captures_.get();
+  parts.registry = kineto_.get();
+  parts.metrics = &metrics_;
+  parts.status = [this] { return NodeState(); };
+  parts.problems = [this] { return Problems(); };
+  parts.samples = [this] { return Samples(); };
+  parts.audit = [this](const std::string& line) { log_->Write(LogLevel::kInfo, line); };
+  parts.now_ns = MonotonicNow;
+  api_ = std::make_unique<Api>(std::move(parts), std::make_shared<const Access>(config_, &users_, &limiter_));
+  RETURN_IF_ERROR(OpenServer());
+  if (config_.dynolog_rpc) RETURN_IF_ERROR(OpenDynolog());
+  server_thread_ = std::jthread([this] { server_->Run(); });
+  return {};
+}
+
+Status Service::OpenServer() {
+  http::ServerOptions options;
+  options.port.reset();
+  options.listeners.push_back({.unix_path = config_.unix_socket});
+  for (const ListenAddress& listen : config_.listen) {
+    options.listeners.push_back({.address = listen.address, .port = listen.port, .tls = config_.tls});
+  }
+  options.host_names = config_.host_names;
+  options.host_names.push_back(host_);
+  options.takes_bodies = true;
+  options.refuse = Api::Refuse;
+  ASSIGN_OR_RETURN(
+      server_, http::HttpServer::Open(options, [this](const http::Request& request) { return api_->Handle(request); }));
+  return {};
+}
+
+Status Service::OpenDynolog() {
+  DynologOptions options;
+  options.addresses = config_.dynolog_addresses;
+  options.port = config_.dynolog_port;
+  options.output_folders = config_.dynolog_output_folders;
+  options.version = LOCKSTEP_VERSION;
+  options.caller_of = [this](std::optional<uint32_t> uid, const std::string& address) {
+    const std::string how = "Dynolog's RPC from " + address;
+    return api_->access()->IdentifyUser(uid, how).caller;
+  };
+  ASSIGN_OR_RETURN(dynolog_, DynologServer::Open(options, captures_.get(), kineto_.get()));
+  return {};
+}
+
+Service::~Service() {
+  dynolog_.reset();
+  if (api_) api_->CloseStreams();
+  if (server_thread_.joinable()) {
+    server_->Stop();
+    server_thread_.join();
+  }
+  server_.reset();
+}
+
+Status Service::Reload(const DaemonConfig& config) {
+  if (server_) RETURN_IF_ERROR(server_->ReloadCertificates());
+  const std::pair<const char*, bool> fixed[] = {
+      {"socket", config.unix_socket == config_.unix_socket},
+      {"listen", config.listen.size() == config_.listen.size() &&
+                     std::equal(config.listen.begin(), config.listen.end(), config_.listen.begin(),
+                                [](const ListenAddress& a, const ListenAddress& b) { return a == b; })},
+      {"tls", IsSameTls(config.tls, config_.tls)},
+      {"host_names", config.host_names == config_.host_names},
+      {"state", config.state_folder == config_.state_folder},
+      {"kineto", config.kineto_name == config_.kineto_name && config.kineto_directories == config_.kineto_directories},
+      {"capture", config.output_folder == config_.output_folder &&
+                      config.trace_quota_bytes == config_.trace_quota_bytes && config.keep_ns == config_.keep_ns},
+      {"dynolog_rpc", config.dynolog_rpc == config_.dynolog_rpc && config.dynolog_port == config_.dynolog_port &&
+                          config.dynolog_addresses == config_.dynolog_addresses &&
+                          config.dynolog_output_folders == config_.dynolog_output_folders},
+      {"log.file", config.log_file == config_.log_file}};
+  for (const auto& [name, is_same] : fixed) {
+    if (!is_same) log_->Write(LogLevel::kWarning, fmt::format("{} has changed: it takes effect with a restart", name));
+  }
+  api_->SetAccess(std::make_shared<const Access>(config, &users_, &limiter_));
+  return {};
+}
+
+std::vector<std::string> Service::Listeners() const {
+  std::vector<std::string> listeners = {"unix:" + config_.unix_socket};
+  const std::vector<uint16_t> ports = server_->listener_ports();
+  for (size_t i = 0; i < config_.listen.size(); ++i) {
+    listeners.push_back((config_.tls ? "https://" : "http://") + Shown(config_.listen[i], ports.at(i + 1)));
+  }
+  if (dynolog_) listeners.push_back(fmt::format("dynolog-rpc:{}", dynolog_->port()));
+  for (const std::string& socket : kineto_->Sockets()) listeners.push_back(socket);
+  return listeners;
+}
+
+control::NodeStatus Service::NodeState() const {
+  control::NodeStatus status;
+  status.host = host_;
+  status.version = LOCKSTEP_VERSION;
+  status.daemon_pid = ::getpid();
+  status.daemon_uid = ::geteuid();
+  status.started_unix_ns = started_unix_ns_;
+  status.now_unix_ns = UnixNow();
+  status.kineto_sockets = kineto_->Sockets();
+  if (IsNotEmpty(kBaseConfig)) status.base_config = kBaseConfig;
+  return status;
+}
+
+std::vector<std::string> Service::Problems() const { return kineto_->Problems(); }
+
+std::vector<MetricSample> Service::Samples() const {
+  const KinetoCounters kineto = kineto_->Counters();
+  const http::ConnectionCounts connections = server_->connection_counts();
+  std::vector<MetricSample> samples;
+  const auto add = [&](const char* name, uint64_t value, const char* reason = nullptr) {
+    MetricSample sample{name, {}, static_cast<double>(value)};
+    if (reason != nullptr) sample.labels.emplace_back("reason", reason);
+    samples.push_back(std::move(sample));
+  };
+  add("lockstep_http_connections", connections.open);
+  add("lockstep_http_connections_accepted_total", connections.accepted);
+  add("lockstep_http_connections_rejected_total", connections.refused, "refused");
+  add("lockstep_http_connections_rejected_total", connections.displaced, "displaced");
+  add("lockstep_kineto_datagrams_total", kineto.datagrams);
+  add("lockstep_kineto_replies_total", kineto.replies);
+  add("lockstep_kineto_deliveries_total", kineto.deliveries);
+  add("lockstep_kineto_registrations_total", kineto.registrations);
+  add("lockstep_kineto_ended_total", kineto.ended);
+  add("lockstep_kineto_dropped_total", kineto.malformed, "malformed");
+  add("lockstep_kineto_dropped_total", kineto.unknown_tags, "unknown_tag");
+  add("lockstep_kineto_dropped_total", kineto.forged, "forged");
+  add("lockstep_kineto_dropped_total", kineto.unanswerable, "unanswerable");
+  add("lockstep_kineto_dropped_total", kineto.limited, "limited");
+  add("lockstep_kineto_dropped_total", kineto.late, "late");
+  add("lockstep_kineto_dropped_total", kineto.withheld, "withheld");
+  add("lockstep_kineto_dropped_total", kineto.failed_replies, "failed");
+  return samples;
+}
+
+}  // namespace lockstep::agent

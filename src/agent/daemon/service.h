@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/capture/capture_manager.h"
+#include "agent/daemon/access.h"
+#include "agent/daemon/api.h"
+#include "agent/daemon/config.h"
+#include "agent/daemon/log.h"
+#include "agent/daemon/metrics.h"
+#include "agent/daemon/users.h"
+#include "agent/dynolog/rpc_server.h"
+#include "agent/kineto/endpoint.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "http/http_server.h"
+
+namespace lockstep::agent {
+
+/// Everything that a running daemon consists of. Made by Open, it serves until it is destroyed.
+class Service {
+ public:
+  /// Makes the folders, takes the sockets. Errors: what is in the way, and what to do about it.
+  static Result<std::unique_ptr<Service>> Open(const DaemonConfig& config, Log* log);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  /// Takes over what may change while it serves: tokens, certificates, roles, the capture group. Error: all is as it
+  /// was. What else differs is named in the log: it waits for a restart.
+  Status Reload(const DaemonConfig& config);
+  /// Where it listens: "unix:PATH", "127.0.0.1:9476", "abstract:dynolog".
+  std::vector<std::string> Listeners() const;
+
+ private:
+  Service(const DaemonConfig& config, Log* log);
+  Status Start();
+  Status OpenServer();
+  Status OpenDynolog();
+  control::NodeStatus NodeState() const;
+  std::vector<std::string> Problems() const;
+  std::vector<MetricSample> Samples() const;
+
+  DaemonConfig config_;  // Of the control thread.
+  Log* const log_;
+  const std::string host_;
+  const int64_t started_unix_ns_;
+  SystemUsers users_;
+  FailureLimiter limiter_;
+  Metrics metrics_;
+  UniqueFd state_lock_;
+  // In the order of their making; each borrows from those above.
+  std::unique_ptr<KinetoEndpoint> kineto_;
+  std::unique_ptr<CaptureManager> captures_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<http::HttpServer> server_;
+  std::unique_ptr<DynologServer> dynolog_;
+  std::jthread server_thread_;
+};
+
+/// Makes a folder and those above it; the last one is `mode` and this user's, else it is refused: somebody else may
+/// have laid it there. Errors: kIo, kPermissionDenied.
+Status MakeOwnFolder(const std::string& path, uint32_t mode);
+
+}  // namespace lockstep::agent
