@@ -1,0 +1,125 @@
+"""A real lockstepd and real jobs under it, for tests of capture."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+from lockstep_program import BINARY, SOURCE
+
+DAEMON = str(pathlib.Path(BINARY).with_name("lockstepd"))
+NO_PYTORCH = 3
+WAIT_S = 120
+
+
+def wait_until(condition, what, process=None):
+    """Waits for `condition` to hold and returns what it gave; `process` must live until then."""
+    end = time.monotonic() + WAIT_S
+    while True:
+        value = condition()
+        if value:
+            return value
+        if process is not None and process.poll() is not None:
+            raise AssertionError(f"{what}: the process ended with {process.returncode}")
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {WAIT_S} s for {what}")
+        time.sleep(0.05)
+
+
+def python_with_torch():
+    """(path, None), or (None, why PyTorch cannot be had)."""
+    done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode == 0:
+        return done.stdout.strip(), None
+    if done.returncode != NO_PYTORCH:
+        raise AssertionError(done.stderr)
+    return None, done.stderr.strip()
+
+
+class Node:
+    """A folder, a daemon in it, and the jobs and captures that use it."""
+
+    def __init__(self):
+        # Short: Unix sockets' paths are.
+        self.scratch = tempfile.TemporaryDirectory(prefix="lkcap-", dir="/tmp")
+        self.folder = pathlib.Path(self.scratch.name)
+        self.socket = self.folder / "d.sock"
+        config = self.folder / "lockstep.toml"
+        config.write_text(
+            f'socket = "{self.socket}"\nlisten = []\nstate = "{self.folder}/state"\n'
+            f'[capture]\noutput = "{self.folder}/out"\n', encoding="utf-8")
+        config.chmod(0o600)
+        self.config = config
+        self.kineto_config = self.folder / "libkineto.conf"
+        self.kineto_config.write_text("# as lockstep run writes it\nON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n",
+                                      encoding="utf-8")
+        self.log = open(self.folder / "daemon.log", "ab")
+        self.processes = []
+        self.daemon = None
+        self.start_daemon()
+
+    def start_daemon(self):
+        self.daemon = subprocess.Popen([DAEMON, "--config", self.config], stdin=subprocess.DEVNULL, stdout=self.log,
+                                       stderr=self.log)
+        wait_until(self.socket.exists, "the daemon's socket", self.daemon)
+
+    def close(self):
+        for process in reversed(self.processes):
+            end(process)
+        end(self.daemon)
+        self.log.close()
+        self.scratch.cleanup()
+
+    def daemon_log(self):
+        return (self.folder / "daemon.log").read_text(encoding="utf-8", errors="replace")
+
+    def job(self, python, name, ranks, script="steady_job.py"):
+        """Starts a job of that many ranks under torchrun and waits until it trains and is registered."""
+        ready = self.folder / f"ready-{name}"
+        ready.mkdir()
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("KINETO", "SLURM", "PBS"))}
+        environment.update(KINETO_USE_DAEMON="1", KINETO_CONFIG=str(self.kineto_config), GLOO_SOCKET_IFNAME="lo",
+                           OMP_NUM_THREADS="1", KINETO_LOG_LEVEL="5", PYTHONWARNINGS="ignore")
+        log = open(self.folder / f"{name}.log", "ab")
+        launcher = subprocess.Popen(
+            [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(ranks), "--rdzv-id", name,
+             "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1",
+             pathlib.Path(__file__).with_name(script), ready],
+            env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+        self.processes.append(launcher)
+        wait_until(lambda: len(list(ready.iterdir())) == ranks, f"job {name} to train", launcher)
+        return Job(launcher, {int(path.name): int(path.read_text(encoding="ascii") or 0) for path in ready.iterdir()})
+
+    def capture(self, *arguments, timeout=300):
+        """`lockstep capture ARGUMENTS...` on this node: has returncode, stdout, stderr."""
+        return subprocess.run([BINARY, "capture", "--socket", self.socket, *map(str, arguments)], capture_output=True,
+                              text=True, encoding="utf-8", stdin=subprocess.DEVNULL, timeout=timeout, cwd=self.folder,
+                              check=False)
+
+    def capture_json(self, *arguments, status=0):
+        done = self.capture("--json", *arguments)
+        if done.returncode != status:
+            raise AssertionError(f"exit status {done.returncode}: {done.stderr}\n{done.stdout}\n{self.daemon_log()}")
+        return json.loads(done.stdout)
+
+
+class Job:
+    def __init__(self, launcher, pids):
+        self.launcher = launcher
+        self.pids = pids  # By rank.
+
+
+def end(process):
+    """Ends a process that this test started, and its children with it (torchrun ends its ranks)."""
+    if process is None or process.poll() is not None:
+        return
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

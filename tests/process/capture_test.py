@@ -1,0 +1,136 @@
+"""`lockstep capture` of a real job: torchrun, four ranks over Gloo, unmodified but for the environment; a real lockstepd."""
+
+import gzip
+import json
+import re
+import unittest
+
+import own_network
+from capture_jobs import DAEMON, Node, python_with_torch, wait_until
+from lockstep_program import FAILED, MISUSED, pathlib
+
+RANKS = 4
+
+
+def steps_of(trace):
+    """Numbers of the training steps that a trace holds whole."""
+    events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
+    return {int(match[1]) for event in events if event.get("ph") == "X" and event.get("args", {}).get("finished") != "false"
+            for match in [re.fullmatch(r"train_step#(\d+)", event.get("name", ""))] if match}
+
+
+class CaptureTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not pathlib.Path(DAEMON).exists():
+            raise unittest.SkipTest("lockstepd is not built")
+        python, why = python_with_torch()
+        if python is None:
+            raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
+        why = own_network.enter()
+        if why:
+            raise unittest.SkipTest(why)
+        cls.python = python
+        cls.node = Node()
+        cls.addClassCleanup(cls.node.close)
+        cls.job = cls.node.job(python, "alpha", RANKS)
+
+    def capture(self, *arguments, status=0):
+        """The capture's part of the JSON, and the folder of its traces."""
+        folder = self.node.folder / self.id().rpartition(".")[2]
+        document = self.node.capture_json("-o", folder, *arguments, status=status)
+        self.assertEqual("lockstep.capture/1", document["schema"])
+        return document["data"]["captures"][0], folder
+
+    def assert_traces(self, capture, folder, ranks):
+        self.assertEqual(ranks, [process["rank"] for process in capture["processes"]], capture)
+        for process in capture["processes"]:
+            self.assertEqual("done", process["state"], process)
+            self.assertIsNone(process["damage"], process)
+            self.assertEqual(self.job.pids[process["rank"]], process["pid"])
+            self.assertIn(f"-rank{process['rank']}-pid{process['pid']}-", process["file"])
+        files = sorted(path.name for path in folder.glob("*.json.gz"))
+        self.assertEqual(sorted(process["file"] for process in capture["processes"]), files)
+
+    def assert_nothing_is_left(self):
+        """Neither captures nor traces stay with the daemon."""
+        left = [path for path in (self.node.folder / "out").rglob("*.json*")]
+        self.assertEqual([], left)
+
+    def test_a_length_of_time_on_all_ranks_at_one_moment(self):
+        capture, folder = self.capture("--duration", "500ms")
+        self.assert_traces(capture, folder, list(range(RANKS)))
+        self.assertFalse(capture["partial"])
+        begins = [process["window_start_unix_ns"] for process in capture["processes"]]
+        ends = [process["window_end_unix_ns"] for process in capture["processes"]]
+        self.assertLess(max(begins), min(ends), "the windows lie over each other")
+        self.assertEqual(capture["start_spread_ns"], max(begins) - min(begins))
+        self.assertIsNotNone(capture["start_unix_ns"])
+        self.assert_nothing_is_left()
+        record = json.loads(next(folder.glob("lockstep-capture-*.json")).read_text(encoding="utf-8"))
+        self.assertEqual(capture["window"], record["data"]["captures"][0]["window"])
+
+    def test_iterations_are_the_same_steps_on_all_ranks(self):
+        capture, folder = self.capture("--iterations", "5")
+        self.assert_traces(capture, folder, list(range(RANKS)))
+        self.assertEqual("same", capture["steps"]["verdict"], capture["steps"])
+        held = [steps_of(folder / process["file"]) for process in capture["processes"]]
+        self.assertGreaterEqual(len(held[0]), 4)
+        for steps in held[1:]:
+            self.assertEqual(held[0], steps)
+        for process in capture["processes"]:
+            self.assertEqual(5, process["optimizer_step_count"])
+        self.assert_nothing_is_left()
+
+    def test_it_ends_with_the_analysis(self):
+        folder = self.node.folder / "analysed"
+        done = self.node.capture("--start-in", "now", "-o", folder)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("4 traces of 4 ranks on ", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^\s*4 ranks|ranks\s+4|4 ranks")
+        self.assertIn("capturing 4 ranks on ", done.stderr)
+
+    def test_one_process(self):
+        capture, folder = self.capture("--pid", self.job.pids[2])
+        self.assert_traces(capture, folder, [2])
+
+    def test_two_ranks(self):
+        capture, folder = self.capture("--ranks", "1,3", "--no-analyze")
+        self.assert_traces(capture, folder, [1, 3])
+        self.assertFalse(capture["partial"])
+
+    def test_two_jobs_are_told_apart(self):
+        other = self.node.job(self.python, "beta", 2)
+        try:
+            done = self.node.capture("-o", self.node.folder / "none")
+            self.assertEqual(FAILED, done.returncode, done.stderr)
+            self.assertIn("job alpha", done.stderr)
+            self.assertIn("job beta", done.stderr)
+            capture, _ = self.capture("--job", "beta", "--start-in", "now")
+            self.assertEqual(set(other.pids.values()), {process["pid"] for process in capture["processes"]})
+            capture, _ = self.capture("--pid", other.launcher.pid, "--start-in", "now")
+            self.assertEqual(set(other.pids.values()), {process["pid"] for process in capture["processes"]})
+        finally:
+            other.launcher.terminate()
+            other.launcher.wait()
+
+        def alone():
+            done = self.node.capture("--ranks", "99")
+            return "beta" not in done.stderr
+        wait_until(alone, "the second job to be gone")
+
+    def test_a_lead_that_would_lose_ranks_is_refused(self):
+        done = self.node.capture("--start-in", "1s")
+        self.assertEqual(MISUSED, done.returncode)
+        self.assertIn("at least", done.stderr)
+
+    def test_what_nobody_is_registered_for_is_told(self):
+        done = self.node.capture("--job", "gamma")
+        self.assertEqual(FAILED, done.returncode)
+        self.assertIn("job gamma", done.stderr)
+        self.assertIn("job alpha", done.stderr)
+        self.assertIn("KINETO_USE_DAEMON=1", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,43 @@
+"""A training job that goes on: DistributedDataParallel over Gloo on CPU, no profiler in it. For tests of capture.
+
+Each step lies in an annotation "train_step#N", so that a trace says which steps it holds. READY-DIR/RANK appears when a
+rank has trained a few steps. It ends when it is told to, or after ten minutes.
+"""
+
+import os
+import pathlib
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.profiler import record_function
+
+LIMIT_S = 600
+
+
+def main():
+    ready = pathlib.Path(sys.argv[1])
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    torch.manual_seed(rank)
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    samples = torch.randn(32, 64)
+    end = time.monotonic() + LIMIT_S
+    step = 0
+    while time.monotonic() < end:
+        with record_function(f"train_step#{step}"):
+            optimizer.zero_grad()
+            model(samples).square().mean().backward()
+            optimizer.step()
+            time.sleep(0.02)
+        step += 1
+        if step == 5:
+            (ready / str(rank)).write_text(str(os.getpid()), encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()
