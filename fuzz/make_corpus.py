@@ -402,6 +402,24 @@ for name, text in {
     "braces": "n{1-3}",
 }.items():
     write("hostlist", name, text.encode())
+# --- trace_window ---------------------------------------------------------------------------------------------
+
+# The first byte is the size of pieces, less one.
+WINDOW = b''' {"schemaVersion": 1, "baseTimeNanoseconds": 1790857026000000000, "traceEvents": [
+{"ph": "X", "cat": "user_annotation", "name": "Optimizer.step#SGD.step", "ts": 4419348313950.000, "dur": 5.000},
+{"ph": "i", "s": "g", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces", "tid": "", "ts": 4419348313913.417},
+{"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 4419348942710.670}
+],"traceName": "/tmp/x.json" }'''
+for name, text in {
+    "whole": WINDOW,
+    "cut": WINDOW[:300],
+    "base_last": b'{"traceEvents":[{"name":"Record Window End","ts":5.5}],"baseTimeNanoseconds": 1000}',
+    "overflow": b'{"traceEvents":[{"name":"Record Window End","ts":99999999999999999999.9}],"baseTimeNanoseconds": 99999999999999999999}',
+    "sum_overflow": b'{"traceEvents":[{"name":"Iteration Start: PyTorch Profiler","ts":9223372036854774}],"baseTimeNanoseconds": 9223372036854775807}',
+    "no_value": b'{"traceEvents":[{"name":"Record Window End","ts"',
+    "empty": b"",
+}.items():
+    write("trace_window", name, b"\x05" + text)
 # --- daemon_json ----------------------------------------------------------------------------------------------
 
 
