@@ -80,10 +80,7 @@ std::optional<int32_t> PlainNumber(const std::string& text) {
 
 void CaptureCommand::Declare(CLI::App& app) {
   const char* which = "Which processes";
-  app.add_option("--socket", socket_, "Socket of the node's daemon (where lockstepd puts it)")
-      ->type_name("PATH")
-      ->group("Nodes");
-  app.add_option("--job", job_, "Only processes of this job")->type_name("ID")->group("Nodes");
+  node_flags_.Declare(app);
   app.add_option("--dynolog", dynolog_hosts_,
                  "Instead of lockstepd: nodes that run Dynolog, which share the folder of -o; it knows\n"
                  "SLURM's job number (--job) and pids, no ranks")
@@ -221,7 +218,6 @@ Status CaptureCommand::ReadStart() {
 
 Status CaptureCommand::ReadSelection() {
   control::CaptureSelector& selector = request_.selector;
-  selector.job_id = job_;
   selector.pids = pids_;
   if (!ranks_.empty()) {
     ASSIGN_OR_RETURN(const auto ranges, ParseRanges(ranks_, "--ranks"));
@@ -255,18 +251,13 @@ Status CaptureCommand::ReadDynologNodes() {
 }
 
 Status CaptureCommand::ReadNodes() {
+  request_.selector.job_id = node_flags_.job();
   if (!dynolog_hosts_.empty()) return ReadDynologNodes();
-  control::Endpoint endpoint;
-  endpoint.host = "this node";
-  endpoint.unix_path = socket_;
-  if (socket_.empty()) {
-    const std::vector<std::string> sockets = control::LocalSockets();
-    if (sockets.empty())
-      return Error{ErrorCode::kNotFound,
-                   "no lockstepd on this node: start it, or start the job with lockstep run --with-daemon"};
-    endpoint.unix_path = sockets.front();
-  }
-  request_.nodes = {endpoint};
+  ASSIGN_OR_RETURN(const Nodes nodes, node_flags_.Find());
+  request_.nodes = nodes.endpoints;
+  request_.nodes_are_whole_job = nodes.is_whole_job;
+  request_.parallel = nodes.parallel;
+  request_.selector.job_id = nodes.job_id;
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/capture_output.h"
+#include "cli/node_flags.h"
 #include "cli/run_input.h"
 #include "cli/subcommand.h"
 #include "control/client/dynolog_client.h"
@@ -33,8 +34,7 @@ class CaptureCommand : public Subcommand {
 
   std::string dynolog_hosts_;
   std::vector<control::DynologNode> dynolog_nodes_;  ///< Empty: the nodes' daemons are ours.
-  std::string socket_;
-  std::string job_;
+  NodeFlags node_flags_;
 
   std::vector<int32_t> pids_;
   std::string ranks_;

@@ -27,6 +27,8 @@ class NodeFlags {
   /// takes a connection. Errors: kInvalidArgument (flags that do not go together), kNotFound, and those of
   /// control/discovery.
   Result<Nodes> Find() const;
+  /// What --job said, for what does not ask lockstepd.
+  const std::string& job() const { return job_; }
 
  private:
   Status CheckTogether() const;
