@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import pathlib
+import struct
 import subprocess
 import tarfile
 import zipfile
@@ -445,3 +446,37 @@ body("deep", b'{"x":' + b"[" * 200)
 body("surrogate", b'{"processes":[{"id":"1-1","command":"\\udc00\\u0000"}]}')
 body("numbers", b'{"window":{"duration_ns":1e9,"roundup":-0,"start_iteration":18446744073709551616}}')
 body("zero_byte", b"{}\0{}")
+
+# --- kineto_datagram ------------------------------------------------------------------------------------------
+
+
+def message(tag, payload, size=None):
+    return struct.pack("<Q32s", len(payload) if size is None else size, tag) + payload
+
+
+def poll(mask=3, job=0, pids=(4242, 4000), count=None):
+    return message(b"req", struct.pack("<iiq", mask, len(pids) if count is None else count, job) + struct.pack(f"<{len(pids)}i", *pids))
+
+
+def arrivals(*datagrams):
+    """Each: sender, age in ms, what else happens, bytes."""
+    return b"".join(struct.pack("<BBBH", who, age, action, len(data)) + data for who, age, action, data in datagrams)
+
+
+write("kineto_datagram", "one_poll", arrivals((1, 2, 0, poll())))
+write("kineto_datagram", "eleven_pids", arrivals((1, 2, 0, poll(2, 99, tuple(range(11, 0, -1))))))
+write("kineto_datagram", "trace", arrivals(*[(1, 2, 10, poll(mask)) for mask in (3, 3, 1, 1, 3, 3)]))
+write("kineto_datagram", "context", arrivals((2, 2, 0, message(b"ctxt", struct.pack("<iiq", 1, 4242, 9))), (2, 2, 1, poll())))
+write("kineto_datagram", "late", arrivals((1, 2, 0, poll()), (1, 200, 0, poll()), (1, 2, 0, poll()), (1, 39, 0, poll()), (1, 0, 0, poll())))
+write("kineto_datagram", "lies", arrivals((1, 2, 0, poll(count=5)), (1, 2, 0, poll(count=-1)), (1, 2, 0, message(b"req", b"", 1 << 40)), (1, 2, 0, b"\1\2\3"), (1, 2, 0, message(b"x" * 32, b""))))
+write("kineto_datagram", "gone_and_full", arrivals(*[(who, 2, (who % 3) << 4 | 1, poll()) for who in range(40)]))
+write("kineto_datagram", "silence", arrivals((5, 2, 0, poll()), *[(6, 2, 0x4F, poll()) for _ in range(60)]))
+
+# --- kineto_config --------------------------------------------------------------------------------------------
+
+write("kineto_config", "dyno_duration", b"PROFILE_START_TIME=0\nACTIVITIES_LOG_FILE=/tmp/trace.json\nACTIVITIES_DURATION_MSECS=500\nPROFILE_REPORT_INPUT_SHAPES=true\nPROFILE_PROFILE_MEMORY=false\nPROFILE_WITH_STACK=false\nPROFILE_WITH_FLOPS=false\nPROFILE_WITH_MODULES=false\n")
+write("kineto_config", "dyno_iterations", b"ACTIVITIES_LOG_FILE=/tmp/trace.json\nPROFILE_START_ITERATION=0\nPROFILE_START_ITERATION_ROUNDUP=1000\nACTIVITIES_ITERATIONS=3\n")
+write("kineto_config", "everything", b"# all\nPROFILE_START_TIME=1700000000123\nACTIVITIES_DURATION_SECS = 2 # s\nACTIVITIES_WARMUP_PERIOD_SECS=0\nACTIVITIES_WARMUP_ITERATIONS=1\nACTIVITY_TYPES=CPU_OP, kernel\nPYTHON_STACK_TRACE=Y\nREQUEST_TRACE_ID=1\nNEW=1\n")
+write("kineto_config", "two_equals", b"ACTIVITIES_LOG_FILE=/tmp/a=b.json\n")
+write("kineto_config", "snapshot", b"PROFILE_MEMORY=true\nPROFILE_MEMORY_DURATION_MSECS=1000\n")
+write("kineto_config", "big_numbers", b"PROFILE_START_TIME=9223372036854775807\nACTIVITIES_DURATION_MSECS=2147483648\n")

@@ -13,7 +13,6 @@
 namespace lockstep::agent {
 namespace {
 
-constexpr int64_t kHangNs = 5'000'000'000;
 constexpr size_t kMaxHanging = 4;
 
 int64_t MonotonicNs() {
@@ -30,7 +29,8 @@ struct DetailsReader::Shared {
     bool hangs = false;
   };
 
-  std::string proc_root;
+  Look look;
+  int64_t hang_ns = 0;
   std::mutex done_mutex;  ///< Held over `done`; taken before mutex, never after.
   Done done;              ///< Null once the reader is gone. Guarded by done_mutex.
 
@@ -56,8 +56,16 @@ struct DetailsReader::Shared {
   }
 };
 
-DetailsReader::DetailsReader(std::string proc_root, Done done) : shared_(std::make_shared<Shared>()) {
-  shared_->proc_root = std::move(proc_root);
+DetailsReader::Look DetailsReader::LookInto(std::string proc_root) {
+  return [reader = ProcReader(std::move(proc_root))](const Job& job, bool briefly) {
+    if (briefly) return reader.ReadBriefly(job.pid, job.seen_boottime_ns);
+    return job.refresh ? reader.Refresh(job.pid, job.known) : reader.Read(job.pid, job.seen_boottime_ns);
+  };
+}
+
+DetailsReader::DetailsReader(Look look, Done done, int64_t hang_ns) : shared_(std::make_shared<Shared>()) {
+  shared_->look = std::move(look);
+  shared_->hang_ns = hang_ns;
   shared_->done = std::move(done);
   const std::lock_guard lock(shared_->mutex);
   StartThread(shared_);
@@ -90,10 +98,7 @@ void DetailsReader::Work(std::shared_ptr<Shared> shared) {
     const bool brief = shared->HangsFor(job.uid);
     const auto self = shared->running.insert(shared->running.end(), {.job = job, .since_ns = MonotonicNs()});
     lock.unlock();
-    const ProcReader reader(shared->proc_root);
-    std::optional<ProcessDetails> details = brief         ? reader.ReadBriefly(job.pid, job.seen_boottime_ns)
-                                            : job.refresh ? reader.Refresh(job.pid, job.known)
-                                                          : reader.Read(job.pid, job.seen_boottime_ns);
+    std::optional<ProcessDetails> details = shared->look(job, brief);
     const bool gone = !details;
     shared->Tell(job.serial, std::move(details).value_or(ProcessDetails{}), gone);
     lock.lock();
@@ -116,15 +121,15 @@ void DetailsReader::Tick(int64_t now_monotonic_ns) {
   {
     const std::lock_guard lock(shared_->mutex);
     for (Shared::Running& one : shared_->running) {
-      if (one.hangs || now_monotonic_ns - one.since_ns < kHangNs || shared_->HangingCount() >= kMaxHanging) continue;
+      if (one.hangs || now_monotonic_ns - one.since_ns < shared_->hang_ns || shared_->HangingCount() >= kMaxHanging)
+        continue;
       one.hangs = true;
       hanging.push_back(one.job);
       StartThread(shared_);
     }
   }
-  const ProcReader reader(shared_->proc_root);
   for (const Job& job : hanging) {
-    std::optional<ProcessDetails> details = reader.ReadBriefly(job.pid, job.seen_boottime_ns);
+    std::optional<ProcessDetails> details = shared_->look(job, true);
     const bool gone = !details;
     if (!job.refresh) shared_->Tell(job.serial, std::move(details).value_or(ProcessDetails{}), gone);
   }

@@ -26,7 +26,12 @@ class DetailsReader {
   /// Called from one of its threads, or from Tick. `gone`: there is no such process.
   using Done = std::function<void(uint64_t serial, ProcessDetails details, bool gone)>;
 
-  DetailsReader(std::string proc_root, Done done);
+  /// Looks one up; `briefly`: only what cannot hang. Nullopt: there is no such process.
+  using Look = std::function<std::optional<ProcessDetails>(const Job& job, bool briefly)>;
+  /// By reading /proc.
+  static Look LookInto(std::string proc_root);
+
+  DetailsReader(Look look, Done done, int64_t hang_ns = 5'000'000'000);
   /// No `Done` is called after this. Waits two seconds at most for what is under way.
   ~DetailsReader();
 

@@ -137,12 +137,12 @@ KinetoEndpoint::KinetoEndpoint(const KinetoOptions& options, std::vector<KinetoS
               .client_limit = options.client_limit,
               .uid_client_limit = options.uid_client_limit,
               .wall_clock_ns = [] { return NowNs(CLOCK_REALTIME); }}) {
-  details_reader_ =
-      std::make_unique<DetailsReader>("/proc", [this](uint64_t serial, ProcessDetails details, bool gone) {
-        table_.SetDetails(serial, std::move(details), gone);
-        NotifyListener();
-        if (gone) Wake();
-      });
+  details_reader_ = std::make_unique<DetailsReader>(DetailsReader::LookInto("/proc"),
+                                                    [this](uint64_t serial, ProcessDetails details, bool gone) {
+                                                      table_.SetDetails(serial, std::move(details), gone);
+                                                      NotifyListener();
+                                                      if (gone) Wake();
+                                                    });
   listener_thread_ = std::jthread([this](std::stop_token stop) { CallListener(std::move(stop)); });
   thread_ = std::jthread([this](std::stop_token stop) { Run(std::move(stop)); });
 }

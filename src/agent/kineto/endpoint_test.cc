@@ -332,6 +332,37 @@ TEST_F(KinetoEndpointTest, UnusableDirectoriesAreRefused) {
   EXPECT_EQ(KinetoEndpoint::Create({.abstract_socket = false}).error().code, ErrorCode::kInvalidArgument);
 }
 
+TEST_F(KinetoEndpointTest, StoppedDaemonDoesNotShiftItsClientsReplies) {
+  // The endpoint is in a process of its own, that can be stopped.
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const auto endpoint = KinetoEndpoint::Create({.name = name_});
+    while (endpoint) ::pause();
+    ::_exit(1);
+  }
+  const KinetoClient client(name_, "");
+  ASSERT_TRUE(Eventually([&] { return client.Poll(3, 9).has_value(); }));
+  ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+  ASSERT_EQ(::waitpid(pid, nullptr, WUNTRACED), pid);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(client.Poll());
+  ASSERT_EQ(::kill(pid, SIGCONT), 0);
+  // A poll after it is answered once, and nothing of the old ones comes before or behind.
+  ASSERT_TRUE(Eventually([&] { return client.Poll(3, 9).has_value(); }));
+  EXPECT_FALSE(client.ReadWithin(200ms));
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+}
+
+TEST_F(KinetoEndpointTest, PollsAreAnsweredWithinKinetosBudget) {
+  Open();
+  const KinetoClient client(name_, "");
+  // The looks of Kineto to 2.9. One poll may be unlucky on a busy machine, and then stays without an answer.
+  int answered = 0;
+  for (int i = 0; i < 15; ++i) answered += client.Poll() ? 1 : 0;
+  EXPECT_GE(answered, 10);
+  EXPECT_FALSE(client.Read());
+}
+
 TEST_F(KinetoEndpointTest, UsersAreToldApart) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to start a process of another user";
   Open();

@@ -88,8 +88,11 @@ std::optional<ProcStat> ParseProcStat(std::string_view text) {
 }
 
 std::string ParseTorchVersion(std::string_view text) {
-  const size_t name = text.find("__version__");
+  // At the beginning of a line: the file names it in a list of its exports first.
+  constexpr std::string_view kName = "__version__";
+  size_t name = text.starts_with(kName) ? 0 : text.find("\n__version__");
   if (name == std::string_view::npos) return {};
+  name += name == 0 && text.starts_with(kName) ? 0 : 1;
   const size_t quote = text.find_first_of("'\"\n", name);
   if (quote == std::string_view::npos || text[quote] == '\n') return {};
   const size_t end = text.find(text[quote], quote + 1);
