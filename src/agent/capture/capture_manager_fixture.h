@@ -1,0 +1,94 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "agent/capture/capture_manager.h"
+#include "agent/capture/capture_manager_impl.h"
+#include "agent/capture/fake_registry.h"
+
+namespace lockstep::agent {
+
+/// For tests: a manager over a registry that is driven by hand, real processes and real files.
+class CaptureManagerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/lockstep-test-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    folder_ = name;
+    chmod(name, 0755);
+    options_.state_folder = folder_ + "/state";
+    options_.output_folder = folder_ + "/out";
+    options_.host = "node7";
+    options_.startup_wait_ns = 0;
+    me_ = {.uid = geteuid(), .may_trace_all = false, .name = "me"};
+  }
+  void TearDown() override {
+    manager_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void Begin() {
+    auto manager = CaptureManager::Create(options_, &registry_);
+    ASSERT_TRUE(manager) << manager.error().ToString();
+    manager_ = std::move(*manager);
+  }
+  control::Process Register(const TestChild& child, std::optional<int32_t> rank = std::nullopt) {
+    const control::Process process = FakeRegistry::ProcessOf(child.pid(), rank);
+    registry_.Register(process);
+    return process;
+  }
+  template <typename Condition>
+  bool WaitFor(Condition condition) {
+    for (int i = 0; i < 4000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+  control::Capture Get(const std::string& id) {
+    auto capture = manager_->Get(id, {.uid = 0, .may_trace_all = true, .name = "root"});
+    return capture ? *capture : control::Capture{};
+  }
+  /// Both ends: the process fetches its request, and writes a trace of it. False: it was not asked in time.
+  bool Trace(const control::Process& process, const std::string& content = "{}") {
+    if (!WaitForOffer(process)) return false;
+    const auto text = registry_.Deliver(process.id, Now().wall_ns);
+    if (text) FakeRegistry::WriteTrace(*text, process, content);
+    return text.has_value();
+  }
+  bool WaitForTarget(const std::string& id, control::TargetState state, size_t idx = 0) {
+    return WaitFor([&] { return Get(id).targets.at(idx).state == state; });
+  }
+  bool WaitForOffer(const control::Process& process) {
+    return WaitFor([&] { return registry_.HasOffer(process.id); });
+  }
+  bool WaitForEnd(const std::string& id) {
+    return WaitFor([&] { return IsFinal(Get(id).state); });
+  }
+  size_t FileCount(const std::string& folder) {
+    size_t count = 0;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error)) {
+      count += entry.is_directory() ? 0 : 1;
+    }
+    return count;
+  }
+
+  std::string folder_;
+  CaptureManagerOptions options_;
+  Caller me_;
+  FakeRegistry registry_;
+  std::unique_ptr<CaptureManager> manager_;
+};
+
+}  // namespace lockstep::agent

@@ -1,0 +1,202 @@
+#include <fstream>
+
+#include "agent/capture/capture_manager_fixture.h"
+
+namespace lockstep::agent {
+namespace {
+
+using control::Capture;
+using control::CaptureSpec;
+using control::CaptureState;
+using control::TargetState;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+class CaptureRestartTest : public CaptureManagerTest {
+ protected:
+  /// What the process does with what it was told survives our daemon: kept beside.
+  std::string MarkOf(const control::Process& process) const { return folder_ + "/told-" + process.id; }
+  void Fetch(const control::Process& process) {
+    const auto text = registry_.Deliver(process.id, Now().wall_ns);
+    if (!text) return;
+    std::ofstream(MarkOf(process) + ".new") << *text;
+    rename((MarkOf(process) + ".new").c_str(), MarkOf(process).c_str());
+  }
+  void Work(const control::Process& process) {
+    std::ifstream file(MarkOf(process));
+    if (!file) return;
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (!std::filesystem::exists(FakeRegistry::FinalOf(text, process))) FakeRegistry::WriteTrace(text, process, "{}");
+  }
+};
+
+TEST_F(CaptureRestartTest, AQueuedOneIsPlacedAgain) {
+  TestChild child;
+  const control::Process process = Register(child, 1);
+  Begin();
+  const auto started = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(WaitForOffer(process));
+  manager_.reset();
+  registry_.Forget(process.id);
+  Begin();
+  ASSERT_TRUE(WaitFor([&] { return !Get(started->id).targets.empty(); }));
+  EXPECT_EQ(Get(started->id).targets[0].state, TargetState::kQueued);
+  registry_.Register(process);
+  ASSERT_TRUE(Trace(process));
+  ASSERT_TRUE(WaitForEnd(started->id));
+  EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
+}
+
+TEST_F(CaptureRestartTest, ADeliveredOneIsFollowedToItsFile) {
+  TestChild child;
+  const control::Process process = Register(child, 1);
+  Begin();
+  const auto started = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(WaitForOffer(process));
+  Fetch(process);
+  ASSERT_TRUE(WaitForTarget(started->id, TargetState::kDelivered));
+  manager_.reset();
+  registry_.Forget(process.id);
+  Work(process);  // While no daemon runs.
+  Begin();
+  ASSERT_TRUE(WaitForEnd(started->id));
+  const Capture done = Get(started->id);
+  EXPECT_EQ(done.state, CaptureState::kDone);
+  EXPECT_TRUE(manager_->Open(started->id, done.targets[0].trace_name, me_));
+  manager_.reset();
+  Begin();  // And a finished one can be sent by the next.
+  EXPECT_TRUE(manager_->Open(started->id, done.targets[0].trace_name, me_));
+}
+
+TEST_F(CaptureRestartTest, OnesWhoseProcessEndedMeanwhileAreDoneOrDied) {
+  TestChild one, two, three;
+  const control::Process wrote = Register(one, 0);
+  const control::Process began = Register(two, 1);
+  const control::Process queued = Register(three, 2);
+  Begin();
+  const auto started = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(WaitForOffer(wrote) && WaitForOffer(began) && WaitForOffer(queued));
+  Fetch(wrote);
+  Fetch(began);
+  ASSERT_TRUE(WaitForTarget(started->id, TargetState::kDelivered, 1));
+  manager_.reset();
+  Work(wrote);
+  for (TestChild* child : {&one, &two, &three}) child->End();
+  for (const auto* process : {&wrote, &began, &queued}) registry_.Forget(process->id);
+  Begin();
+  ASSERT_TRUE(WaitForEnd(started->id));
+  const Capture partial = Get(started->id);
+  EXPECT_EQ(partial.state, CaptureState::kPartial);
+  EXPECT_EQ(partial.targets[0].state, TargetState::kDone);
+  EXPECT_EQ(partial.targets[1].state, TargetState::kDied);
+  EXPECT_EQ(partial.targets[2].state, TargetState::kDied);
+}
+
+TEST_F(CaptureRestartTest, AWaitingOneGoesOnWaiting) {
+  Begin();
+  CaptureSpec spec;
+  spec.wait_ns = 600 * kSecond;
+  const auto started = manager_->Start(spec, me_);
+  ASSERT_TRUE(started);
+  manager_.reset();
+  Begin();
+  EXPECT_EQ(Get(started->id).state, CaptureState::kWaiting);
+  TestChild child;
+  control::Process process = FakeRegistry::ProcessOf(child.pid(), 0);
+  process.world_size = 1;
+  registry_.Register(process);
+  ASSERT_TRUE(Trace(process));
+  ASSERT_TRUE(WaitForEnd(started->id));
+  EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
+}
+
+TEST_F(CaptureRestartTest, ACancelledOneIsNotTakenUp) {
+  TestChild child;
+  const control::Process process = Register(child);
+  Begin();
+  const auto started = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(WaitForOffer(process));
+  Fetch(process);
+  ASSERT_TRUE(WaitForTarget(started->id, TargetState::kDelivered));
+  ASSERT_TRUE(manager_->Cancel(started->id, me_));
+  manager_.reset();
+  Work(process);
+  EXPECT_EQ(FileCount(options_.output_folder), 1u);
+  Begin();
+  EXPECT_EQ(Get(started->id).state, CaptureState::kCancelled);
+  EXPECT_TRUE(WaitFor([&] { return FileCount(options_.output_folder) == 0; }));
+}
+
+TEST_F(CaptureRestartTest, ADamagedStateIsSetAsideAndSaid) {
+  TestChild child;
+  const control::Process process = Register(child);
+  Begin();
+  const auto started = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(Trace(process));
+  ASSERT_TRUE(WaitForEnd(started->id));
+  manager_.reset();
+  std::ofstream(options_.state_folder + "/aaaaaaaaaaaaaaaa.json") << "{\"version\": 1, \"capt";
+  std::filesystem::copy(options_.state_folder + "/" + started->id + ".json",
+                        options_.state_folder + "/bbbbbbbbbbbbbbbb.json");
+  Begin();
+  EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
+  EXPECT_THAT(manager_->List(me_), SizeIs(1));
+  EXPECT_THAT(manager_->Problems(), ElementsAre(HasSubstr("aaaaaaaaaaaaaaaa"), HasSubstr("bbbbbbbbbbbbbbbb")));
+  EXPECT_TRUE(std::filesystem::exists(options_.state_folder + "/aaaaaaaaaaaaaaaa.json.corrupt"));
+}
+
+// A daemon in a process of its own is killed at many moments of one capture: the next finds it, and it ends whole.
+TEST_F(CaptureRestartTest, KilledAtAnyMomentNoCaptureIsLost) {
+  TestChild child;
+  const control::Process process = FakeRegistry::ProcessOf(child.pid(), 0);
+  size_t found = 0;
+  for (int round = 0; round < 24; ++round) {
+    std::filesystem::remove(MarkOf(process));
+    int answered[2];
+    ASSERT_EQ(pipe(answered), 0);
+    const pid_t daemon = fork();
+    if (daemon == 0) {
+      registry_.Register(process);
+      auto manager = CaptureManager::Create(options_, &registry_);
+      if (!manager) _exit(1);
+      const auto started = (*manager)->Start(CaptureSpec{}, me_);
+      if (!started || write(answered[1], started->id.data(), 16) != 16) _exit(1);
+      for (int i = 0; i < 2000; ++i) {
+        usleep(5000);
+        Fetch(process);
+        if (i % 8 == 7) Work(process);
+      }
+      _exit(0);
+    }
+    char id[17] = {};
+    close(answered[1]);
+    ASSERT_EQ(read(answered[0], id, 16), 16);
+    close(answered[0]);
+    usleep(static_cast<useconds_t>(round) * 20'000);  // Across all that a capture goes through.
+    kill(daemon, SIGKILL);
+    waitpid(daemon, nullptr, 0);
+
+    registry_.Register(process);
+    Begin();
+    const bool ended = WaitFor([&] {
+      Fetch(process);
+      Work(process);
+      return IsFinal(Get(id).state);
+    });
+    ASSERT_TRUE(ended) << round;
+    const Capture done = Get(id);
+    EXPECT_EQ(done.state, CaptureState::kDone) << round << " " << done.reason;
+    EXPECT_TRUE(manager_->Open(id, done.targets[0].trace_name, me_)) << round;
+    EXPECT_THAT(manager_->Problems(), SizeIs(0)) << round;
+    found += done.state == CaptureState::kDone ? 1 : 0;
+    manager_.reset();
+    registry_.Forget(process.id);
+  }
+  EXPECT_EQ(found, 24u);
+}
+
+}  // namespace
+}  // namespace lockstep::agent
