@@ -44,6 +44,10 @@ class FakeCaptures : public CaptureManager {
     capture.requested_by = caller.name;
     return capture;
   }
+  Result<Capture> Start(const control::CaptureSpec& spec, const Caller& caller,
+                        const ForeignOutput& /*output*/) override {
+    return Start(spec, caller);
+  }
   std::vector<Capture> List(const Caller& caller) const override {
     return caller.may_trace_all || caller.uid == 1000u ? std::vector{capture} : std::vector<Capture>();
   }

@@ -103,7 +103,7 @@ void Declare(CLI::App* app, DaemonFlags* flags) {
       ->group("Processes");
   app->add_option("--log-level", flags->log_level, "debug, info, warning or error")
       ->type_name("LEVEL")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}).description(""))
       ->group("Log");
   app->add_option("--log-file", flags->log_file, "instead of standard error; opened anew on SIGHUP")
       ->type_name("FILE")

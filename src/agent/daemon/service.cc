@@ -87,6 +87,11 @@ Status Service::Start() {
   RETURN_IF_ERROR(
       MakeOwnFolder(std::filesystem::path(config_.unix_socket).parent_path().string(), ::geteuid() == 0 ? 0755 : 0700));
 
+  // A node's own folder may lie in /run, which is empty after a boot. As /tmp: clients bind their sockets there.
+  for (const std::string& directory : config_.kineto_directories) {
+    const mode_t mode = ::geteuid() == 0 ? 01777 : 0700;
+    if (::mkdir(directory.c_str(), mode) == 0) ::chmod(directory.c_str(), mode);
+  }
   KinetoOptions kineto;
   kineto.abstract_socket = !config_.kineto_name.empty();
   if (kineto.abstract_socket) kineto.name = config_.kineto_name;
