@@ -19,6 +19,7 @@
 #include "cli/capture.h"
 #include "cli/compare.h"
 #include "cli/completion.h"
+#include "cli/doctor.h"
 #include "cli/export.h"
 #include "cli/help.h"
 #include "cli/merge.h"
@@ -54,6 +55,7 @@ class Program {
     commands_.push_back(std::make_unique<QueryCommand>());
     commands_.push_back(std::make_unique<ExportCommand>());
     commands_.push_back(std::make_unique<RunCommand>());
+    commands_.push_back(std::make_unique<DoctorCommand>());
     commands_.push_back(std::make_unique<TunnelCommand>());
     commands_.push_back(std::make_unique<CompletionCommand>(root_));
     commands_.push_back(std::make_unique<VersionCommand>());

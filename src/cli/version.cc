@@ -18,9 +18,10 @@ std::string VersionText() { return "lockstep " LOCKSTEP_VERSION; }
 void VersionCommand::Declare(CLI::App& app) { app.footer("Examples:\n  lockstep version\n  lockstep --version"); }
 
 Result<int> VersionCommand::Run(Console& console) {
-  console.out << VersionText() << "\ncompiler  " << kCompiler
-              << "\nschemas   lockstep.analyze/1, lockstep.capture/1, lockstep.compare/1, lockstep.merge/1, "
-                 "lockstep.query/1, lockstep.scaling/1\n";
+  console.out
+      << VersionText() << "\ncompiler  " << kCompiler
+      << "\nschemas   lockstep.analyze/1, lockstep.capture/1, lockstep.compare/1, lockstep.doctor/1, lockstep.merge/1, "
+         "lockstep.query/1, lockstep.scaling/1\n";
   return kDone;
 }
 

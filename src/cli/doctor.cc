@@ -1,0 +1,128 @@
+#include "cli/doctor.h"
+
+#include <fmt/format.h>
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/stringbuffer.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/cli.h"
+#include "control/client/node_client.h"
+#include "report/utf8.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr int64_t kAnswerNs = 2'000'000'000;
+
+constexpr const char* kFooter =
+    "Looks at the daemon, the sockets at which PyTorch's processes find it, their base\n"
+    "configuration, each running process with PyTorch, the clock, the space for traces. It\n"
+    "changes nothing. Processes of other users are looked at as far as you may.\n"
+    "Exit status: 0 nothing is in the way (there may be warnings); 1 failed; 2 misused; 3 at\n"
+    "least one problem.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep doctor\n"
+    "  srun --overlap --jobid 4711 lockstep doctor --json";
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+size_t CountOf(const std::vector<Check>& checks, CheckStatus status) {
+  return static_cast<size_t>(std::ranges::count(checks, status, &Check::status));
+}
+
+void WriteText(const std::vector<Check>& checks, std::ostream& out) {
+  for (const Check& check : checks) {
+    const std::string name = check.subject.empty() ? check.id : fmt::format("{} {}", check.id, check.subject);
+    out << fmt::format("{:<8} {}: {}\n", CheckStatusName(check.status), report::Printable(name),
+                       report::Printable(check.finding));
+    if (!check.advice.empty()) out << fmt::format("{:<8} -> {}\n", "", report::Printable(check.advice));
+  }
+  const size_t problems = CountOf(checks, CheckStatus::kProblem);
+  const size_t warnings = CountOf(checks, CheckStatus::kWarning);
+  out << fmt::format("\n{} problem{}, {} warning{}\n", problems, problems == 1 ? "" : "s", warnings,
+                     warnings == 1 ? "" : "s");
+}
+
+void WriteJson(const std::vector<Check>& checks, std::ostream& out) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::PrettyWriter<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>> writer(buffer);
+  writer.SetIndent(' ', 1);
+  const auto field = [&writer](const char* name, const std::string& value) {
+    writer.Key(name);
+    const std::string text = report::ValidUtf8(value);
+    writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+  };
+  writer.StartObject();
+  field("schema", "lockstep.doctor/1");
+  writer.Key("partial");
+  writer.Bool(false);
+  writer.Key("data");
+  writer.StartObject();
+  field("host", HostName());
+  writer.Key("problem_count");
+  writer.Uint64(CountOf(checks, CheckStatus::kProblem));
+  writer.Key("warning_count");
+  writer.Uint64(CountOf(checks, CheckStatus::kWarning));
+  writer.Key("checks");
+  writer.StartArray();
+  for (const Check& check : checks) {
+    writer.StartObject();
+    field("id", check.id);
+    field("subject", check.subject);
+    field("status", CheckStatusName(check.status));
+    field("finding", check.finding);
+    field("advice", check.advice);
+    writer.EndObject();
+  }
+  writer.EndArray();
+  writer.EndObject();
+  writer.Key("ledger");
+  writer.StartArray();
+  writer.EndArray();
+  writer.EndObject();
+  out << buffer.GetString() << '\n';
+}
+
+}  // namespace
+
+void DoctorCommand::Declare(CLI::App& app) {
+  app.add_option("-o,--output", output_folder_, "The folder that captures are to be brought to (.)")->type_name("DIR");
+  app.add_flag("--json", json_, "One JSON object (lockstep.doctor/1, docs/json.md)");
+  app.footer(kFooter);
+}
+
+NodeFacts DoctorCommand::Collect() const {
+  NodeFacts facts;
+  facts.output_folder = output_folder_;
+  const auto client = control::ConnectLocal(kAnswerNs);
+  if (!client) {
+    facts.daemon_error = client.error().ToString();
+  } else if (auto status = (*client)->Status(kAnswerNs); !status) {
+    facts.daemon_error = status.error().ToString();
+  } else {
+    facts.daemon = std::move(*status);
+    facts.daemon_socket = (*client)->endpoint().unix_path;
+    if (auto processes = (*client)->Processes(kAnswerNs)) facts.registered = std::move(*processes);
+  }
+  facts.processes = FindTorchProcesses();
+  return facts;
+}
+
+Result<int> DoctorCommand::Run(Console& console) {
+  const std::vector<Check> checks = CheckNode(Collect());
+  if (json_) {
+    WriteJson(checks, console.out);
+  } else {
+    WriteText(checks, console.out);
+  }
+  return CountOf(checks, CheckStatus::kProblem) > 0 ? kFinding : kDone;
+}
+
+}  // namespace lockstep::cli

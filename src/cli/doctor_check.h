@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/torch_processes.h"
+#include "control/api/node.h"
+#include "control/api/process.h"
+
+namespace lockstep::cli {
+
+enum class CheckStatus : unsigned char { kOk, kWarning, kProblem };
+const char* CheckStatusName(CheckStatus status);  ///< "ok", "warning", "problem".
+
+/// One line of `lockstep doctor`: what was looked at, what was found, what to do.
+struct Check {
+  std::string
+      id;  ///< "daemon", "kineto_socket", "socket_folder", "base_config", "process", "clock", "space", "access".
+  std::string subject;  ///< Which one of several: a path, "4711".
+  CheckStatus status = CheckStatus::kOk;
+  std::string finding;  ///< What is so, one sentence.
+  std::string advice;   ///< Empty when there is nothing to do.
+};
+
+/// What the checks are made of, collected once.
+struct NodeFacts {
+  std::optional<control::NodeStatus> daemon;  ///< Unset: none answers, and
+  std::string daemon_error;                   ///< why.
+  std::string daemon_socket;
+  std::vector<control::Process> registered;  ///< With the daemon, of the users that the caller may see.
+  std::vector<TorchProcess> processes;       ///< With PyTorch loaded, as far as the caller may look.
+  std::string output_folder;                 ///< Where traces are to be brought.
+};
+
+/// All of them, in the order in which they are worth reading.
+std::vector<Check> CheckNode(const NodeFacts& facts);
+
+// Its parts: doctor_node.cc, doctor_process.cc.
+void CheckDaemon(const NodeFacts& facts, std::vector<Check>* checks);
+void CheckKinetoSocket(const NodeFacts& facts, std::vector<Check>* checks);
+void CheckSocketFolders(const NodeFacts& facts, std::vector<Check>* checks);
+void CheckBaseConfig(const NodeFacts& facts, std::vector<Check>* checks);
+void CheckProcesses(const NodeFacts& facts, std::vector<Check>* checks);
+void CheckClock(std::vector<Check>* checks);
+void CheckSpace(const NodeFacts& facts, std::vector<Check>* checks);
+void CheckAccess(const NodeFacts& facts, std::vector<Check>* checks);
+
+}  // namespace lockstep::cli
