@@ -1,6 +1,5 @@
 """`lockstep doctor` in a network namespace of the test's own, so that Kineto's machine-wide name is the test's."""
 
-import ctypes
 import json
 import os
 import pathlib
@@ -14,8 +13,8 @@ import unittest
 import jsonschema
 
 from lockstep_program import BINARY, FINDING, SOURCE
+from own_network import CLONE_NEWNET, own_network
 
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 SCHEMA = json.loads((SOURCE / "docs/schema/doctor-1.schema.json").read_text(encoding="utf-8"))
 NO_PYTORCH = 3
 WAIT_S = 120
@@ -29,14 +28,7 @@ sys.stdin.read()
 """
 
 
-def setUpModule():
-    user, group = os.getuid(), os.getgid()
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET | (CLONE_NEWUSER if user else 0)) != 0:
-        raise unittest.SkipTest(f"no network namespace of one's own: {os.strerror(ctypes.get_errno())}")
-    if user:
-        pathlib.Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
-        pathlib.Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
-        pathlib.Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+setUpModule = own_network
 
 
 class DoctorCase(unittest.TestCase):

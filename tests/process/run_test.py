@@ -1,9 +1,11 @@
 """`lockstep run -- CMD`: CMD is what it would be without, but for the environment. Real processes, signals and terminals."""
 
+import json
 import os
 import pathlib
 import pty
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -11,9 +13,12 @@ import tempfile
 import time
 import unittest
 
-from lockstep_program import BINARY, MISUSED
+from lockstep_program import BINARY, FAILED, MISUSED, SOURCE
+from own_network import own_network
 
 WAIT_S = 60
+NO_PYTORCH = 3
+DAEMON = pathlib.Path(BINARY).with_name("lockstepd")
 
 
 class RunCase(unittest.TestCase):
@@ -51,6 +56,135 @@ class RunCase(unittest.TestCase):
             return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] in "ZX"
         except OSError:
             return True
+
+
+class DaemonTest(RunCase):
+    """With a real lockstepd. Kineto's name is machine-wide, so this runs in a network namespace of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not DAEMON.is_file():
+            raise unittest.SkipTest("lockstepd is not built")
+        own_network()
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.wait_until, lambda: not self.daemons(), "the daemon's end")
+
+    def daemons(self):
+        """Of this test's folder."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes().decode("utf-8", "replace").split("\0")
+            except OSError:
+                continue
+            if words[0] == "lockstepd" and str(self.runtime / "lockstepd.toml") in words and not self.gone(path.parent.name):
+                found.append(int(path.parent.name))
+        return found
+
+    def test_a_daemon_is_there_before_the_command_and_ends_after_it(self):
+        done = self.run_lockstep("--with-daemon", "--", BINARY, "doctor", "--json")
+        checks = {check["id"]: check for check in json.loads(done.stdout)["data"]["checks"] if check["id"] != "process"}
+        self.assertEqual("ok", checks["daemon"]["status"], done.stdout)
+        self.assertEqual("ok", checks["kineto_socket"]["status"], done.stdout)
+        self.assertRegex(done.stderr, r"lockstep capture --pid \d+ \(started a daemon, process \d+\)")
+        self.wait_until(lambda: not self.daemons(), "the daemon's end")
+
+    def test_runs_that_start_at_once_share_one_daemon(self):
+        processes = [self.start("--with-daemon", "--", "sh", "-c", "echo up; read line", stdin=subprocess.PIPE)
+                     for _ in range(8)]
+        for process in processes:
+            self.assertEqual("up\n", process.stdout.readline())
+        (daemon,) = self.daemons()
+        for process in processes[:-1]:
+            process.stdin.close()
+            self.assertEqual(1, process.wait(WAIT_S))  # read: end of file.
+        said = "".join(process.stderr.read() for process in processes[:-1])
+        time.sleep(3)  # Longer than a daemon stays that nobody needs.
+        self.assertEqual([daemon], self.daemons())
+        processes[-1].stdin.close()
+        processes[-1].wait(WAIT_S)
+        said += processes[-1].stderr.read()
+        self.assertEqual(1, said.count("started a daemon"), said)
+        self.wait_until(lambda: not self.daemons(), "the daemon's end")
+
+    def test_a_run_that_is_killed_takes_its_daemon_along(self):
+        process = self.start("--with-daemon", "--", "sh", "-c", "echo up; exec sleep 600")
+        process.stdout.readline()
+        process.kill()
+        process.wait(WAIT_S)
+        self.wait_until(lambda: not self.daemons(), "the daemon's end")
+
+    def test_the_terminals_signals_do_not_reach_the_daemon(self):
+        process = self.start("--with-daemon", "--", "sh", "-c", "trap 'echo int' INT; echo up; while read line; do :; done",
+                             stdin=subprocess.PIPE, start_new_session=True)
+        process.stdout.readline()
+        before = self.daemons()
+        os.killpg(process.pid, signal.SIGINT)
+        self.assertEqual("int\n", process.stdout.readline())
+        self.assertEqual(before, self.daemons())
+        process.stdin.close()
+
+    def test_where_the_name_is_taken_the_daemon_gets_a_folder(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            other.bind("\0dynolog\0")
+            done = self.run_lockstep("--with-daemon", "--", "sh", "-c", "echo $KINETO_IPC_SOCKET_DIR; ls $KINETO_IPC_SOCKET_DIR")
+        self.assertEqual((0, f"{self.runtime}/kineto\ndynolog\n"), (done.returncode, done.stdout), done.stderr)
+
+    def test_a_socket_folder_is_served(self):
+        folder = self.folder / "kineto"
+        done = self.run_lockstep("--with-daemon", "--socket-dir", folder, "--", "sh", "-c", "ls $KINETO_IPC_SOCKET_DIR")
+        self.assertEqual((0, "dynolog\n"), (done.returncode, done.stdout), done.stderr)
+        self.assertNotIn("has no socket", done.stderr)
+
+    def test_without_a_daemon_the_command_runs_unless_one_is_required(self):
+        self.runtime.mkdir(mode=0o700)
+        (self.runtime / "lockstepd.sock").mkdir()  # Where the daemon's socket should go.
+        done = self.run_lockstep("--with-daemon", "--", "echo", "runs")
+        self.assertEqual((0, "runs\n"), (done.returncode, done.stdout), done.stderr)
+        self.assertIn("runs without a daemon", done.stderr)
+        done = self.run_lockstep("--with-daemon", "--require-daemon", "--", "echo", "runs")
+        self.assertEqual((FAILED, ""), (done.returncode, done.stdout), done.stderr)
+        done = self.run_lockstep("--require-daemon", "--", "echo", "runs")
+        self.assertEqual((FAILED, ""), (done.returncode, done.stdout), done.stderr)
+
+    def test_a_launcher_for_other_nodes_is_answered_with_advice(self):
+        srun = self.folder / "srun"
+        srun.write_text("#!/bin/sh\necho started\n", encoding="utf-8")
+        srun.chmod(0o755)
+        done = self.run_lockstep("--with-daemon", "--", srun, "python", "train.py")
+        self.assertEqual((0, "started\n"), (done.returncode, done.stdout))
+        self.assertIn("srun ... lockstep run --with-daemon -- CMD", done.stderr)
+
+    def test_one_rank_says_how_to_capture(self):
+        said = [self.run_lockstep("--with-daemon", "--", "true", variables={"SLURM_PROCID": rank, "SLURM_STEP_ID": "0"}).stderr
+                for rank in ("0", "1")]
+        self.assertIn("lockstep capture", said[0])
+        self.assertEqual("", said[1])
+
+    def test_real_pytorch_registers_with_it(self):
+        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode == NO_PYTORCH:
+            self.skipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
+        python = done.stdout.strip()
+        process = self.start("--with-daemon", "--", python, "-W", "ignore", "-c",
+                             "import os, sys, torch, torch.profiler; print(os.getpid(), flush=True); sys.stdin.read()",
+                             stdin=subprocess.PIPE)
+        pid = process.stdout.readline().strip()
+        states = {}
+
+        def registered():
+            report = subprocess.run([BINARY, "doctor", "--json"], capture_output=True, text=True, env=self.environment,
+                                    check=False)
+            checks = json.loads(report.stdout)["data"]["checks"]
+            states.update({check["subject"]: check for check in checks if check["id"] == "process"})
+            return states[pid]["status"] == "ok"
+
+        self.wait_until(registered, "the registration")
+        self.assertRegex(states[pid]["finding"], r"^registered \(.*, PyTorch 2\.")
+        process.stdin.close()
+        self.assertEqual(0, process.wait(WAIT_S), process.stderr.read())
 
 
 class EnvironmentTest(RunCase):
