@@ -14,6 +14,8 @@ namespace beast_http = beast::http;
 /// Of a chunk's line, or of the fields behind the last chunk.
 constexpr size_t kChunkHeaderBytes = 8 * 1024;
 
+constexpr const char* kHeaderTooLarge = "The request's header is too large.";
+
 std::string_view View(beast::string_view view) { return {view.data(), view.size()}; }
 
 Method MethodOf(beast_http::verb verb) {
@@ -85,7 +87,10 @@ void RequestReader::Parse() {
     begin += taken;
     (state_ == State::kHeader ? header_bytes_ : framing_bytes_) += taken;
     if (error && error != beast_http::error::need_more) return RefuseParse(error);
-    if (state_ == State::kHeader && parser_->is_header_done()) CheckHeader();
+    if (state_ == State::kHeader && parser_->is_header_done()) {
+      if (header_bytes_ > rules_.limits.header_bytes) return Refuse(431, kHeaderTooLarge);
+      CheckHeader();
+    }
     if (state_ == State::kRefused) return;
     if (parser_->is_done()) {
       request_.body = std::move(parser_->get().body());
@@ -97,7 +102,7 @@ void RequestReader::Parse() {
   pending_.erase(0, begin);
   // The parser takes whole lines out of the buffer one by one and does not add them up.
   if (state_ == State::kHeader && header_bytes_ + pending_.size() > rules_.limits.header_bytes)
-    return Refuse(431, "The request's header is too large.");
+    return Refuse(431, kHeaderTooLarge);
   if (state_ != State::kBody) return;
   // Chunks of one byte, each with a long line before it.
   if (pending_.size() > kChunkHeaderBytes || framing_bytes_ > 4 * rules_.limits.body_bytes + kChunkHeaderBytes)
@@ -105,7 +110,7 @@ void RequestReader::Parse() {
 }
 
 void RequestReader::RefuseParse(beast::error_code error) {
-  if (error == beast_http::error::header_limit) return Refuse(431, "The request's header is too large.");
+  if (error == beast_http::error::header_limit) return Refuse(431, kHeaderTooLarge);
   if (error == beast_http::error::body_limit) return Refuse(413, "The request's body is too large.");
   Refuse(400, "This is no HTTP request.");
 }

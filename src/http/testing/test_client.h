@@ -23,6 +23,8 @@ class Client {
     sockaddr_in from = {};
     from.sin_family = AF_INET;
     ::inet_pton(AF_INET, source, &from.sin_addr);
+    const int on = 1;  // Else the search for a port becomes long after many connections.
+    ::setsockopt(fd_.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
     if (::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&from), sizeof(from)) != 0) return;
     sockaddr_in address = {};
     address.sin_family = AF_INET;
