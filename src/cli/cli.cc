@@ -30,6 +30,7 @@
 #include "cli/run.h"
 #include "cli/scaling.h"
 #include "cli/serve.h"
+#include "cli/status.h"
 #include "cli/tunnel.h"
 #include "cli/version.h"
 #include "report/utf8.h"
@@ -56,6 +57,7 @@ class Program {
     commands_.push_back(std::make_unique<ExportCommand>());
     commands_.push_back(std::make_unique<RunCommand>());
     commands_.push_back(std::make_unique<DoctorCommand>());
+    commands_.push_back(std::make_unique<StatusCommand>());
     commands_.push_back(std::make_unique<TunnelCommand>());
     commands_.push_back(std::make_unique<CompletionCommand>(root_));
     commands_.push_back(std::make_unique<VersionCommand>());
