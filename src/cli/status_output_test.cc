@@ -114,7 +114,36 @@ std::string Text(const StatusView& view, bool all = false, int width = 100) {
 
 TEST(StatusOutputTest, AGlanceShowsJobsCapturesNodesAndProblems) {
   EXPECT_EQ(Text(Sample()),
-            R"(2 nodes answered, 1 did not | 1 job | 5 processes | 1 capture running\n\nJob 123 (slurm) | alice | 4 of 5 ranks on 2 nodes | 1 other (launchers, helpers)\n  host  rank  local  state    pid  user   device  torch    last poll  command\n  n001     0      0  idle    4000  alice  cuda    2.13.0  2.00 s ago  python train.py --lr 0.1\n           1      1  idle    4001  alice  cuda    2.13.0  2.00 s ago  python train.py --lr 0.1\n  n002     2      2  idle    4002  alice  cuda    2.13.0  2.00 s ago  python train.py --lr 0.1\n           3      3  silent  4003  alice  cuda    2.13.0  90.0 s ago  python train.py --lr 0.1\n  not registered: rank 4\n\nProcesses without a job | uid 1001 | 1 process on n002\n  host  rank  local  state  pid  user  device  torch   last poll  command\n  n002     -      -  idle    77  1001  cpu     -      1.00 s ago\n  1 of them cannot count iterations: capture by --duration\n\nCaptures\n  capture  state    traces  nodes  window               began  asked for by\n  evening  running     3/4      2  500 ms          3.00 s ago  alice on n001\n  older    done        2/2      1  5 iterations  66.7 min ago  alice on n001\n\nNodes\n  node  lockstepd   up for  processes  clock off by\n  n001  0.1.0      120 min          3  under 400 us\n  n002  0.1.0      120 min          3  -2.00 s +- 1.00 ms\n\nProblems\n  * n002: the socket ?[31mdynolog is another program's\n  * n002: its clock is 2.00 s behind this machine's: does it keep time by NTP?\n  * n003: no lockstepd answers at n003:9476 (Connection refused)\n)");
+            R"(2 nodes answered, 1 did not | 1 job | 5 processes | 1 capture running
+
+Job 123 (slurm) | alice | 4 of 5 ranks on 2 nodes | 1 other (launchers, helpers)
+  host  rank  local  state    pid  user   device  torch    last poll  command
+  n001     0      0  idle    4000  alice  cuda    2.13.0  2.00 s ago  python train.py --lr 0.1
+           1      1  idle    4001  alice  cuda    2.13.0  2.00 s ago  python train.py --lr 0.1
+  n002     2      2  idle    4002  alice  cuda    2.13.0  2.00 s ago  python train.py --lr 0.1
+           3      3  silent  4003  alice  cuda    2.13.0  90.0 s ago  python train.py --lr 0.1
+  not registered: rank 4
+
+Processes without a job | uid 1001 | 1 process on n002
+  host  rank  local  state  pid  user  device  torch   last poll  command
+  n002     -      -  idle    77  1001  cpu     -      1.00 s ago
+  1 of them cannot count iterations: capture by --duration
+
+Captures
+  capture  state    traces  nodes  window               began  asked for by
+  evening  running     3/4      2  500 ms          3.00 s ago  alice on n001
+  older    done        2/2      1  5 iterations  66.7 min ago  alice on n001
+
+Nodes
+  node  lockstepd   up for  processes  clock off by
+  n001  0.1.0      120 min          3  under 400 us
+  n002  0.1.0      120 min          3  -2.00 s +- 1.00 ms
+
+Problems
+  * n002: the socket ?[31mdynolog is another program's
+  * n002: its clock is 2.00 s behind this machine's: does it keep time by NTP?
+  * n003: no lockstepd answers at n003:9476 (Connection refused)
+)");
 }
 
 TEST(StatusOutputTest, AllShowsLaunchersToo) {
