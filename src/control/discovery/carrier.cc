@@ -71,9 +71,11 @@ void Append(std::vector<std::string>& words, const std::vector<std::string>& mor
 }
 
 std::vector<std::string> SrunCommand(const JobNode& node, const std::string& job_id) {
-  // --overlap: beside the job's own steps, not after them. --mpi=none: no key exchange to wait for. --input and
-  // --output 0: task 0's streams alone, as they are; --unbuffered: a line buffer would hold back binary bytes.
-  // --gres=none: the step takes no device. --immediate: an error rather than a wait where the step cannot begin.
+  // --overlap: beside the job's own steps, not after them. --mpi=none: no key exchange to wait for. The three streams
+  // as srun has them by itself, whatever SLURM_OUTPUT and its like say (with --output=0, errors would come among the
+  // output);
+  // --unbuffered: a line buffer would hold back binary bytes. --gres=none: the step takes no device. --immediate: an
+  // error rather than a wait where the step cannot begin.
   std::vector<std::string> command = {"srun",
                                       "--jobid=" + job_id,
                                       "--overlap",
@@ -82,8 +84,9 @@ std::vector<std::string> SrunCommand(const JobNode& node, const std::string& job
                                       "--ntasks=1",
                                       "--nodelist=" + node.host,
                                       "--unbuffered",
-                                      "--input=0",
-                                      "--output=0",
+                                      "--input=all",
+                                      "--output=all",
+                                      "--error=all",
                                       "--gres=none",
                                       "--quiet",
                                       "--immediate=30"};

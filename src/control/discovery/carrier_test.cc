@@ -38,6 +38,11 @@ TEST(CarrierTest, SrunOverlapsTheJobOnOneNode) {
   EXPECT_EQ(command.back(), "tunnel");
 }
 
+TEST(CarrierTest, SrunKeepsErrorsOutOfTheOutput) {
+  // SLURM 22.05 puts standard error among the output where --output names a task.
+  EXPECT_THAT(Command("srun", {.host = "n003"}, kSlurmJob), IsSupersetOf({"--output=all", "--error=all"}));
+}
+
 TEST(CarrierTest, SrunNamesThePartOfAHeterogeneousJob) {
   EXPECT_THAT(Command("srun", {.host = "n003", .het_group = 1}, kSlurmJob), ::testing::Contains("--het-group=1"));
 }
