@@ -4,15 +4,14 @@ Two jobs of eight ranks (torchrun, two a node, Gloo over the cluster's network) 
 of a minute. Tests run in the order of their names; those that end a job are the last to use it.
 """
 
+import gzip
 import json
-import re
-import time
 import unittest
 
 from slurm_cluster import LOCKSTEP, NODES, Cluster, python_with_torch, trace_files, wait_until, why_not
 
 RANKS = 8
-TORCHRUN = ("srun --ntasks-per-node=1 {python} -m torch.distributed.run --nnodes=4 --nproc-per-node=2 --rdzv-backend=c10d"
+TORCHRUN = ("srun --nodes=4 --ntasks=4 {python} -m torch.distributed.run --nnodes=4 --nproc-per-node=2 --rdzv-backend=c10d"
             " --rdzv-endpoint=$MASTER_ADDR:$MASTER_PORT --rdzv-id=$SLURM_JOB_ID")
 COMMON_START_NS = 50_000_000
 LONG = "8s"  # A window during which something can be broken.
@@ -52,13 +51,13 @@ class CaptureClusterTest(unittest.TestCase):
         return [path for path in trace_files(folder) if not path.name.startswith("lockstep-capture-")]
 
     def starts_ns(self, folder):
-        """The windows' starts by the wall clock, read from the traces themselves; by rank."""
-        starts = {}
+        """The windows' starts by the wall clock (which the cluster's hosts share), read from the traces themselves."""
+        starts = []
         for path in self.traces(folder):
-            done = self.cluster.on("head", LOCKSTEP, "analyze", path, "--json")
-            self.assertEqual(0, done.returncode, done.stderr)
-            for rank in json.loads(done.stdout)["data"]["job"]["ranks"]:
-                starts[rank["rank"]] = rank["start_unix_ns"]
+            with gzip.open(path) as file:
+                trace = json.load(file)
+            span = next(event for event in trace["traceEvents"] if event["name"].startswith("PyTorch Profiler"))
+            starts.append(trace["baseTimeNanoseconds"] + round(span["ts"] * 1000))
         return starts
 
     def assert_whole(self, done, folder, ranks=range(RANKS)):
@@ -79,6 +78,8 @@ class CaptureClusterTest(unittest.TestCase):
             self.assertRegex(path.name, rf"^{job}-n00[1-4]-rank\d-pid\d+-.*500ms\.json\.gz$")
         self.assertEqual({node: 2 for node in NODES},
                          {node: sum(process["host"] == node for process in kept["processes"]) for node in NODES})
+        starts = self.starts_ns(self.folder())
+        self.assertLessEqual(max(starts) - min(starts), COMMON_START_NS)
         self.assertLessEqual(kept["start_spread_ns"], COMMON_START_NS)
         self.assertRegex(done.stdout, r"(?i)8 ranks")  # The analysis.
 
@@ -93,7 +94,7 @@ class CaptureClusterTest(unittest.TestCase):
         self.assert_whole(done, self.folder(), [1, 6, 7])
 
     def test_3_without_the_token_nothing_is_shown(self):
-        done = self.cluster.capture("--job", self.training(), "--tls-ca", self.cluster.authority, "-o", self.folder())
+        done = self.cluster.capture("--job", self.training(), "--ca", self.cluster.authority, "-o", self.folder())
         self.assertEqual(1, done.returncode, done.stdout)
         self.assertEqual([], self.traces(self.folder()) if self.folder().exists() else [])
 
@@ -101,11 +102,15 @@ class CaptureClusterTest(unittest.TestCase):
 
     def begun(self, *words):
         """A long capture over TLS, in the middle of its windows."""
-        capture = self.cluster.begin_capture("--job", self.training(), *self.cluster.over_tls(), "--duration", LONG,
+        job = self.training()
+        self.cluster.wait_registered(NODES, 2)
+        capture = self.cluster.begin_capture("--job", job, *self.cluster.over_tls(), "--duration", LONG,
                                              "--timeout", "60s", "-o", self.folder(), *words)
+
         def collecting():
-            done = self.cluster.on("n004", LOCKSTEP, "status", "--json")
-            return done.returncode == 0 and '"collecting"' in done.stdout
+            captures = self.cluster.ask("n004", "/api/v1/captures")
+            return captures is not None and '"collecting"' in captures
+
         wait_until(collecting, "the windows begin", failed=lambda: capture.poll() is not None and capture.communicate())
         return capture
 
@@ -159,6 +164,69 @@ class CaptureClusterTest(unittest.TestCase):
                                     "-o", self.folder())
         self.assertEqual(4, done.returncode, done.stdout + done.stderr)
         self.assertRegex(done.stdout + done.stderr, r"n004")
+
+    def test_9_job_brings_its_own_daemons(self):
+        self.cluster.cancel(self.job)
+        self.cluster.boot("n004")
+        for node in list(self.cluster.daemons):
+            self.cluster.stop_daemon(node)
+        launch = f"srun --nodes=4 --ntasks=4 {LOCKSTEP} run --with-daemon -- {{python}}"
+        job = self.cluster.submit_training(self.python, launch, 4)
+        done = self.cluster.capture("--job", job, "--via", "srun", "-o", self.folder())
+        self.assert_whole(done, self.folder(), range(4))
+        self.cluster.cancel(job)
+        for node in NODES:  # They end with the job.
+            wait_until(lambda node=node: self.cluster.on(node, "pgrep", "-x", "lockstepd").returncode != 0,
+                       f"the daemon on {node} ends", 60)
+
+
+class FindJobClusterTest(unittest.TestCase):
+    """--job against jobs in every state that SLURM has for them; nobody traces anything here."""
+
+    @classmethod
+    def setUpClass(cls):
+        reason = why_not()
+        if reason:
+            raise unittest.SkipTest(reason)
+        cls.cluster = Cluster()
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.cluster.start()
+
+    def words(self, job):
+        done = self.cluster.capture("--job", f"slurm:{job}", "--via", "srun")
+        self.assertIn(done.returncode, (1, 2), done.stdout)
+        return done.stderr
+
+    def node_list(self, job):
+        return ",".join(self.cluster.run("head", "squeue", "-h", "-j", job, "-o", "%N").split())
+
+    def test_waiting_ended_and_unknown_jobs_are_told_apart(self):
+        waits = self.cluster.submit("true", "--begin=now+1hour")
+        self.assertRegex(self.words(waits), rf"job {waits} has no nodes yet: it is PENDING")
+        ended = self.cluster.submit("exit 3")
+        wait_until(lambda: self.cluster.job_state(ended) == "FAILED", "the job fails")
+        self.assertRegex(self.words(ended), rf"job {ended} has ended \(FAILED\)")
+        self.assertRegex(self.words(999999), "no job 999999")
+        self.assertRegex(self.words("12;3"), "no SLURM job's id")
+
+    def test_array_is_asked_which_element_and_an_element_is_reached(self):
+        array = self.cluster.submit("srun sleep 600", "--array=3-4", "--nodes=1")
+        wait_until(lambda: self.cluster.job_state(array) == "RUNNING\nRUNNING", "both elements run")
+        self.assertRegex(self.words(array), rf"name one of {array}_[34], {array}_[34]")
+        self.assertIn("no lockstepd answers on this node", self.words(f"{array}_3"))
+        self.cluster.cancel(array)
+
+    def test_heterogeneous_job_is_reached_in_all_its_parts(self):
+        job = self.cluster.submit("srun --het-group=0,1 sleep 600", "--nodes=1", ":", "--nodes=2")
+        wait_until(lambda: self.cluster.job_state(job) == "RUNNING\nRUNNING", "both parts run")
+        words = self.words(job)
+        self.assertIn("none of the 3 nodes answers", words)
+        self.assertIn("no lockstepd answers on this node", words)
+        nodes = [node for node in NODES if node in self.cluster.run("head", "scontrol", "show", "hostnames", self.node_list(job))]
+        for node in nodes:
+            self.cluster.start_daemon(node)
+        self.assertNotRegex(self.words(job), "answers|reached")  # All three were asked; nothing is registered there.
+        self.cluster.cancel(job)
 
 
 if __name__ == "__main__":

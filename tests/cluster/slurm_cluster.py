@@ -4,6 +4,7 @@ slurm-up lies beside the checkout, in ../shared/cluster, or in $LOCKSTEP_CLUSTER
 missing without starting its services; without slurm-up, root, or PyTorch, the tests are skipped and say so.
 """
 
+import json
 import os
 import pathlib
 import secrets
@@ -20,7 +21,22 @@ LOCKSTEPD = BINARIES / "lockstepd"
 SCRIPTS = pathlib.Path(os.environ.get("LOCKSTEP_CLUSTER_SCRIPTS", SOURCE.parent / "shared/cluster"))
 NODES = ["n001", "n002", "n003", "n004"]
 PORT = 9476
+SOCKET = "/run/lockstep/lockstepd.sock"  # /run is each host's own.
 NO_PYTORCH = 3
+# Asks a node's daemon, on the node: argv is the socket and the path.
+ASK = """
+import http.client, socket, sys
+class Connection(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect(sys.argv[1])
+connection = Connection("localhost")
+connection.request("GET", sys.argv[2])
+answer = connection.getresponse()
+sys.stdout.write(answer.read().decode())
+sys.exit(answer.status != 200)
+"""
 # Everything takes long where eight ranks share two cores with other work; conditions are waited for, this is the bound.
 PATIENCE_S = 300
 
@@ -63,6 +79,7 @@ class Cluster:
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ls-", dir="/tmp"))
+        self.folder.chmod(0o755)  # munged wants to be reachable by all.
         self.slurm = self.folder / "slurm"
         self.daemons = {}
         self.jobs = []
@@ -102,7 +119,8 @@ class Cluster:
 
     def crash(self, node):
         subprocess.run([SCRIPTS / "slurm-up", "-d", self.slurm, "--crash", node], check=True, capture_output=True)
-        self.daemons.pop(node, None)
+        if node in self.daemons:
+            self.daemons.pop(node).wait(60)
 
     def boot(self, node):
         subprocess.run([SCRIPTS / "slurm-up", "-d", self.slurm, "--boot", node], check=True, capture_output=True)
@@ -146,8 +164,13 @@ level = "debug"
                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
         self.daemons[node] = daemon
-        wait_until(lambda: self.on(node, LOCKSTEP, "status", "--json").returncode == 0, f"lockstepd on {node}", 60,
+        wait_until(lambda: self.ask(node, "/-/ready") is not None, f"lockstepd on {node}", 60,
                    lambda: daemon.poll() is not None and self.log(node))
+
+    def ask(self, node, path):
+        """What the node's daemon answers to root there; None where it does not."""
+        done = self.on(node, "/usr/bin/python3", "-c", ASK, SOCKET, path)
+        return done.stdout if done.returncode == 0 else None
 
     def log(self, node):
         return (self.folder / f"lockstepd.{node}.log").read_text(errors="replace")[-4000:]
@@ -169,7 +192,7 @@ level = "debug"
     # --- jobs
 
     def submit(self, body, *options):
-        """A batch job; returns its id."""
+        """A batch job; returns its id. `options` go in front of the script, those of its further parts too."""
         number = len(self.jobs)
         script = self.folder / f"job{number}.sh"
         script.write_text(f"#!/bin/bash\nset -e\n{body}\n")
@@ -187,7 +210,7 @@ level = "debug"
         done = self.on("head", "squeue", "-h", "-t", "all", "-j", job, "-o", "%T")
         return done.stdout.strip() or "GONE"
 
-    def submit_training(self, python, launch, ranks):
+    def submit_training(self, python, launch, ranks, tasks_per_node=1):
         """A training job whose ranks all train when this returns. `launch`: the command in front of the program."""
         notes = self.folder / f"notes{len(self.jobs)}"
         notes.mkdir()
@@ -196,7 +219,7 @@ export KINETO_USE_DAEMON=1 OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth0 PYTHONUNBUF
 export MASTER_ADDR=$(hostname) MASTER_PORT=29500
 {launch.format(python=python)} {SOURCE}/tests/cluster/training_job.py {notes}
 """
-        job = self.submit(body, f"--nodes={len(NODES)}", f"--ntasks-per-node={max(1, ranks // len(NODES))}")
+        job = self.submit(body, f"--nodes={len(NODES)}", f"--ntasks-per-node={tasks_per_node}")
         wait_until(lambda: len([path for path in notes.iterdir() if path.read_text().strip() not in ("", "0")]) == ranks,
                    f"job {job} trains on {ranks} ranks", PATIENCE_S,
                    lambda: self.job_state(job) not in ("PENDING", "CONFIGURING", "RUNNING") and self.job_output(job))
@@ -206,13 +229,23 @@ export MASTER_ADDR=$(hostname) MASTER_PORT=29500
         self.on("head", "scancel", job)
         wait_until(lambda: self.job_state(job) not in ("PENDING", "RUNNING", "COMPLETING"), f"job {job} ends")
 
+    def wait_registered(self, nodes, ranks):
+        """Waits until each of the nodes knows so many ranks: a daemon that has just started does not at once."""
+        def known(node):
+            answer = self.ask(node, "/api/v1/processes")
+            processes = json.loads(answer)["processes"] if answer else []
+            return sum(process["role"] == "trainer" and process["local_rank"] is not None for process in processes) == ranks
+
+        for node in nodes:
+            wait_until(lambda node=node: known(node), f"{ranks} ranks register on {node}", 60)
+
     # --- what is tested
 
     def capture_command(self, *words):
         return self.command("head", LOCKSTEP, "capture", *words)
 
     def over_tls(self):
-        return ["--token-file", self.token_file, "--tls-ca", self.authority]
+        return ["--token-file", self.token_file, "--ca", self.authority]
 
     def capture(self, *words, **options):
         return subprocess.run(self.capture_command(*words), capture_output=True, text=True, stdin=subprocess.DEVNULL,
