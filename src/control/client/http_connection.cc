@@ -47,7 +47,10 @@ long Milliseconds(int64_t ns) {
   return static_cast<long>(std::clamp<int64_t>(ms, 1, std::numeric_limits<int32_t>::max()));
 }
 
-std::string Seconds(int64_t ns) { return fmt::format("{:g} s", static_cast<double>(ns) / 1e9); }
+std::string Seconds(int64_t ns) {
+  const double seconds = static_cast<double>(ns) / 1e9;
+  return seconds < 10 ? fmt::format("{:.2g} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
 
 class CurlConnection : public HttpConnection {
  public:
@@ -227,7 +230,7 @@ class CurlConnection : public HttpConnection {
       case CURLE_SSL_CACERT_BADFILE:
         return {ErrorCode::kNotFound, fmt::format("the CA file {} cannot be used: {}", AuthorityName(), words)};
       case CURLE_SSL_CERTPROBLEM:
-        return {ErrorCode::kInvalidArgument,
+        return {ErrorCode::kFailedPrecondition,
                 fmt::format("the certificate {} or its key {} cannot be used: {}", endpoint_.certificate_file,
                             endpoint_.key_file.empty() ? endpoint_.certificate_file : endpoint_.key_file, words)};
       case CURLE_PEER_FAILED_VERIFICATION:
