@@ -43,7 +43,10 @@ class KinetoClient:
             mask = 1 if self.is_busy else 3
             payload = struct.pack(f"iiq{len(self.pids)}i", mask, len(self.pids), self.job_id, *self.pids)
             self._socket.sendto(HEADER.pack(len(payload), b"req") + payload, self.daemon)
-            reply = self._socket.recv(1 << 16)
+            try:
+                reply = self._socket.recv(1 << 16)
+            except TimeoutError:  # A busy machine: what would come too late is not sent. The next poll is another chance.
+                continue
             size, _ = HEADER.unpack_from(reply)
             if size:
                 text = reply[HEADER.size:HEADER.size + size].decode()
