@@ -14,6 +14,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "agent/kineto/unread_replies.h"
+
 namespace lockstep::agent {
 namespace {
 
@@ -26,6 +28,8 @@ constexpr int kMaxBatches = 64;
 /// Others need descriptors too; processes beyond are looked at when they fall silent.
 constexpr size_t kMaxPidfds = 1024;
 constexpr size_t kMaxProblems = 32;
+/// By then every process that an earlier daemon has answered has polled.
+constexpr int64_t kCheckNs = 60 * kNsPerS;
 
 /// epoll's data: a client's serial, or one of these.
 constexpr uint64_t kWakeTag = UINT64_MAX;
@@ -163,6 +167,7 @@ KinetoEndpoint::~KinetoEndpoint() {
 void KinetoEndpoint::Run(std::stop_token stop) {
   // Replies have a deadline, also on a node whose cores are all at work. Without the privilege it stays as it is.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), -10);
+  check_until_monotonic_ns_ = NowNs(CLOCK_MONOTONIC) + kCheckNs;
   const auto batch = std::make_unique<Batch>();
   std::array<epoll_event, 64> events;
   while (!stop.stop_requested()) {
@@ -234,6 +239,9 @@ void KinetoEndpoint::Take(const Arrival& arrival) {
   }
   const ProcessTable::Next next = table_.Handle(arrival, this);
   if (next.new_client != 0) WatchClient(next.new_client, NowNs(CLOCK_BOOTTIME));
+  if (next.new_client != 0 && arrival.now_monotonic_ns < check_until_monotonic_ns_)
+    to_check_.push_back(next.new_client);
+  if (next.withheld_client != 0) to_check_.push_back(next.withheld_client);
   if (next.refresh_client != 0) RequestRefresh(next.refresh_client);
 }
 
@@ -275,11 +283,24 @@ void KinetoEndpoint::Sweep(int64_t now_monotonic_ns) {
   for (const uint64_t serial : swept.silent_clients) {
     if (!pidfds_.contains(serial)) RequestRefresh(serial);
   }
+  CheckQueues();
   details_reader_->Tick(now_monotonic_ns);
   if (details_reader_->hanging_count() > 0) {
     AddProblem(
         "a process does not let its arguments or files be read: what this daemon shows of its user's processes "
         "is incomplete");
+  }
+}
+
+/// A reply that came too late, from the daemon before this one, lies in its client's queue until the next poll, which
+/// takes it for its own answer, and so on for ever. A poll without an answer brings the two into step.
+void KinetoEndpoint::CheckQueues() {
+  if (to_check_.empty()) return;
+  const std::unordered_set<std::string> unread = FindUnreadClients();
+  for (const uint64_t serial : std::exchange(to_check_, {})) {
+    const auto sender = table_.FindSender(serial);
+    // One that is reading just now may be among them: it goes without an answer once, which does no harm.
+    if (sender && unread.contains(sender->address)) table_.OweSilence(serial);
   }
 }
 

@@ -69,6 +69,7 @@ class KinetoEndpoint final : public Registry, private ReplySink {
   void WatchClient(uint64_t serial, int64_t seen_boottime_ns);
   void RequestRefresh(uint64_t serial);
   void Sweep(int64_t now_monotonic_ns);
+  void CheckQueues();
   void ForgetEnded();
   void Wake() const;
   void NotifyListener();
@@ -96,6 +97,9 @@ class KinetoEndpoint final : public Registry, private ReplySink {
   // Of the endpoint's thread alone.
   std::unordered_map<uint64_t, UniqueFd> pidfds_;  ///< By serial; readable once the process has ended.
   int64_t next_sweep_monotonic_ns_ = 0;            ///< 0: none.
+  /// Clients that may hold a reply of the daemon before this one, or several, to be looked at with the next sweep.
+  std::vector<uint64_t> to_check_;
+  int64_t check_until_monotonic_ns_ = 0;  ///< New clients are looked at until then.
 
   std::unique_ptr<DetailsReader> details_reader_;
   std::jthread listener_thread_;

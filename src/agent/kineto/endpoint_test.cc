@@ -380,6 +380,29 @@ TEST_F(KinetoEndpointTest, PollsAreAnsweredWithinKinetosBudget) {
   }));
 }
 
+TEST_F(KinetoEndpointTest, ClientThatHoldsTheLastDaemonsReplyIsBroughtIntoStep) {
+  const KinetoClient client(name_, "");
+  {
+    // Two replies that came too late, of a daemon that is gone.
+    const KinetoClient old_daemon(name_, "");
+    sockaddr_un address;
+    const socklen_t length = WriteAddress(client.address(), &address);
+    const auto reply = WriteMessage(kPollTag, {});
+    for (int i = 0; i < 2; ++i)
+      ASSERT_GT(::sendto(old_daemon.fd(), reply.data(), reply.size(), 0, reinterpret_cast<sockaddr*>(&address), length),
+                0);
+  }
+  Open();
+  // Each poll reads an old one first, as Kineto does, until the endpoint has seen that there is one.
+  EXPECT_TRUE(Eventually([&] {
+    client.Poll();
+    std::this_thread::sleep_for(150ms);
+    int waiting_bytes = -1;
+    return ::ioctl(client.fd(), FIONREAD, &waiting_bytes) == 0 && waiting_bytes == 0;
+  }));
+  EXPECT_GE(endpoint_->Counters().withheld, 2u);
+}
+
 TEST_F(KinetoEndpointTest, UsersAreToldApart) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to start a process of another user";
   Open();

@@ -82,7 +82,11 @@ ProcessTable::Next ProcessTable::Handle(const Arrival& arrival, ReplySink* sink)
     next.refresh_client = client->serial;
     client->next_refresh_poll = client->poll_count + std::min(client->poll_count, kMostRefreshPolls);
   }
-  if (!MayReply(client, arrival)) return next;
+  const uint64_t withheld = counters_.withheld;
+  if (!MayReply(client, arrival)) {
+    if (counters_.withheld != withheld) next.withheld_client = client->serial;
+    return next;
+  }
   if (client->offer && message.poll.free() && client->offer->deliver_from_unix_ns <= arrival.now_unix_ns) {
     Reply(client, arrival, kPollTag, client->offer->text, client->offer->token, sink);
   } else {

@@ -83,8 +83,9 @@ class ProcessTable {
 
   /// What the endpoint should do after a datagram.
   struct Next {
-    uint64_t new_client = 0;      ///< Serial of a client to look up (SetDetails) and to watch; 0: none.
-    uint64_t refresh_client = 0;  ///< Serial of one whose details may have changed; 0: none.
+    uint64_t new_client = 0;       ///< Serial of a client to look up (SetDetails) and to watch; 0: none.
+    uint64_t withheld_client = 0;  ///< Serial of one that was left without an answer to empty its queue; 0: none.
+    uint64_t refresh_client = 0;   ///< Serial of one whose details may have changed; 0: none.
   };
   /// Takes one datagram, and replies where it may. A client's budget is 50 ms from `sent_unix_ns`, and it takes a later
   /// reply for the answer to its NEXT poll, for ever: so none is sent that might be late, and none to a client that may
