@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import time
 import unittest
@@ -18,15 +20,17 @@ time.sleep(600)
 
 @unittest.skipUnless(os.getuid() == 0, "needs root, to be two users")
 class TwoUsersTest(unittest.TestCase):
+    wrapper = ()
+
     def setUp(self):
-        self.daemon = Daemon(self)
+        self.daemon = Daemon(self, wrapper=self.wrapper)
         self.where = (self.daemon.path, self.daemon.ports[0])
         self.ids = {uid: self.start_process(uid) for uid in (0, OTHER_UID)}
 
     def start_process(self, uid):
         process = subprocess.Popen(
             [PYTHON, "-c", CLIENT, self.daemon.kineto_name],
-            user=uid, group=uid, extra_groups=[], cwd="/", stdin=subprocess.DEVNULL)
+            user=uid, group=uid, extra_groups=[], cwd="/", stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         deadline = time.monotonic() + WAIT_S
@@ -110,6 +114,19 @@ class TwoUsersTest(unittest.TestCase):
         status, _, capture = ask(daemon.ports[0], "POST", "/api/v1/captures", {"window": {"duration_ns": 100_000_000}}, token=token)
         self.assertEqual((201, [ids[OTHER_UID]]), (status, [target["process"]["id"] for target in capture["targets"]]))
         self.assertIn("token t for 65534", capture["requested_by"])
+
+
+@unittest.skipUnless(shutil.which("setpriv"), "setpriv is not installed")
+class PackagedRightsTest(TwoUsersTest):
+    """The capabilities that packaging/systemd/lockstepd.service leaves are enough to trace another user."""
+
+    UNIT = (SOURCE / "packaging/systemd/lockstepd.service").read_text(encoding="utf-8")
+    RIGHTS = re.search(r"^CapabilityBoundingSet=(.*)$", UNIT, re.MULTILINE)[1].lower().replace("cap_", "").split()
+    wrapper = ("setpriv", "--no-new-privs", f"--bounding-set=-all,{','.join('+' + right for right in RIGHTS)}", "--inh-caps=-all")
+    # One of the tests above is enough.
+    test_command_lines_are_shown_to_their_owner = None
+    test_state_and_traces_are_closed_to_others = None
+    test_a_token_for_a_user_is_that_user = None
 
 
 if __name__ == "__main__":

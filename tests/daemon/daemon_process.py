@@ -28,9 +28,9 @@ def ask_as(uid, where, method, path, body=None):
 
 
 class Daemon:
-    """Runs until the test's end. `path` is its Unix socket, `ports` its TCP ports."""
+    """Runs until the test's end. `path` is its Unix socket, `ports` its TCP ports. `wrapper`: a command that ends in another."""
 
-    def __init__(self, test, *flags, port="0", folder=None, expect_start=True, environment=None):
+    def __init__(self, test, *flags, port="0", folder=None, expect_start=True, environment=None, wrapper=()):
         if folder is None:
             scratch = tempfile.TemporaryDirectory(prefix="lkd-", dir="/tmp")
             test.addCleanup(scratch.cleanup)
@@ -41,7 +41,7 @@ class Daemon:
         self.state = folder / "state"
         self.kineto_name = f"lockstep-test-{secrets.token_hex(4)}"
         self.lines = []
-        command = [DAEMON, "--socket", self.path, "--state", self.state, "--output", folder / "output", "--port", port,
+        command = [*wrapper, DAEMON, "--socket", self.path, "--state", self.state, "--output", folder / "output", "--port", port,
                    "--kineto-name", self.kineto_name, *flags]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
