@@ -69,26 +69,27 @@ std::string WhoText(const std::vector<JobTarget>& targets, const std::vector<Job
 }
 
 std::string StateText(const JobTarget& target) {
-  std::string text;
+  const std::string reason = report::Printable(target.reason);
   if (target.kept()) {
-    text = fmt::format("here, {}", report::FormatBytes(static_cast<int64_t>(target.file_bytes)));
-  } else {
-    switch (target.state) {
-      case TargetState::kQueued: text = "waits until it asks for work"; break;
-      case TargetState::kDelivered: text = "has the request"; break;
-      case TargetState::kWarming: text = "warming up"; break;
-      case TargetState::kCollecting: text = "collecting"; break;
-      case TargetState::kWriting: text = "writing its trace"; break;
-      case TargetState::kDone:
-        text = target.fetch_error.empty()
-                   ? fmt::format("trace of {} is coming", report::FormatBytes(static_cast<int64_t>(target.trace_bytes)))
-                   : "could not be fetched";
-        break;
-      default: text = StateWord(target); break;
-    }
+    const std::string text = fmt::format("here, {}", report::FormatBytes(static_cast<int64_t>(target.file_bytes)));
+    return reason.empty() ? text : text + ": " + reason;
   }
-  if (!target.reason.empty()) text += ": " + report::Printable(target.reason);
-  return text;
+  // Until it ends, the reason is what it waits for.
+  switch (target.state) {
+    case TargetState::kQueued: return reason.empty() ? "waits until it asks for work" : reason;
+    case TargetState::kDelivered: return reason.empty() ? "has the request" : "has the request, " + reason;
+    case TargetState::kWarming: return "warming up";
+    case TargetState::kCollecting: return "collecting";
+    case TargetState::kWriting: return "writing its trace";
+    case TargetState::kDone:
+      if (target.fetch_error.empty()) {
+        return fmt::format("its trace of {} is coming", report::FormatBytes(static_cast<int64_t>(target.trace_bytes)));
+      }
+      return reason.empty() ? "could not be fetched: " + report::Printable(target.fetch_error) : reason;
+    default: break;
+  }
+  const std::string word = StateWord(target);
+  return reason.empty() || reason == word ? word : word + ": " + reason;
 }
 
 std::string SummaryLine(const JobProgress& progress, int64_t now_unix_ns) {
@@ -197,8 +198,10 @@ void CaptureDisplay::PlainChanges(const JobProgress& progress) {
   }
   told_.resize(progress.targets.size());
   for (size_t i = 0; i < progress.targets.size(); ++i) {
+    const bool is_coming = progress.targets[i].state == TargetState::kDone && !progress.targets[i].kept() &&
+                           progress.targets[i].fetch_error.empty();
     const std::string text = StateText(progress.targets[i]);
-    if (text == told_[i]) continue;
+    if (text == told_[i] || is_coming) continue;
     told_[i] = text;
     Line(fmt::format("{}: {}", TargetName(progress.targets[i], progress.nodes), text));
   }

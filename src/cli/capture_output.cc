@@ -188,7 +188,10 @@ void WriteCaptureText(const CaptureReport& report, std::ostream& out) {
     out << fmt::format("  {} process{} of other users left out\n", result.other_user_count,
                        result.other_user_count == 1 ? "" : "es");
   }
-  if (result.cancelled) out << "  cancelled: what is listed as here was kept\n";
+  if (result.cancelled) {
+    out << fmt::format("  cancelled: {}\n",
+                       result.kept_count() == 0 ? "nothing was kept" : "what had come by then was kept");
+  }
 }
 
 void WriteCaptureJson(const std::vector<CaptureReport>& reports, std::ostream& out) {
