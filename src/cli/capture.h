@@ -44,7 +44,7 @@ class CaptureCommand : public Subcommand {
   std::optional<int64_t> start_iteration_;
   std::string warmup_;
   std::string start_in_ = "auto";
-  std::string timeout_ = "5m";
+  std::string timeout_;
   uint32_t repeat_ = 1;
   std::string every_;
   int64_t every_ns_ = 0;
@@ -53,7 +53,6 @@ class CaptureCommand : public Subcommand {
   bool no_compress_ = false;
   bool json_ = false;
   bool quiet_ = false;
-  bool asked_for_duration_ = false;
   control::JobCaptureRequest request_;
   RunInput input_;
 };

@@ -76,7 +76,7 @@ class Node:
     def daemon_log(self):
         return (self.folder / "daemon.log").read_text(encoding="utf-8", errors="replace")
 
-    def job(self, python, name, ranks, script="steady_job.py"):
+    def job(self, python, name, ranks, *arguments):
         """Starts a job of that many ranks under torchrun and waits until it trains and is registered."""
         ready = self.folder / f"ready-{name}"
         ready.mkdir()
@@ -87,7 +87,7 @@ class Node:
         launcher = subprocess.Popen(
             [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(ranks), "--rdzv-id", name,
              "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1",
-             pathlib.Path(__file__).with_name(script), ready],
+             pathlib.Path(__file__).with_name("steady_job.py"), ready, *arguments],
             env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
         self.processes.append(launcher)
@@ -99,6 +99,12 @@ class Node:
         return subprocess.run([BINARY, "capture", "--socket", self.socket, *map(str, arguments)], capture_output=True,
                               text=True, encoding="utf-8", stdin=subprocess.DEVNULL, timeout=timeout, cwd=self.folder,
                               check=False)
+
+    def start_capture(self, *arguments):
+        """The same, under way: it says into capture.out and capture.err."""
+        with open(self.folder / "capture.out", "wb") as out, open(self.folder / "capture.err", "wb") as err:
+            return subprocess.Popen([BINARY, "capture", "--socket", self.socket, *map(str, arguments)], stdout=out,
+                                    stderr=err, stdin=subprocess.DEVNULL, cwd=self.folder)
 
     def capture_json(self, *arguments, status=0):
         done = self.capture("--json", *arguments)

@@ -3,11 +3,12 @@
 import gzip
 import json
 import re
+import signal
 import unittest
 
 import own_network
-from capture_jobs import DAEMON, Node, python_with_torch, wait_until
-from lockstep_program import FAILED, MISUSED, pathlib
+from capture_jobs import Node, end, python_with_torch, wait_until
+from lockstep_program import FAILED, MISUSED, PARTIAL, pathlib
 
 RANKS = 4
 
@@ -22,8 +23,6 @@ def steps_of(trace):
 class CaptureTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if not pathlib.Path(DAEMON).exists():
-            raise unittest.SkipTest("lockstepd is not built")
         python, why = python_with_torch()
         if python is None:
             raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
@@ -90,6 +89,45 @@ class CaptureTest(unittest.TestCase):
         self.assertRegex(done.stdout, r"(?m)^\s*4 ranks|ranks\s+4|4 ranks")
         self.assertIn("capturing 4 ranks on ", done.stderr)
 
+    def test_a_process_that_counts_no_steps_is_named(self):
+        other = self.node.job(self.python, "delta", 1, "forward-only")
+        try:
+            capture, _ = self.capture("--job", "delta", "--iterations", "3", status=PARTIAL)
+        finally:
+            end(other.launcher)
+        self.assertIn("no step", capture["processes"][0]["reason"])
+        self.assertTrue(capture["partial"])
+
+    def test_a_capture_that_is_interrupted_is_cancelled_on_the_node(self):
+        done = self.node.start_capture("--duration", "2s", "-o", self.node.folder / "interrupted")
+        wait_until(lambda: "has the request" in (self.node.folder / "capture.err").read_text(encoding="utf-8"),
+                   "a rank to have the request", done)
+        done.send_signal(signal.SIGINT)
+        self.assertEqual(FAILED, done.wait(60))
+        self.assertIn("cancelled: nothing was kept", (self.node.folder / "capture.out").read_text(encoding="utf-8"))
+
+        # What the processes fetched goes on in them; after that they can be captured again.
+        def free():
+            return self.node.capture("--ranks", "0", "--start-in", "now", "--no-analyze").returncode == 0
+        wait_until(free, "the processes to be free")
+        wait_until(lambda: not list((self.node.folder / "out").rglob("*.json*")), "the cancelled traces to be removed")
+
+    def test_many_captures_in_a_row_leave_nothing_behind(self):
+        def descriptors():
+            return [len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir())) for pid in
+                    (self.node.daemon.pid, *self.job.pids.values())]
+        self.capture("--start-in", "now", "--duration", "100ms")  # What is opened once is open now.
+        before = descriptors()
+        document = self.node.capture_json("--repeat", "20", "--start-in", "now", "--duration", "100ms", "-o",
+                                          self.node.folder / "many")
+        captures = document["data"]["captures"]
+        self.assertEqual(20, len(captures))
+        for capture in captures:
+            self.assertEqual(["done"] * RANKS, [process["state"] for process in capture["processes"]])
+        self.assertEqual(20 * RANKS, len(list((self.node.folder / "many").rglob("*.json.gz"))))
+        wait_until(lambda: all(now <= was for now, was in zip(descriptors(), before)), "descriptors to be closed")
+        self.assert_nothing_is_left()
+
     def test_one_process(self):
         capture, folder = self.capture("--pid", self.job.pids[2])
         self.assert_traces(capture, folder, [2])
@@ -111,8 +149,7 @@ class CaptureTest(unittest.TestCase):
             capture, _ = self.capture("--pid", other.launcher.pid, "--start-in", "now")
             self.assertEqual(set(other.pids.values()), {process["pid"] for process in capture["processes"]})
         finally:
-            other.launcher.terminate()
-            other.launcher.wait()
+            end(other.launcher)
 
         def alone():
             done = self.node.capture("--ranks", "99")

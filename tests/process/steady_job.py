@@ -1,7 +1,8 @@
 """A training job that goes on: DistributedDataParallel over Gloo on CPU, no profiler in it. For tests of capture.
 
 Each step lies in an annotation "train_step#N", so that a trace says which steps it holds. READY-DIR/RANK appears when a
-rank has trained a few steps. It ends when it is told to, or after ten minutes.
+rank has trained a few steps. It ends when it is told to, or after ten minutes. With a second argument it only computes
+forward: no optimizer, so that PyTorch counts no steps.
 """
 
 import os
@@ -23,6 +24,7 @@ def main():
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     torch.manual_seed(rank)
+    forward_only = len(sys.argv) > 2
     model = DistributedDataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     samples = torch.randn(32, 64)
@@ -30,9 +32,13 @@ def main():
     step = 0
     while time.monotonic() < end:
         with record_function(f"train_step#{step}"):
-            optimizer.zero_grad()
-            model(samples).square().mean().backward()
-            optimizer.step()
+            if forward_only:
+                with torch.no_grad():
+                    model(samples)
+            else:
+                optimizer.zero_grad()
+                model(samples).square().mean().backward()
+                optimizer.step()
             time.sleep(0.02)
         step += 1
         if step == 5:
