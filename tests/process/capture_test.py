@@ -6,9 +6,9 @@ import re
 import signal
 import unittest
 
-import own_network
 from capture_jobs import Node, end, python_with_torch, wait_until
 from lockstep_program import FAILED, MISUSED, PARTIAL, pathlib
+from own_network import own_network
 
 RANKS = 4
 
@@ -26,9 +26,7 @@ class CaptureTest(unittest.TestCase):
         python, why = python_with_torch()
         if python is None:
             raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
-        why = own_network.enter()
-        if why:
-            raise unittest.SkipTest(why)
+        own_network()
         cls.python = python
         cls.node = Node()
         cls.addClassCleanup(cls.node.close)
