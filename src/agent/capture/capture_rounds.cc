@@ -299,8 +299,9 @@ void CaptureManagerImpl::Sweep() {
         // The registry forgets that the process was asked, where its profiler was never seen busy.
         if (run.placed) registry_->Withdraw(entry->record.capture.targets[i].process.id, run.token);
         const TargetState state = run.progress.state();
-        // One that came too late may still come: its folder goes with the capture.
-        const bool keep = state == TargetState::kDone || state == TargetState::kTimedOut;
+        // One that was handed over may still come: its folder goes with the capture.
+        const bool may_come = state == TargetState::kTimedOut && run.progress.delivered_unix_ns().has_value();
+        const bool keep = state == TargetState::kDone || may_come;
         if (run.folder != nullptr && (!keep || lingered || entry->record.discard)) to_remove.push_back(run.folder);
       }
     }
