@@ -1,6 +1,7 @@
 #include "agent/capture/capture_select.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
@@ -129,6 +130,24 @@ std::string DescribeNoMatch(const std::vector<Process>& processes, const control
   if (selection.launcher_count > 0) {
     return fmt::format("only launchers and helpers match{}: {} of them; --include-launchers takes them too",
                        asked.empty() ? "" : " (" + asked + ")", selection.launcher_count);
+  }
+  for (const int32_t pid : selector.pids) {
+    // Of one that the caller may look at anyway: it runs, and has never asked for work.
+    Process unknown;
+    unknown.pid = pid;
+    struct stat entry;
+    if (stat(fmt::format("/proc/{}", pid).c_str(), &entry) != 0) continue;
+    unknown.uid = entry.st_uid;
+    const bool registered = std::any_of(processes.begin(), processes.end(), [&](const Process& p) {
+      return p.pid == pid || Holds(AncestorsOf(p.pid), pid);
+    });
+    if (registered || !caller.MayTrace(unknown)) continue;
+    const bool has_variable = EnvironmentOf(pid, "KINETO_USE_DAEMON").has_value();
+    return fmt::format("pid {} runs and has not registered: {}", pid,
+                       has_variable ? "it has not imported PyTorch yet, its PyTorch is older than 2.0 (2.3 for a CPU "
+                                      "build), or it runs in another network namespace (a container) than the daemon"
+                                    : "it was started without KINETO_USE_DAEMON=1 in its environment, which PyTorch "
+                                      "reads once, when it is imported");
   }
   std::string text = asked.empty() ? "no process has registered" : fmt::format("no process matches {}", asked);
   if (own_count == 0) {

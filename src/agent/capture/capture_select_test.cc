@@ -120,6 +120,15 @@ TEST(CaptureSelectTest, AnEmptyMatchSaysOnlyWhatIsTheCallers) {
   EXPECT_THAT(text, testing::Not(HasSubstr("secret")));
 }
 
+TEST(CaptureSelectTest, AProcessThatRunsWithoutTheVariableIsTold) {
+  TestChild child;
+  CaptureSpec spec;
+  spec.selector.pids = {child.pid()};
+  EXPECT_THAT(DescribeNoMatch({}, spec, kRoot, Select({}, spec, kRoot)), HasSubstr("without KINETO_USE_DAEMON=1"));
+  const Caller other = {.uid = 4'000'000, .may_trace_all = false, .name = "other"};
+  EXPECT_THAT(DescribeNoMatch({}, spec, other, Select({}, spec, other)), testing::Not(HasSubstr("runs")));
+}
+
 TEST(LeadTest, IsPollWarmupAndTicks) {
   std::vector<Process> processes = {Of(1, 0), Of(2, 1)};
   control::CaptureWindow window;

@@ -1,0 +1,219 @@
+"""What goes wrong in the middle of a capture: a real lockstepd is killed and started anew, ranks die, stop, or have no
+room to write; a real job of two ranks over Gloo."""
+
+import ctypes
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+from capture_jobs import DAEMON, Node, end, python_with_torch, wait_until
+from lockstep_program import FAILED
+from own_network import own_network
+
+CLONE_NEWNS, MS_REC, MS_PRIVATE, MNT_DETACH = 0x20000, 0x4000, 0x40000, 2
+PARTIAL = 4
+RANKS = 2
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def own_mounts():
+    """What is mounted from here on is seen by this process and those that it starts. False: not allowed here."""
+    return (LIBC.unshare(CLONE_NEWNS) == 0
+            and LIBC.mount(None, b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None) == 0)
+
+
+class Api:
+    """The daemon's interface over its Unix socket; waits for a daemon that is just starting."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def ask(self, method, path, body=None):
+        def attempt():
+            connection = http.client.HTTPConnection("localhost")
+            connection.sock = socket.socket(socket.AF_UNIX)
+            try:
+                connection.sock.settimeout(30)
+                connection.sock.connect(self.path)
+                connection.request(method, "/api/v1" + path, body=json.dumps(body) if body is not None else None,
+                                   headers={"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                return answer.status, answer.read()
+            except (ConnectionRefusedError, ConnectionResetError, FileNotFoundError, http.client.RemoteDisconnected):
+                return None
+            finally:
+                connection.sock.close()
+        return wait_until(attempt, "an answer of the daemon's")
+
+    def start(self, **spec):
+        status, body = self.ask("POST", "/captures", spec)
+        if status >= 300:
+            raise AssertionError(f"{status}: {body}")
+        return json.loads(body)["id"]
+
+    def capture(self, number):
+        status, body = self.ask("GET", f"/captures/{number}")
+        if status != 200:
+            raise AssertionError(f"{status}: {body}")
+        return json.loads(body)
+
+    def wait_for(self, number, states):
+        """Until a target is in one of `states` (or past all of them)."""
+        def there():
+            capture = self.capture(number)
+            held = [target["state"] for target in capture["targets"]]
+            return capture if capture["finished_unix_ns"] or any(state in states for state in held) else None
+        return wait_until(there, f"a process to be {' or '.join(states)}")
+
+    def wait_for_end(self, number):
+        def ended():
+            capture = self.capture(number)
+            return capture if capture["finished_unix_ns"] else None
+        return wait_until(ended, "the capture's end")
+
+
+class CaptureRecoveryTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not pathlib.Path(DAEMON).exists():
+            raise unittest.SkipTest("lockstepd is not built")
+        cls.python, why = python_with_torch()
+        if cls.python is None:
+            raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
+        own_network()
+        cls.mounts = own_mounts()
+        cls.node = Node()
+        cls.addClassCleanup(cls.node.close)
+        cls.api = Api(cls.node.socket)
+        cls.jobs = 0
+        cls.job = None
+
+    def setUp(self):
+        if self.job is None or self.job.launcher.poll() is not None:
+            type(self).jobs += 1
+            type(self).job = self.node.job(self.python, f"job{self.jobs}", RANKS)
+        pids = sorted(self.job.pids.values())
+
+        def registered():
+            processes = json.loads(self.api.ask("GET", "/processes")[1])["processes"]
+            idle = [process["pid"] for process in processes if process["state"] == "idle"]
+            return all(pid in idle for pid in pids)
+        wait_until(registered, "both ranks to be registered and idle")
+        self.selector = {"process_ids": [], "pids": pids}
+
+    def start(self, **window):
+        return self.api.start(selector={"pids": self.selector["pids"]},
+                              window={"mode": "duration", "duration_ns": 2_000_000_000, **window})
+
+    def kill_daemon(self):
+        self.node.daemon.kill()
+        self.node.daemon.wait()
+
+    def assert_done(self, number):
+        capture = self.api.wait_for_end(number)
+        self.assertEqual("done", capture["state"], capture)
+        for target in capture["targets"]:
+            status, trace = self.api.ask("GET", f"/captures/{number}/traces/{target['trace_name']}")
+            self.assertEqual(200, status, trace[:500])
+            self.assertEqual(target["trace_bytes"], len(trace))
+            names = [event.get("name", "") for event in json.loads(trace)["traceEvents"]]
+            self.assertTrue(any(name.startswith("train_step#") for name in names))
+
+    def test_the_daemon_is_killed_at_each_state_and_the_traces_come_all_the_same(self):
+        for state in ("queued", "delivered", "warming", "collecting", "writing"):
+            with self.subTest(state=state):
+                self.setUp()
+                number = self.start()
+                if state != "queued":
+                    self.api.wait_for(number, [state])
+                self.kill_daemon()
+                if state in ("delivered", "collecting"):
+                    time.sleep(3)  # The processes go on meanwhile; how far does not matter.
+                self.node.start_daemon()
+                self.assert_done(number)
+
+    def test_the_daemon_is_killed_again_and_again(self):
+        number = self.start()
+        for _ in range(6):
+            self.kill_daemon()
+            self.node.start_daemon()
+            self.api.capture(number)
+            time.sleep(0.3)
+        self.assert_done(number)
+
+    def test_a_command_goes_on_over_a_restart_or_says_what_is_lost(self):
+        # Bounded either way, and no trace of it is left behind half done.
+        command = subprocess.Popen([str(DAEMON).removesuffix("d"), "capture", "--socket", self.node.socket, "--duration", "2s",
+                                    "--start-in", "now", "--no-analyze", "-o", self.node.folder / "restarted"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            time.sleep(2)
+            self.kill_daemon()
+            self.node.start_daemon()
+            out, err = command.communicate(timeout=120)
+        finally:
+            end(command)
+        self.assertIn(command.returncode, (0, FAILED, PARTIAL), err)
+        if command.returncode == 0:
+            self.assertEqual(RANKS, len(list((self.node.folder / "restarted").glob("*.json.gz"))), out)
+
+    def test_a_job_that_is_killed_in_mid_capture_is_said_to_have_died(self):
+        number = self.start(duration_ns=20_000_000_000)
+        self.api.wait_for(number, ["collecting"])
+        for pid in self.job.pids.values():
+            os.kill(pid, signal.SIGKILL)
+        capture = self.api.wait_for_end(number)
+        self.assertEqual("failed", capture["state"])
+        for target in capture["targets"]:
+            self.assertEqual("died", target["state"])
+            self.assertIn("the process ended while it was traced", target["reason"])
+        self.job.launcher.wait(60)
+
+    def test_a_stopped_rank_leaves_a_partial_capture(self):
+        stopped = self.job.pids[1]
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            done = self.node.capture("--start-in", "now", "--timeout", "10s", "--no-analyze", "-o",
+                                     self.node.folder / f"stopped-{self.jobs}")
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        self.assertEqual(PARTIAL, done.returncode, done.stderr)
+        self.assertIn("has not polled since", done.stdout + done.stderr)
+
+    def test_a_process_without_the_variable_is_named_so(self):
+        plain = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdin=subprocess.DEVNULL,
+                                 env={key: value for key, value in os.environ.items() if not key.startswith("KINETO")})
+        try:
+            done = self.node.capture("--pid", plain.pid)
+        finally:
+            end(plain)
+        self.assertEqual(FAILED, done.returncode)
+        self.assertIn("without KINETO_USE_DAEMON=1", done.stderr)
+
+    def test_a_full_disk_is_no_trace(self):
+        if not self.mounts:
+            self.skipTest("nothing can be mounted here")
+        out = str(self.node.folder / "out").encode()
+        os.makedirs(out, exist_ok=True)
+        if LIBC.mount(b"tmpfs", out, b"tmpfs", 0, b"size=64k") != 0:
+            self.skipTest("no tmpfs can be mounted here")
+        try:
+            capture = self.api.wait_for_end(self.start())
+            self.assertEqual("failed", capture["state"], capture)
+            for target in capture["targets"]:
+                self.assertEqual("refused", target["state"])
+                self.assertRegex(target["reason"], "disk (is|was) full")
+        finally:
+            LIBC.umount2(out, MNT_DETACH)
+        self.assert_done(self.start())  # With room again, and in the same processes.
+
+
+if __name__ == "__main__":
+    unittest.main()
