@@ -191,11 +191,19 @@ class CaptureRecoveryTest(unittest.TestCase):
         plain = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdin=subprocess.DEVNULL,
                                  env={key: value for key, value in os.environ.items() if not key.startswith("KINETO")})
         try:
+            wait_until(lambda: b"time.sleep" in pathlib.Path(f"/proc/{plain.pid}/cmdline").read_bytes(), "its program")
+
+            def asked():  # A daemon that has just started waits for processes to come back, before it says so.
+                status, body = self.api.ask("POST", "/captures", {"selector": {"pids": [plain.pid]}})
+                return body.decode() if status == 404 else None
+            message = wait_until(asked, "the daemon's answer")
             done = self.node.capture("--pid", plain.pid)
         finally:
             end(plain)
+        self.assertIn(f"pid {plain.pid} runs and has not registered", message)
+        self.assertIn("without KINETO_USE_DAEMON=1", message)
         self.assertEqual(FAILED, done.returncode)
-        self.assertIn("without KINETO_USE_DAEMON=1", done.stderr)
+        self.assertIn("KINETO_USE_DAEMON=1", done.stderr)
 
     def test_a_full_disk_is_no_trace(self):
         if not self.mounts:
