@@ -147,6 +147,7 @@ class Starter {
     launch.log = File("lockstepd.log");
     const bool has_name = WaitForName();
     std::string socket_folder = options_.socket_folder;
+    const SocketOwner owner = has_name ? SocketOwner() : OwnerOfAbstractSocket(kKinetoName);
     if (!has_name && socket_folder.empty()) {
       socket_folder = File("kineto");
       RETURN_IF_ERROR(PrepareSocketFolder(socket_folder));
@@ -160,7 +161,13 @@ class Starter {
     const pid_t pid = ::fork();
     if (pid < 0) return SystemError(launch.program, "start", errno);
     if (pid == 0) BecomeDaemon(launch);
-    return WaitForAnswer(pid, launch);
+    Result<NodeDaemon> daemon = WaitForAnswer(pid, launch);
+    if (daemon && !has_name) {
+      daemon->note =
+          fmt::format("Kineto's socket on this node belongs to {}; this job's daemon uses the folder {} instead",
+                      OwnerText(owner), socket_folder);
+    }
+    return daemon;
   }
 
   bool WaitForName() const {

@@ -20,6 +20,7 @@ struct NodeDaemon {
   std::string socket;  ///< Of its HTTP.
   control::NodeStatus status;
   bool started = false;  ///< By us, just now.
+  std::string note;      ///< What its user should know of how it was started; empty: nothing.
   UniqueFd lease;        ///< While this is open a private daemon stays; two seconds after the last one it ends.
 };
 

@@ -118,6 +118,7 @@ Result<std::optional<NodeDaemon>> RunCommand::FindDaemon(const Result<std::strin
     }
     return std::optional<NodeDaemon>();
   }
+  if (!daemon->note.empty()) Tell(console, daemon->note);
   const std::string served = SocketFolderOf(daemon->status);
   if (socket_folder_.empty()) {
     socket_folder_ = served;

@@ -14,6 +14,8 @@
 namespace lockstep::cli {
 namespace {
 
+constexpr const char* kRootFolder = "/run/lockstep";
+
 std::string HostName() {
   std::array<char, 256> name = {};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
@@ -27,8 +29,8 @@ const char* Variable(const char* name) {
 std::string FolderOf(const char* path) { return std::filesystem::path(path).parent_path().string(); }
 
 // Made one folder at a time; each that is ours alone to make must be ours, not a link, and closed to other writers.
-Status MakeOwnFolder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+Status MakeOwnFolder(const std::string& path, mode_t mode = 0700) {
+  if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
     const bool refused = errno == EACCES || errno == EPERM || errno == EROFS;
     return Error{.code = refused ? ErrorCode::kPermissionDenied : ErrorCode::kIo,
                  .message = fmt::format("this folder cannot be made: {}", std::strerror(errno)),
@@ -61,12 +63,13 @@ Result<std::string> MakeRuntimeFolder() {
   // A variable that came along from another node names a folder that is not there.
   const char* session = Variable("XDG_RUNTIME_DIR");
   if (uid == 0) {
-    folders.emplace_back("/run/lockstep");
+    folders.emplace_back(kRootFolder);
   } else if (session != nullptr && IsOwnFolder(session)) {
     folders.push_back(fmt::format("{}/lockstep", session));
   }
   for (const std::string& folder : folders) {
-    if (MakeOwnFolder(folder)) return folder;
+    // Root's is also where a daemon for all users has its socket.
+    if (MakeOwnFolder(folder, folder == kRootFolder ? 0755 : 0700)) return folder;
   }
   const std::string base = fmt::format("/tmp/lockstep-{}", uid);
   const std::string folder = fmt::format("{}/{}", base, HostName());
