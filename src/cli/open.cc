@@ -128,9 +128,8 @@ Result<int> OpenCommand::Serve(const std::string& file, bool partial, Console& c
   http::ServerOptions options;
   options.port = port_;
   options.until_signal = true;
-  ASSIGN_OR_RETURN(const auto server, http::HttpServer::Open(options, [&](const http::Request& request) {
-                     return site.Answer(request);
-                   }));
+  ASSIGN_OR_RETURN(const auto server,
+                   http::HttpServer::Open(options, [&](const http::Request& request) { return site.Answer(request); }));
   running = server.get();
   const std::string link = serve::ViewerLink(origin_, server->port(), site.name);
   console.out << link << std::endl;  // At once: somebody waits for the link.

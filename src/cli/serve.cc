@@ -6,8 +6,8 @@
 
 #include "cli/browser.h"
 #include "cli/cli.h"
-#include "page/page_blocks.h"
 #include "http/http_server.h"
+#include "page/page_blocks.h"
 #include "serve/report_site.h"
 
 namespace lockstep::cli {
@@ -51,9 +51,8 @@ Result<int> ServeCommand::Run(Console& console) {
   http::ServerOptions options;
   options.port = port_;
   options.until_signal = true;
-  ASSIGN_OR_RETURN(const auto server, http::HttpServer::Open(options, [&](const http::Request& request) {
-                     return site.Answer(request);
-                   }));
+  ASSIGN_OR_RETURN(const auto server,
+                   http::HttpServer::Open(options, [&](const http::Request& request) { return site.Answer(request); }));
   const std::string url = fmt::format("http://127.0.0.1:{}/", server->port());
   console.out << url << std::endl;  // At once: somebody waits for the address.
   if (browser_ && !OpenInBrowser(url)) console.err << "lockstep: xdg-open is not there; open the address yourself\n";
