@@ -14,7 +14,7 @@ import time
 import unittest
 
 from capture_jobs import DAEMON, Node, end, python_with_torch, wait_until
-from lockstep_program import FAILED
+from lockstep_program import BINARY, FAILED
 from own_network import own_network
 
 CLONE_NEWNS, MS_REC, MS_PRIVATE, MNT_DETACH = 0x20000, 0x4000, 0x40000, 2
@@ -150,8 +150,9 @@ class CaptureRecoveryTest(unittest.TestCase):
 
     def test_a_command_goes_on_over_a_restart_or_says_what_is_lost(self):
         # Bounded either way, and no trace of it is left behind half done.
-        command = subprocess.Popen([str(DAEMON).removesuffix("d"), "capture", "--socket", self.node.socket, "--duration", "2s",
-                                    "--start-in", "now", "--no-analyze", "-o", self.node.folder / "restarted"],
+        command = subprocess.Popen([BINARY, "capture", "--socket", self.node.socket, "--duration", "2s", "--pid",
+                                    str(self.job.launcher.pid), "--start-in", "now", "--no-analyze", "-o",
+                                    self.node.folder / "restarted"],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             time.sleep(2)
@@ -180,8 +181,8 @@ class CaptureRecoveryTest(unittest.TestCase):
         stopped = self.job.pids[1]
         os.kill(stopped, signal.SIGSTOP)
         try:
-            done = self.node.capture("--start-in", "now", "--timeout", "10s", "--no-analyze", "-o",
-                                     self.node.folder / f"stopped-{self.jobs}")
+            done = self.node.capture("--pid", self.job.launcher.pid, "--start-in", "now", "--timeout", "10s",
+                                     "--no-analyze", "-o", self.node.folder / f"stopped-{self.jobs}")
         finally:
             os.kill(stopped, signal.SIGCONT)
         self.assertEqual(PARTIAL, done.returncode, done.stderr)
