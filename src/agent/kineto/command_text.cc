@@ -1,4 +1,4 @@
-// CommandText: a command line as it may be shown.
+// What a command line tells: CommandText, as it may be shown; IsLauncherCommand.
 #include <algorithm>
 #include <string>
 
@@ -107,6 +107,36 @@ std::string CommandText(std::string_view arguments) {
     hide_next = is_option && equals == std::string_view::npos && NamesSecret(argument);
   }
   return command;
+}
+
+bool IsLauncherCommand(std::string_view arguments) {
+  // Interpreter, its options, then the program: what comes behind that is the program's own.
+  bool is_interpreter = false;
+  for (bool is_first = true; !arguments.empty(); is_first = false) {
+    const std::string_view argument = arguments.substr(0, arguments.find('\0'));
+    arguments.remove_prefix(std::min(argument.size() + 1, arguments.size()));
+    if (argument == "-m" && is_interpreter) {
+      const std::string_view module = arguments.substr(0, arguments.find('\0'));
+      for (const std::string_view name :
+           {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
+            "deepspeed.launcher.launch", "deepspeed.launcher.runner"}) {
+        if (module == name) return true;
+      }
+      return false;
+    }
+    if (is_interpreter && (argument == "-W" || argument == "-X")) {  // The options that take a value.
+      arguments.remove_prefix(std::min(arguments.substr(0, arguments.find('\0')).size() + 1, arguments.size()));
+      continue;
+    }
+    if (!is_first && argument.starts_with('-')) continue;
+    const std::string_view name = argument.substr(argument.rfind('/') + 1);
+    for (const std::string_view launcher : {"torchrun", "accelerate", "deepspeed"}) {
+      if (name == launcher) return true;
+    }
+    if (!is_first || !name.starts_with("python")) return false;
+    is_interpreter = true;
+  }
+  return false;
 }
 
 }  // namespace lockstep::agent

@@ -18,4 +18,8 @@ std::string_view FindPodUid(std::string_view cgroup_text);
 /// JSON could not bear is '?'.
 std::string CommandText(std::string_view arguments);
 
+/// Whether a command line (zero bytes between its arguments) starts ranks and is none: torchrun, accelerate, deepspeed,
+/// by name or by "-m".
+bool IsLauncherCommand(std::string_view arguments);
+
 }  // namespace lockstep::agent

@@ -140,7 +140,9 @@ std::optional<ProcessDetails> ProcReader::Read(int32_t pid, int64_t seen_boottim
   if (!details) return std::nullopt;
   struct stat status = {};
   if (::stat(fmt::format("{}/{}", root_, pid).c_str(), &status) == 0) details->user = UserName(status.st_uid);
-  details->command = CommandText(ReadFile(pid, "cmdline", kMaxArgumentBytes));
+  const std::string arguments = ReadFile(pid, "cmdline", kMaxArgumentBytes);
+  details->command = CommandText(arguments);
+  details->launcher = IsLauncherCommand(arguments);
   if (!FindPodUid(ReadFile(pid, "cgroup", kMaxArgumentBytes)).empty())
     details->job_kind = control::JobKind::kKubernetes;
   ReadJobEnvironment(ReadFile(pid, "environ", kMaxEnvironmentBytes), &*details);

@@ -246,6 +246,22 @@ TEST_F(MadeProc, DeviceIsWhatItHoldsOpen) {
   EXPECT_EQ(Read().device, "rocm");
 }
 
+TEST_F(MadeProc, LaunchersAreKnownByTheirCommand) {
+  for (const char* command :
+       {"/venv/bin/python3 /venv/bin/torchrun --nproc-per-node 4 train.py", "torchrun train.py",
+        "python -u -W ignore -m torch.distributed.run train.py", "python3.11 -m torch.distributed.launch train.py",
+        "python -X dev /opt/bin/accelerate launch train.py", "deepspeed train.py"}) {
+    Write("77/cmdline", Zeros(command));
+    EXPECT_TRUE(Read().launcher) << command;
+  }
+  for (const char* command :
+       {"python train.py torchrun", "python -u train.py -m torch.distributed.run", "train -m torchrun",
+        "python -m train torchrun", "python", "python -W", "python -m", "bash torchrun"}) {
+    Write("77/cmdline", Zeros(command));
+    EXPECT_FALSE(Read().launcher) << command;
+  }
+}
+
 TEST_F(MadeProc, WorkersAreKnownByTheirName) {
   EXPECT_FALSE(Read().helper);
   Write("77/comm", "pt_data_worker\n");

@@ -29,6 +29,7 @@ struct ProcessDetails {
   std::string torch_version = {};  ///< "2.13.0+cpu".
   bool counts_iterations = true;
   std::string trace_folder = {};  ///< KINETO_ONDEMAND_TRACE_DIR: from PyTorch 2.14 on, traces go nowhere else.
+  bool launcher = false;          ///< By its command: torchrun and its like, which import torch and train nothing.
   bool helper = false;            ///< A worker by its own name: a DataLoader's, or a compiler's.
 };
 
@@ -40,8 +41,9 @@ struct RoleInput {
 };
 
 /// Sets the roles. A helper is one by its name, or has a registered ancestor's rank from the same launcher. A launcher
-/// is an ancestor of one that is no helper, and has no rank, or one that an outer launcher gave it (torchrun under srun
-/// has SLURM's). All others are trainers. Cost: O(n x depth).
+/// is one by its command (its ranks may not have registered yet), or an ancestor of one that is no helper, and has no
+/// rank, or one that an outer launcher gave it (torchrun under srun has SLURM's). All others are trainers. Cost: O(n x
+/// depth).
 void AssignRoles(std::vector<RoleInput>* processes);
 
 }  // namespace lockstep::agent

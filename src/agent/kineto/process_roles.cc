@@ -15,6 +15,10 @@ void AssignRoles(std::vector<RoleInput>* processes) {
   for (RoleInput& process : *processes) {
     process.role = ProcessRole::kTrainer;
     if (process.details == nullptr) continue;
+    if (process.details->launcher) {
+      process.role = ProcessRole::kLauncher;
+      continue;
+    }
     if (process.details->helper) process.role = ProcessRole::kHelper;
     for (const int32_t ancestor : process.details->ancestors) {
       const auto found = by_pid.find(ancestor);
