@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "page/page_blocks.h"
 #include "http/http_message.h"
+#include "page/page_blocks.h"
 
 namespace lockstep::serve {
 
