@@ -152,8 +152,8 @@ Result<control::Capture> CaptureManagerImpl::StartAt(const control::CaptureSpec&
     if (selection.forbidden_count > 0) {
       return Error{
           .code = ErrorCode::kPermissionDenied,
-          .message = fmt::format("{} processes match, and none is {}'s to trace: ask as their user, as root, or "
-                                 "as a member of the capture group",
+          .message = fmt::format("{} processes match that {} may not trace: ask as their user, as root, or as a "
+                                 "member of the capture group",
                                  selection.forbidden_count, caller.name.empty() ? "the caller" : caller.name)};
     }
     return Error{.code = ErrorCode::kNotFound, .message = DescribeNoMatch(processes, spec, caller, selection)};
