@@ -167,15 +167,15 @@ class CaptureRecoveryTest(unittest.TestCase):
 
     def test_a_job_that_is_killed_in_mid_capture_is_said_to_have_died(self):
         number = self.start(duration_ns=20_000_000_000)
-        self.api.wait_for(number, ["collecting"])
+        self.api.wait_for(number, ["collecting"])  # one of them; the other may be a second behind
+        self.addCleanup(self.job.launcher.wait, 60)
         for pid in self.job.pids.values():
             os.kill(pid, signal.SIGKILL)
         capture = self.api.wait_for_end(number)
         self.assertEqual("failed", capture["state"])
         for target in capture["targets"]:
             self.assertEqual("died", target["state"])
-            self.assertIn("the process ended while it was traced", target["reason"])
-        self.job.launcher.wait(60)
+            self.assertRegex(target["reason"], "the process ended while it (was traced|warmed up)")
 
     def test_a_stopped_rank_leaves_a_partial_capture(self):
         stopped = self.job.pids[1]
