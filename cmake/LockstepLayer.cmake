@@ -23,9 +23,9 @@ function(lockstep_layer name)
   target_sources(lockstep_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${headers})
   set_target_properties(lockstep_${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(lockstep_${name} PUBLIC lockstep_options ${LAYER_DEPENDS})
-  # Sanitizers and the optimiser together compile four times as long as either: only layers that read large traces and
-  # compute on them are optimised then.
-  if(LOCKSTEP_SANITIZE AND NOT name MATCHES "^(ingest|model|analysis|comparison)")
+  # Sanitizers and the optimiser together compile four times as long as either: layers that never see large data go
+  # without the optimiser then.
+  if(LOCKSTEP_SANITIZE AND name MATCHES "^(http|serve|control|agent|cli)")
     target_compile_options(lockstep_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-O0>)
   endif()
 
