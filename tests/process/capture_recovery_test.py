@@ -167,7 +167,8 @@ class CaptureRecoveryTest(unittest.TestCase):
 
     def test_a_job_that_is_killed_in_mid_capture_is_said_to_have_died(self):
         number = self.start(duration_ns=20_000_000_000)
-        self.api.wait_for(number, ["collecting"])  # one of them; the other may be a second behind
+        wait_until(lambda: {target["state"] for target in self.api.capture(number)["targets"]} == {"collecting"},
+                   "both ranks to be traced")
         self.addCleanup(self.job.launcher.wait, 60)
         for pid in self.job.pids.values():
             os.kill(pid, signal.SIGKILL)
@@ -175,7 +176,7 @@ class CaptureRecoveryTest(unittest.TestCase):
         self.assertEqual("failed", capture["state"])
         for target in capture["targets"]:
             self.assertEqual("died", target["state"])
-            self.assertRegex(target["reason"], "the process ended while it (was traced|warmed up)")
+            self.assertIn("the process ended while it was traced", target["reason"])
 
     def test_a_stopped_rank_leaves_a_partial_capture(self):
         stopped = self.job.pids[1]
