@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "evidence/job_evidence.h"
+#include "evidence/process_state.h"
+#include "evidence/stack.h"
+
+namespace lockstep::evidence {
+
+/// What one look at one live process gave: `process.json` of an evidence folder and a part of the daemon's answer.
+struct InspectedProcess {
+  int32_t pid = 0;
+  uint64_t start_ticks = 0;
+  std::string host;
+  std::optional<int32_t> rank;
+  std::optional<int32_t> local_rank;
+  std::optional<int32_t> world_size;
+  std::string job_id;
+  std::string command;
+  std::string torch_version;
+  Liveness liveness = Liveness::kRunning;
+  int64_t collected_unix_ns = 0;  ///< By the node's clock.
+  int64_t longest_pause_ns = 0;   ///< For which any of its threads was held for us; 0 = none was.
+  std::optional<ProcessState> state;
+  std::vector<ThreadStack> stacks;
+  std::string record_format;  ///< "pickle", "json", "" = no dump.
+  std::string record_source;  ///< How it was had: "helper", "debug_server", "pipe".
+  std::string record_bytes;   ///< The dump as the process made it. In JSON base64, left out of process.json.
+  std::string log_tail;       ///< Last 64 KiB of a log that its standard error is open on, "" = none.
+  std::string log_path;
+  std::vector<MissingEvidence> missing;
+};
+
+/// As one JSON object ("lockstep.inspection/1" names its fields; docs/formats/evidence-folder.md).
+std::string WriteInspectedProcess(const InspectedProcess& process, bool with_record);
+/// Errors: kCorruptData with what and where. Unknown fields are passed over.
+Result<InspectedProcess> ReadInspectedProcess(std::string_view json);
+
+}  // namespace lockstep::evidence

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evidence/flight_record.h"
+#include "evidence/log_event.h"
+#include "evidence/nccl_state.h"
+#include "evidence/process_state.h"
+#include "evidence/stack.h"
+
+namespace lockstep::evidence {
+
+/// Something that would have helped and is not there.
+struct MissingEvidence {
+  std::optional<int32_t> rank;
+  std::string host;
+  std::string what;    ///< "flight_recorder", "python_stacks", "native_stacks", "process_state", "log", "ras", "node".
+  std::string reason;  ///< Why it is not there.
+  std::string remedy;  ///< How to have it next time, as a command or a setting.
+};
+
+/// Whether the process lived when the evidence was collected.
+enum class Liveness : uint8_t { kUnknown, kRunning, kGone };
+
+/// All that is known of one rank.
+struct RankEvidence {
+  int32_t rank = -1;  ///< Global; -1 only while it is being told from names.
+  std::string host;
+  int32_t pid = 0;
+  Liveness liveness = Liveness::kUnknown;
+  int32_t exit_signal = 0;  ///< 0 = none, or unknown.
+  std::optional<int32_t> exit_status;
+  std::optional<int64_t> collected_unix_ns;
+  std::optional<FlightRecord> record;
+  std::string record_file;
+  std::vector<ThreadStack> stacks;
+  std::string stacks_file;
+  std::optional<ProcessState> process;
+  std::vector<LogEvent> log;  ///< In the file's order.
+  std::string log_file;       ///< "" = there was none.
+  std::vector<MissingEvidence> missing;
+};
+
+/// A file or part that could not be read, or only in part.
+struct EvidenceProblem {
+  std::string file;
+  std::optional<int32_t> rank;
+  std::string message;  ///< What and where (byte, line), and what was done about it.
+  bool skipped = true;  ///< False: the rest of the file is used.
+};
+
+/// All that is known of a job that is perhaps stuck.
+struct JobEvidence {
+  std::string job_id;
+  std::optional<int32_t> world_size;  ///< From the launcher, dumps, environment or logs.
+  std::optional<int64_t> collected_unix_ns;
+  bool live = false;                ///< Collected from running processes by us, all at about one moment.
+  std::vector<RankEvidence> ranks;  ///< By rank, each once.
+  std::vector<RasReport> ras;       ///< In the order of asking.
+  std::vector<NcclLogFinding> nccl;
+  std::vector<MissingEvidence> missing;  ///< Of the job or of nodes; what ranks miss is with the rank.
+  std::vector<EvidenceProblem> problems;
+};
+
+}  // namespace lockstep::evidence

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep::evidence {
+
+/// One rank of a communicator as NCCL's RAS knows it.
+struct RasRank {
+  int32_t rank = 0;
+  std::string host;
+  int32_t pid = 0;
+  std::string status;  ///< "RUNNING", "INIT", "FINALIZE", "ABORT", "MISSING", "DEAD", ...
+  std::vector<std::pair<std::string, int64_t>> operation_counts;  ///< Launched, by kind ("AllReduce"); enqueue side.
+};
+
+struct RasCommunicator {
+  std::string hash;
+  int64_t size = 0;
+  std::vector<RasRank> ranks;
+  std::vector<int32_t> missing_ranks;
+  std::vector<int32_t> dead_ranks;
+};
+
+/// One answer of NCCL's RAS. Its "OK" proves nothing: it counts launches, not completions.
+struct RasReport {
+  std::string source;  ///< File, or host:port.
+  int64_t collected_unix_ns = 0;
+  std::string nccl_version;
+  std::vector<RasCommunicator> communicators;
+  std::vector<std::string> errors;  ///< In RAS's words.
+  std::vector<std::string> warnings;
+};
+
+/// What a job's NCCL_DEBUG logs tell, as far as a verdict needs it; the whole is ingest/nccl's.
+struct NcclLogFinding {
+  std::string kind;      ///< "version_mismatch", "missing_rank", "transport_error", "environment_mismatch", ...
+  std::string severity;  ///< "error", "warning", "info".
+  std::vector<int32_t> ranks;
+  std::string peer;
+  int64_t time_unix_ns = 0;  ///< 0 = not told.
+  std::string text;          ///< A sentence of ours.
+  std::string file;
+  uint64_t line = 0;
+};
+
+}  // namespace lockstep::evidence

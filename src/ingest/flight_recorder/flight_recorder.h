@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "evidence/flight_record.h"
+
+namespace lockstep::ingest {
+
+/// What a file's first bytes say.
+enum class FlightFormat : uint8_t { kNone, kPickle, kJson };
+/// Never wrong about a real dump; a JSON object without a dump's keys within the first 4 KiB is kNone.
+FlightFormat SniffFlightRecord(std::string_view first_bytes);
+
+/// Reads a dump of any version, pickle or JSON, already decompressed. Pickle is read as data: an opcode that could
+/// call code is refused by name and position. A dump that ends early gives what came before with `truncated` set.
+/// Errors: kCorruptData, kUnsupported (an opcode that no writer of dumps uses), kLimitExceeded (depth, memo, nodes).
+/// Cost: O(bytes); resident memory at most a constant times the bytes. Source: docs/formats/flight-recorder.md.
+Result<evidence::FlightRecord> ReadFlightRecord(std::string_view bytes);
+
+/// The rank that a dump's file name ends in: "nccl_trace_rank_12", "trace_3.json.gz", "_dump_7", "rank_12.pickle".
+std::optional<int32_t> RankOfDumpName(std::string_view file_name);
+
+}  // namespace lockstep::ingest

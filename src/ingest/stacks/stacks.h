@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "evidence/stack.h"
+
+namespace lockstep::ingest {
+
+enum class StackFormat : uint8_t { kNone, kFaulthandler, kPySpyText, kPySpyJson, kEuStack, kGdb };
+StackFormat SniffStacks(std::string_view first_bytes);
+
+/// Threads of one process from a stack dump's text (the last dump, where a file has several).
+/// Errors: kCorruptData, kUnsupported, kLimitExceeded. Source of the formats: docs/formats/stacks.md.
+Result<std::vector<evidence::ThreadStack>> ReadStacks(std::string_view text);
+
+}  // namespace lockstep::ingest
