@@ -1,0 +1,1 @@
+#include "ingest/evidence/evidence_files.h"

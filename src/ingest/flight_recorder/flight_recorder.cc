@@ -1,0 +1,1 @@
+#include "ingest/flight_recorder/flight_recorder.h"

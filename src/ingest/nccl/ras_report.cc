@@ -1,0 +1,1 @@
+#include "ingest/nccl/ras_report.h"

@@ -1,0 +1,1 @@
+#include "ingest/rank_log/rank_log.h"

@@ -1,0 +1,1 @@
+#include "inspect/inspect.h"

@@ -1,0 +1,1 @@
+#include "page/hang/hang_page.h"

@@ -1,0 +1,1 @@
+#include "report/hang/hang_report.h"
