@@ -43,7 +43,9 @@ struct NcclLogFinding {
   int64_t time_unix_ns = 0;  ///< 0 = not told.
   std::string text;          ///< A sentence of ours.
   std::string file;
-  uint64_t line = 0;
+  uint64_t line = 0;   ///< From 1; 0 = the whole file.
+  std::string remedy;  ///< What to try; "" = nothing known.
+  bool first = false;  ///< The job's first error in time, where times or one file's order tell.
 };
 
 }  // namespace lockstep::evidence
