@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string_view>
+
+#include "evidence/nccl_state.h"
+
+namespace lockstep::ingest {
+
+/// Reads RAS's text report into `report`; false = it holds no part of one.
+bool ReadRasText(std::string_view text, evidence::RasReport& report);
+
+}  // namespace lockstep::ingest
