@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "agent/kineto/proc_reader.h"
+#include "proc/proc_reader.h"
 
 namespace lockstep::agent {
 namespace {
@@ -50,14 +50,14 @@ struct DetailsReader::Shared {
     return std::any_of(running.begin(), running.end(),
                        [&](const Running& one) { return one.hangs && one.job.uid == uid; });
   }
-  void Tell(uint64_t serial, ProcessDetails details, bool gone) {
+  void Tell(uint64_t serial, proc::ProcessDetails details, bool gone) {
     const std::lock_guard lock(done_mutex);
     if (done) done(serial, std::move(details), gone);
   }
 };
 
 DetailsReader::Look DetailsReader::LookInto(std::string proc_root) {
-  return [reader = ProcReader(std::move(proc_root))](const Job& job, bool briefly) {
+  return [reader = proc::ProcReader(std::move(proc_root))](const Job& job, bool briefly) {
     if (briefly) return reader.ReadBriefly(job.pid, job.seen_boottime_ns);
     return job.refresh ? reader.Refresh(job.pid, job.known) : reader.Read(job.pid, job.seen_boottime_ns);
   };
@@ -98,9 +98,9 @@ void DetailsReader::Work(std::shared_ptr<Shared> shared) {
     const bool brief = shared->HangsFor(job.uid);
     const auto self = shared->running.insert(shared->running.end(), {.job = job, .since_ns = MonotonicNs()});
     lock.unlock();
-    std::optional<ProcessDetails> details = shared->look(job, brief);
+    std::optional<proc::ProcessDetails> details = shared->look(job, brief);
     const bool gone = !details;
-    shared->Tell(job.serial, std::move(details).value_or(ProcessDetails{}), gone);
+    shared->Tell(job.serial, std::move(details).value_or(proc::ProcessDetails{}), gone);
     lock.lock();
     const bool replaced = self->hangs;
     shared->running.erase(self);
@@ -129,9 +129,9 @@ void DetailsReader::Tick(int64_t now_monotonic_ns) {
     }
   }
   for (const Job& job : hanging) {
-    std::optional<ProcessDetails> details = shared_->look(job, true);
+    std::optional<proc::ProcessDetails> details = shared_->look(job, true);
     const bool gone = !details;
-    if (!job.refresh) shared_->Tell(job.serial, std::move(details).value_or(ProcessDetails{}), gone);
+    if (!job.refresh) shared_->Tell(job.serial, std::move(details).value_or(proc::ProcessDetails{}), gone);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/kineto/process_details.h"
+#include "proc/process_details.h"
 
 namespace lockstep::agent {
 
@@ -19,15 +19,15 @@ class DetailsReader {
     uint64_t serial = 0;
     int32_t pid = 0;
     uint32_t uid = 0;
-    bool refresh = false;          ///< Only what changes: the device, and the name of a worker.
-    ProcessDetails known = {};     ///< With `refresh`: what was found before.
-    int64_t seen_boottime_ns = 0;  ///< The process was there then: a later one with its pid is another.
+    bool refresh = false;             ///< Only what changes: the device, and the name of a worker.
+    proc::ProcessDetails known = {};  ///< With `refresh`: what was found before.
+    int64_t seen_boottime_ns = 0;     ///< The process was there then: a later one with its pid is another.
   };
   /// Called from one of its threads, or from Tick. `gone`: there is no such process.
-  using Done = std::function<void(uint64_t serial, ProcessDetails details, bool gone)>;
+  using Done = std::function<void(uint64_t serial, proc::ProcessDetails details, bool gone)>;
 
   /// Looks one up; `briefly`: only what cannot hang. Nullopt: there is no such process.
-  using Look = std::function<std::optional<ProcessDetails>(const Job& job, bool briefly)>;
+  using Look = std::function<std::optional<proc::ProcessDetails>(const Job& job, bool briefly)>;
   /// By reading /proc.
   static Look LookInto(std::string proc_root);
 

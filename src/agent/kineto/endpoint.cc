@@ -143,7 +143,7 @@ KinetoEndpoint::KinetoEndpoint(const KinetoOptions& options, std::vector<KinetoS
               .uid_client_limit = options.uid_client_limit,
               .wall_clock_ns = [] { return NowNs(CLOCK_REALTIME); }}) {
   details_reader_ = std::make_unique<DetailsReader>(DetailsReader::LookInto("/proc"),
-                                                    [this](uint64_t serial, ProcessDetails details, bool gone) {
+                                                    [this](uint64_t serial, proc::ProcessDetails details, bool gone) {
                                                       table_.SetDetails(serial, std::move(details), gone);
                                                       NotifyListener();
                                                       if (gone) Wake();

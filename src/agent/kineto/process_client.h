@@ -19,7 +19,7 @@ struct ProcessTable::Client {
   std::vector<int32_t> client_pids = {};
   int64_t job_id = 0;
   std::optional<int32_t> context_device = {};  ///< Of its `ctxt`.
-  std::shared_ptr<const ProcessDetails> details = {};
+  std::shared_ptr<const proc::ProcessDetails> details = {};
 
   int64_t first_poll_unix_ns = 0;
   int64_t last_poll_unix_ns = 0;       ///< When it was sent.

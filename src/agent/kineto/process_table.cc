@@ -231,7 +231,7 @@ void ProcessTable::OweSilence(uint64_t serial) {
   if (found != clients_.end()) found->second->owed_silence = std::max(found->second->owed_silence, 1);
 }
 
-void ProcessTable::SetDetails(uint64_t serial, ProcessDetails details, bool gone) {
+void ProcessTable::SetDetails(uint64_t serial, proc::ProcessDetails details, bool gone) {
   const std::lock_guard lock(mutex_);
   const auto found = clients_.find(serial);
   if (found == clients_.end()) return;
@@ -242,7 +242,7 @@ void ProcessTable::SetDetails(uint64_t serial, ProcessDetails details, bool gone
   }
   const bool first = !client->published();
   if (!first && client->details != nullptr && client->details->start_ticks != details.start_ticks) return;
-  client->details = std::make_shared<const ProcessDetails>(std::move(details));
+  client->details = std::make_shared<const proc::ProcessDetails>(std::move(details));
   if (!first) return;
   // Where the pid cannot be seen, the address is all that there is to tell it by; it is random and lives as long.
   std::string id = client->sender.pid != 0 ? fmt::format("{}-{}", client->sender.pid, client->details->start_ticks)
@@ -314,7 +314,7 @@ std::optional<Sender> ProcessTable::FindSender(uint64_t serial) const {
   return found == clients_.end() ? std::nullopt : std::optional(found->second->sender);
 }
 
-std::shared_ptr<const ProcessDetails> ProcessTable::FindDetails(uint64_t serial) const {
+std::shared_ptr<const proc::ProcessDetails> ProcessTable::FindDetails(uint64_t serial) const {
   const std::lock_guard lock(mutex_);
   const auto found = clients_.find(serial);
   return found == clients_.end() ? nullptr : found->second->details;

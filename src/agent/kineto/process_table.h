@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "agent/kineto/datagram.h"
-#include "agent/kineto/process_details.h"
 #include "agent/kineto/registry.h"
 #include "base/result.h"
 #include "control/api/process.h"
+#include "proc/process_details.h"
 
 namespace lockstep::agent {
 
@@ -93,7 +93,7 @@ class ProcessTable {
   Next Handle(const Arrival& arrival, ReplySink* sink);
 
   /// What /proc says; the first call publishes the client (kRegistered). `gone`: there is no such process any more.
-  void SetDetails(uint64_t serial, ProcessDetails details, bool gone);
+  void SetDetails(uint64_t serial, proc::ProcessDetails details, bool gone);
   /// Its process has ended, or its address is dead.
   void End(uint64_t serial);
   /// Its queue was seen to hold a reply that it has not read: so many polls stay without an answer.
@@ -110,7 +110,7 @@ class ProcessTable {
   /// Sender of a client that is registered, or nullopt.
   std::optional<Sender> FindSender(uint64_t serial) const;
   /// What is known of it, or null.
-  std::shared_ptr<const ProcessDetails> FindDetails(uint64_t serial) const;
+  std::shared_ptr<const proc::ProcessDetails> FindDetails(uint64_t serial) const;
   /// Senders of clients that have ended since the last call.
   std::vector<std::pair<uint64_t, Sender>> TakeEnded();
   /// Events since the last call, in order.

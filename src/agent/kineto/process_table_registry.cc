@@ -56,7 +56,7 @@ Process ProcessTable::Describe(const Client& client, ProcessRole role) const {
     process.state = ProcessState::kRequested;
   }
   if (client.details != nullptr) {
-    const ProcessDetails& details = *client.details;
+    const proc::ProcessDetails& details = *client.details;
     process.start_ticks = details.start_ticks;
     process.user = details.user;
     if (role != ProcessRole::kLauncher) {  // Its own is an outer launcher's, and would be taken for a trainer's.
@@ -87,10 +87,10 @@ Process ProcessTable::Describe(const Client& client, ProcessRole role) const {
 std::vector<Process> ProcessTable::Processes() const {
   const std::lock_guard lock(mutex_);
   const std::vector<const Client*> published = Published();
-  std::vector<RoleInput> roles;
+  std::vector<proc::RoleInput> roles;
   roles.reserve(published.size());
   for (const Client* client : published) roles.push_back({.pid = client->sender.pid, .details = client->details.get()});
-  AssignRoles(&roles);
+  proc::AssignRoles(&roles);
   std::vector<Process> processes;
   processes.reserve(published.size());
   for (size_t i = 0; i < published.size(); ++i) processes.push_back(Describe(*published[i], roles[i].role));
@@ -104,9 +104,9 @@ std::optional<Process> ProcessTable::Find(const std::string& process_id) const {
   const Client* wanted = FindById(process_id);
   if (wanted == nullptr) return std::nullopt;
   const std::vector<const Client*> published = Published();
-  std::vector<RoleInput> roles;
+  std::vector<proc::RoleInput> roles;
   for (const Client* client : published) roles.push_back({.pid = client->sender.pid, .details = client->details.get()});
-  AssignRoles(&roles);
+  proc::AssignRoles(&roles);
   for (size_t i = 0; i < published.size(); ++i) {
     if (published[i] == wanted) return Describe(*wanted, roles[i].role);
   }

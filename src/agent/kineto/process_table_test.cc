@@ -55,7 +55,7 @@ class ProcessTableTest : public ::testing::Test, protected ReplySink {
     return {.socket_idx = 0, .address = std::string("\0client", 7) + std::to_string(pid), .pid = pid, .uid = uid};
   }
   /// Registers and publishes it; its id.
-  std::string Register(const Sender& sender, ProcessDetails details = {}) {
+  std::string Register(const Sender& sender, proc::ProcessDetails details = {}) {
     details.start_ticks = 42;
     table_->SetDetails(Poll(sender).new_client, details, false);
     return std::to_string(sender.pid) + "-42";

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/kineto/process_details.h"
+#include "proc/process_details.h"
 
-namespace lockstep::agent {
+namespace lockstep::proc {
 
 /// What field 4 and 22 of /proc/PID/stat say, whatever the process is called.
 struct ProcStat {
@@ -44,4 +44,4 @@ class ProcReader {
 /// "__version__ = '2.13.0+cpu'" in the text of torch/version.py: 2.13.0+cpu; empty where it does not say.
 std::string ParseTorchVersion(std::string_view text);
 
-}  // namespace lockstep::agent
+}  // namespace lockstep::proc

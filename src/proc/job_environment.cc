@@ -1,4 +1,4 @@
-#include "agent/kineto/job_environment.h"
+#include "proc/job_environment.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace lockstep::agent {
+namespace lockstep::proc {
 namespace {
 
 using control::JobKind;
@@ -207,4 +207,4 @@ std::string_view FindPodUid(std::string_view cgroup_text) {
   return {};
 }
 
-}  // namespace lockstep::agent
+}  // namespace lockstep::proc

@@ -7,7 +7,7 @@
 
 #include "control/api/process.h"
 
-namespace lockstep::agent {
+namespace lockstep::proc {
 
 /// Whose variables a rank was read from.
 enum class RankSource : uint8_t { kNone, kTorch, kOpenMpi, kMvapich, kPals, kPmi, kFlux, kLsf, kSlurm };
@@ -46,4 +46,4 @@ struct RoleInput {
 /// depth).
 void AssignRoles(std::vector<RoleInput>* processes);
 
-}  // namespace lockstep::agent
+}  // namespace lockstep::proc

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <string>
 
-#include "agent/kineto/job_environment.h"
+#include "proc/job_environment.h"
 
-namespace lockstep::agent {
+namespace lockstep::proc {
 namespace {
 
 constexpr size_t kMaxCommandBytes = 1024;
@@ -139,4 +139,4 @@ bool IsLauncherCommand(std::string_view arguments) {
   return false;
 }
 
-}  // namespace lockstep::agent
+}  // namespace lockstep::proc

@@ -1,4 +1,4 @@
-#include "agent/kineto/proc_reader.h"
+#include "proc/proc_reader.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 #include <charconv>
 #include <memory>
 
-#include "agent/kineto/job_environment.h"
 #include "base/unique_fd.h"
+#include "proc/job_environment.h"
 
-namespace lockstep::agent {
+namespace lockstep::proc {
 namespace {
 
 constexpr size_t kMaxAncestors = 32;
@@ -199,4 +199,4 @@ std::string ProcReader::FindTorchVersion(int32_t pid) const {
   return ParseTorchVersion(ReadSome(file.get(), kMaxVersionFileBytes));
 }
 
-}  // namespace lockstep::agent
+}  // namespace lockstep::proc

@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "agent/kineto/process_details.h"
+#include "proc/process_details.h"
 
-namespace lockstep::agent {
+namespace lockstep::proc {
 
 /// Sets rank, sizes and job from a process's environment (NAME=VALUE, zero bytes between), looking at a fixed list of
 /// names and keeping nothing else. The innermost launcher gives the rank, the outermost scheduler the job.
@@ -22,4 +22,4 @@ std::string CommandText(std::string_view arguments);
 /// by name or by "-m".
 bool IsLauncherCommand(std::string_view arguments);
 
-}  // namespace lockstep::agent
+}  // namespace lockstep::proc

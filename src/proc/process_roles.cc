@@ -1,8 +1,8 @@
 #include <unordered_map>
 
-#include "agent/kineto/process_details.h"
+#include "proc/process_details.h"
 
-namespace lockstep::agent {
+namespace lockstep::proc {
 
 using control::ProcessRole;
 
@@ -41,4 +41,4 @@ void AssignRoles(std::vector<RoleInput>* processes) {
   }
 }
 
-}  // namespace lockstep::agent
+}  // namespace lockstep::proc
