@@ -21,6 +21,7 @@
 #include "cli/completion.h"
 #include "cli/doctor.h"
 #include "cli/export.h"
+#include "cli/hang.h"
 #include "cli/help.h"
 #include "cli/merge.h"
 #include "cli/nearest.h"
@@ -50,6 +51,7 @@ class Program {
     commands_.push_back(std::make_unique<CaptureCommand>());
     commands_.push_back(std::make_unique<CompareCommand>());
     commands_.push_back(std::make_unique<ScalingCommand>());
+    commands_.push_back(std::make_unique<HangCommand>());
     commands_.push_back(std::make_unique<MergeCommand>());
     commands_.push_back(std::make_unique<ServeCommand>());
     commands_.push_back(std::make_unique<OpenCommand>());

@@ -20,8 +20,8 @@ void VersionCommand::Declare(CLI::App& app) { app.footer("Examples:\n  lockstep 
 Result<int> VersionCommand::Run(Console& console) {
   console.out
       << VersionText() << "\ncompiler  " << kCompiler
-      << "\nschemas   lockstep.analyze/1, lockstep.capture/1, lockstep.compare/1, lockstep.doctor/1, lockstep.merge/1, "
-         "lockstep.query/1, lockstep.scaling/1, lockstep.status/1\n";
+      << "\nschemas   lockstep.analyze/1, lockstep.capture/1, lockstep.compare/1, lockstep.doctor/1, lockstep.hang/1, "
+         "lockstep.merge/1, lockstep.query/1, lockstep.scaling/1, lockstep.status/1\n";
   return kDone;
 }
 

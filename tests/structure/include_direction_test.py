@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "ingest/nccl": {"evidence", "base"},
     "ingest/evidence": {"ingest/flight_recorder", "ingest/rank_log", "ingest/stacks", "ingest/nccl", "ingest/bytes", "evidence", "model", "base"},
     "hang": {"evidence", "base"},
-    "report/hang": {"report", "hang", "evidence", "base"},
+    "report/hang": {"report", "hang", "evidence", "model", "base"},
     "page/hang": {"report/hang", "page", "report", "hang", "evidence", "base"},
     "proc": {"control/api", "base"},
     "inspect": {"proc", "control/api", "evidence", "base"},

@@ -1,0 +1,134 @@
+#include "cli/hang.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "base/nearest.h"
+#include "cli/cli.h"
+#include "cli/output_file.h"
+#include "cli/progress.h"
+#include "cli/run_input.h"
+#include "ingest/evidence/evidence_files.h"
+#include "page/hang/hang_page.h"
+#include "report/hang/hang_report.h"
+
+namespace lockstep::cli {
+namespace {
+
+using hang::VerdictKind;
+
+constexpr const char* kFooter =
+    "PATH is any mix of files and folders: flight-recorder dumps (pickle or JSON), stacks\n"
+    "(faulthandler, py-spy, eu-stack, gdb), logs of the ranks, NCCL logs, RAS answers,\n"
+    "plain or compressed, and evidence folders. A file is told by its bytes; its rank by\n"
+    "its name (trace_3, rank3.log), its folder's or its content.\n"
+    "Exit status: 0 done, whatever the verdict; 1 failed; 2 misused; 3 a verdict that\n"
+    "--fail-on names; 4 partial: a file was damaged or a rank is missing altogether, the\n"
+    "verdict is from what there is.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep hang dumps/\n"
+    "  lockstep hang dumps/ logs/ --world-size 16 -o hang.html --fail-on hang";
+
+/// Not stuck, or not known to be.
+bool IsHang(VerdictKind kind) {
+  return kind != VerdictKind::kHealthy && kind != VerdictKind::kStraggler && kind != VerdictKind::kUndecidable;
+}
+
+std::string FilesText(size_t done, size_t total, double elapsed_s) {
+  return fmt::format("reading  {}/{} files  {:.0f} s", done, total, elapsed_s);
+}
+
+}  // namespace
+
+void HangCommand::Declare(CLI::App& app) {
+  app.add_option("PATH", paths_, "Files and folders of one job: dumps, stacks, logs")->type_name("PATH...");
+  const char* output = "Output";
+  app.add_flag("--json", json_, "One JSON object (lockstep.hang/1, docs/json.md)")->group(output);
+  app.add_option("-o,--output", page_file_,
+                 "Also write the page with the pictures: one HTML file that needs no network")
+      ->type_name("FILE.html")
+      ->group(output);
+  app.add_flag("--all", all_, "Text: every group, rank and stack, not just those that matter")->group(output);
+  text_.Declare(app, output);
+  app.add_flag("-q,--quiet", quiet_, "No progress on standard error")->group(output);
+  const char* group = "Diagnosis";
+  app.add_option("--world-size", world_size_, "Ranks of the job, where neither dumps nor logs say it")
+      ->type_name("N")
+      ->check(Checked(CLI::Range(1, 1 << 24)))
+      ->group(group);
+  app.add_option(
+         "--fail-on", fail_on_,
+         "Exit with status 3 on such a verdict: hang (any but healthy, straggler and undecidable), any (any but "
+         "healthy), or a kind such as crash; repeatable")
+      ->type_name("hang|any|KIND")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
+  app.add_option("--threads", thread_count_, "Threads (one per core)")
+      ->type_name("N")
+      ->check(Checked(CLI::Range(1U, 1024U)))
+      ->group(group);
+  app.footer(kFooter);
+}
+
+Status HangCommand::ReadFlags() {
+  std::vector<std::string> names = {"hang", "any"};
+  for (int i = 0; i < hang::kVerdictKindCount; ++i) {
+    names.emplace_back(hang::VerdictKindName(static_cast<VerdictKind>(i)));
+  }
+  for (const std::string& text : fail_on_) {
+    if (std::find(names.begin(), names.end(), text) == names.end()) {
+      return Misuse(
+          fmt::format("--fail-on {}: expected hang, any or a kind of verdict{}", text, DidYouMean(text, names)));
+    }
+    for (int i = 0; i < hang::kVerdictKindCount; ++i) {
+      const auto kind = static_cast<VerdictKind>(i);
+      const bool named = text == "hang"  ? IsHang(kind)
+                         : text == "any" ? kind != VerdictKind::kHealthy
+                                         : text == hang::VerdictKindName(kind);
+      if (named) findings_.push_back(kind);
+    }
+  }
+  return {};
+}
+
+bool HangCommand::IsFinding(VerdictKind kind) const {
+  return std::find(findings_.begin(), findings_.end(), kind) != findings_.end();
+}
+
+Result<int> HangCommand::Run(Console& console) {
+  if (paths_.empty()) return Misuse("hang needs the files of a job: dumps, stacks or logs, or folders of them");
+  RETURN_IF_ERROR(ReadFlags());
+  RETURN_IF_ERROR(CheckPagePath(page_file_));
+  ingest::EvidenceOptions options{.thread_count = thread_count_};
+  Progress progress(console.err, console.err_is_terminal, quiet_);
+  options.on_progress = [&progress](size_t done, size_t total) {
+    progress.Show([&](double elapsed_s) { return FilesText(done, total, elapsed_s); });
+  };
+  Result<evidence::JobEvidence> read = ingest::ReadEvidence(paths_, options);
+  progress.Finish();
+  if (!read) return std::move(read).error();
+  evidence::JobEvidence job = std::move(*read);
+  if (world_size_ > 0) job.world_size = world_size_;
+  const hang::Diagnosis diagnosis = hang::Diagnose(job, {.thread_count = thread_count_});
+  if (!page_file_.empty()) {
+    const std::string page = page::ComposeHangPage(diagnosis);
+    RETURN_IF_ERROR(WriteOutputFile(
+        page_file_, [&page](std::ostream& out) { out.write(page.data(), static_cast<std::streamsize>(page.size())); }));
+  }
+  if (json_) {
+    report::WriteHangJson(diagnosis, console.out);
+  } else {
+    const report::TextOptions text = text_.Options(console, 10);
+    report::WriteHangText(
+        diagnosis, {.colour = text.colour, .columns = text.width, .all = all_, .unicode = text.unicode}, console.out);
+  }
+  if (IsFinding(diagnosis.verdict.kind)) return kFinding;
+  return report::IsPartial(diagnosis) ? kPartial : kDone;
+}
+
+}  // namespace lockstep::cli

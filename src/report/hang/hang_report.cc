@@ -1,1 +1,0 @@
-#include "report/hang/hang_report.h"
