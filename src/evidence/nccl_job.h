@@ -81,6 +81,7 @@ struct NcclMember {
   std::string id;       ///< commId, "" = the version does not print it.
   uint64_t parent = 0;  ///< Pointer of the communicator that was split; 0 = none.
   std::optional<int32_t> split_color;
+  std::optional<int32_t> split_count;  ///< How many splits the parent had before.
   int32_t node_count = -1;
   int32_t local_rank = -1;
   int32_t local_rank_count = -1;

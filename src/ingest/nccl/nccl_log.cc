@@ -1,6 +1,7 @@
 #include "ingest/nccl/nccl_log.h"
 
 #include "ingest/nccl/log_line.h"
+#include "ingest/nccl/log_reader.h"
 
 namespace lockstep::ingest {
 
@@ -18,13 +19,11 @@ bool LooksLikeNcclLog(std::string_view head) {
   return false;
 }
 
-evidence::NcclJob ReadNcclLog(std::string_view, std::string_view file_name, std::optional<int32_t>) {
-  evidence::NcclJob job;
-  job.files.emplace_back(file_name);
-  return job;
+evidence::NcclJob ReadNcclLog(std::string_view text, std::string_view file_name, std::optional<int32_t> rank) {
+  NcclLogReader reader(file_name, rank);
+  reader.Read(text);
+  return reader.Finish();
 }
-
-evidence::NcclJob MergeNcclLogs(std::vector<evidence::NcclJob>) { return {}; }
 
 std::vector<evidence::NcclLogFinding> FindNcclProblems(const evidence::NcclJob&) { return {}; }
 
