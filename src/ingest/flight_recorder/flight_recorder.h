@@ -12,7 +12,9 @@ namespace lockstep::ingest {
 
 /// What a file's first bytes say.
 enum class FlightFormat : uint8_t { kNone, kPickle, kJson };
-/// Never wrong about a real dump; a JSON object without a dump's keys within the first 4 KiB is kNone.
+/// Never wrong about a real dump; a JSON object without a dump's keys within the first 4 KiB is kNone. A pickle of
+/// something else may be kPickle, and one of an older protocol than dumps have is kNone: where a file's name says that
+/// it is a dump, let ReadFlightRecord say what is wrong with it.
 FlightFormat SniffFlightRecord(std::string_view first_bytes);
 
 /// Reads a dump of any version, pickle or JSON, already decompressed. Pickle is read as data: an opcode that could

@@ -1,0 +1,169 @@
+#include "ingest/flight_recorder/entry_fields.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+namespace lockstep::ingest {
+
+using evidence::EntryState;
+using evidence::FlightEntry;
+using evidence::kNotRecorded;
+using evidence::Tristate;
+
+std::optional<int64_t> NumberOf(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<int64_t> NumberOf(const Value& value, const DumpTexts& texts) {
+  if (value.kind == ValueKind::kInt) return value.bits;
+  if (value.kind == ValueKind::kText) return NumberOf(texts[value.idx()]);
+  return std::nullopt;
+}
+
+// A number that counts something: what is below 0, or None, is not recorded.
+int64_t EntryFields::Count(DumpKey key, const Value& value) {
+  if (value.kind == ValueKind::kInt) return value.bits < 0 ? kNotRecorded : value.bits;
+  if (value.kind == ValueKind::kNone) return kNotRecorded;
+  const auto number = NumberOf(value, tables_.texts);
+  if (!number) tables_.notes.WrongType(key);
+  return number && *number >= 0 ? *number : kNotRecorded;
+}
+
+// An instant or a span of time that is 0 or less, or None, is not recorded.
+int64_t EntryFields::Scaled(DumpKey key, const Value& value, int64_t factor) {
+  const int64_t number = Count(key, value);
+  if (number <= 0) return kNotRecorded;
+  int64_t scaled = 0;
+  if (!__builtin_mul_overflow(number, factor, &scaled)) return scaled;
+  tables_.notes.WrongType(key);
+  return kNotRecorded;
+}
+
+int64_t EntryFields::Duration(const Value& value) {
+  if (value.kind != ValueKind::kFloat) return Scaled(DumpKey::kDurationMs, value, 1'000'000);
+  const double duration_ns = std::bit_cast<double>(value.bits) * 1e6;
+  if (duration_ns >= 0 && duration_ns < 9e18) return std::llround(duration_ns);
+  tables_.notes.WrongType(DumpKey::kDurationMs);
+  return kNotRecorded;
+}
+
+uint32_t EntryFields::Text(DumpKey key, const Value& value) {
+  if (value.kind == ValueKind::kText) return value.idx();
+  if (value.kind != ValueKind::kNone) tables_.notes.WrongType(key);
+  return 0;
+}
+
+uint32_t EntryFields::List(DumpKey key, const Value& value, ValueKind kind) {
+  if (value.kind == kind) return value.idx();
+  if (value.kind != ValueKind::kEmptyList && value.kind != ValueKind::kNone) tables_.notes.WrongType(key);
+  return 0;
+}
+
+uint32_t EntryFields::Joined(DumpKey key, const Value& value) {
+  const uint32_t list = List(key, value, ValueKind::kTexts);
+  if (list == 0) return 0;
+  if (joined_.size() <= list) joined_.resize(list + 1, 0);
+  if (joined_[list] != 0) return joined_[list];
+  const auto texts = tables_.text_lists[list];
+  if (texts.size() == 1) return joined_[list] = texts[0];
+  uint64_t length = texts.size();
+  for (const uint32_t text : texts) length += tables_.texts[text].size();
+  if (!tables_.Charge(length)) return within_limits_ = false;
+  std::string joined;
+  joined.reserve(length);
+  for (const uint32_t text : texts) (joined += tables_.texts[text]) += ',';
+  joined.pop_back();
+  return joined_[list] = tables_.texts.AddCopy(joined);
+}
+
+bool EntryFields::Bool(DumpKey key, const Value& value, bool& known) {
+  known = value.kind == ValueKind::kBool || (value.kind == ValueKind::kInt && (value.bits == 0 || value.bits == 1));
+  if (!known && value.kind != ValueKind::kNone) tables_.notes.WrongType(key);
+  return known && value.bits != 0;
+}
+
+void EntryFields::Set(DumpKey key, const Value& value, FlightEntry& entry) {
+  bool known = false;
+  switch (key) {
+    case DumpKey::kFrames: entry.stack = List(key, value, ValueKind::kFrames); return;
+    case DumpKey::kRecordId: entry.record_id = Count(key, value); return;
+    case DumpKey::kPgId: group_.local_id = Count(key, value); return;
+    case DumpKey::kProcessGroup: {
+      group_.name = group_.description = 0;
+      if (const uint32_t list = List(key, value, ValueKind::kTexts); list != 0) {
+        const auto texts = tables_.text_lists[list];
+        group_.name = texts[0];
+        if (texts.size() > 1) group_.description = texts[1];
+      }
+      return;
+    }
+    case DumpKey::kThreadName: entry.thread_name = Text(key, value); return;
+    case DumpKey::kThreadId: entry.thread_id = Scaled(key, value, 1); return;
+    case DumpKey::kCollectiveSequence: entry.collective_sequence = Count(key, value); return;
+    case DumpKey::kP2pSequence: entry.p2p_sequence = Count(key, value); return;
+    case DumpKey::kOperationId: entry.operation_id = Count(key, value); return;
+    case DumpKey::kProfilingName: entry.operation = Text(key, value); return;
+    case DumpKey::kTimeCreatedNs: entry.created_unix_ns = Scaled(key, value, 1); return;
+    case DumpKey::kTimeCreatedUs: entry.created_unix_ns = Scaled(key, value, 1000); return;
+    case DumpKey::kTimeStartedNs: entry.started_unix_ns = Scaled(key, value, 1); return;
+    case DumpKey::kTimeStartedUs: entry.started_unix_ns = Scaled(key, value, 1000); return;
+    case DumpKey::kTimeCompletedNs: entry.completed_unix_ns = Scaled(key, value, 1); return;
+    case DumpKey::kTimeCompletedUs: entry.completed_unix_ns = Scaled(key, value, 1000); return;
+    case DumpKey::kDurationMs: entry.duration_ns = Duration(value); return;
+    case DumpKey::kTimeoutMs: entry.timeout_ns = Scaled(key, value, 1'000'000); return;
+    case DumpKey::kInputSizes: entry.input_sizes = List(key, value, ValueKind::kSizes); return;
+    case DumpKey::kOutputSizes: entry.output_sizes = List(key, value, ValueKind::kSizes); return;
+    case DumpKey::kInputDtypes: entry.input_dtypes = Joined(key, value); return;
+    case DumpKey::kOutputDtypes: entry.output_dtypes = Joined(key, value); return;
+    case DumpKey::kState: {
+      const uint32_t text = Text(key, value);
+      const DumpKey state = tables_.texts.key(text);
+      entry.state = state == DumpKey::kScheduled   ? EntryState::kScheduled
+                    : state == DumpKey::kStarted   ? EntryState::kStarted
+                    : state == DumpKey::kCompleted ? EntryState::kCompleted
+                                                   : EntryState::kUnknown;
+      if (text != 0 && entry.state == EntryState::kUnknown) tables_.notes.WrongType(key);
+      return;
+    }
+    case DumpKey::kRetired: {
+      const bool retired = Bool(key, value, known);
+      entry.retired = !known ? Tristate::kUnknown : retired ? Tristate::kYes : Tristate::kNo;
+      return;
+    }
+    case DumpKey::kIsP2p: entry.is_p2p = Bool(key, value, known); return;
+    default: return;
+  }
+}
+
+void EntryFields::SetGroup(FlightEntry& entry) {
+  const int64_t key[] = {group_.local_id, group_.name, group_.description};
+  const uint32_t id = group_ids_.Add(key);
+  if (id > groups_.size()) groups_.push_back(group_);
+  entry.group = id - 1;
+}
+
+bool EntryFields::Read(std::span<const Value> items, bool more, FlightEntry& entry) {
+  if (!more) group_ = {};
+  for (size_t i = 0; i + 1 < items.size(); i += 2) {
+    const Value& key = items[i];
+    if (key.kind != ValueKind::kText) {
+      tables_.notes.UnknownKey("an entry", "(not a text)");
+      continue;
+    }
+    const DumpKey known = tables_.texts.key(key.idx());
+    if (IsEntryKey(known)) {
+      Set(known, items[i + 1], entry);
+    } else {
+      tables_.notes.UnknownEntryKey(key.idx());
+    }
+  }
+  SetGroup(entry);
+  return within_limits_;
+}
+
+}  // namespace lockstep::ingest

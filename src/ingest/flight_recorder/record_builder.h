@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "evidence/flight_record.h"
+#include "ingest/flight_recorder/dump_tables.h"
+#include "ingest/flight_recorder/dump_value.h"
+#include "ingest/flight_recorder/entry_fields.h"
+
+namespace lockstep::ingest {
+
+/// Tells what a list or dict of a dump is once it is filled, and makes the record. Knows neither pickle nor JSON.
+/// One dump, one thread.
+class RecordBuilder {
+ public:
+  /// `byte_count`: of the dump; memory is bounded by it.
+  explicit RecordBuilder(size_t byte_count) : tables_(byte_count), fields_(tables_) {}
+
+  DumpTexts& texts() { return tables_.texts; }
+
+  /// Adds items to a list, or makes a list of them when `target` is an empty one. False when a limit is passed.
+  [[nodiscard]] bool FillList(Value& target, std::span<const Value> items);
+  /// Adds items (key, value, key, value, ...) to a dict.
+  [[nodiscard]] bool FillDict(Value& target, std::span<const Value> items);
+  /// Whether a dict with these items is an entry or a frame, which are nothing by half.
+  bool IsEntryOrFrame(std::span<const Value> items) const;
+
+  /// The record out of the whole dump. The builder is used up.
+  /// Errors: kCorruptData when `top` is no dump; kLimitExceeded.
+  Result<evidence::FlightRecord> Finish(const Value& top, bool truncated);
+
+ private:
+  template <typename T, typename Table>
+  bool AddToTable(Table& table, ValueKind kind, Value& target, std::span<const Value> items);
+  bool AddEntries(Value& target, std::span<const Value> items);
+  uint32_t MakeFrame(const Value& target, std::span<const Value> items);
+
+  DumpTables tables_;
+  EntryFields fields_;
+  std::vector<evidence::FlightEntry> entries_;
+  std::vector<int64_t> scratch_numbers_;
+  std::vector<uint32_t> scratch_;
+};
+
+}  // namespace lockstep::ingest
