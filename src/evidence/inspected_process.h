@@ -37,9 +37,11 @@ struct InspectedProcess {
   std::vector<MissingEvidence> missing;
 };
 
-/// As one JSON object ("lockstep.inspection/1" names its fields; docs/formats/evidence-folder.md).
+/// As one JSON object, "lockstep.inspection/1" (docs/formats/evidence-folder.md). Without the record and the log's tail
+/// it is a folder's process.json: they lie beside it as files of their own.
 std::string WriteInspectedProcess(const InspectedProcess& process, bool with_record);
-/// Errors: kCorruptData with what and where. Unknown fields are passed over.
+/// Errors: kCorruptData with what and where; kLimitExceeded beyond 128 MiB, 65,536 threads, 4,096 frames a thread.
+/// Unknown fields are passed over; a field of the wrong type is an error.
 Result<InspectedProcess> ReadInspectedProcess(std::string_view json);
 
 }  // namespace lockstep::evidence

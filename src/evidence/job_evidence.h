@@ -24,6 +24,7 @@ struct MissingEvidence {
 
 /// Whether the process lived when the evidence was collected.
 enum class Liveness : uint8_t { kUnknown, kRunning, kGone };
+const char* LivenessName(Liveness liveness);  ///< "unknown", "running", "gone".
 
 /// All that is known of one rank.
 struct RankEvidence {

@@ -1,3 +1,4 @@
+#include "evidence/job_evidence.h"
 #include "evidence/log_event.h"
 
 namespace lockstep::evidence {
@@ -23,6 +24,15 @@ const char* LogEventKindName(LogEventKind kind) {
     case LogEventKind::kOtherError: return "other_error";
   }
   return "other_error";
+}
+
+const char* LivenessName(Liveness liveness) {
+  switch (liveness) {
+    case Liveness::kUnknown: return "unknown";
+    case Liveness::kRunning: return "running";
+    case Liveness::kGone: return "gone";
+  }
+  return "unknown";
 }
 
 }  // namespace lockstep::evidence

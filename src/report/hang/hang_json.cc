@@ -75,19 +75,10 @@ void GroupRow(JsonRow& row, const hang::GroupState& group) {
   row.EndArray();
 }
 
-const char* LivenessName(evidence::Liveness liveness) {
-  switch (liveness) {
-    case evidence::Liveness::kUnknown: return "unknown";
-    case evidence::Liveness::kRunning: return "running";
-    case evidence::Liveness::kGone: return "gone";
-  }
-  return "unknown";
-}
-
 void RankRow(JsonRow& row, const hang::RankState& rank) {
   row.Key("rank").Int(rank.rank).Key("host").TextOrNull(rank.host).Key("pid");
   rank.pid > 0 ? row.Int(rank.pid) : row.Null();
-  row.Key("role").Text(hang::RankRoleName(rank.role)).Key("liveness").Text(LivenessName(rank.liveness));
+  row.Key("role").Text(hang::RankRoleName(rank.role)).Key("liveness").Text(evidence::LivenessName(rank.liveness));
   row.Key("has_record").Bool(rank.has_record).Key("has_stacks").Bool(rank.has_stacks);
   row.Key("has_log").Bool(rank.has_log).Key("doing").TextOrNull(rank.doing);
   row.Key("silent_since_unix_ns").Optional(rank.silent_since_unix_ns);
