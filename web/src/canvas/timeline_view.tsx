@@ -8,6 +8,7 @@ import { Drawing, fitText, SMALL_FONT, type Pointer } from './drawing';
 import { eventAt, neighbour } from './events';
 import { chooseLevel, classesPresent, meanShares, overviewLine } from './lod';
 import type { Palette } from './palette';
+import { useRankEvents } from './rank_events';
 import { classBands, firstLineAt, layoutLines, LEVEL_HEIGHT, RANK_HEIGHT, type Line } from './timeline_layout';
 import { lanesOf, paintShares, paintSummary, paintTrack, summaryTracks, TimelineInk } from './timeline_paint';
 import { panWindow, tickText, timeTicks, zoomWindow, clampWindow, type TimeWindow } from './window';
@@ -50,43 +51,6 @@ const MOST_HEIGHT = 540;
 /** So many ranks at most are drawn from single events at a time; more are too low to see any. */
 const MOST_DETAILED = 48;
 const DETAIL_FROM = 10;
-
-// A device's work first: it is what a reader looks for.
-const LANES: readonly TrackEvents['lane'][] = ['device', 'device_annotation', 'operators', 'runtime', 'python', 'other'];
-
-/** Single events of the ranks that are asked for now; what is no longer asked for is let go. */
-function useRankEvents(source: PageSource, wanted: readonly number[]): (rank: number) => readonly TrackEvents[] | undefined {
-  const held = useRef(new Map<number, readonly TrackEvents[]>());
-  const busy = useRef(new Set<number>());
-  const [, redraw] = useState(0);
-  const key = wanted.join(',');
-  const want = useRef(new Set<number>());
-  want.current = new Set(wanted);
-  useEffect(() => {
-    for (const rank of [...held.current.keys()]) if (!want.current.has(rank)) held.current.delete(rank);
-    const next = () => {
-      // Two at a time: unpacking shares the machine with drawing.
-      for (const rank of want.current) {
-        if (busy.current.size >= 2) return;
-        if (held.current.has(rank) || busy.current.has(rank)) continue;
-        busy.current.add(rank);
-        source.events(rank).then((tracks) => tracks ?? [], () => []).then((tracks) => {
-          busy.current.delete(rank);
-          if (want.current.has(rank)) {
-            const sorted = [...tracks].sort((a, b) => LANES.indexOf(a.lane) - LANES.indexOf(b.lane));
-            sorted.forEach(lanesOf); // Here rather than when they are drawn.
-            held.current.set(rank, sorted);
-            redraw((n) => n + 1);
-          }
-          next();
-        });
-      }
-    };
-    next();
-  }, [source, key]);
-  useEffect(() => () => want.current.clear(), []);
-  return (rank) => held.current.get(rank);
-}
 
 /** All ranks over time: a small picture of the whole run, a ruler, and a line per rank that opens into its tracks. */
 export function TimelineView(props: TimelineViewProps) {
