@@ -59,6 +59,7 @@ const char* PageKindName(PageKind kind) {
     case PageKind::kAnalyze: return "analyze";
     case PageKind::kCompare: return "compare";
     case PageKind::kScaling: return "scaling";
+    case PageKind::kHang: return "hang";
   }
   return "analyze";
 }

@@ -1,5 +1,7 @@
 #include "page/html.h"
 
+#include <algorithm>
+
 #include "report/utf8.h"
 
 namespace lockstep::page {
@@ -17,6 +19,16 @@ std::string EscapeHtml(std::string_view text) {
       case '\'': escaped += "&#39;"; break;
       default: escaped += c;
     }
+  }
+  return escaped;
+}
+
+std::string EscapeHtmlLines(std::string_view text) {
+  std::string escaped;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    escaped += EscapeHtml(text.substr(begin, end - begin)) + '\n';
+    begin = end + 1;
   }
   return escaped;
 }

@@ -9,4 +9,7 @@ namespace lockstep::page {
 /// and turns of direction as '?', and & < > " ' as entities.
 std::string EscapeHtml(std::string_view text);
 
+/// The same for text of several lines, which EscapeHtml would run together; each line ends with a line break.
+std::string EscapeHtmlLines(std::string_view text);
+
 }  // namespace lockstep::page

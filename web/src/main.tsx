@@ -7,6 +7,7 @@ import { openPage } from './data/load';
 import type { PageKind, PageSource } from './data/types';
 import { analyzeFacts, analyzeViews } from './views/analyze';
 import { compareFacts, compareViews } from './views/compare';
+import { hangFacts, hangViews } from './views/hang';
 import { scalingFacts, scalingViews } from './views/scaling';
 import type { View } from './view';
 
@@ -19,6 +20,7 @@ const PAGES: Record<PageKind, Pages> = {
   analyze: { views: analyzeViews as readonly View<unknown>[], facts: analyzeFacts },
   compare: { views: compareViews as readonly View<unknown>[], facts: compareFacts },
   scaling: { views: scalingViews as readonly View<unknown>[], facts: scalingFacts },
+  hang: { views: hangViews as readonly View<unknown>[], facts: hangFacts },
 };
 
 const LARGEST_FOR_PAPER = 8 << 20;

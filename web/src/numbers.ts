@@ -108,6 +108,11 @@ export function rankList(ranks: readonly number[], most = 6): string {
   return pieces.length === 0 ? `${word} ${last}` : `${word} ${pieces.join(', ')} and ${last}`;
 }
 
+/** As the beginning of a sentence. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** A kernel's name without what does not tell it apart: "void ", anonymous namespaces, the parameter list. */
 export function shortName(name: string): string {
   let text = name.startsWith('void ') ? name.slice(5) : name;

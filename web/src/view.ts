@@ -9,7 +9,7 @@ export interface ViewProps<Data = AnalyzeData> {
 
 /**
  * A view of the page: one file in views/, one entry in the list of its kind of page (views/analyze.ts, compare.ts,
- * scaling.ts). The shell draws heading and `shows`; the component draws the rest and
+ * scaling.ts, hang.ts). The shell draws heading and `shows`; the component draws the rest and
  * - keeps every choice in the address (useParam, useChoice in app/route.ts),
  * - puts each picture into a <Figure> (parts/figure.tsx), which asks for a text summary and a table with the same
  *   content and gives the buttons Table, PNG and CSV,

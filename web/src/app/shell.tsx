@@ -111,6 +111,7 @@ export function Shell({ source, views, facts }: ShellProps) {
   const all = printing || route.view === 'all';
   const ids = useMemo(() => views.map((each) => each.id), [views]);
   const view = views.find((candidate) => candidate.id === route.view) ?? views[0];
+  const quality = ['quality', 'missing'].find((id) => ids.includes(id));
 
   useEffect(() => {
     const before = () => drawAtOnce(() => {
@@ -155,7 +156,7 @@ export function Shell({ source, views, facts }: ShellProps) {
       </header>
       {document_.partial && (
         <aside class="banner" aria-label="Incomplete data">
-          Incomplete data: ranks or parts of files are missing. <a href={href('quality')}>What is missing</a>
+          Incomplete data: ranks or parts of files are missing.{quality && <> <a href={href(quality)}>What is missing</a></>}
         </aside>
       )}
       <div class="columns">

@@ -1,10 +1,11 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { labelStride } from '../charts/scales';
+import { inkOn, token, type Rgb } from '../colors';
 import { useWidth } from '../parts/measure';
 import { Tooltip } from '../parts/tooltip';
 import { Drawing, fitText, SMALL_FONT, useSettledParam, type Pointer } from './drawing';
 import { axisText, gridPixels, moveAxis, parseAxis, pixelEdges, positionAt, showPosition, wholeAxis, zoomAxis, type Axis } from './grid';
-import { CODE_MOST, CODE_NOT_MEASURED, codePixels, hatch, inkOnCode, type Palette } from './palette';
+import { CODE_MOST, CODE_NOT_MEASURED, codePixels, hatch, inkOnCode, parseColor, pixel, type Palette } from './palette';
 
 export interface GridViewProps {
   id: string;
@@ -27,11 +28,16 @@ export interface GridViewProps {
   /** Enter or a click on a cell, and what that does. */
   onOpen?: (row: number, column: number) => void;
   open_words: string;
-  /** Texts of the ends of the colour scale. */
+  /** Texts of the ends of the colour scale; not drawn where codes are classes. */
   scale: readonly [string, string, string];
+  /** CSS variables of the colours of codes 0, 1, 2, ... where codes are classes: the later one shows where cells share a pixel. */
+  classes?: readonly string[];
+  /** Cells that must not be overlooked, however small: framed, with an arrow at their columns. */
+  marks?: readonly { row: number; column: number }[];
 }
 
 const TOP = 4;
+const ARROW = 9;
 const BOTTOM = 38;
 const LEGEND = 30;
 
@@ -52,8 +58,9 @@ export function GridView(props: GridViewProps) {
     return Math.min(width * 0.3, 16 + longest * 6.6);
   }, [rows, row_count, width]);
   const plot = { left: gutter, width: Math.max(40, width - gutter - 6), height: Math.round(Math.min(560, Math.max(row_count < 3 ? 64 : 120, row_count * 26))) };
-  const height = LEGEND + TOP + plot.height + BOTTOM;
-  const top = LEGEND + TOP;
+  const { classes, marks = [] } = props;
+  const top = (classes ? 0 : LEGEND) + TOP + (marks.length > 0 ? ARROW : 0);
+  const height = top + plot.height + BOTTOM;
   // The cursor is kept by rank and step, not by place: sorting does not move it off its cell.
   const match = /^(\d{1,7}),(\d{1,7})$/.exec(cell_text);
   const at_row = match ? rows.indexOf(Number(match[1])) : -1;
@@ -61,17 +68,25 @@ export function GridView(props: GridViewProps) {
   const cursor = at_row >= 0 && at_column >= 0 ? { row: at_row, column: at_column } : null;
   const column_of = (position: number) => (columns ? columns[position]! : position);
 
+  const class_colors = useRef<{ palette: Palette; colors: Rgb[] } | null>(null);
+  /** Of the theme that is drawn in; null where codes are quantities. */
+  const classColors = (palette: Palette): Rgb[] | null => {
+    if (!classes) return null;
+    if (class_colors.current?.palette !== palette) class_colors.current = { palette, colors: classes.map((name) => parseColor(token(name))) };
+    return class_colors.current.colors;
+  };
   const image = useRef<{ key: unknown[]; canvas: HTMLCanvasElement } | null>(null);
-  const makeImage = (ratio: number) => {
+  const makeImage = (ratio: number, palette: Palette) => {
     const w = Math.min(column_axis.count, Math.round(plot.width * ratio));
     const h = Math.min(row_axis.count, Math.round(plot.height * ratio));
-    const key = [codes, rows, columns, row_text, column_text, w, h];
+    const key = [codes, rows, columns, row_text, column_text, w, h, palette];
     if (image.current && image.current.key.every((part, i) => part === key[i])) return image.current.canvas;
     const canvas = image.current?.canvas ?? document.createElement('canvas');
     canvas.width = w;
     canvas.height = h;
     const merged = gridPixels(codes, column_count, pixelEdges(row_axis, h), pixelEdges(column_axis, w), rows, columns);
     const colors = codePixels();
+    classColors(palette)?.forEach((color, code) => (colors[code] = pixel(color)));
     const data = new ImageData(w, h);
     const pixels = new Uint32Array(data.data.buffer);
     for (let i = 0; i < merged.length; ++i) pixels[i] = colors[merged[i]!]!;
@@ -85,8 +100,8 @@ export function GridView(props: GridViewProps) {
     const cell_height = plot.height / row_axis.count;
     const x_of = (position: number) => plot.left + (position - column_axis.first) * cell_width;
     const y_of = (position: number) => top + (position - row_axis.first) * cell_height;
-    drawScale(draw, palette, plot.left, props.scale);
-    const picture = makeImage(ratio);
+    if (!classes) drawScale(draw, palette, plot.left, props.scale);
+    const picture = makeImage(ratio, palette);
     draw.fillStyle = palette.panel;
     draw.fillRect(plot.left, top, plot.width, plot.height);
     // What is not measured is transparent in the picture: only there the hatching is laid.
@@ -112,29 +127,45 @@ export function GridView(props: GridViewProps) {
         for (let c = column_axis.first; c < column_axis.first + column_axis.count; ++c) {
           const code = codes[rows[r]! * column_count + column_of(c)]!;
           if (code > CODE_MOST) continue;
-          draw.fillStyle = inkOnCode(code);
-          draw.fillText(props.valueText(rows[r]!, column_of(c)), x_of(c + 0.5), y_of(r + 0.5));
+          const color = classColors(palette)?.[code];
+          draw.fillStyle = color ? inkOn(color) : inkOnCode(code);
+          draw.fillText(fitText(draw, props.valueText(rows[r]!, column_of(c)), cell_width - 4), x_of(c + 0.5), y_of(r + 0.5));
         }
       }
     }
     drawLabels(draw, palette, cell_width, cell_height, x_of, y_of);
-    if (cursor) {
+    const frameCell = (row: number, column: number, color: string) => {
       draw.save();
       draw.beginPath();
       draw.rect(plot.left - 3, top - 3, plot.width + 6, plot.height + 6);
       draw.clip();
       const w = Math.max(6, cell_width);
       const h = Math.max(6, cell_height);
-      const x = x_of(cursor.column + 0.5) - w / 2;
-      const y = y_of(cursor.row + 0.5) - h / 2;
+      const x = x_of(column + 0.5) - w / 2;
+      const y = y_of(row + 0.5) - h / 2;
       draw.lineWidth = 4;
       draw.strokeStyle = palette.background;
       draw.strokeRect(x, y, w, h);
       draw.lineWidth = 2;
-      draw.strokeStyle = palette.text;
+      draw.strokeStyle = color;
       draw.strokeRect(x, y, w, h);
       draw.restore();
+    };
+    for (const mark of marks) {
+      const row = rows.indexOf(mark.row);
+      const column = columns ? columns.indexOf(mark.column) : mark.column;
+      if (row < row_axis.first || row >= row_axis.first + row_axis.count) continue;
+      if (column < column_axis.first || column >= column_axis.first + column_axis.count) continue;
+      frameCell(row, column, palette.critical);
+      const x = x_of(column + 0.5);
+      draw.fillStyle = palette.critical;
+      draw.beginPath();
+      draw.moveTo(x - 5, top - 11);
+      draw.lineTo(x + 5, top - 11);
+      draw.lineTo(x, top - 3);
+      draw.fill();
     }
+    if (cursor) frameCell(cursor.row, cursor.column, palette.text);
     if (frame) {
       draw.strokeStyle = palette.focus;
       draw.lineWidth = 1.5;
@@ -177,7 +208,7 @@ export function GridView(props: GridViewProps) {
     draw.font = SMALL_FONT;
     draw.fillText(props.column_title, plot.left + plot.width / 2, top + plot.height + 27);
     draw.textAlign = 'left';
-    draw.fillText(props.row_title, 2, LEGEND - 12);
+    if (props.row_title !== '') draw.fillText(props.row_title, 2, LEGEND - 12);
   };
 
   const cellAt = (at: Pointer) => {

@@ -11,6 +11,7 @@ export interface Palette {
   line: string;
   focus: string;
   select: string;
+  critical: string;
   /** In the order of TIMELINE_CLASSES, and one more for events without a class. */
   classes: string[];
   class_rgb: Rgb[];
@@ -43,6 +44,7 @@ export function readPalette(): Palette {
   return {
     text: token('--text'), muted: token('--muted'), background: token('--background'), panel: token('--panel'),
     grid: token('--grid'), line: token('--strong-line'), focus: token('--focus'), select: token('--select'),
+    critical: token('--critical'),
     classes, class_rgb: classes.map(parseColor), background_rgb: parseColor(token('--background')),
   };
 }

@@ -4,7 +4,7 @@
  * run on its common clock. `null` is "not measured", never 0. Ranks are named by index into `ranks`.
  */
 
-export type PageKind = 'analyze' | 'compare' | 'scaling';
+export type PageKind = 'analyze' | 'compare' | 'scaling' | 'hang';
 
 export interface Reduction {
   /** What was left out, such as "events" or "collective_instances". */
