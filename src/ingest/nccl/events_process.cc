@@ -23,12 +23,13 @@ NcclInterface ReadInterface(std::string_view text) {
   return result;
 }
 
-void KeepSetting(NcclProcess& process, std::string_view name, std::string_view value, evidence::NcclPlace place) {
+void KeepSetting(NcclProcess& process, std::string_view name, std::string_view value, evidence::NcclPlace place,
+                 bool by_plugin) {
   if (name.empty() || process.settings.size() >= kListLimit) return;
   for (const evidence::NcclSetting& known : process.settings) {
     if (known.name == name && known.value == value) return;
   }
-  process.settings.push_back({std::string(name), std::string(value), place});
+  process.settings.push_back({std::string(name), std::string(value), place, by_plugin});
 }
 
 bool SetGpuDirect(NcclLogReader& reader, const NcclLineInHand& hand, bool on) {
@@ -118,7 +119,7 @@ bool HandleSetting(NcclLogReader& reader, const NcclLineInHand& hand, Words word
   if (value.size() > 1 && value.back() == '.' && value[value.size() - 2] >= '0' && value[value.size() - 2] <= '9') {
     value.remove_suffix(1);
   }
-  KeepSetting(reader.Process(hand), name.substr(0, 128), value, reader.Place(hand));
+  KeepSetting(reader.Process(hand), name.substr(0, 128), value, reader.Place(hand), false);
   return true;
 }
 
@@ -126,7 +127,7 @@ bool HandleSetting(NcclLogReader& reader, const NcclLineInHand& hand, Words word
 bool HandlePluginSetting(NcclLogReader& reader, const NcclLineInHand& hand, Words words) {
   const std::string_view name = words.TakeWord();
   if (!words.Take(" environment variable to ")) return false;
-  KeepSetting(reader.Process(hand), name.substr(0, 128), words.rest(), reader.Place(hand));
+  KeepSetting(reader.Process(hand), name.substr(0, 128), words.rest(), reader.Place(hand), true);
   return true;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -162,6 +163,19 @@ void JoinCommunicators(NcclJob& job) {
     return parent->second->id + " split " + std::to_string(member.split_count.value_or(0)) + " color " +
            std::to_string(*member.split_color);
   };
+
+  // Up to 2.16 only the end of the creation tells the size: who has not come so far has that of the others.
+  std::set<int32_t> sizes;
+  for (const NcclMember& member : job.members) {
+    if (member.rank_count > 0) sizes.insert(member.rank_count);
+    for (const auto& [channel, ring] : member.rings) sizes.insert(static_cast<int32_t>(ring.size()));
+  }
+  for (NcclMember& member : job.members) {
+    if (sizes.size() == 1 && member.rank_count < 0 && member.rank >= 0 && member.rank < *sizes.begin() &&
+        !member.trees.empty()) {
+      member.rank_count = *sizes.begin();
+    }
+  }
 
   std::map<std::pair<int32_t, std::string>, size_t> by_id;
   std::map<std::tuple<uint32_t, int32_t, int32_t>, size_t> seen_of_size;  // Process, rank, size -> so many before.

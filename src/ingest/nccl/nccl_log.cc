@@ -25,6 +25,4 @@ evidence::NcclJob ReadNcclLog(std::string_view text, std::string_view file_name,
   return reader.Finish();
 }
 
-std::vector<evidence::NcclLogFinding> FindNcclProblems(const evidence::NcclJob&) { return {}; }
-
 }  // namespace lockstep::ingest
