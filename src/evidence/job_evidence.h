@@ -49,8 +49,9 @@ struct RankEvidence {
 struct EvidenceProblem {
   std::string file;
   std::optional<int32_t> rank;
-  std::string message;  ///< What and where (byte, line), and what was done about it.
-  bool skipped = true;  ///< False: the rest of the file is used.
+  std::string message;   ///< What and where (byte, line), and what was done about it.
+  bool skipped = true;   ///< False: the rest of the file is used.
+  bool is_note = false;  ///< Nothing was lost: an older dump of a rank was passed over, a file is no evidence.
 };
 
 /// All that is known of a job that is perhaps stuck.
@@ -62,6 +63,7 @@ struct JobEvidence {
   std::vector<RankEvidence> ranks;  ///< By rank, each once.
   std::vector<RasReport> ras;       ///< In the order of asking.
   std::vector<NcclLogFinding> nccl;
+  std::vector<LogEvent> log;             ///< Events of no known rank: a launcher's, or a mixed log's without prefixes.
   std::vector<MissingEvidence> missing;  ///< Of the job or of nodes; what ranks miss is with the rank.
   std::vector<EvidenceProblem> problems;
 };

@@ -13,7 +13,9 @@ namespace lockstep::ingest {
 struct RankLogEvents {
   std::vector<evidence::LogEvent> events;  ///< In the file's order; at most 1,000, the first and the last of each kind.
   uint64_t line_count = 0;
-  uint64_t dropped_count = 0;  ///< Events beyond the limit.
+  uint64_t dropped_count = 0;           ///< Events beyond the limit.
+  std::optional<int32_t> world_size;    ///< As the launcher, NCCL or Gloo's connecting says, the largest told.
+  std::vector<int32_t> prefixed_ranks;  ///< Ranks whose prefix some line has, ascending; two or more: a mixed log.
 };
 
 /// Finds what tells of a failure in a rank's standard output and error, or in all ranks' mixed (prefixes of torchrun,

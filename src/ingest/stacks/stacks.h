@@ -10,6 +10,7 @@
 namespace lockstep::ingest {
 
 enum class StackFormat : uint8_t { kNone, kFaulthandler, kPySpyText, kPySpyJson, kEuStack, kGdb };
+/// The format of the first thread's first line in it, whatever stands before (a log's lines, a tool's greeting).
 StackFormat SniffStacks(std::string_view first_bytes);
 
 /// Threads of one process from a stack dump's text (the last dump, where a file has several).

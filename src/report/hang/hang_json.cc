@@ -144,6 +144,15 @@ bool NothingKnown(const hang::RankState& rank) {
 model::Ledger HangLedger(const Diagnosis& diagnosis) {
   model::Ledger ledger;
   for (const evidence::EvidenceProblem& problem : diagnosis.problems) {
+    if (problem.is_note) {
+      ledger.Add({.code = "evidence_note",
+                  .severity = model::Severity::kInfo,
+                  .source = problem.file,
+                  .rank = problem.rank,
+                  .message = problem.message,
+                  .advice = {}});
+      continue;
+    }
     ledger.Add({.code = problem.skipped ? "evidence_unreadable" : "evidence_damaged",
                 .severity = problem.skipped ? model::Severity::kError : model::Severity::kWarning,
                 .source = problem.file,
@@ -164,7 +173,8 @@ model::Ledger HangLedger(const Diagnosis& diagnosis) {
 }
 
 bool IsPartial(const Diagnosis& diagnosis) {
-  return !diagnosis.problems.empty() || std::any_of(diagnosis.ranks.begin(), diagnosis.ranks.end(), NothingKnown);
+  return std::any_of(diagnosis.problems.begin(), diagnosis.problems.end(), [](const auto& p) { return !p.is_note; }) ||
+         std::any_of(diagnosis.ranks.begin(), diagnosis.ranks.end(), NothingKnown);
 }
 
 void WriteHangJson(const Diagnosis& diagnosis, std::ostream& out) {
