@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evidence/flight_record.h"
+#include "evidence/inspected_process.h"
+#include "evidence/job_evidence.h"
+#include "evidence/nccl_job.h"
+#include "ingest/bytes/byte_source.h"
+#include "ingest/rank_log/rank_log.h"
+
+namespace lockstep::ingest {
+
+/// `evidence.json` of an evidence folder.
+struct FolderHeader {
+  std::string job_id;
+  std::optional<int64_t> collected_unix_ns;
+  std::optional<int32_t> world_size;
+  std::vector<evidence::MissingEvidence> missing;
+};
+
+/// What one file gave. Its bytes are gone.
+struct EvidencePart {
+  std::string file;  ///< For people.
+  std::string path;  ///< Of the file, or of the archive and the member: for names.
+  size_t root = 0;
+  bool named_by_user = false;
+  std::optional<int32_t> rank;  ///< As the path tells.
+  std::optional<evidence::FlightRecord> record;
+  std::vector<evidence::ThreadStack> stacks;
+  std::optional<RankLogEvents> log;
+  std::optional<evidence::RasReport> ras;
+  std::vector<evidence::NcclJob> nccl;
+  std::optional<evidence::InspectedProcess> process;
+  std::optional<FolderHeader> header;
+  std::vector<evidence::EvidenceProblem> problems;
+
+  bool IsEvidence() const {
+    return record || !stacks.empty() || log || ras || !nccl.empty() || process || header || !problems.empty();
+  }
+};
+
+/// Tells what the bytes are and reads them. Never fails: what cannot be read is in the part's problems.
+EvidencePart ReadEvidencePart(ByteSource& source, const std::string& path, bool named_by_user);
+
+/// Errors: kCorruptData.
+Result<FolderHeader> ReadFolderHeader(std::string_view json);
+
+/// All parts as one job's evidence. Errors: those of ReadEvidence.
+Result<evidence::JobEvidence> MergeEvidence(std::vector<EvidencePart> parts);
+
+}  // namespace lockstep::ingest

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "evidence/job_evidence.h"
+
+namespace lockstep::ingest {
+
+/// A file that may hold evidence.
+struct EvidenceFile {
+  std::string path;
+  size_t root = 0;  ///< Which of the paths given it lies in.
+  bool named_by_user = false;
+  bool is_archive = false;  ///< Its members are files.
+};
+
+/// Files below `paths`, in natural order within each, each once. Links to folders are followed, each folder is entered
+/// once. What cannot be opened becomes a problem. Errors: kNotFound for a path that is not there.
+Result<std::vector<EvidenceFile>> FindEvidenceFiles(const std::vector<std::string>& paths,
+                                                    std::vector<evidence::EvidenceProblem>* problems);
+
+}  // namespace lockstep::ingest

@@ -1,0 +1,36 @@
+#include "evidence/json_object.h"
+#include "ingest/evidence/evidence_part.h"
+
+namespace lockstep::ingest {
+
+Result<FolderHeader> ReadFolderHeader(std::string_view json) {
+  using evidence::JsonObject;
+  constexpr size_t kMaxRows = 1 << 20;
+  ASSIGN_OR_RETURN(const rapidjson::Document document, evidence::ParseJson(json));
+  std::optional<Error> error;
+  const JsonObject object(document, "", &error);
+  FolderHeader header;
+  if (const auto job = object.Object("job")) job->Read("id", &header.job_id);
+  object.Read("collected_unix_ns", &header.collected_unix_ns);
+  object.Read("world_size", &header.world_size);
+  object.ReadArray("nodes", kMaxRows, [&](const JsonObject& node) {
+    evidence::MissingEvidence missing;
+    missing.what = "node";
+    node.Read("host", &missing.host);
+    node.Read("problem", &missing.reason);
+    if (!missing.reason.empty()) header.missing.push_back(std::move(missing));
+  });
+  object.ReadArray("missing", kMaxRows, [&](const JsonObject& row) {
+    evidence::MissingEvidence& missing = header.missing.emplace_back();
+    row.Read("rank", &missing.rank);
+    row.Read("host", &missing.host);
+    row.Read("what", &missing.what);
+    row.Read("reason", &missing.reason);
+    row.Read("remedy", &missing.remedy);
+  });
+  if (error) return *std::move(error);
+  if (header.world_size && *header.world_size <= 0) header.world_size.reset();
+  return header;
+}
+
+}  // namespace lockstep::ingest

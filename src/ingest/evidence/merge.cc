@@ -1,0 +1,309 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "ingest/evidence/evidence_names.h"
+#include "ingest/evidence/evidence_part.h"
+#include "ingest/nccl/nccl_log.h"
+
+namespace lockstep::ingest {
+namespace {
+
+using evidence::FlightRecord;
+using evidence::JobEvidence;
+using evidence::kNotRecorded;
+using evidence::RankEvidence;
+
+int64_t NewestTime(const FlightRecord& record) {
+  int64_t newest = kNotRecorded;
+  for (const evidence::FlightEntry& entry : record.entries) {
+    newest = std::max({newest, entry.created_unix_ns, entry.completed_unix_ns});
+  }
+  return newest;
+}
+
+class Merger {
+ public:
+  explicit Merger(std::vector<EvidencePart> parts) : parts_(std::move(parts)) {}
+
+  Result<JobEvidence> Merge() {
+    ReadHeaders();
+    ReadProcesses();
+    RETURN_IF_ERROR(ReadRecords());
+    for (EvidencePart& part : parts_) {
+      TakeStacks(part);
+      TakeLog(part);
+      if (part.ras) job_.ras.push_back(std::move(*part.ras));
+      for (evidence::EvidenceProblem& problem : part.problems) job_.problems.push_back(std::move(problem));
+    }
+    TakeNccl();
+    TellWorldSize();
+    DropStrayRanks();
+    NoteDeaths();
+    NoteMissing();
+    for (auto& [number, rank] : ranks_) job_.ranks.push_back(std::move(rank));
+    return std::move(job_);
+  }
+
+ private:
+  RankEvidence& Rank(int32_t number) {
+    RankEvidence& rank = ranks_[number];
+    rank.rank = number;
+    return rank;
+  }
+
+  void Note(const EvidencePart& part, std::string message, bool is_note) {
+    job_.problems.push_back(
+        {.file = part.file, .rank = part.rank, .message = std::move(message), .skipped = true, .is_note = is_note});
+  }
+
+  void ReadHeaders() {
+    for (EvidencePart& part : parts_) {
+      if (!part.header) continue;
+      job_.live = true;
+      if (job_.job_id.empty()) job_.job_id = part.header->job_id;
+      if (part.header->world_size) StateWorldSize(*part.header->world_size);
+      if (part.header->collected_unix_ns) {
+        job_.collected_unix_ns = std::max(job_.collected_unix_ns.value_or(0), *part.header->collected_unix_ns);
+      }
+      for (auto& missing : part.header->missing) job_.missing.push_back(std::move(missing));
+    }
+  }
+
+  void StateWorldSize(int32_t size) { stated_world_size_ = std::max(stated_world_size_.value_or(0), size); }
+
+  /// A process's folder names the rank of all files in it.
+  void ReadProcesses() {
+    std::map<std::string_view, int32_t> ranks_of_folders;
+    for (EvidencePart& part : parts_) {
+      if (!part.process) continue;
+      if (part.process->rank) part.rank = part.process->rank;
+      if (part.rank && *part.rank >= 0) ranks_of_folders[FolderOf(part.path)] = *part.rank;
+    }
+    for (EvidencePart& part : parts_) {
+      if (const auto found = ranks_of_folders.find(FolderOf(part.path)); found != ranks_of_folders.end()) {
+        part.rank = found->second;
+      }
+    }
+    for (EvidencePart& part : parts_) {
+      if (!part.process) continue;
+      if (!part.rank || *part.rank < 0) {
+        Note(part, fmt::format("process {} says no rank; it is left out", part.process->pid), true);
+        continue;
+      }
+      TakeProcess(*part.rank, std::move(*part.process), part.file);
+    }
+  }
+
+  void TakeProcess(int32_t number, evidence::InspectedProcess process, const std::string& file) {
+    RankEvidence& rank = Rank(number);
+    if (rank.collected_unix_ns && *rank.collected_unix_ns >= process.collected_unix_ns) return;
+    if (process.world_size && *process.world_size > 0) StateWorldSize(*process.world_size);
+    if (job_.job_id.empty()) job_.job_id = process.job_id;
+    rank.host = process.host;
+    rank.pid = process.pid;
+    rank.liveness = process.liveness;
+    rank.collected_unix_ns = process.collected_unix_ns;
+    rank.process = std::move(process.state);
+    if (!process.stacks.empty()) {
+      rank.stacks = std::move(process.stacks);
+      rank.stacks_file = file;
+    }
+    rank.missing = std::move(process.missing);
+    for (evidence::MissingEvidence& missing : rank.missing) missing.rank = number;
+    if (!process.log_path.empty()) rank.log_file = process.log_path;
+  }
+
+  /// Of several dumps of a rank the newest counts; of one dump in two forms the one with stacks.
+  Status ReadRecords() {
+    struct Place {
+      EvidencePart* part;
+      int64_t newest_ns;
+    };
+    std::map<int32_t, Place> best;
+    for (EvidencePart& part : parts_) {
+      if (!part.record) continue;
+      if (!part.rank || *part.rank < 0) {
+        Note(part, "its name does not end in a rank; name it like trace_3", false);
+        continue;
+      }
+      const int64_t newest_ns = NewestTime(*part.record);
+      const auto [found, is_new] = best.try_emplace(*part.rank, Place{&part, newest_ns});
+      if (is_new) continue;
+      Place& other = found->second;
+      RETURN_IF_ERROR(CheckOneJob(*other.part, part, other.newest_ns, newest_ns));
+      const auto order = [](const EvidencePart& p, int64_t ns) {
+        return std::tuple(ns, p.record->stacks.size() > 1, p.record->entries.size());
+      };
+      const bool newer = order(part, newest_ns) > order(*other.part, other.newest_ns);
+      EvidencePart& loser = newer ? *other.part : part;
+      if (newest_ns != other.newest_ns) {
+        Note(loser, fmt::format("an older dump of rank {} than {}", *part.rank, newer ? part.file : other.part->file),
+             true);
+      }
+      loser.record.reset();
+      if (newer) other = {&part, newest_ns};
+    }
+    for (auto& [number, place] : best) {
+      RankEvidence& rank = Rank(number);
+      rank.record = std::move(place.part->record);
+      rank.record_file = place.part->file;
+    }
+    return {};
+  }
+
+  /// The same rank in two folders that were found below one path: two jobs, or two moments of one.
+  static Status CheckOneJob(const EvidencePart& a, const EvidencePart& b, int64_t a_ns, int64_t b_ns) {
+    const std::string_view folder_a = FolderOf(a.path);
+    const std::string_view folder_b = FolderOf(b.path);
+    if (folder_a == folder_b || a.root != b.root || a_ns == b_ns) return {};
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .message = fmt::format("rank {} has dumps in {} and in {}: these are two jobs, or two moments of one; "
+                                        "give one of the folders",
+                                        *a.rank, folder_a, folder_b)};
+  }
+
+  void TakeStacks(EvidencePart& part) {
+    if (part.stacks.empty()) return;
+    if (!part.rank || *part.rank < 0) {
+      Note(part, "stacks of which process is not told: no rank in the file's name; name it like stacks_3.txt", false);
+      return;
+    }
+    RankEvidence& rank = Rank(*part.rank);
+    // What was asked of the live process is newer than what its log holds.
+    if (!rank.stacks.empty() && (rank.process || part.log)) return;
+    rank.stacks = std::move(part.stacks);
+    rank.stacks_file = part.file;
+  }
+
+  void TakeLog(EvidencePart& part) {
+    if (!part.log) return;
+    if (part.log->world_size) logged_world_size_ = std::max(logged_world_size_.value_or(0), *part.log->world_size);
+    const std::vector<int32_t>& prefixed = part.log->prefixed_ranks;
+    std::optional<int32_t> whose = part.rank;
+    if (prefixed.size() == 1) whose = prefixed.front();
+    if (prefixed.size() > 1) whose.reset();
+    for (const int32_t number : prefixed) Rank(number).log_file = part.file;
+    if (whose && *whose >= 0) Rank(*whose).log_file = part.file;
+    for (evidence::LogEvent& event : part.log->events) {
+      if (!event.rank) event.rank = whose;
+      if (event.rank && *event.rank >= 0) {
+        RankEvidence& rank = Rank(*event.rank);
+        if (rank.log_file.empty()) rank.log_file = part.file;
+        rank.log.push_back(std::move(event));
+      } else {
+        job_.log.push_back(std::move(event));
+      }
+    }
+    part.log.reset();
+  }
+
+  void TakeNccl() {
+    std::vector<evidence::NcclJob> logs;
+    for (EvidencePart& part : parts_) {
+      for (evidence::NcclJob& log : part.nccl) logs.push_back(std::move(log));
+    }
+    if (logs.empty()) return;
+    const evidence::NcclJob merged = MergeNcclLogs(std::move(logs));
+    job_.nccl = FindNcclProblems(merged);
+    for (const evidence::NcclCommunicator& communicator : merged.communicators) {
+      if (communicator.rank_count > 0) {
+        logged_world_size_ = std::max(logged_world_size_.value_or(0), communicator.rank_count);
+      }
+    }
+  }
+
+  /// What the launcher says counts first; then a group that says that it is everybody's; then logs.
+  void TellWorldSize() {
+    std::optional<int32_t> grouped;
+    for (const auto& [number, rank] : ranks_) {
+      if (!rank.record) continue;
+      for (const evidence::FlightGroup& group : rank.record->groups) {
+        if (group.name.empty() || group.ranks.empty()) continue;
+        const int32_t size = static_cast<int32_t>(group.ranks.size());
+        const int32_t last = *std::max_element(group.ranks.begin(), group.ranks.end());
+        if (last == size - 1) grouped = std::max(grouped.value_or(0), size);
+      }
+    }
+    job_.world_size = stated_world_size_ ? stated_world_size_ : grouped ? grouped : logged_world_size_;
+  }
+
+  /// A number in a log's name that is no rank of this job's.
+  void DropStrayRanks() {
+    if (!job_.world_size) return;
+    for (auto at = ranks_.lower_bound(*job_.world_size); at != ranks_.end();) {
+      RankEvidence& rank = at->second;
+      if (rank.record || rank.process) {  // The world is larger than was said.
+        ++at;
+        continue;
+      }
+      for (evidence::LogEvent& event : rank.log) {
+        event.rank.reset();
+        job_.log.push_back(std::move(event));
+      }
+      at = ranks_.erase(at);
+    }
+  }
+
+  void NoteDeaths() {
+    for (auto& [number, rank] : ranks_) {
+      for (const evidence::LogEvent& event : rank.log) {
+        if (event.kind != evidence::LogEventKind::kSignal || event.signal == 0) continue;
+        if (rank.exit_signal == 0) rank.exit_signal = event.signal;
+        if (rank.liveness == evidence::Liveness::kUnknown) rank.liveness = evidence::Liveness::kGone;
+      }
+    }
+  }
+
+  void NoteMissing() {
+    const bool any_record = std::any_of(ranks_.begin(), ranks_.end(), [](const auto& r) { return r.second.record; });
+    const bool any_stacks =
+        std::any_of(ranks_.begin(), ranks_.end(), [](const auto& r) { return !r.second.stacks.empty(); });
+    if (!any_record) {
+      job_.missing.push_back(
+          {.rank = {},
+           .host = {},
+           .what = "flight_recorder",
+           .reason = "no rank's dump is among the files",
+           .remedy = "set TORCH_FR_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1, or collect from the running job "
+                     "with lockstep hang --job ID"});
+    }
+    if (!any_stacks) {
+      job_.missing.push_back(
+          {.rank = {},
+           .host = {},
+           .what = "python_stacks",
+           .reason = "no stacks are among the files",
+           .remedy = "py-spy dump --pid PID > stacks_RANK.txt on each rank, or lockstep hang --job ID"});
+    }
+    if (!job_.world_size) return;
+    for (int32_t number = 0; number < *job_.world_size && number < (1 << 20); ++number) {
+      RankEvidence& rank = Rank(number);
+      if (!any_record || rank.record || HasMissing(rank, "flight_recorder")) continue;
+      rank.missing.push_back({.rank = number,
+                              .host = rank.host,
+                              .what = "flight_recorder",
+                              .reason = "its dump is not among the files",
+                              .remedy = "look for it on the rank's node; a process that was killed writes none"});
+    }
+  }
+
+  static bool HasMissing(const RankEvidence& rank, std::string_view what) {
+    return std::any_of(rank.missing.begin(), rank.missing.end(), [&](const auto& m) { return m.what == what; });
+  }
+
+  std::vector<EvidencePart> parts_;
+  JobEvidence job_;
+  std::map<int32_t, RankEvidence> ranks_;
+  std::optional<int32_t> stated_world_size_;
+  std::optional<int32_t> logged_world_size_;
+};
+
+}  // namespace
+
+Result<JobEvidence> MergeEvidence(std::vector<EvidencePart> parts) { return Merger(std::move(parts)).Merge(); }
+
+}  // namespace lockstep::ingest
