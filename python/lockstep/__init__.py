@@ -27,6 +27,7 @@ from ._errors import (
     ReadError,
     UnsupportedError,
 )
+from ._hang import enable_hang_dumps
 from ._profiler import Profiler, profiler
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "compare",
+    "enable_hang_dumps",
     "load",
     "passes",
     "profiler",
