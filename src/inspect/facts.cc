@@ -5,10 +5,13 @@
 
 #include <algorithm>
 
+#include "inspect/job_files.h"
+#include "inspect/privilege.h"
 #include "inspect/proc_files.h"
 #include "inspect/proc_state.h"
 #include "inspect/wire.h"
 #include "inspect/worker.h"
+#include "proc/proc_reader.h"
 
 namespace lockstep::inspect {
 namespace {
@@ -18,7 +21,9 @@ using evidence::ProcessState;
 using evidence::SocketState;
 using evidence::ThreadStack;
 
-enum class Message : uint8_t { kState, kThreads };
+enum class Message : uint8_t { kIdentity, kState, kThreads, kLog };
+
+constexpr size_t kLogTailBytes = size_t{64} << 10;
 
 void SleepUntil(int64_t monotonic_ns) {
   const timespec until = {.tv_sec = monotonic_ns / 1'000'000'000, .tv_nsec = monotonic_ns % 1'000'000'000};
@@ -35,6 +40,27 @@ void GetOptional(WireReader* reader, std::optional<Value>* value) {
   const auto known = reader->Get<uint8_t>();
   const auto number = reader->Get<Value>();
   if (known != 0) *value = number;
+}
+
+std::string PackIdentity(const proc::ProcessDetails& details) {
+  WireWriter writer;
+  writer.Put(Message::kIdentity);
+  PutOptional(&writer, details.rank);
+  PutOptional(&writer, details.local_rank);
+  PutOptional(&writer, details.world_size);
+  writer.PutText(details.job_id);
+  writer.PutText(details.command);
+  writer.PutText(details.torch_version);
+  return writer.bytes();
+}
+
+void UnpackIdentity(WireReader* reader, InspectedProcess* process) {
+  GetOptional(reader, &process->rank);
+  GetOptional(reader, &process->local_rank);
+  GetOptional(reader, &process->world_size);
+  process->job_id = reader->GetText();
+  process->command = reader->GetText();
+  process->torch_version = reader->GetText();
 }
 
 std::string PackState(const ProcessState& state) {
@@ -118,16 +144,29 @@ void ReadFacts(pid_t pid, const InspectOptions& options, int64_t deadline_monoto
   const WorkerOutcome outcome = RunWorker(
       [&](const WorkerPipe& pipe) {
         const ProcCounters before = ReadCounters(pid);
+        if (const auto details = proc::ProcReader("/proc").ReadWithoutUser(pid, 0)) pipe.Send(PackIdentity(*details));
         SleepUntil(std::min(before.time_ns + options.state_window_ns, deadline_monotonic_ns));
         const ProcCounters after = ReadCounters(pid);
         pipe.Send(PackState(ReadProcessState(pid, before, after)));
         pipe.Send(PackThreads(ReadThreads(pid)));
+        if (!BecomeOwnerOf(pid)) return;
+        const LogTail log = ReadLogTail(pid, kLogTailBytes);
+        WireWriter writer;
+        writer.Put(Message::kLog);
+        writer.PutText(log.path);
+        writer.PutText(log.text);
+        pipe.Send(writer.bytes());
       },
       deadline_monotonic_ns);
   for (const std::string& message : outcome.messages) {
     WireReader reader(message);
     switch (reader.Get<Message>()) {
+      case Message::kIdentity: UnpackIdentity(&reader, process); break;
       case Message::kState: process->state = UnpackState(&reader); break;
+      case Message::kLog:
+        process->log_path = reader.GetText();
+        process->log_tail = reader.GetText();
+        break;
       case Message::kThreads: process->stacks = UnpackThreads(&reader); break;
     }
   }

@@ -8,7 +8,9 @@
 #include <thread>
 #include <utility>
 
+#include "inspect/devices.h"
 #include "inspect/facts.h"
+#include "inspect/job_dump.h"
 #include "inspect/native_stacks.h"
 #include "inspect/privilege.h"
 #include "inspect/proc_files.h"
@@ -19,6 +21,11 @@ namespace {
 using evidence::InspectedProcess;
 using evidence::Liveness;
 using evidence::ThreadStack;
+
+constexpr int64_t kMaxRank = 100'000'000;
+/// A first dump with stacks reads all of PyTorch's libraries; the dump without them is there long before.
+constexpr int64_t kLongestDumpNs = 10'000'000'000;
+constexpr int64_t kLongestDevicesNs = 5'000'000'000;  ///< nvidia-smi takes a second or two where all is well.
 
 std::string HostName() {
   std::array<char, 256> name = {};
@@ -56,10 +63,7 @@ void AddMissing(InspectedProcess* process, std::string what, std::string reason,
                               .remedy = std::move(remedy)});
 }
 
-void AddNativeStacks(pid_t pid, const InspectOptions& options, int64_t deadline_ns, InspectedProcess* process) {
-  std::vector<pid_t> tids;
-  for (const ThreadStack& thread : process->stacks) tids.push_back(static_cast<pid_t>(thread.tid));
-  NativeStacks stacks = ReadNativeStacks(pid, tids, options.longest_pause_ns, deadline_ns);
+void TakeNative(NativeStacks stacks, InspectedProcess* process) {
   process->longest_pause_ns = std::max(process->longest_pause_ns, stacks.longest_pause_ns);
   for (ThreadStack& thread : process->stacks) {
     const auto found = stacks.frames.find(thread.tid);
@@ -70,6 +74,43 @@ void AddNativeStacks(pid_t pid, const InspectOptions& options, int64_t deadline_
   if (!stacks.reason.empty()) AddMissing(process, "native_stacks", std::move(stacks.reason), std::move(stacks.remedy));
 }
 
+/// Python frames go to the thread of the same id; threads that nobody else knows are added.
+void TakePython(std::vector<ThreadStack> threads, InspectedProcess* process) {
+  for (ThreadStack& python : threads) {
+    const auto same = std::find_if(process->stacks.begin(), process->stacks.end(), [&](const ThreadStack& thread) {
+      return python.tid != 0 && thread.tid == python.tid;
+    });
+    if (same == process->stacks.end()) {
+      process->stacks.push_back(std::move(python));
+      continue;
+    }
+    same->python = std::move(python.python);
+    same->holds_gil = python.holds_gil;
+    same->source = std::move(python.source);
+  }
+}
+
+/// Puts what the process said of itself beside what was seen from outside.
+void TakeJobDump(JobDump dump, const InspectOptions& options, InspectedProcess* process) {
+  const auto number = [&](const char* name) -> std::optional<int32_t> {
+    const auto found = dump.facts.find(name);
+    const auto value = found == dump.facts.end() ? std::nullopt : LeadingNumber(found->second);
+    if (!value || *value < 0 || *value > kMaxRank) return std::nullopt;
+    return static_cast<int32_t>(*value);
+  };
+  // What it has joined as counts more than what its environment says.
+  if (const auto rank = number("rank")) process->rank = rank;
+  if (const auto size = number("world_size")) process->world_size = size;
+  if (const auto found = dump.facts.find("torch"); found != dump.facts.end()) process->torch_version = found->second;
+  if (options.python_stacks) TakePython(std::move(dump.threads), process);
+  if (!options.flight_record) return;
+  process->record_format = dump.record.empty() ? "" : dump.format;
+  process->record_source = dump.record.empty() ? "" : dump.source;
+  process->record_bytes = std::move(dump.record);
+  if (process->record_bytes.empty())
+    AddMissing(process, "flight_recorder", std::move(dump.reason), std::move(dump.remedy));
+}
+
 Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64_t deadline_ns) {
   ASSIGN_OR_RETURN(const StatFields stat, CheckProcess(pid));
   InspectedProcess process;
@@ -78,7 +119,31 @@ Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64
   process.host = HostName();
   process.collected_unix_ns = UnixNs();
   ReadFacts(pid, options, deadline_ns, &process);
-  if (options.native_stacks) AddNativeStacks(pid, options, deadline_ns, &process);
+
+  std::vector<pid_t> tids;
+  JobDumpInput input = {.thread_names = {}, .torch_version = process.torch_version, .rank = process.rank.value_or(-1)};
+  for (const ThreadStack& thread : process.stacks) {
+    tids.push_back(static_cast<pid_t>(thread.tid));
+    input.thread_names.push_back(thread.name);
+  }
+  // A process that is stopped answers nothing, and its threads show all the same where they are.
+  const bool is_stopped = process.state && (process.state->state == 'T' || process.state->state == 't');
+  NativeStacks native;
+  JobDump dump;
+  {
+    std::vector<std::jthread> threads;
+    if (options.native_stacks)
+      threads.emplace_back([&] { native = ReadNativeStacks(pid, tids, options.longest_pause_ns, deadline_ns); });
+    if ((options.flight_record || options.python_stacks) && !is_stopped)
+      threads.emplace_back(
+          [&] { dump = ReadJobDump(pid, input, std::min(deadline_ns, MonotonicNs() + kLongestDumpNs)); });
+  }
+  if (is_stopped) {
+    dump.reason = "it is stopped";
+    dump.remedy = "continue it (SIGCONT) and ask again";
+  }
+  if (options.native_stacks) TakeNative(std::move(native), &process);
+  TakeJobDump(std::move(dump), options, &process);
   // What was read is only its own when it is still the same process.
   const auto now = ParseStat(ReadProcFile(pid, "stat").value_or(""));
   if (!now || now->start_ticks != stat.start_ticks) return NoSuchProcess(pid);
@@ -86,31 +151,46 @@ Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64
   return process;
 }
 
+InspectedProcess NotInspected(pid_t pid, const Error& error) {
+  InspectedProcess process;
+  process.pid = pid;
+  process.host = HostName();
+  process.collected_unix_ns = UnixNs();
+  process.liveness = error.code == ErrorCode::kNotFound ? Liveness::kGone : Liveness::kUnknown;
+  AddMissing(&process, "process", error.message,
+             error.code == ErrorCode::kPermissionDenied ? "ask as that user, or let lockstepd run as root" : "");
+  return process;
+}
+
 }  // namespace
 
 Result<InspectedProcess> InspectProcess(pid_t pid, const InspectOptions& options) {
-  return Inspect(pid, options, MonotonicNs() + options.deadline_ns);
+  std::vector<InspectedProcess> processes;
+  if (auto checked = CheckProcess(pid); !checked) return checked.error();
+  processes = InspectProcesses({pid}, options);
+  if (processes[0].liveness == Liveness::kGone && !processes[0].state) return NoSuchProcess(pid);
+  return std::move(processes[0]);
 }
 
 std::vector<InspectedProcess> InspectProcesses(const std::vector<pid_t>& pids, const InspectOptions& options) {
   const int64_t deadline_ns = MonotonicNs() + options.deadline_ns;
   std::vector<InspectedProcess> processes(pids.size());
-  std::vector<std::jthread> threads;
-  for (size_t i = 0; i < pids.size(); ++i) {
-    threads.emplace_back([&, i] {
-      Result<InspectedProcess> process = Inspect(pids[i], options, deadline_ns);
-      if (process) {
-        processes[i] = std::move(*process);
-        return;
-      }
-      processes[i].pid = pids[i];
-      processes[i].host = HostName();
-      processes[i].collected_unix_ns = UnixNs();
-      processes[i].liveness = process.error().code == ErrorCode::kNotFound ? Liveness::kGone : Liveness::kUnknown;
-      AddMissing(&processes[i], "process", process.error().message, "");
-    });
+  std::vector<evidence::DeviceState> devices;
+  {
+    std::vector<std::jthread> threads;
+    if (options.devices) {
+      threads.emplace_back([&] { devices = ReadDevices(std::min(deadline_ns, MonotonicNs() + kLongestDevicesNs)); });
+    }
+    for (size_t i = 0; i < pids.size(); ++i) {
+      threads.emplace_back([&, i] {
+        Result<InspectedProcess> process = Inspect(pids[i], options, deadline_ns);
+        processes[i] = process ? std::move(*process) : NotInspected(pids[i], process.error());
+      });
+    }
   }
-  threads.clear();
+  for (InspectedProcess& process : processes) {
+    if (process.state) process.state->devices = devices;
+  }
   return processes;
 }
 

@@ -19,6 +19,7 @@ struct JobDump {
   std::string record;                                     ///< As the process made it.
   std::vector<evidence::ThreadStack> threads;             ///< With Python frames; tid 0 where it is not known.
   std::map<std::string, std::string, std::less<>> facts;  ///< "rank", "world_size", "torch", "backend", "python".
+  std::string faulthandler;                               ///< Of the debug server: text, "" = none.
   std::string reason;                                     ///< Why there is no record.
   std::string remedy;
 };

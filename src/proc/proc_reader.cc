@@ -136,10 +136,17 @@ std::optional<ProcessDetails> ProcReader::ReadBriefly(int32_t pid, int64_t seen_
 }
 
 std::optional<ProcessDetails> ProcReader::Read(int32_t pid, int64_t seen_boottime_ns) const {
+  auto details = ReadWithoutUser(pid, seen_boottime_ns);
+  struct stat status = {};
+  if (!details || ::stat(fmt::format("{}/{}", root_, pid).c_str(), &status) != 0) return details;
+  details->user = UserName(status.st_uid);
+  if (!IsAlive(pid, details->start_ticks)) return std::nullopt;
+  return details;
+}
+
+std::optional<ProcessDetails> ProcReader::ReadWithoutUser(int32_t pid, int64_t seen_boottime_ns) const {
   auto details = ReadBriefly(pid, seen_boottime_ns);
   if (!details) return std::nullopt;
-  struct stat status = {};
-  if (::stat(fmt::format("{}/{}", root_, pid).c_str(), &status) == 0) details->user = UserName(status.st_uid);
   const std::string arguments = ReadFile(pid, "cmdline", kMaxArgumentBytes);
   details->command = CommandText(arguments);
   details->launcher = IsLauncherCommand(arguments);

@@ -25,6 +25,8 @@ class ProcReader {
 
   /// Everything. Nullopt: there is no such process, or one that started after `seen_boottime_ns` (0: any).
   std::optional<ProcessDetails> Read(int32_t pid, int64_t seen_boottime_ns) const;
+  /// Read without the user's name, which may be asked of the network.
+  std::optional<ProcessDetails> ReadWithoutUser(int32_t pid, int64_t seen_boottime_ns) const;
   /// Only what the kernel knows without touching the process's memory or files: start and ancestors.
   std::optional<ProcessDetails> ReadBriefly(int32_t pid, int64_t seen_boottime_ns) const;
   /// `known` with what may have changed since.

@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "report/hang": {"report", "hang", "evidence", "model", "base"},
     "page/hang": {"report/hang", "page", "report", "hang", "evidence", "base"},
     "proc": {"control/api", "base"},
-    "inspect": {"proc", "control/api", "evidence", "base"},
+    "inspect": {"proc", "ingest/stacks", "control/api", "evidence", "base"},
     "ingest/bytes": {"model", "base"},
     "ingest/torch_trace": {"ingest/bytes", "model", "base"},
     "ingest/perfetto": {"ingest/torch_trace", "ingest/bytes", "model", "base"},

@@ -1,0 +1,139 @@
+#include "inspect/job_dump.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "inspect/job_files.h"
+#include "inspect/local_server.h"
+#include "inspect/privilege.h"
+#include "inspect/proc_files.h"
+#include "inspect/tcp_sockets.h"
+#include "inspect/wire.h"
+#include "inspect/worker.h"
+
+namespace lockstep::inspect {
+namespace {
+
+constexpr size_t kMaxUnixTableBytes = size_t{16} << 20;
+constexpr std::string_view kServerThread = "pt_workerserver";
+constexpr size_t kMaxPorts = 16;
+
+enum class Message : uint8_t { kHelperBytes, kRecord, kProblem };
+
+std::string Pack(Message kind, std::string_view first, std::string_view second = {}, std::string_view third = {}) {
+  WireWriter writer;
+  writer.Put(kind);
+  writer.PutText(first);
+  writer.PutText(second);
+  writer.PutText(third);
+  return writer.bytes();
+}
+
+/// The helper's answer goes to the parent piece by piece: what came before a deadline is there then.
+bool AskHelper(pid_t pid, const WorkerPipe& pipe, int64_t deadline_ns) {
+  const std::string path =
+      FindHelperSocket(ReadProcFile(pid, "net/unix", kMaxUnixTableBytes).value_or(""), ReadSocketInodes(pid));
+  if (path.empty()) return false;
+  const UniqueFd socket = ConnectTo(pid, path);
+  if (!socket.valid()) {
+    pipe.Send(Pack(Message::kProblem, "the socket of its Python helper does not let us in"));
+    return false;
+  }
+  const bool whole = Exchange(socket.get(), "dump\n", deadline_ns,
+                              [&](std::string_view piece) { return pipe.Send(Pack(Message::kHelperBytes, piece)); });
+  if (!whole) {
+    pipe.Send(
+        Pack(Message::kProblem,
+             "its Python helper did not answer to the end: something holds the interpreter's lock, or the machine "
+             "is very busy"));
+  }
+  return true;
+}
+
+/// Only ports of this very process, and only when it has a thread that PyTorch names so.
+bool AskServer(pid_t pid, const JobDumpInput& input, const WorkerPipe& pipe, int64_t deadline_ns) {
+  if (std::find(input.thread_names.begin(), input.thread_names.end(), kServerThread) == input.thread_names.end())
+    return false;
+  std::vector<uint16_t> ports = ReadListeningPorts(pid);
+  if (ports.size() > kMaxPorts) ports.resize(kMaxPorts);
+  for (const uint16_t port : ports) {
+    const auto pong = PostTo(port, "/handler/ping", std::min(deadline_ns, MonotonicNs() + 1'000'000'000));
+    if (!pong || pong->status != 200 || pong->body != "pong") continue;
+    if (const auto text = PostTo(port, "/handler/dump_traceback", deadline_ns); text && text->status == 200)
+      pipe.Send(Pack(Message::kRecord, "debug_server", "faulthandler", text->body));
+    struct Handler {
+      const char* path;
+      const char* format;
+    };
+    for (const Handler& handler :
+         {Handler{"/handler/dump_nccl_trace_pickle", "pickle"}, Handler{"/handler/fr_trace_json", "json"}}) {
+      const auto record = PostTo(port, handler.path, deadline_ns);
+      if (!record || record->status != 200 || record->body.empty()) continue;
+      pipe.Send(Pack(Message::kRecord, "debug_server", handler.format, record->body));
+      return true;
+    }
+    pipe.Send(Pack(Message::kProblem, "its debug server has no flight record"));
+  }
+  return false;
+}
+
+void Work(pid_t pid, const JobDumpInput& input, const WorkerPipe& pipe, int64_t deadline_ns) {
+  if (AskHelper(pid, pipe, deadline_ns)) return;
+  // Where root looks into a container, its loopback device is another one.
+  if (ReadProcLink(pid, "ns/net") != ReadProcLink(::getpid(), "ns/net")) {
+    const UniqueFd network(::open(fmt::format("/proc/{}/ns/net", pid).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!network.valid() || ::setns(network.get(), CLONE_NEWNET) != 0) {
+      pipe.Send(Pack(Message::kProblem, "it has a network namespace of its own, which only root may enter"));
+      return;
+    }
+  }
+  if (!BecomeOwnerOf(pid)) return;
+  if (AskServer(pid, input, pipe, deadline_ns)) return;
+  const PipeDump dump = AskPipe(pid, input.rank, deadline_ns);
+  if (!dump.record.empty()) pipe.Send(Pack(Message::kRecord, "pipe", "pickle", dump.record));
+  if (!dump.problem.empty()) pipe.Send(Pack(Message::kProblem, dump.problem));
+}
+
+}  // namespace
+
+JobDump ReadJobDump(pid_t pid, const JobDumpInput& input, int64_t deadline_monotonic_ns) {
+  JobDump dump;
+  const WorkerOutcome outcome =
+      RunWorker([&](const WorkerPipe& pipe) { Work(pid, input, pipe, deadline_monotonic_ns); }, deadline_monotonic_ns);
+  std::string answer;
+  std::string problem;
+  for (const std::string& message : outcome.messages) {
+    WireReader reader(message);
+    const auto kind = reader.Get<Message>();
+    std::string first = reader.GetText();
+    std::string second = reader.GetText();
+    std::string third = reader.GetText();
+    if (!reader.ok()) continue;
+    if (kind == Message::kHelperBytes) answer += first;
+    if (kind == Message::kProblem) problem = std::move(first);
+    if (kind != Message::kRecord) continue;
+    dump.source = std::move(first);
+    if (second == "faulthandler") {
+      dump.faulthandler = std::move(third);
+    } else {
+      dump.format = std::move(second);
+      dump.record = std::move(third);
+    }
+  }
+  if (!answer.empty() && !ParseHelperAnswer(answer, &dump)) problem = "what answers at its helper's socket is none";
+  if (!dump.record.empty()) return dump;
+  if (dump.reason.empty()) dump.reason = problem;
+  dump.remedy = "call lockstep.enable_hang_dumps() in the job, or start it with: lockstep run --hang-dumps -- CMD";
+  if (!dump.reason.empty()) return dump;
+  dump.reason = input.torch_version.empty()
+                    ? "it has not loaded PyTorch, as far as can be told"
+                    : "it has none of the ways to ask for one: Python helper, debug server, recorder's pipe";
+  return dump;
+}
+
+}  // namespace lockstep::inspect
