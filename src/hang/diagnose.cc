@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <thread>
+
+#include "hang/diagnosis.h"
+#include "hang/findings.h"
+
+namespace lockstep::hang {
+namespace {
+
+constexpr int64_t kLeastPatienceNs = 1'000'000'000;
+constexpr int64_t kPatienceWithoutHistoryNs = 3'000'000'000;
+
+std::optional<int64_t> CollectedAt(const evidence::JobEvidence& job) {
+  if (job.collected_unix_ns) {
+    return job.collected_unix_ns;
+  }
+  std::optional<int64_t> latest;
+  for (const evidence::RankEvidence& rank : job.ranks) {
+    if (rank.collected_unix_ns) {
+      latest = std::max(latest.value_or(*rank.collected_unix_ns), *rank.collected_unix_ns);
+    }
+  }
+  return latest;
+}
+
+}  // namespace
+
+Diagnosis Diagnose(const evidence::JobEvidence& job, const DiagnoseOptions& options) {
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  const unsigned threads = options.thread_count != 0 ? options.thread_count : cores;
+  Findings findings;
+  findings.job = &job;
+  findings.view = MakeJobView(job, threads);
+  findings.conditions = ReadConditions(findings.view);
+  findings.mismatches = VoteOnSignatures(findings.view, threads);
+  findings.waits = MakeWaitGraph(findings.view, findings.conditions);
+  findings.lags = FindDeviceLag(findings.view);
+  findings.arrival = MeasureArrival(findings.view);
+  findings.now_ns = CollectedAt(job);
+  findings.patience_ns = findings.arrival.longest_gap_ns > 0
+                             ? std::max(kLeastPatienceNs, 3 * findings.arrival.longest_gap_ns)
+                             : kPatienceWithoutHistoryNs;
+
+  Diagnosis diagnosis;
+  std::vector<Candidate> candidates = Decide(findings);
+  diagnosis.verdict = std::move(candidates.front().verdict);
+  for (size_t i = 1; i < candidates.size() && diagnosis.context.size() < 8; ++i) {
+    diagnosis.context.push_back(std::move(candidates[i].verdict));
+  }
+  if (job.world_size || !findings.view.ranks.empty()) {
+    diagnosis.world_size = job.world_size ? job.world_size : static_cast<int32_t>(findings.view.ranks.size());
+  }
+  diagnosis.collected_unix_ns = findings.now_ns;
+  diagnosis.problems = job.problems;
+  DescribeJob(findings, diagnosis);
+  CollectEvidence(findings, diagnosis);
+  FindMissing(findings, diagnosis);
+  return diagnosis;
+}
+
+}  // namespace lockstep::hang

@@ -1,0 +1,285 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hang/unrecorded.h"
+#include "hang/wording.h"
+
+namespace lockstep::hang {
+namespace {
+
+const RankCondition& ConditionOf(const Findings& findings, int32_t rank) {
+  return findings.conditions[static_cast<size_t>(rank)];
+}
+
+bool WaitsForAny(const Wait& wait, const std::vector<int32_t>& ranks, bool perhaps) {
+  const auto is_one = [&](int32_t rank) { return Has(ranks, rank); };
+  return std::any_of(wait.waits_for.begin(), wait.waits_for.end(), is_one) ||
+         (perhaps && std::any_of(wait.perhaps_waits.begin(), wait.perhaps_waits.end(), is_one));
+}
+
+/// The wait for any of `ranks` that began first.
+const Wait* FirstWaitFor(const Findings& findings, const std::vector<int32_t>& ranks) {
+  const Wait* first = nullptr;
+  int64_t first_ns = 0;
+  for (const bool perhaps : {false, true}) {
+    for (const Wait& wait : findings.waits.waits) {
+      const int64_t created = findings.view.EntryOf(*wait.track, wait.entry).created_unix_ns;
+      if (WaitsForAny(wait, ranks, perhaps) && (first == nullptr || created < first_ns)) {
+        first = &wait;
+        first_ns = created;
+      }
+    }
+    if (first != nullptr) {
+      break;
+    }
+  }
+  return first;
+}
+
+void AddVictims(const Findings& findings, Verdict& verdict) {
+  for (const Wait& wait : findings.waits.waits) {
+    if (WaitsForAny(wait, verdict.culprit_ranks, true)) {
+      const std::string operation = PlainNameOf(findings.view, *wait.track, wait.entry);
+      AddSite(verdict.sites, SiteOfEntry(findings.view, *wait.track, wait.entry, "victim",
+                                         wait.sequence ? fmt::format("waits in {} #{}", operation, *wait.sequence)
+                                                       : "waits in " + operation));
+    }
+  }
+}
+
+/// Group, sequence and operation that the culprits are missed in, and the first half of a sentence about it.
+std::string Missed(const Findings& findings, const std::vector<int32_t>& culprits, Verdict& verdict) {
+  const Wait* wait = FirstWaitFor(findings, culprits);
+  verdict.victim_ranks = findings.waits.HeldUpBy(culprits);
+  if (wait == nullptr) {
+    return "";
+  }
+  FillGroup(findings.view, wait->group, verdict);
+  verdict.sequence = wait->sequence;
+  verdict.operation = PlainNameOf(findings.view, *wait->track, wait->entry);
+  const std::string place = Place(findings.view, wait->site);
+  return fmt::format("{} {} in {}{} of group {}{}", Ranks(verdict.victim_ranks),
+                     verdict.victim_ranks.size() == 1 ? "waits" : "wait", verdict.operation,
+                     wait->sequence ? fmt::format(" #{}", *wait->sequence) : "",
+                     GroupText(findings.view.groups[wait->group]), place.empty() ? "" : " (" + place + ")");
+}
+
+std::string SilentFor(const Findings& findings, int32_t rank) {
+  const std::optional<int64_t> newest = findings.view.ranks[static_cast<size_t>(rank)].newest_created_ns;
+  const std::optional<int64_t> now = findings.now_ns ? findings.now_ns : findings.view.newest_created_ns;
+  if (!newest || !now || *now - *newest < 1'000'000'000) {
+    return "";
+  }
+  return fmt::format(" and has issued nothing for {}{}", findings.now_ns ? "" : "at least ", Seconds(*now - *newest));
+}
+
+Verdict StuckOutside(const Findings& findings, const std::vector<int32_t>& culprits) {
+  Verdict verdict;
+  verdict.kind = VerdictKind::kStuckOutsideCollective;
+  verdict.culprit_ranks = culprits;
+  const std::string missed = Missed(findings, culprits, verdict);
+  verdict.confidence = 0.95;
+  std::string how;
+  for (const int32_t rank : culprits) {
+    const RankCondition& condition = ConditionOf(findings, rank);
+    const std::string text = MainThreadText(condition);
+    if (text.empty()) {
+      verdict.confidence = std::min(verdict.confidence, 0.8);
+    }
+    if (condition.main.place != MainThreadPlace::kUnknown) {
+      AddSite(verdict.sites, SiteOfMain(condition, rank, "culprit", condition.stopped ? "is stopped in" : "is in"));
+    }
+    if (!text.empty() && how.size() < 400) {
+      how += fmt::format(" The main thread of rank {} {}.", rank, text);
+    }
+  }
+  std::string who = Ranks(culprits);
+  who[0] = 'R';
+  const bool many = culprits.size() > 1;
+  verdict.explanation =
+      fmt::format("{} {} not come{}: {}, and {} nothing open in any group.{}", who, many ? "have" : "has",
+                  SilentFor(findings, culprits.front()), missed, many ? "they have" : "it has", how);
+  AddVictims(findings, verdict);
+  const RankCondition& first = ConditionOf(findings, culprits.front());
+  if (first.stopped) {
+    verdict.advice.push_back(
+        fmt::format("Let the process go on: kill -CONT PID of rank {}; find out who stopped it.", culprits.front()));
+  } else if (first.disk_wait) {
+    verdict.advice.push_back("State D means storage or a driver: look at the file system, NFS and dmesg of that node.");
+  } else if (!first.main.activity.empty() || !first.main.file.empty()) {
+    verdict.advice.push_back(fmt::format("Find out why it takes so long at {}.",
+                                         Place(first.main.function, first.main.file, first.main.line)));
+  } else {
+    verdict.advice.push_back(fmt::format(
+        "Take a stack of {}: py-spy dump --native --pid PID, or lockstep hang --pid PID.", Ranks(culprits)));
+  }
+  return verdict;
+}
+
+/// A root that sits in a send or receive that nobody answers, and that no record holds.
+Verdict UnansweredP2p(const Findings& findings, int32_t rank) {
+  const RankCondition& condition = ConditionOf(findings, rank);
+  const bool is_send = condition.main.operation != OperationKind::kRecv;
+  Verdict verdict;
+  verdict.kind = VerdictKind::kUnmatchedP2p;
+  const std::string missed = Missed(findings, {rank}, verdict);
+  verdict.operation = condition.main.operation_name;
+  std::vector<int32_t> peers;
+  for (const int32_t peer : LikelyPeers(findings, rank, is_send)) {
+    const MainThread& main = ConditionOf(findings, peer).main;
+    const OperationKind wanted = is_send ? OperationKind::kRecv : OperationKind::kSend;
+    if (main.place != MainThreadPlace::kP2p || main.operation != wanted) {
+      peers.push_back(peer);
+    }
+  }
+  const std::string here = MainThreadText(condition);
+  AddSite(verdict.sites, SiteOfMain(condition, rank, peers.empty() ? "culprit" : "victim", "is in"));
+  if (!peers.empty()) {
+    const int32_t peer = peers.front();  // The next stage of a send, the one before of a receive.
+    verdict.culprit_ranks = {peer};
+    verdict.confidence = peers.size() == 1 ? 0.7 : 0.55;
+    const std::string there = MainThreadText(ConditionOf(findings, peer));
+    verdict.explanation = fmt::format(
+        "Rank {} {} and nobody {}: its peer by the layout of the groups, rank {}, {}, so it left the {} out. {}.", rank,
+        here, is_send ? "receives" : "sends", peer, there.empty() ? "has no such call open" : there,
+        is_send ? "receive" : "send", missed);
+    AddSite(verdict.sites, SiteOfMain(ConditionOf(findings, peer), peer, "culprit", "is in"));
+    verdict.victim_ranks.push_back(rank);
+    std::sort(verdict.victim_ranks.begin(), verdict.victim_ranks.end());
+    verdict.victim_ranks = Without(verdict.victim_ranks, verdict.culprit_ranks);
+  } else {
+    verdict.culprit_ranks = {rank};
+    verdict.confidence = 0.55;
+    verdict.explanation =
+        fmt::format("Rank {} {} and nobody answers; {}. No record tells who its peer is.", rank, here, missed);
+  }
+  AddVictims(findings, verdict);
+  verdict.advice = {"Compare sends and receives of the two ranks for this step: count, order, tag and direction.",
+                    "Record sends and receives, too: attach PyTorch's FlightRecorderHook to the pipeline's groups."};
+  return verdict;
+}
+
+/// Gone or out of reach: everybody else came, and of it there is nothing.
+std::optional<Candidate> Unrecorded(const Findings& findings, bool has_roots) {
+  std::vector<int32_t> missing;
+  for (const RankView& rank : findings.view.ranks) {
+    if (!rank.has_record && findings.waits.perhaps_awaited_by[static_cast<size_t>(rank.rank)] > 0) {
+      missing.push_back(rank.rank);
+    }
+  }
+  if (missing.empty()) {
+    return std::nullopt;
+  }
+  // A rank that is recorded, awaits nobody and is in nothing may be the one that those without a record wait for.
+  std::vector<int32_t> idle;
+  for (const RankView& rank : findings.view.ranks) {
+    if (rank.has_record && !findings.waits.Waits(rank.rank) &&
+        findings.waits.has_open[static_cast<size_t>(rank.rank)] == 0) {
+      idle.push_back(rank.rank);
+    }
+  }
+  Candidate candidate;
+  candidate.order = has_roots ? 60 : 50;
+  Verdict& verdict = candidate.verdict;
+  verdict.culprit_ranks = missing;
+  const std::string missed = Missed(findings, missing, verdict);
+  const RankCondition& first = ConditionOf(findings, missing.front());
+  std::string who = Ranks(missing);
+  who[0] = 'R';
+  const bool alone = missing.size() == 1 && idle.empty() && !has_roots;
+  if (alone && first.main.place == MainThreadPlace::kOutside) {
+    candidate.verdict = StuckOutside(findings, missing);
+    candidate.verdict.confidence = 0.85;
+    return candidate;
+  }
+  if (first.stopped && alone) {
+    candidate.verdict = StuckOutside(findings, missing);
+    return candidate;
+  }
+  verdict.kind = VerdictKind::kPeerUnreachable;
+  verdict.confidence = alone ? 0.6 : 0.35;
+  verdict.explanation = fmt::format(
+      "{} left no dump, and {}; all others came. Nothing tells whether {} crashed, cannot be reached or is stuck.", who,
+      missed, missing.size() == 1 ? "it" : "they");
+  AddVictims(findings, verdict);
+  verdict.advice = {fmt::format("Look whether the process of {} lives, and read its log.", Ranks(missing))};
+  return candidate;
+}
+
+}  // namespace
+
+std::vector<Candidate> ExplainAbsence(const Findings& findings) {
+  std::vector<Candidate> candidates;
+  std::vector<int32_t> roots;
+  std::vector<int32_t> weak;
+  for (const int32_t rank : findings.waits.roots) {
+    const RankCondition& condition = ConditionOf(findings, rank);
+    const RankView& view = findings.view.ranks[static_cast<size_t>(rank)];
+    if (!view.has_record || condition.Failed()) {
+      continue;  // The dead are explained elsewhere, and victims that fell over are no roots.
+    }
+    (findings.waits.has_open[static_cast<size_t>(rank)] == 0 ? roots : weak).push_back(rank);
+  }
+  if (roots.empty()) {
+    roots = weak;
+  }
+  std::vector<int32_t> outside;
+  std::vector<int32_t> unclear;
+  for (const int32_t rank : roots) {
+    const RankCondition& condition = ConditionOf(findings, rank);
+    switch (condition.main.place) {
+      case MainThreadPlace::kP2p: candidates.push_back({40, UnansweredP2p(findings, rank)}); break;
+      case MainThreadPlace::kUnknown:
+        (condition.stopped || SignOfUnrecorded(findings, rank).empty() ? outside : unclear).push_back(rank);
+        break;
+      default: outside.push_back(rank); break;
+    }
+  }
+  if (!outside.empty()) {
+    Verdict verdict = StuckOutside(findings, outside);
+    bool in_call = false;
+    for (const int32_t rank : outside) {
+      const MainThreadPlace place = ConditionOf(findings, rank).main.place;
+      in_call = in_call || place == MainThreadPlace::kCollective || place == MainThreadPlace::kStoreWait;
+      if (place == MainThreadPlace::kDeviceSync) {
+        verdict.kind = VerdictKind::kDeviceStalled;
+        verdict.confidence = 0.75;
+      }
+    }
+    if (in_call && verdict.kind == VerdictKind::kStuckOutsideCollective) {
+      // It is in a call that no record of its holds, while the others wait elsewhere.
+      verdict.kind = VerdictKind::kOperationMismatch;
+      verdict.confidence = 0.6;
+    }
+    candidates.push_back({40, std::move(verdict)});
+  }
+  if (!unclear.empty()) {
+    Verdict verdict;
+    const std::string missed = Missed(findings, unclear, verdict);
+    verdict.confidence = 0.4;
+    verdict.explanation = fmt::format(
+        "{} wait{} in vain for {}, but {} may be in a communication that is not recorded: {}. Its stack would tell.",
+        missed.empty() ? "Others" : missed, "", Ranks(unclear), unclear.size() == 1 ? "it" : "they",
+        SignOfUnrecorded(findings, unclear.front()));
+    if (!missed.empty()) {
+      verdict.explanation = fmt::format(
+          "{}, for {}. But that rank may be in a communication that is not recorded: {}. Its "
+          "stack would tell.",
+          missed, Ranks(unclear), SignOfUnrecorded(findings, unclear.front()));
+      verdict.explanation[0] = static_cast<char>(std::toupper(verdict.explanation[0]));
+    }
+    verdict.advice = {
+        fmt::format("Take Python stacks of all ranks, above all of {}: lockstep hang --job ID, or py-spy "
+                    "dump --pid PID.",
+                    Ranks(unclear))};
+    candidates.push_back({48, std::move(verdict)});
+  }
+  const bool has_roots = !roots.empty();
+  if (std::optional<Candidate> unrecorded = Unrecorded(findings, has_roots)) {
+    candidates.push_back(std::move(*unrecorded));
+  }
+  return candidates;
+}
+
+}  // namespace lockstep::hang

@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hang/wording.h"
+
+namespace lockstep::hang {
+
+std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
+  if (findings.lags.empty()) {
+    return {};
+  }
+  // A dump in flight shows one rank one operation behind: not a stall unless somebody waits or time has passed.
+  std::vector<const DeviceLag*> stalled;
+  for (const DeviceLag& lag : findings.lags) {
+    const int64_t created = findings.view.EntryOf(*lag.track, lag.entry).created_unix_ns;
+    const bool age_known = findings.now_ns && created != evidence::kNotRecorded;
+    const bool old = age_known && *findings.now_ns - created > findings.patience_ns;
+    if (age_known ? old : lag.behind > 1 || !findings.waits.waits.empty()) {
+      stalled.push_back(&lag);
+    }
+  }
+  if (stalled.empty()) {
+    return {};
+  }
+  Candidate candidate;
+  candidate.order = 20;
+  Verdict& verdict = candidate.verdict;
+  verdict.kind = VerdictKind::kDeviceStalled;
+  const DeviceLag& first = *stalled.front();
+  int64_t most = 0;
+  for (const DeviceLag* lag : stalled) {
+    verdict.culprit_ranks.push_back(lag->rank);
+    most = std::max(most, lag->behind);
+    AddSite(verdict.sites,
+            SiteOfEntry(findings.view, *lag->track, lag->entry, "culprit",
+                        fmt::format("enqueued {} #{}, which its device has not completed",
+                                    PlainNameOf(findings.view, *lag->track, lag->entry), lag->sequence)));
+  }
+  FillGroup(findings.view, first.group, verdict);
+  verdict.sequence = first.sequence;
+  verdict.operation = PlainNameOf(findings.view, *first.track, first.entry);
+  verdict.confidence = most > 1 ? 0.9 : 0.7;
+  std::vector<int32_t> victims = findings.waits.HeldUpBy(verdict.culprit_ranks);
+  for (const DeviceLag* lag : stalled) {
+    const std::vector<int32_t>& members = findings.view.groups[lag->group].members;
+    victims.insert(victims.end(), members.begin(), members.end());
+  }
+  for (size_t rank = 0; rank < findings.waits.has_open.size(); ++rank) {
+    if (findings.waits.has_open[rank] != 0) {
+      victims.push_back(static_cast<int32_t>(rank));
+    }
+  }
+  std::sort(victims.begin(), victims.end());
+  victims.erase(std::unique(victims.begin(), victims.end()), victims.end());
+  verdict.victim_ranks = Without(victims, verdict.culprit_ranks);
+  verdict.explanation = fmt::format(
+      "The {} of {} did not complete {} #{} of group {}, which the device of rank {} completed: {} enqueued it, so the "
+      "host came and the device does not run it or does not finish.",
+      verdict.culprit_ranks.size() == 1 ? "device" : "devices", Ranks(verdict.culprit_ranks), verdict.operation,
+      first.sequence, GroupText(findings.view.groups[first.group]), first.ahead_rank, Ranks({first.rank}));
+  verdict.advice = {
+      fmt::format("Look for Xid, ECC and NVLink errors on the GPUs of {} (dmesg, nvidia-smi -q, dcgmi diag).",
+                  Ranks(verdict.culprit_ranks)),
+      "If the GPUs are healthy, look for another kernel that blocks the stream: a custom op, or send and receive on "
+      "the "
+      "same stream."};
+  return {candidate};
+}
+
+}  // namespace lockstep::hang

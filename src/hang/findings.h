@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "hang/arrival.h"
+#include "hang/device_lag.h"
+#include "hang/diagnosis.h"
+#include "hang/job_view.h"
+#include "hang/rank_condition.h"
+#include "hang/signature_vote.h"
+#include "hang/wait_graph.h"
+
+namespace lockstep::hang {
+
+/// All that the single readings found, for the rules that decide.
+struct Findings {
+  const evidence::JobEvidence* job = nullptr;
+  JobView view;
+  std::vector<RankCondition> conditions;  ///< By rank.
+  std::vector<Mismatch> mismatches;
+  std::vector<DeviceLag> lags;
+  WaitGraph waits;
+  ArrivalTable arrival;
+  std::optional<int64_t> now_ns;  ///< When the evidence was collected, where that is known.
+  int64_t patience_ns = 0;        ///< A wait shorter than this is a job's ordinary course.
+};
+
+/// An explanation and where it stands among the others: lower goes first, whatever its confidence.
+struct Candidate {
+  int order = 0;
+  Verdict verdict;
+};
+
+/// Each gives what it can say, none or several. Culprits and sites filled, sentences written.
+std::vector<Candidate> ExplainMismatches(const Findings& findings);
+std::vector<Candidate> ExplainDeviceLag(const Findings& findings);
+std::vector<Candidate> ExplainDeaths(const Findings& findings);
+std::vector<Candidate> ExplainAbsence(const Findings& findings);
+std::vector<Candidate> ExplainCycles(const Findings& findings);
+std::vector<Candidate> ExplainStacks(const Findings& findings);
+std::vector<Candidate> ExplainCalm(const Findings& findings);
+
+/// Whether somebody waits longer than the job's ordinary course, as far as times are known.
+bool IsHung(const Findings& findings);
+
+/// The best first. Never empty.
+std::vector<Candidate> Decide(const Findings& findings);
+
+/// Groups, ranks, stacks, evidence and what is missing, for the verdict that was chosen.
+void DescribeJob(const Findings& findings, Diagnosis& diagnosis);
+void CollectEvidence(const Findings& findings, Diagnosis& diagnosis);
+void FindMissing(const Findings& findings, Diagnosis& diagnosis);
+
+}  // namespace lockstep::hang

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hang/job_view.h"
+#include "hang/stack_reading.h"
+
+namespace lockstep::hang {
+
+/// What logs, /proc and stacks say of one rank, beside its record.
+struct RankCondition {
+  MainThread main;
+  bool gone = false;         ///< The process is known to have ended: seen so, or its exit is told.
+  bool absent = false;       ///< Looked for while the job ran, and not found: `gone`, too.
+  bool unreachable = false;  ///< Its node could not be asked.
+  bool stopped = false;      ///< By SIGSTOP or a debugger.
+  bool disk_wait = false;    ///< State D.
+  bool zombie = false;
+  bool raised = false;     ///< It ended, or is ending, by an exception.
+  bool aborted = false;    ///< The library ended it (an uncaught C++ exception): also a victim's end.
+  bool peer_lost = false;  ///< Its failure is a lost connection or a time-out: another's fault.
+  bool finished = false;   ///< Ended with status 0, or is shutting down.
+  bool out_of_memory = false;
+  bool device_error = false;
+  bool size_complaint = false;  ///< Its library complains of another size than it expected.
+  int32_t signal = 0;
+  std::optional<int64_t> first_error_ns;
+  const evidence::LogEvent* first_error = nullptr;  ///< The first of its log that is an error of its own.
+  const evidence::LogEvent* peer_reset = nullptr;
+  const evidence::LogEvent* peer_closed = nullptr;
+  const evidence::LogEvent* timeout = nullptr;  ///< Watchdog's or transport's.
+  bool Failed() const { return gone || zombie || raised || aborted; }
+  /// Its own doing, not the loss of a peer.
+  bool FailedByItself() const {
+    return (Failed() && !peer_lost && !size_complaint && !finished) || (signal != 0 && !aborted) || out_of_memory;
+  }
+};
+
+std::vector<RankCondition> ReadConditions(const JobView& view);
+
+}  // namespace lockstep::hang
