@@ -17,7 +17,9 @@ bool DumpStack::FailGet(uint32_t number) {
   return Fail(ErrorCode::kCorruptData, fmt::format("refers to number {}, which was never given", number));
 }
 
-void DumpStack::PushFloat(double value) { stack_.push_back({ValueKind::kFloat, 0, 0, std::bit_cast<int64_t>(value)}); }
+void DumpStack::PushFloat(double value) {
+  stack_.push_back({ValueKind::kFloat, 0, DumpKey::kOther, 0, std::bit_cast<int64_t>(value)});
+}
 
 bool DumpStack::Mark() {
   if (marks_.size() >= kMaxNesting) {
@@ -106,7 +108,7 @@ bool DumpStack::Tuple(size_t count) {
   const size_t floor = marks_.empty() ? 0 : marks_.back();
   if (stack_.size() < floor + count) return Fail(ErrorCode::kCorruptData, "takes more values than there are");
   const size_t first = stack_.size() - count;
-  Value tuple{ValueKind::kEmptyList, 1, 0, 0};
+  Value tuple{ValueKind::kEmptyList, 1, DumpKey::kOther, 0, 0};
   if (!builder_.FillList(tuple, From(first))) {
     return Fail(ErrorCode::kLimitExceeded, "fills its lists in more pieces than a writer would");
   }

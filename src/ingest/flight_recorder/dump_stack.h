@@ -26,13 +26,14 @@ class DumpStack {
 
   explicit DumpStack(RecordBuilder& builder) : builder_(builder) {}
 
-  void PushNone() { stack_.push_back({ValueKind::kNone, 0, 0, 0}); }
-  void PushBool(bool value) { stack_.push_back({ValueKind::kBool, 0, 0, value}); }
-  void PushInt(int64_t value) { stack_.push_back({ValueKind::kInt, 0, 0, value}); }
+  void PushNone() { stack_.push_back({ValueKind::kNone, 0, DumpKey::kOther, 0, 0}); }
+  void PushBool(bool value) { stack_.push_back({ValueKind::kBool, 0, DumpKey::kOther, 0, value}); }
+  void PushInt(int64_t value) { stack_.push_back({ValueKind::kInt, 0, DumpKey::kOther, 0, value}); }
   void PushFloat(double value);
-  void PushText(uint32_t text) { stack_.push_back({ValueKind::kText, 0, 0, text}); }
-  void PushEmptyList() { stack_.push_back({ValueKind::kEmptyList, 1, 0, 0}); }
-  void PushEmptyDict() { stack_.push_back({ValueKind::kEmptyDict, 1, 0, 0}); }
+  void PushText(uint32_t text) { stack_.push_back({ValueKind::kText, 0, builder_.texts().key(text), 0, text}); }
+  void PushEntry(uint32_t entry) { stack_.push_back({ValueKind::kEntry, 3, DumpKey::kOther, 0, entry}); }
+  void PushEmptyList() { stack_.push_back({ValueKind::kEmptyList, 1, DumpKey::kOther, 0, 0}); }
+  void PushEmptyDict() { stack_.push_back({ValueKind::kEmptyDict, 1, DumpKey::kOther, 0, 0}); }
   /// Whether there is room for another value.
   [[nodiscard]] bool HasRoom() {
     return stack_.size() < kMaxValues || Fail(ErrorCode::kLimitExceeded, "too many values at once");
@@ -62,13 +63,14 @@ class DumpStack {
   /// whole is left out. `drop_last`: the last value may be cut itself. nullopt when there is nothing.
   std::optional<Value> CloseAll(bool drop_last);
 
-  size_t nesting() const { return marks_.size(); }
+  /// What a pickle has numbered so far. A container that is taken out must be marked as such: `memo` = kShared.
+  std::span<Value> memo() { return memo_; }
+  static constexpr uint32_t kShared = UINT32_MAX;
+
   Error TakeError() { return std::move(error_); }
   void SetError(Error error) { error_ = std::move(error); }
 
  private:
-  static constexpr uint32_t kShared = UINT32_MAX;
-
   [[nodiscard]] bool Fail(ErrorCode code, std::string message);
   [[nodiscard]] bool FailGet(uint32_t number);
   [[nodiscard]] bool FillList(size_t target, size_t first);

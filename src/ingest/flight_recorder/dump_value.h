@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "ingest/flight_recorder/dump_keys.h"
+
 namespace lockstep::ingest {
 
 /// What a value of a dump is. Lists and dicts are told by their content when they are filled: nothing keeps a tree.
@@ -31,8 +33,9 @@ constexpr bool IsDict(ValueKind kind) { return kind >= ValueKind::kEmptyDict; }
 
 struct Value {
   ValueKind kind = ValueKind::kUnset;
-  uint8_t depth = 0;  ///< Lists and dicts inside each other, itself included; 0 of anything else.
-  uint32_t memo = 0;  ///< Of a container: its number in the memo + 1; 0 = it has none. See DumpStack.
+  uint8_t depth = 0;              ///< Lists and dicts inside each other, itself included; 0 of anything else.
+  DumpKey key = DumpKey::kOther;  ///< Of a text: what it means as a key.
+  uint32_t memo = 0;              ///< Of a container: its number in the memo + 1; 0 = it has none. See DumpStack.
   int64_t bits = 0;
 
   uint32_t idx() const { return static_cast<uint32_t>(bits); }

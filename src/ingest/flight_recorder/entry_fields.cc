@@ -44,12 +44,17 @@ int64_t EntryFields::Scaled(DumpKey key, const Value& value, int64_t factor) {
   return kNotRecorded;
 }
 
+std::optional<int64_t> EntryFields::DurationNs(double milliseconds) {
+  const double duration_ns = milliseconds * 1e6;
+  if (!(duration_ns >= 0 && duration_ns < 9e18)) return std::nullopt;  // Nor what is no number.
+  return std::llround(duration_ns);
+}
+
 int64_t EntryFields::Duration(const Value& value) {
   if (value.kind != ValueKind::kFloat) return Scaled(DumpKey::kDurationMs, value, 1'000'000);
-  const double duration_ns = std::bit_cast<double>(value.bits) * 1e6;
-  if (duration_ns >= 0 && duration_ns < 9e18) return std::llround(duration_ns);
-  tables_.notes.WrongType(DumpKey::kDurationMs);
-  return kNotRecorded;
+  const auto duration_ns = DurationNs(std::bit_cast<double>(value.bits));
+  if (!duration_ns) tables_.notes.WrongType(DumpKey::kDurationMs);
+  return duration_ns.value_or(kNotRecorded);
 }
 
 uint32_t EntryFields::Text(DumpKey key, const Value& value) {
@@ -64,8 +69,7 @@ uint32_t EntryFields::List(DumpKey key, const Value& value, ValueKind kind) {
   return 0;
 }
 
-uint32_t EntryFields::Joined(DumpKey key, const Value& value) {
-  const uint32_t list = List(key, value, ValueKind::kTexts);
+std::optional<uint32_t> EntryFields::Joined(uint32_t list) {
   if (list == 0) return 0;
   if (joined_.size() <= list) joined_.resize(list + 1, 0);
   if (joined_[list] != 0) return joined_[list];
@@ -73,12 +77,18 @@ uint32_t EntryFields::Joined(DumpKey key, const Value& value) {
   if (texts.size() == 1) return joined_[list] = texts[0];
   uint64_t length = texts.size();
   for (const uint32_t text : texts) length += tables_.texts[text].size();
-  if (!tables_.Charge(length)) return within_limits_ = false;
+  if (!tables_.Charge(length)) return std::nullopt;
   std::string joined;
   joined.reserve(length);
   for (const uint32_t text : texts) (joined += tables_.texts[text]) += ',';
   joined.pop_back();
   return joined_[list] = tables_.texts.AddCopy(joined);
+}
+
+uint32_t EntryFields::Dtypes(DumpKey key, const Value& value) {
+  const auto joined = Joined(List(key, value, ValueKind::kTexts));
+  if (!joined) within_limits_ = false;
+  return joined.value_or(0);
 }
 
 bool EntryFields::Bool(DumpKey key, const Value& value, bool& known) {
@@ -118,11 +128,11 @@ void EntryFields::Set(DumpKey key, const Value& value, FlightEntry& entry) {
     case DumpKey::kTimeoutMs: entry.timeout_ns = Scaled(key, value, 1'000'000); return;
     case DumpKey::kInputSizes: entry.input_sizes = List(key, value, ValueKind::kSizes); return;
     case DumpKey::kOutputSizes: entry.output_sizes = List(key, value, ValueKind::kSizes); return;
-    case DumpKey::kInputDtypes: entry.input_dtypes = Joined(key, value); return;
-    case DumpKey::kOutputDtypes: entry.output_dtypes = Joined(key, value); return;
+    case DumpKey::kInputDtypes: entry.input_dtypes = Dtypes(key, value); return;
+    case DumpKey::kOutputDtypes: entry.output_dtypes = Dtypes(key, value); return;
     case DumpKey::kState: {
       const uint32_t text = Text(key, value);
-      const DumpKey state = tables_.texts.key(text);
+      const DumpKey state = value.key;
       entry.state = state == DumpKey::kScheduled   ? EntryState::kScheduled
                     : state == DumpKey::kStarted   ? EntryState::kStarted
                     : state == DumpKey::kCompleted ? EntryState::kCompleted
@@ -140,11 +150,11 @@ void EntryFields::Set(DumpKey key, const Value& value, FlightEntry& entry) {
   }
 }
 
-void EntryFields::SetGroup(FlightEntry& entry) {
-  const int64_t key[] = {group_.local_id, group_.name, group_.description};
-  const uint32_t id = group_ids_.Add(key);
-  if (id > groups_.size()) groups_.push_back(group_);
-  entry.group = id - 1;
+uint32_t EntryFields::GroupIndex(const GroupKey& key) {
+  const int64_t parts[] = {key.local_id, key.name, key.description};
+  const uint32_t id = group_ids_.Add(parts);
+  if (id > groups_.size()) groups_.push_back(key);
+  return id - 1;
 }
 
 bool EntryFields::Read(std::span<const Value> items, bool more, FlightEntry& entry) {
@@ -155,14 +165,13 @@ bool EntryFields::Read(std::span<const Value> items, bool more, FlightEntry& ent
       tables_.notes.UnknownKey("an entry", "(not a text)");
       continue;
     }
-    const DumpKey known = tables_.texts.key(key.idx());
-    if (IsEntryKey(known)) {
-      Set(known, items[i + 1], entry);
+    if (IsEntryKey(key.key)) {
+      Set(key.key, items[i + 1], entry);
     } else {
       tables_.notes.UnknownEntryKey(key.idx());
     }
   }
-  SetGroup(entry);
+  entry.group = GroupIndex(group_);
   return within_limits_;
 }
 

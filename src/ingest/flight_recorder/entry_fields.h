@@ -31,18 +31,24 @@ class EntryFields {
   const std::vector<GroupKey>& groups() const { return groups_; }
 
   /// False when a limit is passed. Values of a wrong type and unknown keys are noted.
-  /// `more`: of the entry of the last call, which goes on.
+  /// `more`: of the last entry, which goes on.
   [[nodiscard]] bool Read(std::span<const Value> items, bool more, evidence::FlightEntry& entry);
+
+  /// Of an entry that was read elsewhere: its group, for what may follow.
+  void SetLastGroup(const GroupKey& group) { group_ = group; }
+  uint32_t GroupIndex(const GroupKey& key);  ///< Into groups(), to which it is added when new.
+  /// nullopt when a limit is passed.
+  std::optional<uint32_t> Joined(uint32_t list);  ///< The text of all texts of a list, comma-separated.
+  static std::optional<int64_t> DurationNs(double milliseconds);
 
  private:
   void Set(DumpKey key, const Value& value, evidence::FlightEntry& entry);
-  void SetGroup(evidence::FlightEntry& entry);
   int64_t Count(DumpKey key, const Value& value);
   int64_t Scaled(DumpKey key, const Value& value, int64_t factor);
   int64_t Duration(const Value& value);
   uint32_t Text(DumpKey key, const Value& value);
+  uint32_t Dtypes(DumpKey key, const Value& value);
   uint32_t List(DumpKey key, const Value& value, ValueKind kind);
-  uint32_t Joined(DumpKey key, const Value& value);
   bool Bool(DumpKey key, const Value& value, bool& known);
 
   DumpTables& tables_;

@@ -8,6 +8,24 @@
 
 namespace lockstep::ingest {
 
+/// Of the whole content, eight bytes at a time: lists of a dump often differ in one element only.
+inline uint64_t HashBytes(std::string_view bytes) {
+  const auto mix = [](uint64_t word) {
+    word *= 0x9E3779B97F4A7C15U;
+    return word ^ (word >> 32);
+  };
+  uint64_t hash = mix(bytes.size());
+  size_t at = 0;
+  for (; at + 8 <= bytes.size(); at += 8) {
+    uint64_t word;
+    std::memcpy(&word, bytes.data() + at, 8);
+    hash = mix(hash ^ word);
+  }
+  uint64_t rest = 0;
+  if (at < bytes.size()) std::memcpy(&rest, bytes.data() + at, bytes.size() - at);
+  return mix(hash ^ rest);
+}
+
 /// Lists of T, each content once: equal lists have equal indices. [0] is the empty list. One thread.
 /// Cost: O(length) a look-up; 12 bytes a list beside its content.
 template <typename T>
@@ -45,14 +63,8 @@ class ListTable {
     return other.size() == list.size() && std::memcmp(other.data(), list.data(), list.size_bytes()) == 0;
   }
 
-  // Of the whole content: lists of a dump often differ in one element only.
   static size_t Hash(std::span<const T> list) {
-    uint64_t hash = list.size();
-    for (const T item : list) {
-      hash = (hash ^ static_cast<uint64_t>(item)) * 0x9E3779B97F4A7C15U;
-      hash ^= hash >> 29;
-    }
-    return hash;
+    return HashBytes({reinterpret_cast<const char*>(list.data()), list.size_bytes()});
   }
 
   void Grow() {
@@ -96,26 +108,9 @@ class TextTable {
   static constexpr size_t kFirstSlots = 256;
 
   size_t Slot(std::string_view text) const {
-    size_t slot = Hash(text) & (slots_.size() - 1);
+    size_t slot = HashBytes(text) & (slots_.size() - 1);
     while (slots_[slot] != 0 && texts_[slots_[slot]] != text) slot = (slot + 1) & (slots_.size() - 1);
     return slot;
-  }
-
-  static uint64_t Hash(std::string_view text) {
-    uint64_t hash = text.size() * 0x9E3779B97F4A7C15U;
-    size_t at = 0;
-    for (; at + 8 <= text.size(); at += 8) {
-      uint64_t word;
-      std::memcpy(&word, text.data() + at, 8);
-      hash = Mix(hash ^ word);
-    }
-    uint64_t rest = 0;
-    if (at < text.size()) std::memcpy(&rest, text.data() + at, text.size() - at);
-    return Mix(hash ^ rest);
-  }
-  static uint64_t Mix(uint64_t word) {
-    word *= 0x9E3779B97F4A7C15U;
-    return word ^ (word >> 32);
   }
 
   void Grow() {

@@ -20,8 +20,13 @@ enum class Step : uint8_t { kNext, kStop, kCut, kBad };
 
 class PickleDump {
  public:
-  explicit PickleDump(std::string_view bytes)
-      : at_(bytes.data()), begin_(at_), end_(at_ + bytes.size()), builder_(bytes.size()), stack_(builder_) {}
+  PickleDump(std::string_view bytes, PlainEntryPath path)
+      : at_(bytes.data()),
+        begin_(at_),
+        end_(at_ + bytes.size()),
+        path_(path),
+        builder_(bytes.size()),
+        stack_(builder_) {}
 
   Result<FlightRecord> Read() {
     Step step = Step::kNext;
@@ -65,6 +70,15 @@ class PickleDump {
     std::memcpy(&value, at_, sizeof(T));  // Both are little-endian.
     at_ += sizeof(T);
     return true;
+  }
+
+  void PushDict() {
+    const bool plain = path_ == PlainEntryPath::kUsed;
+    if (const auto entry = plain ? builder_.ReadPlainEntry(at_, end_, stack_.memo()) : std::nullopt) {
+      stack_.PushEntry(*entry);
+    } else {
+      stack_.PushEmptyDict();
+    }
   }
 
   template <typename T>
@@ -155,7 +169,7 @@ class PickleDump {
       case Opcode::kLongBinPut: return Put<uint32_t>();
       case Opcode::kMark: return NextIf(stack_.Mark());
       case Opcode::kEmptyList: return stack_.PushEmptyList(), Step::kNext;
-      case Opcode::kEmptyDict: return stack_.PushEmptyDict(), Step::kNext;
+      case Opcode::kEmptyDict: return PushDict(), Step::kNext;
       case Opcode::kAppends: return NextIf(stack_.AppendSinceMark());
       case Opcode::kSetItems: return NextIf(stack_.SetItemsSinceMark());
       case Opcode::kTuple2: return NextIf(stack_.Tuple(2));
@@ -178,12 +192,15 @@ class PickleDump {
   const char* at_;
   const char* begin_;
   const char* end_;
+  const PlainEntryPath path_;
   RecordBuilder builder_;
   DumpStack stack_;
 };
 
 }  // namespace
 
-Result<FlightRecord> ReadPickleDump(std::string_view bytes) { return PickleDump(bytes).Read(); }
+Result<FlightRecord> ReadPickleDump(std::string_view bytes, PlainEntryPath path) {
+  return PickleDump(bytes, path).Read();
+}
 
 }  // namespace lockstep::ingest

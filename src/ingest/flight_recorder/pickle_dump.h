@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "base/result.h"
@@ -7,7 +8,10 @@
 
 namespace lockstep::ingest {
 
+enum class PlainEntryPath : uint8_t { kUsed, kUnused };
+
 /// Reads a dump that is a pickle. See ReadFlightRecord, whose errors these are.
-Result<evidence::FlightRecord> ReadPickleDump(std::string_view bytes);
+/// `path`: for tests; PlainEntries changes nothing but the time that it takes.
+Result<evidence::FlightRecord> ReadPickleDump(std::string_view bytes, PlainEntryPath path = PlainEntryPath::kUsed);
 
 }  // namespace lockstep::ingest

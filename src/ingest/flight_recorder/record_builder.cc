@@ -93,8 +93,7 @@ bool RecordBuilder::FillList(Value& target, std::span<const Value> items) {
 
 bool RecordBuilder::IsEntryOrFrame(std::span<const Value> items) const {
   for (size_t i = 0; i < items.size(); i += 2) {
-    if (items[i].kind != ValueKind::kText) continue;
-    const DumpKey key = tables_.texts.key(items[i].idx());
+    const DumpKey key = items[i].key;
     if (IsEntryKey(key) || IsFrameKey(key)) return true;
   }
   return false;
@@ -105,7 +104,7 @@ uint32_t RecordBuilder::MakeFrame(const Value& target, std::span<const Value> it
   if (target.kind == ValueKind::kFrame) std::ranges::copy(tables_.frame_parts[target.idx()], parts);
   for (size_t i = 0; i + 1 < items.size(); i += 2) {
     const Value& value = items[i + 1];
-    const DumpKey key = items[i].kind == ValueKind::kText ? tables_.texts.key(items[i].idx()) : DumpKey::kOther;
+    const DumpKey key = items[i].key;
     if (key == DumpKey::kName || key == DumpKey::kFileName) {
       if (value.kind == ValueKind::kText) {
         parts[key == DumpKey::kFileName ? 1 : 0] = value.idx();
@@ -131,8 +130,7 @@ bool RecordBuilder::FillDict(Value& target, std::span<const Value> items) {
   const bool more = is_entry;
   if (target.kind == ValueKind::kEmptyDict) {
     for (size_t i = 0; i < items.size() && !is_entry; i += 2) {
-      if (items[i].kind != ValueKind::kText) continue;
-      const DumpKey key = tables_.texts.key(items[i].idx());
+      const DumpKey key = items[i].key;
       is_entry = IsEntryKey(key);
       is_frame = is_frame || IsFrameKey(key);
     }
@@ -160,6 +158,13 @@ bool RecordBuilder::FillDict(Value& target, std::span<const Value> items) {
   std::vector<DictItem>& dict = tables_.dicts[target.idx()];
   for (size_t i = 0; i + 1 < items.size(); i += 2) dict.push_back({items[i], items[i + 1]});
   return true;
+}
+
+std::optional<uint32_t> RecordBuilder::ReadPlainEntry(const char*& at, const char* end, std::span<Value> memo) {
+  FlightEntry entry;
+  if (!plain_.Read(at, end, memo, entry)) return std::nullopt;
+  entries_.push_back(entry);
+  return static_cast<uint32_t>(entries_.size() - 1);
 }
 
 Result<FlightRecord> RecordBuilder::Finish(const Value& top, bool truncated) {

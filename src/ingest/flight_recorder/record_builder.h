@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "ingest/flight_recorder/dump_tables.h"
 #include "ingest/flight_recorder/dump_value.h"
 #include "ingest/flight_recorder/entry_fields.h"
+#include "ingest/flight_recorder/plain_entries.h"
 
 namespace lockstep::ingest {
 
@@ -18,7 +20,7 @@ namespace lockstep::ingest {
 class RecordBuilder {
  public:
   /// `byte_count`: of the dump; memory is bounded by it.
-  explicit RecordBuilder(size_t byte_count) : tables_(byte_count), fields_(tables_) {}
+  explicit RecordBuilder(size_t byte_count) : tables_(byte_count), fields_(tables_), plain_(tables_, fields_) {}
 
   DumpTexts& texts() { return tables_.texts; }
 
@@ -26,6 +28,8 @@ class RecordBuilder {
   [[nodiscard]] bool FillList(Value& target, std::span<const Value> items);
   /// Adds items (key, value, key, value, ...) to a dict.
   [[nodiscard]] bool FillDict(Value& target, std::span<const Value> items);
+  /// An entry that the stack need not see; see PlainEntries::Read. Its number, or nothing.
+  std::optional<uint32_t> ReadPlainEntry(const char*& at, const char* end, std::span<Value> memo);
   /// Whether a dict with these items is an entry or a frame, which are nothing by half.
   bool IsEntryOrFrame(std::span<const Value> items) const;
 
@@ -41,6 +45,7 @@ class RecordBuilder {
 
   DumpTables tables_;
   EntryFields fields_;
+  PlainEntries plain_;
   std::vector<evidence::FlightEntry> entries_;
   std::vector<int64_t> scratch_numbers_;
   std::vector<uint32_t> scratch_;

@@ -53,7 +53,7 @@ class RecordMaker {
     if (top.kind != ValueKind::kOtherDict) return false;
     bool is_dump = false;
     for (const DictItem& item : tables_.dicts[top.idx()]) {
-      const DumpKey key = KeyOf(item.key);
+      const DumpKey key = item.key.key;
       is_dump = is_dump || (key >= DumpKey::kVersion && key <= DumpKey::kCommunicatorState);
       switch (key) {
         case DumpKey::kVersion: record_->version = TextOf(key, item.value); break;
@@ -114,9 +114,6 @@ class RecordMaker {
   }
 
  private:
-  DumpKey KeyOf(const Value& key) const {
-    return key.kind == ValueKind::kText ? tables_.texts.key(key.idx()) : DumpKey::kOther;
-  }
   std::string_view NameOf(const Value& key) const {
     return key.kind == ValueKind::kText ? tables_.texts[key.idx()] : "(not a text)";
   }
@@ -181,7 +178,7 @@ class RecordMaker {
 
   void ReadGroup(const std::vector<DictItem>& facts, FlightGroup& group) {
     for (const DictItem& fact : facts) {
-      const DumpKey key = KeyOf(fact.key);
+      const DumpKey key = fact.key.key;
       if (key == DumpKey::kName) {
         group.name = TextOf(key, fact.value);
       } else if (key == DumpKey::kDescription) {
@@ -239,7 +236,7 @@ class RecordMaker {
 
   void ReadProgress(const std::vector<DictItem>& facts, FlightGroup& group) {
     for (const DictItem& fact : facts) {
-      const DumpKey key = KeyOf(fact.key);
+      const DumpKey key = fact.key.key;
       int64_t* field = key == DumpKey::kLastEnqueued    ? &group.last_enqueued
                        : key == DumpKey::kLastStarted   ? &group.last_started
                        : key == DumpKey::kLastCompleted ? &group.last_completed
