@@ -22,6 +22,7 @@ namespace {
 constexpr size_t kMaxUnixTableBytes = size_t{16} << 20;
 constexpr std::string_view kServerThread = "pt_workerserver";
 constexpr size_t kMaxPorts = 16;
+constexpr int64_t kMarginNs = 300'000'000;  ///< For the worker to say what it waited for in vain.
 
 enum class Message : uint8_t { kHelperBytes, kRecord, kProblem };
 
@@ -104,7 +105,8 @@ void Work(pid_t pid, const JobDumpInput& input, const WorkerPipe& pipe, int64_t 
 JobDump ReadJobDump(pid_t pid, const JobDumpInput& input, int64_t deadline_monotonic_ns) {
   JobDump dump;
   const WorkerOutcome outcome =
-      RunWorker([&](const WorkerPipe& pipe) { Work(pid, input, pipe, deadline_monotonic_ns); }, deadline_monotonic_ns);
+      RunWorker([&](const WorkerPipe& pipe) { Work(pid, input, pipe, deadline_monotonic_ns - kMarginNs); },
+                deadline_monotonic_ns);
   std::string answer;
   std::string problem;
   for (const std::string& message : outcome.messages) {

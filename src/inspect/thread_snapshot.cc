@@ -91,8 +91,8 @@ void Trace(pid_t pid, const std::vector<pid_t>& tids, int64_t longest_pause_ns, 
     begins.Put(tid);
     if (!pipe.Send(begins.bytes())) return;
     ThreadSnapshot snapshot = {.tid = tid};
-    const int64_t start_ns = MonotonicNs();
     SetTimer(timer, longest_pause_ns);
+    const int64_t start_ns = MonotonicNs();
     const int error = HoldOne(pid, &snapshot);
     const int64_t pause_ns = MonotonicNs() - start_ns;
     SetTimer(timer, 0);
