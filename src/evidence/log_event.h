@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "evidence/stack.h"
+
 namespace lockstep::evidence {
 
 enum class LogEventKind : uint8_t {
@@ -43,6 +45,8 @@ struct LogEvent {
   std::optional<int64_t> sequence;      ///< Collective's number in its group, counted from 1 as the recorder does.
   std::string operation;                ///< "all_reduce"; "" = not told.
   int32_t signal = 0;                   ///< For kSignal.
+  std::optional<int32_t> exit_status;   ///< As a launcher says it.
+  StackFrame frame;                     ///< Of a traceback: the user's innermost frame; line 0 = none.
 };
 
 }  // namespace lockstep::evidence

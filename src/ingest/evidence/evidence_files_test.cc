@@ -177,6 +177,7 @@ TEST(EvidenceNamesTest, PathsTellRanks) {
   EXPECT_EQ(RankOfEvidencePath("slurm-4711.out"), std::nullopt);
   EXPECT_EQ(RankOfEvidencePath("nccl.node-a.20978.log"), std::nullopt);
   EXPECT_EQ(RankOfEvidencePath("launcher.log"), std::nullopt);
+  EXPECT_EQ(RankOfEvidencePath("node1.log"), std::nullopt);
 }
 
 TEST(EvidenceNamesTest, ProcessFoldersTellRankHostAndPid) {

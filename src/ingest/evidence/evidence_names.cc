@@ -60,7 +60,12 @@ std::optional<int32_t> RankOfEvidencePath(std::string_view path) {
     }
   }
   const bool by_word = name.find("rank") != std::string::npos;
-  if (by_word || (!name.starts_with("slurm") && !name.starts_with("nccl"))) {
+  std::string_view word = name;
+  while (!word.empty() && (std::isdigit(static_cast<unsigned char>(word.back())) != 0)) word.remove_suffix(1);
+  while (!word.empty() && (word.back() == '-' || word.back() == '_' || word.back() == '.')) word.remove_suffix(1);
+  constexpr std::array<std::string_view, 8> kOthers = {"slurm", "nccl", "node", "host", "job", "run", "pod", "attempt"};
+  const bool other = name.starts_with("slurm") || name.starts_with("nccl") || EndsInOneOf(word, kOthers);
+  if (by_word || !other) {
     if (const auto rank = RankOfDumpName(name)) return rank;
   }
   const std::string_view folder = FolderOf(path);

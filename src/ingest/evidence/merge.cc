@@ -189,7 +189,10 @@ class Merger {
     for (const int32_t number : prefixed) Rank(number).log_file = part.file;
     if (whose && *whose >= 0) Rank(*whose).log_file = part.file;
     for (evidence::LogEvent& event : part.log->events) {
-      if (!event.rank) event.rank = whose;
+      // A rank in the text may be that of a group; whose log it is is sure. Launchers tell of other ranks' ends.
+      if (!event.rank || (whose && event.kind != evidence::LogEventKind::kSignal && !event.exit_status)) {
+        event.rank = whose;
+      }
       if (event.rank && *event.rank >= 0) {
         RankEvidence& rank = Rank(*event.rank);
         if (rank.log_file.empty()) rank.log_file = part.file;
@@ -251,8 +254,9 @@ class Merger {
   void NoteDeaths() {
     for (auto& [number, rank] : ranks_) {
       for (const evidence::LogEvent& event : rank.log) {
-        if (event.kind != evidence::LogEventKind::kSignal || event.signal == 0) continue;
+        if (event.signal == 0 && !event.exit_status) continue;
         if (rank.exit_signal == 0) rank.exit_signal = event.signal;
+        if (!rank.exit_status) rank.exit_status = event.exit_status;
         if (rank.liveness == evidence::Liveness::kUnknown) rank.liveness = evidence::Liveness::kGone;
       }
     }
