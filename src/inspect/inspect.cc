@@ -14,6 +14,7 @@
 #include "inspect/native_stacks.h"
 #include "inspect/privilege.h"
 #include "inspect/proc_files.h"
+#include "inspect/python_frames.h"
 
 namespace lockstep::inspect {
 namespace {
@@ -81,11 +82,13 @@ void TakePython(std::vector<ThreadStack> threads, InspectedProcess* process) {
       return python.tid != 0 && thread.tid == python.tid;
     });
     if (same == process->stacks.end()) {
+      if (python.python.empty()) continue;
       process->stacks.push_back(std::move(python));
       continue;
     }
+    same->holds_gil |= python.holds_gil;
+    if (python.python.empty()) continue;
     same->python = std::move(python.python);
-    same->holds_gil = python.holds_gil;
     same->source = std::move(python.source);
   }
 }
@@ -129,11 +132,13 @@ Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64
   // A process that is stopped answers nothing, and its threads show all the same where they are.
   const bool is_stopped = process.state && (process.state->state == 'T' || process.state->state == 't');
   NativeStacks native;
+  PythonStacks python;
   JobDump dump;
   {
     std::vector<std::jthread> threads;
     if (options.native_stacks)
       threads.emplace_back([&] { native = ReadNativeStacks(pid, tids, options.longest_pause_ns, deadline_ns); });
+    if (options.python_stacks) threads.emplace_back([&] { python = ReadPythonStacks(pid, deadline_ns); });
     if ((options.flight_record || options.python_stacks) && !is_stopped)
       threads.emplace_back(
           [&] { dump = ReadJobDump(pid, input, std::min(deadline_ns, MonotonicNs() + kLongestDumpNs)); });
@@ -143,7 +148,12 @@ Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64
     dump.remedy = "continue it (SIGCONT) and ask again";
   }
   if (options.native_stacks) TakeNative(std::move(native), &process);
+  TakePython(std::move(python.threads), &process);
   TakeJobDump(std::move(dump), options, &process);
+  const bool has_python = std::any_of(process.stacks.begin(), process.stacks.end(),
+                                      [](const ThreadStack& thread) { return !thread.python.empty(); });
+  if (options.python_stacks && !has_python)
+    AddMissing(&process, "python_stacks", std::move(python.reason), std::move(python.remedy));
   // What was read is only its own when it is still the same process.
   const auto now = ParseStat(ReadProcFile(pid, "stat").value_or(""));
   if (!now || now->start_ticks != stat.start_ticks) return NoSuchProcess(pid);

@@ -307,14 +307,52 @@ TEST(InspectTest, PythonHelperTellsWhereEachThreadIs) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(InspectTest, PythonFramesNeedNoHelperAndNoStop) {
+  TalkingChild child({"python3", "-c",
+                      "import threading, time, os\n"
+                      "lock = threading.Lock()\n"
+                      "def waits_for_lock():\n"
+                      "    lock.acquire()\n"
+                      "    lock.acquire()\n"
+                      "class Reader:\n"
+                      "    def reads(self):\n"
+                      "        os.read(os.pipe()[0], 1)\n"
+                      "def sleeps():\n"
+                      "    print('ready', flush=True)\n"
+                      "\n"
+                      "    time.sleep(1000)\n"
+                      "for work in (waits_for_lock, Reader().reads):\n"
+                      "    threading.Thread(target=work, daemon=True).start()\n"
+                      "time.sleep(0.1)\n"
+                      "list(map(lambda work: work(), [sleeps]))\n"});
+  ASSERT_EQ(child.ReadLine(), "ready");
+  ASSERT_TRUE(TargetProcess::WaitUntil(
+      [&] { return ReadProcFile(child.pid(), "wchan").value_or("").find("sleep") != std::string::npos; }));
+  const auto process = InspectProcess(child.pid(), kQuick);
+  ASSERT_TRUE(process) << process.error().ToString();
+  EXPECT_THAT(MissingOf(*process), Not(Contains("python_stacks")));
+  std::vector<std::string> all;
+  for (const ThreadStack& thread : process->stacks) {
+    for (const StackFrame& frame : thread.python) all.push_back(fmt::format("{}:{}", frame.function, frame.line));
+  }
+  EXPECT_THAT(all, IsSupersetOf({"waits_for_lock:5", "Reader.reads:8", "sleeps:12", "<lambda>:16", "<module>:16"}));
+  const ThreadStack* main = MainThread(*process);
+  ASSERT_NE(main, nullptr);
+  EXPECT_THAT(Functions(main->python), ::testing::ElementsAre("sleeps", "<lambda>", "<module>"));
+  EXPECT_EQ(main->source, "cpython");
+  EXPECT_FALSE(main->holds_gil);
+}
+
 TEST(InspectTest, HelperThatCannotAnswerCostsItsPartOnly) {
   const std::string folder = ::testing::TempDir() + fmt::format("/hang-folder-locked-{}", ::getpid());
   // A call that keeps the interpreter's lock: no other Python thread runs meanwhile.
   TalkingChild child({"python3", "-c",
                       HelperScript("import ctypes\n"
                                    "assert _hang.enable_hang_dumps()\n"
-                                   "print('ready', flush=True)\n"
-                                   "ctypes.PyDLL(None).sleep(1000)\n")},
+                                   "def keeps_the_lock():\n"
+                                   "    print('ready', flush=True)\n"
+                                   "    ctypes.PyDLL(None).sleep(1000)\n"
+                                   "keeps_the_lock()\n")},
                      EnvironmentWithHangFolder(folder));
   ASSERT_EQ(child.ReadLine(), "ready");
   InspectOptions options = kQuick;
@@ -322,9 +360,15 @@ TEST(InspectTest, HelperThatCannotAnswerCostsItsPartOnly) {
   const auto process = InspectProcess(child.pid(), options);
   ASSERT_TRUE(process) << process.error().ToString();
   EXPECT_THAT(process->missing, Contains(Field(&evidence::MissingEvidence::reason, HasSubstr("interpreter's lock"))));
+  const ThreadStack* main = MainThread(*process);
+  ASSERT_NE(main, nullptr);
   if (CanTakeSnapshots()) {
-    EXPECT_THAT(MainThread(*process)->native, Not(IsEmpty()));
+    EXPECT_THAT(main->native, Not(IsEmpty()));
   }
+  // From outside its frames are seen all the same, and who keeps the lock.
+  EXPECT_THAT(Functions(main->python), Contains("keeps_the_lock"));
+  EXPECT_TRUE(main->holds_gil);
+  EXPECT_EQ(main->source, "cpython");
   std::filesystem::remove_all(folder);
 }
 

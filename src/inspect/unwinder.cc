@@ -1,7 +1,6 @@
 #include "inspect/unwinder.h"
 
 #include <cxxabi.h>
-#include <gelf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <set>
 
 #include "base/utf8.h"
+#include "inspect/elf_bias.h"
 
 namespace lockstep::inspect {
 namespace {
@@ -31,21 +31,9 @@ const Dwfl_Callbacks kCallbacks = {.find_elf = FindNoElf,
                                    .section_address = dwfl_offline_section_address,
                                    .debuginfo_path = nullptr};
 
-/// What is added to the file's addresses where `range` of it is mapped; false: the file has no such part.
-bool FindBias(int fd, const MemoryRange& range, uint64_t* bias) {
+bool FindBiasOfFile(int fd, const MemoryRange& range, uint64_t* bias) {
   const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_begin(fd, ELF_C_READ_MMAP, nullptr), elf_end);
-  size_t count = 0;
-  if (elf == nullptr || elf_getphdrnum(elf.get(), &count) != 0) return false;
-  for (size_t i = 0; i < std::min<size_t>(count, 256); ++i) {
-    GElf_Phdr header;
-    if (gelf_getphdr(elf.get(), static_cast<int>(i), &header) == nullptr || header.p_type != PT_LOAD) continue;
-    const uint64_t align = 4096;
-    const uint64_t first = header.p_offset / align * align;
-    if (range.file_offset < first || range.file_offset >= header.p_offset + header.p_filesz) continue;
-    *bias = range.start - range.file_offset + header.p_offset - header.p_vaddr;
-    return true;
-  }
-  return false;
+  return elf != nullptr && FindBias(elf.get(), range, bias);
 }
 
 /// The kernel's own code in each process is no file: its copy is, as long as the descriptor is open.
@@ -98,7 +86,7 @@ void Unwinder::AddModules(const std::vector<MemoryRange>& ranges) {
       file = OpenMappedFile(pid_, range.path);
     }
     uint64_t bias = 0;
-    if (!file.valid() || !FindBias(file.get(), range, &bias)) continue;
+    if (!file.valid() || !FindBiasOfFile(file.get(), range, &bias)) continue;
     // The descriptor is libdw's from here on, unless it refuses it.
     if (dwfl_report_elf(dwfl_, range.path.c_str(), range.path.c_str(), file.get(), bias, true) != nullptr)
       (void)file.Release();
