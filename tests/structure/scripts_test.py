@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
-PROGRAMS = ["quickstart", "test", ".ci/run", "scripts/lint", "scripts/python_env", "scripts/python_test_env", "tests/python/run", "scripts/record_example"]
+PROGRAMS = ["quickstart", "test", ".ci/run", "scripts/lint", "scripts/python_env", "scripts/python_test_env", "tests/python/run", "scripts/record_example", "scripts/record_hangs"]
 
 
 class ScriptsTest(unittest.TestCase):
