@@ -92,7 +92,7 @@ function Circle({ data, cycle, label }: { data: HangData; cycle: readonly WaitEd
 function Cycle({ data }: ViewProps<HangData>) {
   const cycle = cycleOf(data);
   const ranks = [...new Set(cycle.map((edge) => edge.rank))];
-  const summary = `${cycle.slice(0, 4).map((edge) => `Rank ${edge.rank} waits in ${edgeWords(data, edge)} for ${rankList(edge.waits_for)}`).join('; ')}${cycle.length > 4 ? '; and so on' : ''}: nobody of ${plural(ranks.length, 'rank')} can go first.`;
+  const summary = `${cycle.slice(0, 4).map((edge) => `Rank ${edge.rank} waits in ${edgeWords(data, edge)} for ${rankList(edge.waits_for)}`).join('; ')}${cycle.length > 4 ? '; and so on' : ''}: none of the ${ranks.length} can go first.`;
   return (
     <Figure
       id="cycle"

@@ -57,13 +57,14 @@ function Silence({ data }: ViewProps<HangData>) {
   const first = Math.max(1, ...starts);
   const last = silent.length > 0 ? Math.min(...silent) : 0;
   const wide = Math.max(...silent, last) - last;
-  const part = span === 'last calls' && silent.length > 1 && wide > 0;
+  const collected = data.job.collected_unix_ns !== null;
+  const part = (span === 'last calls' || !collected) && silent.length > 1 && wide > 0;
   const from_ns = part ? Math.max(...silent) : first * 1.04;
   const to_ns = part ? last - wide * 0.25 : 0;
   const longest = silent.length > 0 ? known.filter((row) => row.silent_ns === Math.max(...silent)) : [];
   const unknown = known.filter((row) => row.silent_ns === null);
   const summary = (silent.length === 0 ? 'Nobody’s last call is known.' :
-    `${capital(rankList(longest.map((row) => row.rank)))} fell silent first, ${duration(longest[0]!.silent_ns)} before ${data.job.collected_unix_ns === null ? 'the last instant that is known' : 'the collection'}${wide > 0 ? `; the last rank ${duration(wide)} later` : ''}.`) +
+    `${capital(rankList(longest.map((row) => row.rank)))} fell silent first${collected ? `, ${duration(longest[0]!.silent_ns)} before the collection` : ''}${wide > 0 ? `; the last rank ${duration(wide)} later` : ''}.${collected ? '' : ' When the evidence was collected is not known.'}`) +
     (unknown.length > 0 && silent.length > 0 ? ` Not known for ${rankList(unknown.map((row) => row.rank))}.` : '');
   const openText = (row: SilenceRow) => row.open.map((open) => open.text).join(', ');
   return (
@@ -73,7 +74,7 @@ function Silence({ data }: ViewProps<HangData>) {
       summary={summary}
       controls={
         <>
-          {wide > 0 && <Choice name="silence-span" label="Time" value={span} onChange={setSpan} options={SPANS.map((value) => ({ value, label: value }))} />}
+          {wide > 0 && collected && <Choice name="silence-span" label="Time" value={span} onChange={setSpan} options={SPANS.map((value) => ({ value, label: value }))} />}
           <Choice name="silence-sort" label="Sort" value={sort} onChange={setSort} options={SORTS.map((value) => ({ value, label: value }))} />
         </>
       }
