@@ -25,11 +25,18 @@ struct TopologyNode {
   }
 };
 
+/// Whether it is such a device; hand-written files tell it by the PCI class only.
+bool IsGpuDevice(const TopologyNode& node);
+bool IsNetworkDevice(const TopologyNode& node);
+
 /// What NCCL_TOPO_DUMP_FILE writes and NCCL_TOPO_FILE reads: a machine's tree of buses.
 struct NcclTopology {
   std::string file;
   std::vector<TopologyNode> nodes;  ///< [0] is the system.
 };
+
+/// What a node is for people: "GPU 3", "NIC mlx5_0", "PCI switch 0000:01:00.0", "CPU 0".
+std::string TopologyNodeName(const NcclTopology& topology, int32_t node);
 
 /// One search result of NCCL_GRAPH_DUMP_FILE.
 struct NcclGraph {

@@ -25,10 +25,4 @@ Result<evidence::NcclGraphs> ReadNcclGraphs(std::string_view text, std::string_v
 /// links or fewer NVLinks than siblings, slower adapters, machines that differ. Deterministic.
 std::vector<evidence::NcclLogFinding> FindTopologyProblems(const std::vector<evidence::NcclTopology>& topologies);
 
-/// What a node is for people: "GPU 3", "NIC mlx5_0", "PCI switch", "CPU 0", ... Also for devices that hand-written
-/// files name by their PCI class only.
-bool IsGpuDevice(const evidence::TopologyNode& node);
-bool IsNetworkDevice(const evidence::TopologyNode& node);
-std::string TopologyNodeName(const evidence::NcclTopology& topology, int32_t node);
-
 }  // namespace lockstep::ingest

@@ -14,6 +14,7 @@ namespace {
 using evidence::NcclLogFinding;
 using evidence::NcclTopology;
 using evidence::TopologyNode;
+using evidence::TopologyNodeName;
 
 const TopologyNode& At(const NcclTopology& topology, int32_t idx) { return topology.nodes[static_cast<size_t>(idx)]; }
 
@@ -46,8 +47,8 @@ class Machine {
       : topology_(topology), findings_(findings) {
     for (int32_t i = 0; i < static_cast<int32_t>(topology.nodes.size()); ++i) {
       const TopologyNode& node = At(topology, i);
-      if (node.kind == "pci" && IsGpuDevice(node)) gpus_.push_back(i);
-      if (IsNetworkDevice(node)) nics_.push_back(i);
+      if (node.kind == "pci" && evidence::IsGpuDevice(node)) gpus_.push_back(i);
+      if (evidence::IsNetworkDevice(node)) nics_.push_back(i);
       if (node.kind == "net") nets_.push_back(i);
     }
   }
@@ -214,37 +215,6 @@ std::string Shape(const NcclTopology& topology) {
 }
 
 }  // namespace
-
-bool IsGpuDevice(const TopologyNode& node) {
-  const std::string_view type = node.Get("class");
-  return node.kind == "pci" && (type.starts_with("0x0302") || type.starts_with("0x0300") || type.starts_with("0x1200"));
-}
-
-bool IsNetworkDevice(const TopologyNode& node) {
-  return node.kind == "nic" || (node.kind == "pci" && node.Get("class").starts_with("0x02"));
-}
-
-std::string TopologyNodeName(const NcclTopology& topology, int32_t idx) {
-  const TopologyNode& node = At(topology, idx);
-  const auto with = [&](const char* name, std::string_view value) {
-    return value.empty() ? std::string(name) : std::string(name) + " " + std::string(value);
-  };
-  if (node.kind == "cpu") return with("CPU", node.Get("numaid"));
-  if (node.kind == "gpu") return with("GPU", node.Get("dev"));
-  if (node.kind == "net") return with("network", node.Get("name"));
-  if (node.kind == "nic") return "NIC";
-  if (node.kind != "pci") return node.kind;
-  if (IsGpuDevice(node)) {
-    const TopologyNode* gpu = Child(topology, node, "gpu");
-    return gpu != nullptr ? with("GPU", gpu->Get("dev")) : with("GPU", node.Get("busid"));
-  }
-  if (IsNetworkDevice(node)) {
-    const TopologyNode* nic = Child(topology, node, "nic");
-    const TopologyNode* net = nic != nullptr ? Child(topology, *nic, "net") : nullptr;
-    return net != nullptr ? with("NIC", net->Get("name")) : with("NIC", node.Get("busid"));
-  }
-  return with(node.Get("class").starts_with("0x0604") ? "PCI switch" : "PCI", node.Get("busid"));
-}
 
 std::vector<NcclLogFinding> FindTopologyProblems(const std::vector<NcclTopology>& topologies) {
   std::vector<NcclLogFinding> findings;

@@ -49,11 +49,11 @@ TEST(NcclTopologyTest, ASoundMachineHasNoProblems) {
 TEST(NcclTopologyTest, NodesKeepTheirLinesAndNames) {
   const auto topology = ReadNcclTopology(System(Switch(Gpu(0) + Nic(0))), "topo.xml");
   ASSERT_TRUE(topology);
-  const auto gpu =
-      std::find_if(topology->nodes.begin(), topology->nodes.end(), [](const auto& node) { return IsGpuDevice(node); });
+  const auto gpu = std::find_if(topology->nodes.begin(), topology->nodes.end(),
+                                [](const auto& node) { return evidence::IsGpuDevice(node); });
   ASSERT_NE(gpu, topology->nodes.end());
   EXPECT_EQ(gpu->line, 5);
-  EXPECT_EQ(TopologyNodeName(*topology, static_cast<int32_t>(gpu - topology->nodes.begin())), "GPU 0");
+  EXPECT_EQ(evidence::TopologyNodeName(*topology, static_cast<int32_t>(gpu - topology->nodes.begin())), "GPU 0");
 }
 
 TEST(NcclTopologyTest, DegradedLinksAreComparedWithSiblings) {
