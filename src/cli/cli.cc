@@ -24,6 +24,7 @@
 #include "cli/hang.h"
 #include "cli/help.h"
 #include "cli/merge.h"
+#include "cli/nccl_log.h"
 #include "cli/nearest.h"
 #include "cli/open.h"
 #include "cli/progress.h"
@@ -52,6 +53,7 @@ class Program {
     commands_.push_back(std::make_unique<CompareCommand>());
     commands_.push_back(std::make_unique<ScalingCommand>());
     commands_.push_back(std::make_unique<HangCommand>());
+    commands_.push_back(std::make_unique<NcclLogCommand>());
     commands_.push_back(std::make_unique<MergeCommand>());
     commands_.push_back(std::make_unique<ServeCommand>());
     commands_.push_back(std::make_unique<OpenCommand>());

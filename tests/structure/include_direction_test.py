@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "hang": {"evidence", "base"},
     "report/hang": {"report", "hang", "evidence", "model", "base"},
     "report/nccl": {"report", "evidence", "model", "base"},
+    "page/nccl": {"report/nccl", "page", "report", "evidence", "base"},
     "page/hang": {"report/hang", "page", "report", "hang", "evidence", "base"},
     "proc": {"control/api", "base"},
     "inspect": {"proc", "ingest/stacks", "control/api", "evidence", "base"},
