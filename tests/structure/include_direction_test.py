@@ -44,7 +44,7 @@ MAY_INCLUDE = {
     "agent/daemon": {"inspect", "proc", "evidence", "agent/dynolog", "agent/capture", "agent/kineto", "control/api", "http", "base"},
     "export/tensorboard": {"report", "analysis", "model", "base"},
     "export/flame": {"report", "analysis", "model", "base"},
-    "cli": {"inspect", "proc", "page/hang", "report/hang", "hang", "ingest/evidence", "ingest/nccl", "evidence", "control/client", "control/discovery", "control/api", "export/tensorboard", "export/flame", "serve", "http", "query", "export/timeline", "page", "report", "comparison", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+    "cli": {"inspect", "proc", "page/hang", "page/nccl", "report/hang", "report/nccl", "hang", "ingest/evidence", "ingest/nccl", "evidence", "control/client", "control/discovery", "control/api", "export/tensorboard", "export/flame", "serve", "http", "query", "export/timeline", "page", "report", "comparison", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "export/timeline": {"analysis", "model", "base"},
     "python": {"comparison", "query", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "query": {"report", "analysis", "model", "base"},

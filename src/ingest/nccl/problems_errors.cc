@@ -39,7 +39,7 @@ const NcclError* FirstError(const NcclJob& job) {
 
 std::string PeerHost(const std::string& peer) { return peer.substr(0, peer.find('<')); }
 
-/// Ranks of the processes whose bootstrap address or host this is.
+/// "rank 3 is", "ranks 0-7 are": of the processes whose bootstrap address or host this is; "" = of none.
 std::string RanksAtAddress(const NcclJob& job, const std::string& host) {
   std::set<int32_t> ranks;
   for (const evidence::NcclProcess& process : job.processes) {
@@ -48,7 +48,9 @@ std::string RanksAtAddress(const NcclJob& job, const std::string& host) {
         std::any_of(process.sockets.begin(), process.sockets.end(), [&](const auto& s) { return s.address == host; });
     if (same && process.rank) ranks.insert(*process.rank);
   }
-  return RankRanges(std::vector<int32_t>(ranks.begin(), ranks.end()));
+  if (ranks.empty()) return "";
+  const std::string text = RankRanges(std::vector<int32_t>(ranks.begin(), ranks.end()));
+  return ranks.size() == 1 ? "rank " + text + " is" : "ranks " + text + " are";
 }
 
 const char* ResultMeaning(int32_t result) {
@@ -117,9 +119,8 @@ void FindErrors(ProblemList& list) {
     if (!shown.code.empty()) text += " (" + shown.code + ")";
     if (!shown.peer.empty()) {
       const std::string ranks = RanksAtAddress(job, PeerHost(shown.peer));
-      text += "; it points to " + shown.peer + (ranks.empty() ? "" : ", where rank " + ranks + " is");
+      text += "; it points to " + shown.peer + (ranks.empty() ? "" : ", where " + ranks);
     }
-    if (shown.consequence) text += "; it follows from another error";
     text += ".";
     if (group.errors.size() > 1) text += " So " + std::to_string(group.errors.size()) + " lines.";
     const bool is_error = !shown.warning && !shown.consequence;

@@ -23,7 +23,12 @@ using evidence::NcclProcess;
 std::string Agreed(const std::set<std::string>& values) {
   if (values.empty()) return "";
   if (values.size() == 1) return *values.begin();
-  return fmt::format("{} different", values.size());
+  std::string text;
+  for (const std::string& value : values) {
+    if (text.size() > 100) return text + " or others";
+    text += (text.empty() ? "" : " or ") + value;
+  }
+  return text;
 }
 
 class TextReport {
@@ -76,15 +81,15 @@ class TextReport {
           fmt::format("NCCL logs of {} process{} on {} host{}", job_.processes.size(),
                       job_.processes.size() == 1 ? "" : "es", hosts.size(), hosts.size() == 1 ? "" : "s");
       if (!versions.empty()) text += "; version " + Agreed(versions);
-      if (!drivers.empty()) text += "; CUDA of the driver " + Agreed(drivers);
+      if (!drivers.empty()) text += "; driver's CUDA " + Agreed(drivers);
       if (!networks.empty()) text += "; network " + Agreed(networks);
       Paragraph(text, Paint::kStrong);
-      Paragraph(fmt::format("{} lines of NCCL, {} of unknown kind, {} others", FormatCount(job_.lines.nccl),
+      Paragraph(fmt::format("lines: {} of NCCL, {} of its of unknown kind, {} of others", FormatCount(job_.lines.nccl),
                             FormatCount(job_.lines.unknown), FormatCount(job_.lines.other)),
                 Paint::kFaint);
     }
     if (!evidence_.topologies.empty() || !evidence_.graphs.empty() || !evidence_.ras.empty()) {
-      Paragraph(fmt::format("{} topology files, {} graph files, {} answers of RAS", evidence_.topologies.size(),
+      Paragraph(fmt::format("files: {} of topologies, {} of graphs, {} answers of RAS", evidence_.topologies.size(),
                             evidence_.graphs.size(), evidence_.ras.size()),
                 Paint::kFaint);
     }
@@ -153,7 +158,7 @@ class TextReport {
     Section("Processes");
     TextTable table({{.header = "rank"},
                      {.header = "pid"},
-                     {.header = "host", .align = Align::kLeft, .flexible = true},
+                     {.header = "host", .align = Align::kLeft, .flexible = true, .minimum = 28},
                      {.header = "version", .align = Align::kLeft, .drop = 1},
                      {.header = "network", .align = Align::kLeft},
                      {.header = "meets by", .align = Align::kLeft, .drop = 2},
