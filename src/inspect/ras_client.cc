@@ -43,6 +43,7 @@ Result<AddressInfo> ReadAddress(const RasOptions& options) {
   if (colon == std::string::npos || colon == 0) return refuse("expected HOST:PORT, as NCCL_RAS_ADDR has it");
   std::string host = options.address.substr(0, colon);
   const std::string port = options.address.substr(colon + 1);
+  if (port.empty()) return refuse("it has no port");
   if (host == "localhost") host = "127.0.0.1";
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   addrinfo hints = {};
