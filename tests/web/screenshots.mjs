@@ -1,5 +1,5 @@
-// node screenshots.mjs PAGES IMAGES: a picture of each view for docs/views.md. PAGES has recorded.html, dlrm.html,
-// memory.html, or some of them.
+// node screenshots.mjs PAGES IMAGES: a picture of each view for docs/views.md and docs/hangs.md. PAGES has recorded.html,
+// dlrm.html, memory.html, compare.html, scaling.html, hang.html, deadlock.html, or some of them.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openWatched, withBrowser } from './browser.mjs';
@@ -22,6 +22,16 @@ const SHOTS = [
   { view: 'memory', page: 'memory' },
   { view: 'kernels', page: 'dlrm', query: '?kernels.find=nccl&open=communication%3AncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*%2C+unsigned+long%2C+ncclWork*)' },
   { view: 'overlap', page: 'dlrm', name: 'overlap-dark', theme: 'dark' },
+];
+// Of pages of other commands only these are taken, under names of their own.
+const OTHERS = [
+  { page: 'compare', view: 'verdict', name: 'compare' },
+  { page: 'compare', view: 'names', name: 'compare-names' },
+  { page: 'scaling', view: 'curve', name: 'scaling' },
+  { page: 'hang', view: 'verdict', name: 'hang-verdict' },
+  { page: 'hang', view: 'groups', name: 'hang-groups' },
+  { page: 'hang', view: 'stacks', name: 'hang-stacks-dark', theme: 'dark' },
+  { page: 'deadlock', view: 'cycle', name: 'hang-cycle' },
 ];
 const ORDER = ['dlrm', 'recorded', 'memory'].filter((name) => existsSync(join(pages, `${name}.html`)));
 
@@ -62,6 +72,11 @@ for (const theme of ['light', 'dark']) {
         console.error(page.trouble.join('\n'));
         failed = true;
       }
+      await page.close();
+    }
+    for (const shot of OTHERS.filter((each) => (each.theme ?? 'light') === theme && existsSync(join(pages, `${each.page}.html`)))) {
+      const page = await openWatched(context, join(pages, `${shot.page}.html`));
+      await shoot(context, page, shot);
       await page.close();
     }
   });
