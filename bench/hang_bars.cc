@@ -39,7 +39,8 @@ uint64_t ReadAll(const std::vector<std::string>& dumps) {
 // Every byte looked at, as by the fastest scanner there is, and every byte copied.
 uint64_t Scan(const std::vector<std::string>& dumps) {
   uint64_t found = 0;
-  for (const std::string& dump : dumps) found += static_cast<uint64_t>(std::count(dump.begin(), dump.end(), char(0x7f)));
+  for (const std::string& dump : dumps)
+    found += static_cast<uint64_t>(std::count(dump.begin(), dump.end(), char(0x7f)));
   return found;
 }
 uint64_t Copy(const std::vector<std::string>& dumps, std::string& to) {

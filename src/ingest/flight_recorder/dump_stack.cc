@@ -148,9 +148,8 @@ bool DumpStack::Top(Value& top) {
   return true;
 }
 
-std::optional<Value> DumpStack::CloseAll(bool drop_last) {
+std::optional<Value> DumpStack::CloseAll() {
   const auto lowest = [this] { return marks_.empty() ? size_t{1} : marks_.back(); };
-  if (drop_last && stack_.size() > lowest()) stack_.pop_back();
   // What was opened and is still empty.
   while (stack_.size() > lowest() && (stack_.back().kind == ValueKind::kEmptyDict)) stack_.pop_back();
   while (!marks_.empty()) {

@@ -60,8 +60,8 @@ class DumpStack {
   /// The one value that is left at the dump's end.
   [[nodiscard]] bool Top(Value& top);
   /// Fills every open list and dict with what there is, for a dump that was cut. An entry or a frame that is not
-  /// whole is left out. `drop_last`: the last value may be cut itself. nullopt when there is nothing.
-  std::optional<Value> CloseAll(bool drop_last);
+  /// whole is left out. nullopt when there is nothing.
+  std::optional<Value> CloseAll();
 
   /// What a pickle has numbered so far. A container that is taken out must be marked as such: `memo` = kShared.
   std::span<Value> memo() { return memo_; }

@@ -3,51 +3,243 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <vector>
+#include "ingest/flight_recorder/dump_for_test.h"
+#include "ingest/flight_recorder/record_for_test.h"
 
 namespace lockstep::ingest {
 namespace {
 
+using evidence::EntryState;
+using evidence::FlightEntry;
+using evidence::FlightGroup;
 using evidence::FlightRecord;
+using evidence::kNotRecorded;
+using evidence::Tristate;
+using test::Dump;
+using test::DumpOperation;
+using test::PickleWriter;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-std::string Bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  return bytes.str();
+FlightRecord Read(const std::string& bytes) {
+  auto record = ReadFlightRecord(bytes);
+  EXPECT_TRUE(record.has_value()) << record.error().ToString();
+  return record ? std::move(*record) : FlightRecord{};
 }
 
-std::vector<std::filesystem::path> SharedDumps() {
-  const char* data = std::getenv("LOCKSTEP_DATA");
-  const std::filesystem::path root =
-      data != nullptr ? data : std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "../shared/data";
-  std::vector<std::filesystem::path> dumps;
-  std::error_code error;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(root / "flight_recorder", error)) {
-    const std::string name = file.path().filename();
-    if (name.starts_with("trace_") || name.starts_with("_dump_")) dumps.push_back(file.path());
+// A dump with a bit of everything.
+Dump SmallDump() {
+  Dump dump;
+  dump.groups = {{"0", "default_pg", "[0, 1, 2]"}, {"7", "DATA", "[1, 5]"}, {"9", "IDLE", "[]"}};
+  dump.progress = {{0, {3, -1, 2}}, {4, {1, 1, 1}}, {6, {2, -1, -1}}};
+  dump.frames = {
+      {"all_reduce", "/opt/torch/c10d.py", 3906}, {"step", "/job/train.py", 58}, {"<module>", "/job/train.py", 91}};
+  for (int64_t i = 0; i < 4; ++i) {
+    DumpOperation operation;
+    operation.frames = {0, 1, 2};
+    operation.record_id = 70000 + i;
+    operation.collective_seq_id = operation.op_id = 1 + i;
+    dump.operations.push_back(operation);
   }
-  return dumps;
+  dump.operations[1].frames = {0, 2};
+  dump.operations[1].duration_ms = 1.5;
+  dump.operations[1].state = "completed";
+  dump.operations[1].retired = true;
+  dump.operations[1].started_ns = 1795230700358370300;
+  dump.operations[1].completed_ns = 1795230700359870300;
+  dump.operations[2].pg_id = 4;
+  dump.operations[2].group = {"7", "DATA"};
+  dump.operations[2].name = "nccl:send 0->1";
+  dump.operations[2].is_p2p = true;
+  dump.operations[2].p2p_seq_id = 12;
+  dump.operations[2].state = "started";
+  dump.operations[3].input_sizes = {};
+  dump.operations[3].output_sizes = {{}, {3, 1LL << 40}, {300, 70000}};
+  dump.operations[3].input_dtypes = {};
+  dump.operations[3].output_dtypes = {"Float", "Half", "Half"};
+  return dump;
 }
 
-TEST(SharedDumpsTest, AllAreReadWhole) {
-  const auto dumps = SharedDumps();
+TEST(FlightRecorderTest, PickleSaysWhatWasWritten) {
+  const FlightRecord record = Read(PickleOf(SmallDump()));
+  EXPECT_EQ(record.version, "2.10");
+  EXPECT_FALSE(record.truncated);
+  EXPECT_THAT(record.notes, IsEmpty());
+  ASSERT_EQ(record.entries.size(), 4u);
+  EXPECT_EQ(
+      test::TextOf(record, record.entries[1]),
+      "70001 in 0 0 default_pg: nccl:all_reduce 2 0 2, created 1795230700358370288 started 1795230700358370300 "
+      "completed 1795230700359870300 took 1500000 of 600000000000, [1024,] Float -> [1024,] Float, thread python3 "
+      "140278848537088, state 3 retired 1 p2p false");
+  EXPECT_EQ(
+      test::TextOf(record, record.entries[2]),
+      "70002 in 4 7 DATA: nccl:send 0->1 3 12 3, created 1795230700358370288 started unknown completed unknown took "
+      "unknown of 600000000000, [1024,] Float -> [1024,] Float, thread python3 140278848537088, state 2 retired 0 "
+      "p2p true");
+  EXPECT_EQ(test::TextOf(record.size_lists[record.entries[3].output_sizes]), "[][3,1099511627776,][300,70000,]");
+  EXPECT_EQ(record.texts[record.entries[3].output_dtypes], "Float,Half,Half");
+  EXPECT_EQ(test::StackOf(record, record.entries[0]),
+            "all_reduce /opt/torch/c10d.py:3906;step /job/train.py:58;<module> /job/train.py:91;");
+  EXPECT_EQ(record.entries[0].stack, record.entries[2].stack);
+  EXPECT_NE(record.entries[0].stack, record.entries[1].stack);
+}
+
+TEST(FlightRecorderTest, GroupsAreJoinedByNameAndByLocalId) {
+  const FlightRecord record = Read(PickleOf(SmallDump()));
+  std::vector<std::string> groups;
+  for (const FlightGroup& group : record.groups) groups.push_back(test::TextOf(group));
+  EXPECT_THAT(groups, ElementsAre("group 0 name=0 description=default_pg ranks=0,1,2, 3 -1 2",
+                                  "group 4 name=7 description=DATA ranks=1,5, 1 1 1",
+                                  "group 6 name= description= ranks= 2 -1 -1",
+                                  "group unknown name=9 description=IDLE ranks= unknown unknown unknown"));
+}
+
+TEST(FlightRecorderTest, JsonSaysTheSameAsPickle) {
+  const Dump dump = SmallDump();
+  const FlightRecord pickle = Read(PickleOf(dump)), json = Read(JsonOf(dump));
+  EXPECT_EQ(test::TextOf(pickle), test::TextOf(json));
+  EXPECT_THAT(json.notes, IsEmpty());
+  EXPECT_EQ(json.stacks.size(), 1u);
+}
+
+TEST(FlightRecorderTest, UnknownTimesAreUnknownInBothFormats) {
+  Dump dump;
+  dump.operations.emplace_back().time_created_ns = 0;
+  dump.operations.back().thread_id = "0";
+  for (const std::string& bytes : {PickleOf(dump), JsonOf(dump)}) {
+    const FlightRecord record = Read(bytes);
+    ASSERT_EQ(record.entries.size(), 1u);
+    const FlightEntry& entry = record.entries[0];
+    EXPECT_EQ(entry.created_unix_ns, kNotRecorded);
+    EXPECT_EQ(entry.started_unix_ns, kNotRecorded);
+    EXPECT_EQ(entry.completed_unix_ns, kNotRecorded);
+    EXPECT_EQ(entry.duration_ns, kNotRecorded);
+    EXPECT_EQ(entry.thread_id, kNotRecorded);
+  }
+}
+
+// All but what had ended: the two formats were written one after the other.
+std::string StartedOf(FlightRecord record) {
+  for (FlightGroup& group : record.groups) group.last_completed = kNotRecorded;
+  for (FlightEntry& entry : record.entries) entry.retired = Tristate::kUnknown;
+  return test::TextOf(record);
+}
+
+TEST(FlightRecorderTest, SharedDumpsAreReadWhole) {
+  const auto dumps = test::SharedDumps(LOCKSTEP_SOURCE_DIR);
   if (dumps.empty()) GTEST_SKIP() << "the shared data are absent";
+  size_t pairs = 0;
   for (const auto& path : dumps) {
     SCOPED_TRACE(path.string());
-    const std::string bytes = Bytes(path);
+    const std::string bytes = test::Bytes(path);
     EXPECT_EQ(SniffFlightRecord(std::string_view(bytes).substr(0, 4096)),
               path.extension() == ".json" ? FlightFormat::kJson : FlightFormat::kPickle);
+    const FlightRecord record = Read(bytes);
+    EXPECT_FALSE(record.truncated);
+    EXPECT_THAT(record.notes, IsEmpty());
+    EXPECT_FALSE(record.groups.empty());
+    EXPECT_TRUE(RankOfDumpName(path.filename().string()).has_value());
+    const std::string json = test::Bytes(path.string() + ".json");
+    if (json.empty()) continue;
+    ++pairs;
+    EXPECT_EQ(StartedOf(Read(json)), StartedOf(record));
+  }
+  EXPECT_GT(pairs, 10u);
+}
+
+TEST(FlightRecorderTest, BareListOfOldVersionsHasTimesInMicroseconds) {
+  PickleWriter out;
+  out.List().Dict().Text("seq_id").Int(4).Text("pg_id").Int(0).Text("profiling_name").Text("nccl:all_reduce");
+  out.Text("time_created_us").Int(1700000000000001).Text("state").Text("started").Text("retired").Bool(false);
+  out.Text("input_sizes").List().List().Int(3).EndList().EndList();
+  const FlightRecord record = Read(out.EndDict().EndList().Take());
+  EXPECT_EQ(record.version, "");
+  ASSERT_EQ(record.entries.size(), 1u);
+  const FlightEntry& entry = record.entries[0];
+  EXPECT_EQ(entry.collective_sequence, 4);
+  EXPECT_EQ(entry.created_unix_ns, 1700000000000001000);
+  EXPECT_EQ(entry.state, EntryState::kStarted);
+  EXPECT_EQ(entry.retired, Tristate::kNo);
+  EXPECT_EQ(entry.record_id, kNotRecorded);
+  EXPECT_EQ(record.groups[entry.group].local_id, 0);
+}
+
+TEST(FlightRecorderTest, LibraryVersionHasTwoNames) {
+  for (const char* key : {"nccl_version", "comm_lib_version"}) {
+    PickleWriter out;
+    EXPECT_EQ((&static_cast<const FlightRecord&>(Read(out.Dict().Text(key).Text("2.27.3").EndDict().Take())))
+                  ->library_version,
+              "2.27.3");
+  }
+}
+
+TEST(FlightRecorderTest, AnotherMajorVersionIsReadWithANote) {
+  Dump dump = SmallDump();
+  dump.version = "3.0";
+  const FlightRecord record = Read(PickleOf(dump));
+  EXPECT_EQ(record.entries.size(), 4u);
+  EXPECT_THAT(record.notes, ElementsAre("version \"3.0\" is not known; read as 2.x"));
+  for (const char* known : {"1.0", "2.2", "2.4", "2.7", "2.9", "2.11", "2.99"}) {
+    dump.version = known;
+    EXPECT_THAT(Read(PickleOf(dump)).notes, IsEmpty()) << known;
+  }
+}
+
+TEST(FlightRecorderTest, UnknownKeysAreNotedOnceEach) {
+  PickleWriter out;
+  out.Dict().Text("version").Text("2.12").Text("weather").Text("fine").Text("entries").List();
+  for (int64_t i = 0; i < 3; ++i) {
+    out.Dict().Text("record_id").Int(i).Text("output_split_sizes").List().Int(1).EndList().EndDict();
+  }
+  const FlightRecord record = Read(out.EndList().EndDict().Take());
+  EXPECT_EQ(record.entries.size(), 3u);
+  EXPECT_THAT(record.notes, ElementsAre("an entry has the unknown key \"output_split_sizes\", 3 times",
+                                        "the dump has the unknown key \"weather\""));
+}
+
+TEST(FlightRecorderTest, SniffKnowsDumpsFromOtherThings) {
+  EXPECT_EQ(SniffFlightRecord(PickleOf(SmallDump()).substr(0, 10)), FlightFormat::kPickle);
+  EXPECT_EQ(SniffFlightRecord("\x80\x02](}("), FlightFormat::kPickle);
+  EXPECT_EQ(SniffFlightRecord(JsonOf(SmallDump()).substr(0, 200)), FlightFormat::kJson);
+  EXPECT_EQ(SniffFlightRecord("\xEF\xBB\xBF {\n \"pg_config\": {}}"), FlightFormat::kJson);
+  EXPECT_EQ(SniffFlightRecord(""), FlightFormat::kNone);
+  EXPECT_EQ(SniffFlightRecord("\x80"), FlightFormat::kNone);
+  EXPECT_EQ(SniffFlightRecord("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46"), FlightFormat::kNone);  // A checkpoint of old.
+  EXPECT_EQ(SniffFlightRecord("{\"schemaVersion\": 1, \"traceEvents\": [{\"ph\": \"X\"}]}"), FlightFormat::kNone);
+  EXPECT_EQ(SniffFlightRecord("{\"nccl_version\": \"2.28.3\", \"communicators\": []}"), FlightFormat::kNone);
+  EXPECT_EQ(SniffFlightRecord("n001:17:17 [0] NCCL INFO Bootstrap"), FlightFormat::kNone);
+}
+
+TEST(FlightRecorderTest, WhatIsNoDumpIsSaidToBeNone) {
+  const auto message = [](std::string_view bytes) {
     const auto record = ReadFlightRecord(bytes);
-    ASSERT_TRUE(record.has_value()) << record.error().ToString();
-    EXPECT_FALSE(record->truncated);
-    EXPECT_THAT(record->notes, ElementsAre());
-    EXPECT_FALSE(record->groups.empty());
+    EXPECT_FALSE(record.has_value());
+    return record ? std::string() : std::string(ErrorCodeName(record.error().code)) + ": " + record.error().message;
+  };
+  EXPECT_THAT(message(""), HasSubstr("corrupt_data: is empty"));
+  EXPECT_THAT(message("hello"), HasSubstr("neither a pickle nor JSON"));
+  EXPECT_THAT(message("{}"), HasSubstr("holds none of the keys"));
+  EXPECT_THAT(message("[1, 2]"), HasSubstr("holds none of the keys"));
+  EXPECT_THAT(message("\x80\x02K\x01."), HasSubstr("holds none of the keys"));
+  EXPECT_THAT(message("\x80\x02"), HasSubstr("ends before anything"));
+  EXPECT_THAT(message("{\"a\" 1}"), HasSubstr("is not JSON"));
+}
+
+TEST(DumpNameTest, TheRankIsTheNumberAtTheEnd) {
+  for (const auto& [name, rank] : std::vector<std::pair<const char*, int32_t>>{{"nccl_trace_rank_12", 12},
+                                                                               {"/tmp/job3/trace_3.json.gz", 3},
+                                                                               {"_dump_7", 7},
+                                                                               {"rank_12.pickle", 12},
+                                                                               {"comm_lib_trace_rank_1023.zst", 1023},
+                                                                               {"rank12_node7", 12},
+                                                                               {"dump-Rank=5.host3.json", 5},
+                                                                               {"0", 0},
+                                                                               {"nccl_trace_rank_007", 7}}) {
+    EXPECT_EQ(RankOfDumpName(name), rank) << name;
+  }
+  for (const char* name : {"flight_recorder.pickle", "trace", "", "dump_1758610505", "rank_", "rank_99999999999"}) {
+    EXPECT_EQ(RankOfDumpName(name), std::nullopt) << name;
   }
 }
 

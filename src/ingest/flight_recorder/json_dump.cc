@@ -20,17 +20,18 @@ namespace {
 // Drives the stack as a pickle of the same dump would.
 class JsonHandler {
  public:
-  JsonHandler(RecordBuilder& builder, DumpStack& stack) : builder_(builder), stack_(stack) {}
+  JsonHandler(RecordBuilder& builder, DumpStack& stack, const rapidjson::MemoryStream& stream, size_t byte_count)
+      : builder_(builder), stack_(stack), stream_(stream), byte_count_(byte_count) {}
 
   bool Null() { return stack_.HasRoom() && (stack_.PushNone(), true); }
   bool Bool(bool value) { return stack_.HasRoom() && (stack_.PushBool(value), true); }
   bool Int(int value) { return Int64(value); }
   bool Uint(unsigned value) { return Int64(value); }
-  bool Int64(int64_t value) { return stack_.HasRoom() && (stack_.PushInt(value), true); }
+  bool Int64(int64_t value) { return NotCut() && stack_.HasRoom() && (stack_.PushInt(value), true); }
   bool Uint64(uint64_t value) {
     return value <= INT64_MAX ? Int64(static_cast<int64_t>(value)) : Double(static_cast<double>(value));
   }
-  bool Double(double value) { return stack_.HasRoom() && (stack_.PushFloat(value), true); }
+  bool Double(double value) { return NotCut() && stack_.HasRoom() && (stack_.PushFloat(value), true); }
   bool RawNumber(const char*, rapidjson::SizeType, bool) { return false; }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     return stack_.HasRoom() && (stack_.PushText(builder_.texts().AddCopy({text, length})), true);
@@ -41,22 +42,29 @@ class JsonHandler {
   bool StartArray() { return stack_.HasRoom() && (stack_.PushEmptyList(), stack_.Mark()); }
   bool EndArray(rapidjson::SizeType) { return stack_.AppendSinceMark(); }
 
+  bool number_was_cut() const { return number_was_cut_; }
+
  private:
+  // A number that the file ends in may have had more digits.
+  bool NotCut() {
+    number_was_cut_ = stream_.Tell() >= byte_count_;
+    return !number_was_cut_;
+  }
+
   RecordBuilder& builder_;
   DumpStack& stack_;
+  const rapidjson::MemoryStream& stream_;
+  const size_t byte_count_;
+  bool number_was_cut_ = false;
 };
-
-bool EndsInNumber(std::string_view bytes) {
-  return !bytes.empty() && std::string_view("0123456789+-.eE").find(bytes.back()) != std::string_view::npos;
-}
 
 }  // namespace
 
 Result<FlightRecord> ReadJsonDump(std::string_view bytes) {
   RecordBuilder builder(bytes.size());
   DumpStack stack(builder);
-  JsonHandler handler(builder, stack);
   rapidjson::MemoryStream stream(bytes.data(), bytes.size());
+  JsonHandler handler(builder, stack, stream, bytes.size());
   rapidjson::Reader reader;
   // Iterative: nesting costs none of the processor's stack. NaN is what the writer's library makes of such durations.
   constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag;
@@ -66,7 +74,7 @@ Result<FlightRecord> ReadJsonDump(std::string_view bytes) {
     if (!stack.Top(top)) return stack.TakeError();
     return builder.Finish(top, /*truncated=*/false);
   }
-  if (parsed.Code() == rapidjson::kParseErrorTermination) {
+  if (parsed.Code() == rapidjson::kParseErrorTermination && !handler.number_was_cut()) {
     Error error = stack.TakeError();
     error.byte_offset = stream.Tell();
     return error;
@@ -77,7 +85,7 @@ Result<FlightRecord> ReadJsonDump(std::string_view bytes) {
                  {},
                  parsed.Offset()};
   }
-  const auto top = stack.CloseAll(/*drop_last=*/EndsInNumber(bytes));
+  const auto top = stack.CloseAll();
   return builder.Finish(top.value_or(Value{}), /*truncated=*/true);
 }
 

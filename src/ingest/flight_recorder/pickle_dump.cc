@@ -41,7 +41,7 @@ class PickleDump {
     }
     if (step == Step::kBad) return Located(stack_.TakeError(), opcode);
     if (step == Step::kCut) {
-      const auto top = stack_.CloseAll(/*drop_last=*/false);
+      const auto top = stack_.CloseAll();
       return builder_.Finish(top.value_or(Value{}), /*truncated=*/true);
     }
     Value top;

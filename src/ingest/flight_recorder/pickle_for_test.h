@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 
 namespace lockstep::ingest::test {
@@ -60,7 +61,7 @@ class PickleWriter {
   }
 
   template <typename T>
-  PickleWriter& Raw(T value) {
+  requires std::is_arithmetic_v<T> PickleWriter& Raw(T value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
     return *this;
   }

@@ -1,0 +1,348 @@
+#include "ingest/flight_recorder/pickle_dump.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "ingest/flight_recorder/dump_for_test.h"
+#include "ingest/flight_recorder/pickle_opcodes.h"
+#include "ingest/flight_recorder/record_for_test.h"
+
+namespace lockstep::ingest {
+namespace {
+
+using evidence::FlightEntry;
+using evidence::FlightRecord;
+using evidence::kNotRecorded;
+using test::Dump;
+using test::DumpOperation;
+using test::PickleWriter;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+FlightRecord Read(const std::string& bytes, PlainEntryPath path = PlainEntryPath::kUsed) {
+  auto record = ReadPickleDump(bytes, path);
+  EXPECT_TRUE(record.has_value()) << record.error().ToString();
+  return record ? std::move(*record) : FlightRecord{};
+}
+
+Error ErrorOf(const std::string& bytes) {
+  auto record = ReadPickleDump(bytes);
+  EXPECT_FALSE(record.has_value());
+  return record ? Error{} : record.error();
+}
+
+PickleWriter Begun() {
+  PickleWriter out;
+  out.Dict().Text("version").Text("2.10").Text("entries").List();
+  return out;
+}
+std::string Ended(PickleWriter& out) { return out.EndList().EndDict().Take(); }
+
+// A dump with one entry that has one key.
+FlightEntry EntryWith(const std::string& key, const std::function<void(PickleWriter&)>& value, size_t note_count = 0) {
+  PickleWriter out = Begun();
+  out.Dict().Text(key);
+  value(out);
+  out.EndDict();
+  const FlightRecord record = Read(Ended(out));
+  EXPECT_EQ(record.notes.size(), note_count) << key;
+  EXPECT_EQ(record.entries.size(), 1u);
+  return record.entries.empty() ? FlightEntry{} : record.entries[0];
+}
+
+Dump DumpOf(size_t count) {
+  Dump dump;
+  dump.groups = {{"0", "default_pg", "[0, 1]"}};
+  dump.progress = {{0, {5, -1, 4}}};
+  dump.frames = {{"f", "/a.py", 1}, {"g", "/b.py", 2}};
+  for (size_t i = 0; i < count; ++i) {
+    DumpOperation& operation = dump.operations.emplace_back();
+    operation.frames = {i % 2, 1};
+    operation.record_id = static_cast<int64_t>(i);
+    operation.duration_ms = 0.25;
+    operation.input_sizes = {{static_cast<int64_t>(i % 3), 70000}, {}};
+    operation.input_dtypes = {"Float", "Half"};
+  }
+  return dump;
+}
+
+TEST(PickleDumpTest, EveryOpcodeForNumbersIsRead) {
+  const auto record_id = [](std::string_view bytes) {
+    return EntryWith("record_id", [&](PickleWriter& out) { out.Raw(bytes); }).record_id;
+  };
+  EXPECT_EQ(record_id("K\xff"), 255);
+  EXPECT_EQ(record_id("M\xff\xff"), 65535);
+  EXPECT_EQ(record_id("J\xff\xff\xff\x7f"), 2147483647);
+  EXPECT_EQ(record_id("J\xff\xff\xff\xff"), kNotRecorded);
+  EXPECT_EQ(record_id(std::string_view("\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f", 10)), INT64_MAX);
+  EXPECT_EQ(record_id("\x8a\x02\x01\x7f"), 0x7f01);
+  EXPECT_EQ(record_id("\x8a\x02\x01\xff"), kNotRecorded);  // Negative.
+  EXPECT_EQ(record_id(std::string_view("\x8a\x00", 2)), 0);
+  EXPECT_EQ(record_id("N"), kNotRecorded);
+}
+
+TEST(PickleDumpTest, TextsOfBothLengthsAreRead) {
+  const std::string_view longer("\x8d\x02\0\0\0\0\0\0\0ok", 11);
+  PickleWriter out = Begun();
+  out.Dict().Text("profiling_name").Raw(longer).EndDict();
+  const FlightRecord record = Read(Ended(out));
+  EXPECT_EQ(record.texts[record.entries[0].operation], "ok");
+}
+
+TEST(PickleDumpTest, TuplesOfEveryLengthAreLists) {
+  for (const auto& [bytes, sizes] :
+       std::vector<std::pair<std::string_view, std::string>>{{")", ""},
+                                                             {"K\x05\x85\x85", "[5,]"},
+                                                             {"K\x05K\x06\x86\x85", "[5,6,]"},
+                                                             {"K\x05K\x06K\x07\x87\x85", "[5,6,7,]"},
+                                                             {"((K\x05K\x06K\x07K\x08tt", "[5,6,7,8,]"},
+                                                             {"])\x86", "[][]"}}) {
+    PickleWriter out = Begun();
+    out.Dict().Text("input_sizes").Raw(bytes).EndDict();
+    const FlightRecord record = Read(Ended(out));
+    EXPECT_EQ(test::TextOf(record.size_lists[record.entries[0].input_sizes]), sizes);
+  }
+}
+
+std::string FromHex(std::string_view hex) {
+  std::string bytes;
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
+  }
+  return bytes;
+}
+
+TEST(PickleDumpTest, WhatPythonWritesIsReadToo) {
+  // pickle.dumps(dump, 2): lists and dicts are numbered before they are filled; APPEND and SETITEM for single items.
+  const FlightRecord record = Read(
+      FromHex("80027d710028580700000076657273696f6e71015803000000322e3471025807000000656e747269657371035d71047d7105"
+              "2858090000007265636f72645f696471064b05580b000000696e7075745f73697a657371075d71085d7109284b014b026561"
+              "58060000006672616d6573710a5d710b7d710c2858040000006e616d65710d580100000066710e580800000066696c656e61"
+              "6d65710f580100000078711058040000006c696e6571114b0375617561580900000070675f73746174757371127d71135801"
+              "0000003471147d711558180000006c6173745f656e7175657565645f636f6c6c65637469766571164b037373752e"));
+  ASSERT_EQ(record.entries.size(), 1u);
+  EXPECT_THAT(record.notes, IsEmpty());
+  EXPECT_EQ(record.entries[0].record_id, 5);
+  EXPECT_EQ(test::TextOf(record.size_lists[record.entries[0].input_sizes]), "[1,2,]");
+  EXPECT_EQ(test::StackOf(record, record.entries[0]), "f x:3;");
+  EXPECT_EQ(record.groups[0].last_enqueued, 3);
+}
+
+TEST(PickleDumpTest, ListsInSeveralPiecesAreOneList) {
+  PickleWriter out;
+  out.Dict().Text("entries").List();
+  for (int64_t i = 0; i < 5; ++i) out.Dict().Text("record_id").Int(i).EndDict();
+  out.EndList().Mark();
+  for (int64_t i = 5; i < 8; ++i) out.Dict().Text("record_id").Int(i).EndDict();
+  const FlightRecord record = Read(out.EndList().EndDict().Take());
+  ASSERT_EQ(record.entries.size(), 8u);
+  EXPECT_EQ(record.entries[7].record_id, 7);
+}
+
+TEST(PickleDumpTest, TheShortCutForUsualEntriesChangesNothing) {
+  const std::string bytes = PickleOf(DumpOf(40));
+  const FlightRecord with = Read(bytes), without = Read(bytes, PlainEntryPath::kUnused);
+  EXPECT_EQ(test::TextOf(with), test::TextOf(without));
+  for (size_t i = 0; i < with.entries.size(); ++i) {
+    EXPECT_EQ(test::StackOf(with, with.entries[i]), test::StackOf(without, without.entries[i]));
+  }
+}
+
+TEST(PickleDumpTest, EqualContentHasEqualIndices) {
+  const FlightRecord record = Read(PickleOf(DumpOf(12)));
+  EXPECT_EQ(record.stacks.size(), 3u);
+  EXPECT_EQ(record.size_lists.size(), 5u);  // None, three inputs, one output.
+  for (size_t i = 3; i < 12; ++i) {
+    EXPECT_EQ(record.entries[i].input_sizes, record.entries[i - 3].input_sizes);
+    EXPECT_EQ(record.entries[i].stack, record.entries[i - 2].stack);
+  }
+}
+
+TEST(PickleDumpTest, EveryOtherOpcodeIsRefusedByNameAndPosition) {
+  const std::string known = "(.GJKMNXaehjqrstu)]}\x80\x85\x86\x87\x88\x89\x8a\x8d";
+  for (int byte = 0; byte < 256; ++byte) {
+    if (known.find(static_cast<char>(byte)) != std::string::npos) continue;
+    PickleWriter out = Begun();
+    const Error error = ErrorOf(out.Op(static_cast<uint8_t>(byte)).Take());
+    EXPECT_EQ(error.code, ErrorCode::kUnsupported) << byte;
+    EXPECT_THAT(error.message, StartsWith(OpcodeName(static_cast<uint8_t>(byte)) + ": "));
+    EXPECT_EQ(error.byte_offset, 45u) << byte;
+  }
+}
+
+TEST(PickleDumpTest, WhatCallsCodeIsRefusedAsSuch) {
+  EXPECT_THAT(ErrorOf("\x80\x02"
+                      "cos\nsystem\nX\x02\0\0\0id\x85R.")
+                  .ToString(),
+              HasSubstr("byte 2: GLOBAL: this opcode makes Python"));
+  for (const auto& [bytes, name] : std::vector<std::pair<std::string, std::string>>{{"K\1)R.", "REDUCE"},
+                                                                                    {"K\1)b.", "BUILD"},
+                                                                                    {"K\1)\x81.", "NEWOBJ"},
+                                                                                    {"(ios\nsystem\n.", "INST"},
+                                                                                    {"(K\1o.", "OBJ"},
+                                                                                    {"\x82\x01.", "EXT1"},
+                                                                                    {"\x83\x01\x01.", "EXT2"},
+                                                                                    {"P1\n.", "PERSID"},
+                                                                                    {"K\1Q.", "BINPERSID"},
+                                                                                    {"K\1K\1\x93.", "STACK_GLOBAL"}}) {
+    const Error error = ErrorOf("\x80\x02" + bytes);
+    EXPECT_EQ(error.code, ErrorCode::kUnsupported);
+    EXPECT_THAT(error.message, StartsWith(name + ": this opcode makes Python import or call something"));
+  }
+}
+
+TEST(PickleDumpTest, LimitsHold) {
+  std::string deep = "\x80\x02";
+  for (int i = 0; i < 65; ++i) deep += "](";
+  EXPECT_THAT(ErrorOf(deep).ToString(), HasSubstr("nests deeper than 64 levels"));
+  std::string tuples = "\x80\x02K\1";
+  for (int i = 0; i < 65; ++i) tuples += "\x85";
+  EXPECT_EQ(ErrorOf(tuples + ".").code, ErrorCode::kLimitExceeded);
+  EXPECT_EQ(ErrorOf("\x80\x02K\1\x8a\x09"
+                    "123456789.")
+                .code,
+            ErrorCode::kLimitExceeded);
+  EXPECT_EQ(ErrorOf(std::string("\x80\x02}r\xff\xff\xff\xff.")).code, ErrorCode::kLimitExceeded);
+  EXPECT_EQ(ErrorOf("\x80\x02](" + std::string(size_t{5} << 20, 'N')).code, ErrorCode::kLimitExceeded);
+  EXPECT_THAT(ErrorOf(PickleOf(DumpOf(1)) + "x").ToString(), HasSubstr("goes on behind its end"));
+  EXPECT_FALSE(Read(PickleOf(DumpOf(1)) + "\n ").truncated);
+}
+
+TEST(PickleDumpTest, LengthsBeyondTheFileAreACut) {
+  PickleWriter out = Begun();
+  out.Dict().Text("record_id").Int(3).EndDict();
+  const FlightRecord record = Read(out.Raw("X\xff\xff\xff\xff").Raw("abc").Take());
+  EXPECT_TRUE(record.truncated);
+  EXPECT_EQ(record.entries.size(), 1u);
+}
+
+TEST(PickleDumpTest, SharedListsDoNotMultiply) {
+  // Each list holds the one before ten times: ten to the thirtieth numbers if it were written out.
+  std::string laughs = "\x80\x02](K\1K\1eq";
+  laughs += '\0';
+  for (char i = 0; i < 30; ++i) {
+    laughs += "](";
+    for (int j = 0; j < 10; ++j) (laughs += 'h') += i;
+    (laughs += "eq") += static_cast<char>(i + 1);
+  }
+  EXPECT_EQ(ErrorOf(laughs + ".").code, ErrorCode::kCorruptData);
+
+  // One long shape, asked for by very many lists of sizes.
+  PickleWriter out = Begun();
+  out.List();
+  for (int i = 0; i < 20000; ++i) out.Int(i % 200);
+  const uint32_t shape = out.EndList().Put();
+  for (int i = 0; i < 2000; ++i) {
+    out.Dict().Text("record_id").Int(i).Text("input_sizes").List();
+    for (int j = 0; j < i; ++j) out.Get(shape);
+    out.EndList().EndDict();
+  }
+  EXPECT_EQ(ErrorOf(Ended(out)).code, ErrorCode::kLimitExceeded);
+}
+
+TEST(PickleDumpTest, ListsThatHoldThemselvesAreRefused) {
+  EXPECT_EQ(ErrorOf(std::string("\x80\x02]q\0(h\0e.", 9)).code, ErrorCode::kUnsupported);
+  EXPECT_EQ(ErrorOf(std::string("\x80\x02}q\0(X\1\0\0\0ah\0u.", 16)).code, ErrorCode::kUnsupported);
+  EXPECT_EQ(ErrorOf(std::string("\x80\x02]q\0h\0a.", 8)).code, ErrorCode::kUnsupported);
+}
+
+TEST(PickleDumpTest, NonsenseForTheStackIsRefused) {
+  for (const std::string bytes : {"e.",    "u.",        "t.",           "a.",      "s.",         "\x86.",        "(e.",
+                                  "](]u.", "K\1(K\2e.", "}(K\1u.",      "h\5.",    "j\5\5\5\5.", "q\1.",         "](.",
+                                  ".",     "K\1K\2.",   "K\1\x80\x02.", "](q\1e.", "]q\1q\2.",   "K\1q\1K\2q\1."}) {
+    SCOPED_TRACE(bytes);
+    EXPECT_FALSE(ErrorOf("\x80\x02" + bytes).message.empty());
+  }
+}
+
+TEST(PickleDumpTest, WrongTypesAreNotedAndUnknown) {
+  const auto text = [](PickleWriter& out) { out.Text("x"); };
+  const auto number = [](PickleWriter& out) { out.Int(7); };
+  const auto list = [](PickleWriter& out) { out.List().Int(1).Text("a").EndList(); };
+  const auto real = [](PickleWriter& out) { out.Float(-1.5); };
+  EXPECT_EQ(EntryWith("record_id", text, 1).record_id, kNotRecorded);
+  EXPECT_EQ(EntryWith("collective_seq_id", list, 1).collective_sequence, kNotRecorded);
+  EXPECT_EQ(EntryWith("time_created_ns", real, 1).created_unix_ns, kNotRecorded);
+  EXPECT_EQ(EntryWith("duration_ms", real, 1).duration_ns, kNotRecorded);
+  EXPECT_EQ(EntryWith(
+                "timeout_ms", [](PickleWriter& out) { out.Int(INT64_MAX); }, 1)
+                .timeout_ns,
+            kNotRecorded);
+  EXPECT_EQ(EntryWith("input_sizes", list, 1).input_sizes, 0u);
+  EXPECT_EQ(EntryWith("input_dtypes", list, 1).input_dtypes, 0u);
+  EXPECT_EQ(EntryWith("frames", number, 1).stack, 0u);
+  EXPECT_EQ(EntryWith("profiling_name", number, 1).operation, 0u);
+  EXPECT_EQ(EntryWith("thread_id", text, 1).thread_id, kNotRecorded);
+  EXPECT_EQ(EntryWith("state", text, 1).state, evidence::EntryState::kUnknown);
+  EXPECT_EQ(EntryWith("retired", number, 1).retired, evidence::Tristate::kUnknown);
+  EXPECT_FALSE(EntryWith("is_p2p", text, 1).is_p2p);
+  EntryWith("process_group", number, 1);
+
+  PickleWriter out;
+  out.Dict()
+      .Text("version")
+      .Int(3)
+      .Text("pg_config")
+      .List()
+      .EndList()
+      .Text("pg_status")
+      .Int(1)
+      .Text("entries")
+      .Dict()
+      .EndDict();
+  EXPECT_THAT(Read(out.EndDict().Take()).notes, ::testing::SizeIs(4));
+}
+
+TEST(PickleDumpTest, EntriesThatAreNoneAreNotedAndLeftOut) {
+  PickleWriter out = Begun();
+  out.None().Dict().Text("record_id").Int(1).EndDict().Int(5);
+  const FlightRecord record = Read(Ended(out));
+  EXPECT_EQ(record.entries.size(), 1u);
+  EXPECT_THAT(record.notes, ElementsAre(HasSubstr("\"entries\" has a value that cannot be its own, 2 times")));
+}
+
+TEST(PickleDumpTest, BadUtf8IsReplaced) {
+  PickleWriter out = Begun();
+  out.Dict()
+      .Text("profiling_name")
+      .Text(
+          "a\xff"
+          "b")
+      .EndDict();
+  const FlightRecord record = Read(Ended(out));
+  EXPECT_EQ(record.texts[record.entries[0].operation],
+            "a\xEF\xBF\xBD"
+            "b");
+}
+
+TEST(PickleDumpTest, ACutAnywhereLeavesWhatWasWhole) {
+  const std::string bytes = PickleOf(DumpOf(6));
+  const FlightRecord whole = Read(bytes);
+  size_t most = 0;
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    const auto record = ReadPickleDump(std::string_view(bytes).substr(0, length));
+    const auto by_stack = ReadPickleDump(std::string_view(bytes).substr(0, length), PlainEntryPath::kUnused);
+    ASSERT_EQ(record.has_value(), by_stack.has_value()) << length;
+    if (!record) {
+      EXPECT_EQ(record.error().code, ErrorCode::kCorruptData);
+      EXPECT_EQ(most, 0u);
+      continue;
+    }
+    EXPECT_TRUE(record->truncated);
+    EXPECT_THAT(record->notes, IsEmpty()) << length;
+    EXPECT_EQ(test::TextOf(*record), test::TextOf(*by_stack));
+    ASSERT_GE(record->entries.size(), most) << length;
+    most = record->entries.size();
+    for (size_t i = 0; i < most; ++i) {
+      EXPECT_EQ(test::TextOf(*record, record->entries[i]), test::TextOf(whole, whole.entries[i])) << length;
+    }
+  }
+  EXPECT_EQ(most, 6u);
+}
+
+}  // namespace
+}  // namespace lockstep::ingest
