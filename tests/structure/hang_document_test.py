@@ -16,7 +16,7 @@ SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).r
 BINARY = os.environ.get("LOCKSTEP_BINARY", str(SOURCE / "build/release/bin/lockstep"))
 DATA = pathlib.Path(os.environ.get("LOCKSTEP_DATA", SOURCE.parent / "shared/data"))
 DOCUMENTS = [SOURCE / "docs/hangs.md", SOURCE / "README.md"]
-BLOCK = re.compile(r"^    \$ (lockstep hang [^\n]*)\n((?:    (?!\$ )[^\n]*\n|\n(?=    (?!\$ )))*)", re.M)
+BLOCK = re.compile(r"^    \$ (lockstep (?:hang|nccl-log) [^\n]*)\n((?:    (?!\$ )[^\n]*\n|\n(?=    (?!\$ )))*)", re.M)
 ROW = re.compile(r"^(\| `(\S+)` \|.*\| )([^|]*)( \|)$", re.M)
 REST = "..."
 
