@@ -28,7 +28,8 @@ def folder_of(path):
 
 def output(command):
     """What the command prints, as lines; None without its data."""
-    words = shlex.split(command)[1:]
+    braces = re.compile(r"(\S*)\{([^}]*)\}(\S*)")
+    words = shlex.split(braces.sub(lambda m: " ".join(m[1] + part + m[3] for part in m[2].split(",")), command))[1:]
     paths = [word for word in words if "/" in word]
     folder = folder_of(paths[0])
     if folder is None:
