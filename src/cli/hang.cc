@@ -67,6 +67,7 @@ void HangCommand::Declare(CLI::App& app) {
       ->type_name("hang|any|KIND")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)  // What follows is a PATH.
       ->group(group);
   app.add_option("--threads", thread_count_, "Threads (one per core)")
       ->type_name("N")

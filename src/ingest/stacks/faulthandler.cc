@@ -82,24 +82,25 @@ bool IsFaulthandlerHead(std::string_view line) { return ReadHead(line).has_value
 std::vector<ThreadStack> ReadFaulthandler(std::string_view text) {
   std::vector<ThreadStack> threads;
   std::vector<StackFrame>* frames = nullptr;
+  size_t current = SIZE_MAX;  // Who asked for the dump, or crashed: that it holds the lock says nothing.
   bool after_blank = false;
   LineScanner lines(text);
   for (std::string_view line; lines.Next(&line);) {
     if (const auto head = ReadHead(line)) {
       if (head->native) {
-        frames = threads.empty() ? nullptr : &threads.back().native;
-        for (ThreadStack& thread : threads) {
-          if (thread.holds_gil) frames = &thread.native;
-        }
+        frames = current < threads.size() ? &threads[current].native : nullptr;
         continue;
       }
       // Threads of one dump have a blank line between them, dumps have not.
-      if (!after_blank) threads.clear();
+      if (!after_blank) {
+        threads.clear();
+        current = SIZE_MAX;
+      }
       if (threads.size() >= kMaxStackThreads) break;
+      if (line.starts_with("Current")) current = threads.size();
       ThreadStack& thread = threads.emplace_back();
       thread.name = head->name.empty() ? head->id : head->name;
       thread.source = "faulthandler";
-      thread.holds_gil = line.starts_with("Current");
       frames = &thread.python;
     } else if (frames != nullptr) {
       if (auto frame = ReadFrame(line)) {
