@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "evidence/nccl_job.h"
+#include "evidence/nccl_state.h"
 
 namespace lockstep::evidence {
 
@@ -11,6 +16,13 @@ const char* NcclTransportName(NcclTransport transport) {
     case NcclTransport::kOther: break;
   }
   return "other";
+}
+
+bool IsTransportError(const NcclLogFinding& finding) {
+  constexpr std::array<std::string_view, 11> kKinds = {
+      "ib_completion", "ib_event",     "ib_device_failed",      "ib_route", "ib_memory", "ib_call",
+      "socket_closed", "socket_reset", "socket_connect_failed", "ofi",      "bootstrap"};
+  return finding.severity == "error" && std::find(kKinds.begin(), kKinds.end(), finding.kind) != kKinds.end();
 }
 
 }  // namespace lockstep::evidence

@@ -36,7 +36,7 @@ struct RasReport {
 
 /// What a job's NCCL_DEBUG logs tell, as far as a verdict needs it; the whole is ingest/nccl's.
 struct NcclLogFinding {
-  std::string kind;      ///< "version_mismatch", "missing_rank", "transport_error", "environment_mismatch", ...
+  std::string kind;  ///< "version_mismatch", "missing_rank", "ib_completion", ...: docs/formats/nccl-log.md#findings.
   std::string severity;  ///< "error", "warning", "info".
   std::vector<int32_t> ranks;
   std::string peer;
@@ -47,5 +47,8 @@ struct NcclLogFinding {
   std::string remedy;  ///< What to try; "" = nothing known.
   bool first = false;  ///< The job's first error in time, where times or one file's order tell.
 };
+
+/// Whether it is an error of the network between ranks: adapters, links, sockets, the network's plugin.
+bool IsTransportError(const NcclLogFinding& finding);
 
 }  // namespace lockstep::evidence

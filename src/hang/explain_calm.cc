@@ -129,7 +129,7 @@ std::optional<Candidate> NobodyCompletes(const Findings& findings) {
   AddSite(verdict.sites, SiteOfCall(findings.view, *track, *call, "victim", "waits in " + verdict.operation));
   bool transport = false;
   for (const evidence::NcclLogFinding& finding : findings.job->nccl) {
-    transport = transport || finding.kind == "transport_error";
+    transport = transport || evidence::IsTransportError(finding);
   }
   verdict.kind = transport ? VerdictKind::kPeerUnreachable : VerdictKind::kUndecidable;
   verdict.confidence = transport ? 0.6 : 0.4;

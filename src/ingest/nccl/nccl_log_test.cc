@@ -166,12 +166,14 @@ TEST(NcclLogTest, ErrorsSayWhatTheyMeanAndWhereTheyPoint) {
   EXPECT_TRUE(findings[0].first);
   EXPECT_THAT(findings[0].ranks, ElementsAre(1));
   EXPECT_EQ(findings[0].peer, "10.0.0.2<5>");
+  EXPECT_TRUE(evidence::IsTransportError(findings[0]));
   EXPECT_THAT(findings[0].text, HasSubstr("retry exceeded (12)"));
   EXPECT_EQ(findings[0].time_unix_ns, 1795232123000000000);
   const auto echo = std::find_if(findings.begin(), findings.end(),
                                  [](const auto& f) { return f.text.find("flushed") != std::string::npos; });
   ASSERT_NE(echo, findings.end());
   EXPECT_EQ(echo->severity, "warning");
+  EXPECT_FALSE(evidence::IsTransportError(*echo));
   EXPECT_THAT(echo->text, HasSubstr("where rank 0 is"));
   EXPECT_NE(Find(findings, "call_failed"), nullptr);
 }
