@@ -14,7 +14,7 @@
 
 #include "base/subprocess.h"
 #include "base/unique_fd.h"
-#include "inspect/job_files.h"
+#include "inspect/syscall_name.h"
 #include "inspect/testing/target_process.h"
 #include "inspect/thread_snapshot.h"
 
@@ -326,8 +326,10 @@ TEST(InspectTest, PythonFramesNeedNoHelperAndNoStop) {
                       "time.sleep(0.1)\n"
                       "list(map(lambda work: work(), [sleeps]))\n"});
   ASSERT_EQ(child.ReadLine(), "ready");
-  ASSERT_TRUE(TargetProcess::WaitUntil(
-      [&] { return ReadProcFile(child.pid(), "wchan").value_or("").find("sleep") != std::string::npos; }));
+  ASSERT_TRUE(TargetProcess::WaitUntil([&] {
+    const auto call = ParseBlockedCall(ReadProcFile(child.pid(), "syscall").value_or(""));
+    return call && SyscallName(call->number).ends_with("nanosleep");
+  }));
   const auto process = InspectProcess(child.pid(), kQuick);
   ASSERT_TRUE(process) << process.error().ToString();
   EXPECT_THAT(MissingOf(*process), Not(Contains("python_stacks")));
