@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/foreground.h"
+#include "cli/hang_dumps.h"
 #include "cli/kineto_config.h"
 #include "cli/kineto_sockets.h"
 #include "cli/launcher.h"
@@ -53,6 +54,9 @@ void RunCommand::Declare(CLI::App& app) {
                  "have to; at most 54 characters, the same path on both sides")
       ->type_name("DIR")
       ->group(group);
+  app.add_flag(
+      "--hang-dumps", hang_dumps_,
+      "Let every Python process of CMD that has a rank answer 'lockstep hang' with its flight record and stacks");
   app.add_flag("-q,--quiet", quiet_, "Only what goes wrong on standard error");
   app.footer(kFooter);
 }
@@ -156,6 +160,14 @@ Result<int> RunCommand::Run(Console& console) {
     command.environment.emplace_back("KINETO_USE_DAEMON", "1");
     if (!socket_folder_.empty()) command.environment.emplace_back("KINETO_IPC_SOCKET_DIR", socket_folder_);
     Tell(console, fmt::format("no base configuration for Kineto: {}", environment.error().ToString()));
+  }
+  if (hang_dumps_) {
+    const auto variables = folder ? MakeHangDumpEnvironment(*folder) : folder.error();
+    if (variables) {
+      command.environment.insert(command.environment.end(), variables->begin(), variables->end());
+    } else {
+      Tell(console, fmt::format("no dumps for hangs: {}", variables.error().ToString()));
+    }
   }
   if (daemon) TellHow(*daemon, console);
 

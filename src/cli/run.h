@@ -38,6 +38,7 @@ class RunCommand : public Subcommand {
   int64_t poll_seconds_ = 1;
   bool with_daemon_ = false;
   bool requires_daemon_ = false;
+  bool hang_dumps_ = false;
   bool quiet_ = false;
 };
 
