@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -23,6 +24,7 @@ using evidence::InspectedProcess;
 using evidence::Liveness;
 using evidence::ThreadStack;
 
+constexpr size_t kMaxAtOnce = 16;  ///< Of processes; each has some five of ours at work.
 constexpr int64_t kMaxRank = 100'000'000;
 /// A first dump with stacks reads all of PyTorch's libraries; the dump without them is there long before.
 constexpr int64_t kLongestDumpNs = 10'000'000'000;
@@ -191,12 +193,16 @@ std::vector<InspectedProcess> InspectProcesses(const std::vector<pid_t>& pids, c
     if (options.devices) {
       threads.emplace_back([&] { devices = ReadDevices(std::min(deadline_ns, MonotonicNs() + kLongestDevicesNs)); });
     }
-    for (size_t i = 0; i < pids.size(); ++i) {
-      threads.emplace_back([&, i] {
-        Result<InspectedProcess> process = Inspect(pids[i], options, deadline_ns);
-        processes[i] = process ? std::move(*process) : NotInspected(pids[i], process.error());
+    std::atomic<size_t> next{0};
+    for (size_t i = 0; i < std::min(pids.size(), kMaxAtOnce); ++i) {
+      threads.emplace_back([&] {
+        for (size_t at = next++; at < pids.size(); at = next++) {
+          Result<InspectedProcess> process = Inspect(pids[at], options, deadline_ns);
+          processes[at] = process ? std::move(*process) : NotInspected(pids[at], process.error());
+        }
       });
     }
+    threads.clear();  // Before `next` ends.
   }
   for (InspectedProcess& process : processes) {
     if (process.state) process.state->devices = devices;

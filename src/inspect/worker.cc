@@ -21,11 +21,28 @@ namespace lockstep::inspect {
 namespace {
 
 constexpr int64_t kReapNs = 1'000'000'000;
+constexpr int64_t kGraceNs = 200'000'000;  // The parent gives up first.
+
+/// The kernel ends this process then. Its parent would, but may lack the right once this is another user's.
+void DieAt(int64_t monotonic_ns) {
+  sigevent event = {};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGKILL;
+  timer_t timer = {};
+  itimerspec when = {};
+  when.it_value.tv_sec = monotonic_ns / 1'000'000'000;
+  when.it_value.tv_nsec = monotonic_ns % 1'000'000'000;
+  if (::timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+      ::timer_settime(timer, TIMER_ABSTIME, &when, nullptr) != 0)
+    ::_exit(1);
+}
 
 /// In the child: everything that was the parent's is put away, `pipe` aside. Never returns.
-[[noreturn]] void RunChild(const std::function<void(const WorkerPipe&)>& work, int pipe, pid_t parent) {
+[[noreturn]] void RunChild(const std::function<void(const WorkerPipe&)>& work, int pipe, pid_t parent,
+                           int64_t deadline_monotonic_ns) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // It had ended before that was set.
+  DieAt(deadline_monotonic_ns + kGraceNs);
   ::setpgid(0, 0);
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
@@ -102,7 +119,7 @@ WorkerOutcome RunWorker(const std::function<void(const WorkerPipe&)>& work, int6
   UniqueFd to_parent(ends[1]);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) RunChild(work, to_parent.get(), parent);
+  if (child == 0) RunChild(work, to_parent.get(), parent, deadline_monotonic_ns);
   if (child < 0) {
     outcome.error = fmt::format("no process: {}", std::strerror(errno));
     return outcome;
