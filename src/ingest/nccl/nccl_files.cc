@@ -8,6 +8,7 @@
 
 #include "ingest/bytes/byte_source.h"
 #include "ingest/nccl/nccl_log.h"
+#include "ingest/nccl/ras_problems.h"
 #include "ingest/nccl/ras_report.h"
 #include "ingest/nccl/topology.h"
 #include "ingest/nccl/words.h"
@@ -93,25 +94,6 @@ std::optional<int32_t> RankOfName(const std::string& path) {
   return ToInt32(words.TakeNumber());
 }
 
-void AddRasFindings(NcclEvidence& evidence) {
-  const auto add = [&](const evidence::RasReport& report, const char* kind, const char* severity,
-                       const std::string& text) {
-    evidence::NcclLogFinding& finding = evidence.findings.emplace_back();
-    finding.kind = kind;
-    finding.severity = severity;
-    finding.file = report.source;
-    finding.time_unix_ns = report.collected_unix_ns;
-    finding.text = "RAS says: " + text;
-    finding.remedy =
-        "ask it again a minute later: counts that differ and stand still are a hang, those that move "
-        "are none";
-  };
-  for (const evidence::RasReport& report : evidence.ras) {
-    for (const std::string& text : report.errors) add(report, "ras_error", "error", text);
-    for (const std::string& text : report.warnings) add(report, "ras_warning", "warning", text);
-  }
-}
-
 int SeverityOrder(const std::string& severity) { return severity == "error" ? 0 : severity == "warning" ? 1 : 2; }
 
 }  // namespace
@@ -176,7 +158,9 @@ Result<NcclEvidence> ReadNcclFiles(const std::vector<std::string>& paths) {
   for (evidence::NcclLogFinding& finding : FindTopologyProblems(evidence.topologies)) {
     evidence.findings.push_back(std::move(finding));
   }
-  AddRasFindings(evidence);
+  for (evidence::NcclLogFinding& finding : FindRasProblems(evidence.ras)) {
+    evidence.findings.push_back(std::move(finding));
+  }
   std::stable_sort(evidence.findings.begin(), evidence.findings.end(),
                    [](const auto& a, const auto& b) { return SeverityOrder(a.severity) < SeverityOrder(b.severity); });
   return evidence;

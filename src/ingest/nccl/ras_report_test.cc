@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "ingest/nccl/ras_problems.h"
+
 namespace lockstep::ingest {
 namespace {
 
@@ -108,6 +110,30 @@ OK
   EXPECT_THAT(report->errors, ElementsAre(HasSubstr("1 of 3 ranks")));
   EXPECT_THAT(report->warnings, ElementsAre(HasSubstr("TIMEOUT")));
   EXPECT_EQ(report->collected_unix_ns, 1766149613000000000);
+}
+
+evidence::RasReport Counted(int64_t rank_0, int64_t rank_1) {
+  evidence::RasReport report;
+  evidence::RasCommunicator& communicator = report.communicators.emplace_back();
+  communicator.hash = "0xae";
+  communicator.size = 2;
+  communicator.ranks.push_back({0, "a", 1, "RUNNING", {{"AllReduce", rank_0}}});
+  communicator.ranks.push_back({1, "b", 2, "RUNNING", {{"AllReduce", rank_1}}});
+  return report;
+}
+
+TEST(RasProblemsTest, CountsThatDifferAndStandStillAreAHang) {
+  const auto findings = FindRasProblems({Counted(12, 11), Counted(12, 11)});
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].kind, "ras_stuck");
+  EXPECT_THAT(findings[0].ranks, ElementsAre(1));
+  EXPECT_THAT(findings[0].text, HasSubstr("launched fewer of AllReduce (down to 11) than others (12)"));
+}
+
+TEST(RasProblemsTest, CountsThatMoveOrAgreeAreNone) {
+  EXPECT_THAT(FindRasProblems({Counted(12, 11), Counted(13, 12)}), IsEmpty());
+  EXPECT_THAT(FindRasProblems({Counted(12, 12), Counted(12, 12)}), IsEmpty());
+  EXPECT_THAT(FindRasProblems({Counted(12, 11)}), IsEmpty());
 }
 
 TEST(RasReportTest, OtherFilesAreRefusedByCode) {
