@@ -32,8 +32,10 @@ std::vector<Candidate> Decide(const Findings& findings) {
   Append(all, ExplainDeaths(findings));
   Append(all, ExplainDeviceLag(findings));
   if (hung) {
+    Append(all, ExplainLateRoots(findings));
     Append(all, ExplainAbsence(findings));
     Append(all, ExplainCycles(findings));
+    Append(all, ExplainProgramForks(findings));
   }
   const auto is_sure = [](const Candidate& candidate) { return candidate.verdict.confidence >= kSure; };
   if (std::none_of(all.begin(), all.end(), is_sure)) {
@@ -42,7 +44,7 @@ std::vector<Candidate> Decide(const Findings& findings) {
                     [](const RankCondition& c) { return c.stopped; })) {
       Append(all, ExplainStacks(findings));
     }
-    if (!hung) {
+    if (!hung && findings.mismatches.empty()) {
       Append(all, ExplainCalm(findings));
     }
   }

@@ -35,6 +35,9 @@ Diagnosis Diagnose(const evidence::JobEvidence& job, const DiagnoseOptions& opti
   findings.mismatches = VoteOnSignatures(findings.view, threads);
   findings.waits = MakeWaitGraph(findings.view, findings.conditions);
   findings.lags = FindDeviceLag(findings.view);
+  if (!findings.waits.cycles.empty()) {
+    findings.forks = VoteOnProgram(findings.view);
+  }
   findings.arrival = MeasureArrival(findings.view);
   findings.now_ns = CollectedAt(job);
   findings.patience_ns = findings.arrival.longest_gap_ns > 0

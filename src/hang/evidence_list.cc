@@ -229,12 +229,12 @@ void FindMissing(const Findings& findings, Diagnosis& diagnosis) {
     if (no_stacks && wanted && !settled && !findings.conditions[static_cast<size_t>(rank.rank)].gone &&
         stacks.size() < kMost) {
       const std::string sign = rank.has_record ? SignOfUnrecorded(findings, rank.rank) : "";
-      const bool awaited = findings.waits.awaited_by[static_cast<size_t>(rank.rank)] > 0;
+      const bool awaited = Has(findings.waits.roots, rank.rank);
       evidence::MissingEvidence missing{
           rank.rank, rank.evidence == nullptr ? "" : rank.evidence->host, "python_stacks",
           awaited && !sign.empty() ? "others wait for it, and " + sign : "no stack of this rank is there",
           "lockstep hang --job ID, or py-spy dump --pid PID while the job hangs"};
-      // The awaited first: theirs decide.
+      // Those that everything waits for first: theirs decide.
       stacks.insert(awaited ? stacks.begin() : stacks.end(), std::move(missing));
     }
   }

@@ -125,12 +125,15 @@ Verdict UnansweredP2p(const Findings& findings, int32_t rank) {
   verdict.kind = VerdictKind::kUnmatchedP2p;
   const std::string missed = Missed(findings, {rank}, verdict);
   verdict.operation = condition.main.operation_name;
-  std::vector<int32_t> peers;
-  for (const int32_t peer : LikelyPeers(findings, rank, is_send)) {
+  const std::vector<int32_t> fewer = Without(MadeFewerUnrecorded(findings), {rank});
+  std::vector<int32_t> peers = fewer;
+  for (const int32_t peer : fewer.empty() ? LikelyPeers(findings, rank, is_send) : std::vector<int32_t>()) {
     const MainThread& main = ConditionOf(findings, peer).main;
     const OperationKind wanted = is_send ? OperationKind::kRecv : OperationKind::kSend;
-    if (main.place != MainThreadPlace::kP2p || main.operation != wanted) {
-      peers.push_back(peer);
+    const bool answers = main.place == MainThreadPlace::kP2p && main.operation == wanted;
+    const bool is_held = Has(verdict.victim_ranks, peer) || !findings.waits.Waits(peer);
+    if (!answers && is_held) {
+      peers.push_back(peer);  // It went on until it, too, was held up by this.
     }
   }
   const std::string here = MainThreadText(condition);
@@ -138,25 +141,65 @@ Verdict UnansweredP2p(const Findings& findings, int32_t rank) {
   if (!peers.empty()) {
     const int32_t peer = peers.front();  // The next stage of a send, the one before of a receive.
     verdict.culprit_ranks = {peer};
-    verdict.confidence = peers.size() == 1 ? 0.7 : 0.55;
+    verdict.confidence = peers.size() == 1 ? (fewer.empty() ? 0.7 : 0.8) : 0.55;
     const std::string there = MainThreadText(ConditionOf(findings, peer));
-    verdict.explanation = fmt::format(
-        "Rank {} {} and nobody {}: its peer by the layout of the groups, rank {}, {}, so it left the {} out. {}.", rank,
-        here, is_send ? "receives" : "sends", peer, there.empty() ? "has no such call open" : there,
-        is_send ? "receive" : "send", missed);
+    verdict.explanation =
+        fmt::format("Rank {} {} and nobody {}: {}rank {} {}, so it left the {} out. {}.", rank, here,
+                    is_send ? "receives" : "sends", fewer.empty() ? "its peer by the layout of the groups, " : "", peer,
+                    (there.empty() ? "has no such call open" : there) +
+                        (fewer.empty() ? "" : " and made fewer sends and receives than in every round before"),
+                    is_send ? "receive" : "send", missed);
     AddSite(verdict.sites, SiteOfMain(ConditionOf(findings, peer), peer, "culprit", "is in"));
     verdict.victim_ranks.push_back(rank);
     std::sort(verdict.victim_ranks.begin(), verdict.victim_ranks.end());
     verdict.victim_ranks = Without(verdict.victim_ranks, verdict.culprit_ranks);
   } else {
     verdict.culprit_ranks = {rank};
-    verdict.confidence = 0.55;
+    // Where several wait in sends and receives they may wait for one another.
+    const auto in_p2p = std::count_if(findings.conditions.begin(), findings.conditions.end(),
+                                      [](const RankCondition& of) { return of.main.place == MainThreadPlace::kP2p; });
+    verdict.confidence = in_p2p > 1 ? 0.4 : 0.55;
     verdict.explanation =
         fmt::format("Rank {} {} and nobody answers; {}. No record tells who its peer is.", rank, here, missed);
+  }
+  if (findings.view.record_count < findings.view.ranks.size()) {
+    verdict.confidence = 0.4;  // Who is not seen may hold up either of them.
   }
   AddVictims(findings, verdict);
   verdict.advice = {"Compare sends and receives of the two ranks for this step: count, order, tag and direction.",
                     "Record sends and receives, too: attach PyTorch's FlightRecorderHook to the pipeline's groups."};
+  return verdict;
+}
+
+/// A root that waits in calls that everybody came to: it left out what it is missed in and went on.
+Verdict WentOn(const Findings& findings, int32_t rank) {
+  Verdict verdict;
+  const std::string missed = Missed(findings, {rank}, verdict);
+  verdict.culprit_ranks = {rank};
+  const Wait* wait = FirstWaitFor(findings, {rank});
+  const bool is_p2p = wait != nullptr && wait->is_p2p;
+  verdict.kind = is_p2p ? VerdictKind::kUnmatchedP2p : VerdictKind::kSkippedCollective;
+  const bool whole = findings.view.record_count == findings.view.ranks.size();  // Else who is not seen may hold it up.
+  verdict.confidence = !whole ? 0.4 : is_p2p ? 0.8 : 0.65;
+  const RankView& view = findings.view.ranks[static_cast<size_t>(rank)];
+  for (const uint32_t g : view.groups) {
+    const Track* track = findings.view.groups[g].TrackOf(rank);
+    for (const Call& call : track->calls) {
+      if (call.entry == view.newest_entry) {
+        AddSite(verdict.sites, SiteOfCall(findings.view, *track, call, "culprit",
+                                          "went on to " + PlainNameOf(findings.view, *track, call.entry)));
+      }
+    }
+  }
+  std::string what = missed;
+  what[0] = static_cast<char>(std::toupper(what[0]));
+  verdict.explanation = fmt::format(
+      "{} for rank {}, which left {} out and went on: its later calls are open, and everybody "
+      "came to them.",
+      what, rank, is_p2p ? (wait->is_send ? "the receive" : "the send") : "it");
+  AddVictims(findings, verdict);
+  verdict.advice = {is_p2p ? "Compare sends and receives of the two ranks for this step: count, order and direction."
+                           : "Look for a branch or an early return that depends on the rank or on its data."};
   return verdict;
 }
 
@@ -198,7 +241,8 @@ std::optional<Candidate> Unrecorded(const Findings& findings, bool has_roots) {
     return candidate;
   }
   verdict.kind = VerdictKind::kPeerUnreachable;
-  verdict.confidence = alone ? 0.6 : 0.35;
+  const Wait* wait = FirstWaitFor(findings, missing);
+  verdict.confidence = alone && wait != nullptr && !wait->is_p2p ? 0.6 : 0.35;
   verdict.explanation = fmt::format(
       "{} left no dump, and {}; all others came. Nothing tells whether {} crashed, cannot be reached or is stuck.", who,
       missed, missing.size() == 1 ? "it" : "they");
@@ -222,14 +266,16 @@ std::vector<Candidate> ExplainAbsence(const Findings& findings) {
     (findings.waits.has_open[static_cast<size_t>(rank)] == 0 ? roots : weak).push_back(rank);
   }
   if (roots.empty()) {
-    roots = weak;
+    for (const int32_t rank : weak) {
+      candidates.push_back({40, WentOn(findings, rank)});
+    }
   }
   std::vector<int32_t> outside;
   std::vector<int32_t> unclear;
   for (const int32_t rank : roots) {
     const RankCondition& condition = ConditionOf(findings, rank);
     switch (condition.main.place) {
-      case MainThreadPlace::kP2p: candidates.push_back({40, UnansweredP2p(findings, rank)}); break;
+      case MainThreadPlace::kP2p: candidates.push_back({43, UnansweredP2p(findings, rank)}); break;
       case MainThreadPlace::kUnknown:
         (condition.stopped || SignOfUnrecorded(findings, rank).empty() ? outside : unclear).push_back(rank);
         break;
@@ -275,7 +321,7 @@ std::vector<Candidate> ExplainAbsence(const Findings& findings) {
                     Ranks(unclear))};
     candidates.push_back({48, std::move(verdict)});
   }
-  const bool has_roots = !roots.empty();
+  const bool has_roots = !roots.empty() || !weak.empty();
   if (std::optional<Candidate> unrecorded = Unrecorded(findings, has_roots)) {
     candidates.push_back(std::move(*unrecorded));
   }

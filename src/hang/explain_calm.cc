@@ -25,6 +25,13 @@ Candidate Straggling(const Findings& findings) {
       *std::max_element(findings.arrival.ranks.begin(), findings.arrival.ranks.end(),
                         [](const Arrival& a, const Arrival& b) { return a.own_delay_ns < b.own_delay_ns; });
   verdict.confidence = findings.arrival.share > 0.3 ? 0.9 : 0.7;
+  for (const int32_t rank : verdict.culprit_ranks) {
+    for (const uint32_t g : findings.view.ranks[static_cast<size_t>(rank)].groups) {
+      if (findings.view.groups[g].tracks.size() < findings.view.groups[g].members.size()) {
+        verdict.confidence = 0.4;  // It may be late because of a partner that has no record.
+      }
+    }
+  }
   if (worst.worst_group != kNone) {
     FillGroup(findings.view, worst.worst_group, verdict);
     verdict.sequence = worst.worst_sequence;
@@ -154,6 +161,20 @@ bool IsHung(const Findings& findings) {
     }
   }
   return false;
+}
+
+std::vector<Candidate> ExplainLateRoots(const Findings& findings) {
+  if (findings.now_ns || findings.arrival.stragglers.empty() || findings.arrival.stragglers != findings.waits.roots) {
+    return {};
+  }
+  Candidate candidate = Straggling(findings);
+  candidate.order = 38;
+  candidate.verdict.confidence = std::min(candidate.verdict.confidence, 0.6);
+  candidate.verdict.explanation +=
+      " It is awaited just now as it was in the rounds before, and nothing tells when the records were taken: should "
+      "it "
+      "not have moved when asked again, it is stuck.";
+  return {std::move(candidate)};
 }
 
 std::vector<Candidate> ExplainCalm(const Findings& findings) {

@@ -7,32 +7,10 @@
 namespace lockstep::hang {
 namespace {
 
-/// A call in the order in which its rank made them.
-struct Step {
-  uint32_t entry = 0;
-  uint32_t group = 0;
-  uint32_t signature = 0;
-  uint32_t site = 0;
-};
-
-std::vector<Step> StepsOf(const JobView& view, int32_t rank) {
-  std::vector<Step> steps;
-  constexpr size_t kNewest = 512;
-  for (const uint32_t g : view.ranks[static_cast<size_t>(rank)].groups) {
-    const Track* track = view.groups[g].TrackOf(rank);
-    const size_t from = track->calls.size() > kNewest ? track->calls.size() - kNewest : 0;
-    for (size_t i = from; i < track->calls.size(); ++i) {
-      steps.push_back({track->calls[i].entry, g, track->calls[i].signature, track->calls[i].site});
-    }
-  }
-  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.entry < b.entry; });
-  return steps;
-}
-
 /// Whether the rank used to make its newest call after the one it is now missed in: then it left that one out, and did
 /// not merely come to the two in another order.
 bool UsedToFollow(const Findings& findings, int32_t rank, const Wait& missed) {
-  const std::vector<Step> steps = StepsOf(findings.view, rank);
+  const std::vector<Step> steps = StepsOf(findings.view, rank, 512);
   if (steps.size() < 3) {
     return false;
   }

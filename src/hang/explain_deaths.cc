@@ -115,15 +115,19 @@ std::vector<Candidate> ExplainDeaths(const Findings& findings) {
       return {};
     }
   } else if (resets) {
-    // Peers lost a connection, and somebody who left no word is awaited: it died without one.
+    // Peers lost a connection, and somebody who left no word is awaited, or is the only one: it died without one.
+    std::vector<int32_t> silent;
     for (const RankView& rank : findings.view.ranks) {
       const RankCondition& condition = findings.conditions[static_cast<size_t>(rank.rank)];
       if (!rank.has_record && !condition.peer_lost && !condition.aborted &&
-          condition.main.place == MainThreadPlace::kUnknown &&
-          (is_awaited(rank.rank) || findings.view.record_count == 0)) {
-        dead.push_back(rank.rank);
+          condition.main.place == MainThreadPlace::kUnknown) {
+        silent.push_back(rank.rank);
+        if (is_awaited(rank.rank) || findings.view.record_count == 0) {
+          dead.push_back(rank.rank);
+        }
       }
     }
+    dead = dead.empty() ? silent : dead;
     confidence = dead.size() == 1 ? 0.85 : 0.45;
   }
   if (dead.empty()) {

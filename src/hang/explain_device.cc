@@ -12,11 +12,20 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
   }
   // A dump in flight shows one rank one operation behind: not a stall unless somebody waits or time has passed.
   std::vector<const DeviceLag*> stalled;
+  const auto lags = [&](int32_t rank) {
+    return std::any_of(findings.lags.begin(), findings.lags.end(),
+                       [&](const DeviceLag& lag) { return lag.rank == rank; });
+  };
+  bool others_wait = false;
+  for (const Flight& flight : findings.waits.flights) {
+    others_wait = others_wait ||
+                  std::any_of(flight.open_on.begin(), flight.open_on.end(), [&](int32_t rank) { return !lags(rank); });
+  }
   for (const DeviceLag& lag : findings.lags) {
     const int64_t created = findings.view.EntryOf(*lag.track, lag.entry).created_unix_ns;
     const bool age_known = findings.now_ns && created != evidence::kNotRecorded;
     const bool old = age_known && *findings.now_ns - created > findings.patience_ns;
-    if (age_known ? old : lag.behind > 1 || !findings.waits.waits.empty()) {
+    if (age_known ? old : lag.behind > 1 || !findings.waits.waits.empty() || others_wait) {
       stalled.push_back(&lag);
     }
   }
@@ -40,7 +49,7 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
   FillGroup(findings.view, first.group, verdict);
   verdict.sequence = first.sequence;
   verdict.operation = PlainNameOf(findings.view, *first.track, first.entry);
-  verdict.confidence = most > 1 ? 0.9 : 0.7;
+  verdict.confidence = most > 1 ? 0.9 : 0.65;
   std::vector<int32_t> victims = findings.waits.HeldUpBy(verdict.culprit_ranks);
   for (const DeviceLag* lag : stalled) {
     const std::vector<int32_t>& members = findings.view.groups[lag->group].members;

@@ -28,6 +28,21 @@ CallOf FirstCallOf(const Findings& findings, const Mismatch& mismatch, const std
   return first;
 }
 
+/// Where no member of the group called the common thing and has a record, a sibling group's member did.
+CallOf SiblingCall(const Findings& findings, const Mismatch& mismatch) {
+  for (const int32_t rank : mismatch.siblings) {
+    for (uint32_t g = 0; g < findings.view.groups.size(); ++g) {
+      if (findings.view.groups[g].siblings == findings.view.groups[mismatch.group].siblings) {
+        const CallOf found = FindCallOf(findings, g, rank, mismatch.sequence);
+        if (found.call != nullptr) {
+          return found;
+        }
+      }
+    }
+  }
+  return {};
+}
+
 std::string At(const Findings& findings, const CallOf& call) {
   const std::string place = call.call == nullptr ? "" : Place(findings.view, call.call->site);
   return place.empty() ? "" : " at " + place;
@@ -52,7 +67,8 @@ std::string Sentence(const Findings& findings, const Mismatch& mismatch, const V
                      const CallOf& common) {
   const std::string group = GroupText(findings.view.groups[mismatch.group]);
   const std::string who = Ranks(verdict.culprit_ranks);
-  const std::string others = Ranks(mismatch.others.empty() ? mismatch.siblings : mismatch.others);
+  const std::string others =
+      mismatch.others.empty() ? Ranks(mismatch.siblings) + " of sibling groups" : Ranks(mismatch.others);
   const std::string ours = Describe(findings, deviant) + At(findings, deviant);
   const std::string theirs = Describe(findings, common) + At(findings, common);
   std::string siblings;
@@ -146,7 +162,10 @@ std::vector<Candidate> ExplainMismatches(const Findings& findings) {
     verdict.kind = mismatch.kind;
     FillGroup(findings.view, mismatch.group, verdict);
     verdict.sequence = mismatch.sequence;
-    const CallOf common = FirstCallOf(findings, mismatch, mismatch.others);
+    CallOf common = FirstCallOf(findings, mismatch, mismatch.others);
+    if (common.call == nullptr) {
+      common = SiblingCall(findings, mismatch);
+    }
     if (mismatch.margin <= 0) {
       candidate.order = 45;
       verdict.confidence = 0.4;

@@ -51,7 +51,7 @@ Candidate Outside(const Findings& findings, std::vector<int32_t> outside, const 
       findings.conditions[static_cast<size_t>(inside.empty() ? outside.front() : inside.front())];
   if (!stopped.empty()) {
     verdict.confidence = inside.empty() ? 0.7 : 0.9;
-  } else if (outside.size() >= inside.size()) {
+  } else if (outside.size() >= inside.size() || outside.size() + inside.size() < findings.conditions.size()) {
     verdict.confidence = 0.45;
   } else {
     verdict.confidence = first.main.activity == "computing" ? 0.6 : 0.7;
@@ -106,7 +106,7 @@ Candidate AllInside(const Findings& findings, const std::vector<int32_t>& inside
   if (senders.empty() != receivers.empty() && lonely.size() * 2 < inside.size() + 1) {
     verdict.kind = VerdictKind::kUnmatchedP2p;
     verdict.culprit_ranks = lonely;
-    verdict.confidence = lonely.size() == 1 ? 0.6 : 0.45;
+    verdict.confidence = lonely.size() == 1 && inside.size() == findings.conditions.size() ? 0.6 : 0.45;
     verdict.operation = main_of(lonely.front()).operation_name;
     std::string who = Ranks(lonely);
     who[0] = 'R';
@@ -128,7 +128,9 @@ Candidate AllInside(const Findings& findings, const std::vector<int32_t>& inside
     verdict.kind = few.operation == many.operation ? VerdictKind::kSkippedCollective : VerdictKind::kOperationMismatch;
     verdict.culprit_ranks = parties.front();
     verdict.operation = many.operation_name;
-    verdict.confidence = clear ? (parties[1].size() >= 3 * parties[0].size() ? 0.6 : 0.5) : 0.4;
+    // Who waits for a waiting rank stands elsewhere, too: only one against all others, with nobody unseen, says more.
+    const bool whole = findings.view.record_count == 0 && inside.size() == findings.conditions.size();
+    verdict.confidence = clear && whole && parties[0].size() == 1 ? (parties[1].size() >= 3 ? 0.6 : 0.5) : 0.4;
     std::string who = Ranks(parties.front());
     who[0] = 'R';
     verdict.explanation = fmt::format(

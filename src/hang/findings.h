@@ -7,6 +7,7 @@
 #include "hang/device_lag.h"
 #include "hang/diagnosis.h"
 #include "hang/job_view.h"
+#include "hang/program_vote.h"
 #include "hang/rank_condition.h"
 #include "hang/signature_vote.h"
 #include "hang/wait_graph.h"
@@ -20,6 +21,7 @@ struct Findings {
   std::vector<RankCondition> conditions;  ///< By rank.
   std::vector<Mismatch> mismatches;
   std::vector<DeviceLag> lags;
+  std::vector<ProgramFork> forks;  ///< Only looked for where ranks wait in a circle.
   WaitGraph waits;
   ArrivalTable arrival;
   std::optional<int64_t> now_ns;  ///< When the evidence was collected, where that is known.
@@ -38,8 +40,11 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings);
 std::vector<Candidate> ExplainDeaths(const Findings& findings);
 std::vector<Candidate> ExplainAbsence(const Findings& findings);
 std::vector<Candidate> ExplainCycles(const Findings& findings);
+std::vector<Candidate> ExplainProgramForks(const Findings& findings);
 std::vector<Candidate> ExplainStacks(const Findings& findings);
 std::vector<Candidate> ExplainCalm(const Findings& findings);
+/// Who is awaited now was late in every round before: records without a time show a slow job in the middle of a round.
+std::vector<Candidate> ExplainLateRoots(const Findings& findings);
 
 /// Whether somebody waits longer than the job's ordinary course, as far as times are known.
 bool IsHung(const Findings& findings);

@@ -215,7 +215,10 @@ class Merger {
       const UserSite& site = draft.sites[i];
       const auto next = static_cast<uint32_t>(view_.sites.size());
       const auto [place, is_new] =
-          sites_.emplace(std::make_pair(std::string(site.file) + '\n' + std::string(site.function), site.line), next);
+          sites_.emplace(std::make_pair(std::string(site.file) + '\n' + std::string(site.function) + '\n' +
+                                            std::to_string(site.callers),
+                                        site.line),
+                         next);
       if (is_new) {
         view_.sites.push_back(site);
       }

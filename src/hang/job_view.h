@@ -76,6 +76,7 @@ struct UserSite {
   std::string_view function;  ///< Views point into the evidence.
   std::string_view file;
   int32_t line = 0;
+  uint64_t callers = 0;  ///< Of the user's frames around it: the same line reached another way is another site.
 };
 
 struct RankView {

@@ -35,7 +35,9 @@ struct RankCondition {
   bool Failed() const { return gone || zombie || raised || aborted; }
   /// Its own doing, not the loss of a peer.
   bool FailedByItself() const {
-    return (Failed() && !peer_lost && !size_complaint && !finished) || (signal != 0 && !aborted) || out_of_memory;
+    const bool told = gone || zombie || first_error != nullptr;  // A bare exception hook may have anything behind it.
+    return (Failed() && told && !peer_lost && !size_complaint && !finished) || (signal != 0 && !aborted) ||
+           out_of_memory;
   }
 };
 

@@ -120,13 +120,23 @@ Signature SignatureOf(const FlightEntry& entry, const Operation& operation,
 }
 
 UserSite SiteOf(const FlightRecord& record, uint32_t stack) {
+  UserSite site;
   for (const evidence::FlightFrame& frame : record.stacks[stack]) {
     const std::string& file = record.texts[frame.file];
-    if (IsUserFile(file)) {
-      return {record.texts[frame.function], file, frame.line};
+    if (!IsUserFile(file)) {
+      continue;
+    }
+    const std::string& function = record.texts[frame.function];
+    if (site.file.empty()) {
+      site.function = function;
+      site.file = file;
+      site.line = frame.line;
+    } else {
+      const uint64_t hash = std::hash<std::string>{}(function) ^ (std::hash<std::string>{}(file) << 1);
+      site.callers = (site.callers ^ hash ^ static_cast<uint64_t>(frame.line)) * 0x9E3779B97F4A7C15ULL;
     }
   }
-  return {};
+  return site;
 }
 
 void AddCall(GroupDraft& group, const Call& call, std::vector<SignatureDraft>& signatures) {

@@ -228,16 +228,36 @@ class GroupVote {
           ++compared;
         }
       }
-      if (!agrees || (compared == 0 && sequence_ > 1)) {
+      if (!agrees || (compared == 0 && sequence_ > 1 && !AreOpenOnly(group_))) {
         continue;
       }
+      // Dumps of open operations alone show no past that could agree: such a sibling only breaks ties.
+      const double weight = compared == 0 && sequence_ > 1 ? 0.25 : 1;
       for (const Track& track : view_.groups[other].tracks) {
         const Call* call = FindCall(track, sequence_);
         if (call != nullptr) {
-          Vote(call->signature, track.rank, false, 1);
+          Vote(call->signature, track.rank, false, weight);
         }
       }
     }
+  }
+
+  bool AreOpenOnly(const GroupView& group) const {
+    return std::all_of(group.tracks.begin(), group.tracks.end(),
+                       [&](const Track& track) { return view_.ranks[track.rank_index].active_only; });
+  }
+
+  bool CalledElsewhere(uint32_t signature) const {
+    for (const uint32_t group : siblings_[group_.siblings]) {
+      for (const Track& track : view_.groups[group].tracks) {
+        for (const Call& call : track.calls) {
+          if (call.sequence != sequence_ && Match(view_, call.signature, signature)) {
+            return true;
+          }
+        }
+      }
+    }
+    return false;
   }
 
   void BreakTie(Mismatch& mismatch) {
@@ -251,6 +271,9 @@ class GroupVote {
       for (Party& party : parties_) {
         party.votes += Match(view_, party.signature, usual) ? 0.5 : 0;
       }
+    }
+    for (Party& party : parties_) {  // What is called nowhere else is odd.
+      party.votes += CalledElsewhere(party.signature) ? 0.25 : 0;
     }
     std::stable_sort(parties_.begin(), parties_.end(),
                      [](const Party& a, const Party& b) { return a.votes > b.votes; });
@@ -282,8 +305,8 @@ class GroupVote {
     return false;
   }
 
-  /// What the others call `ahead` calls after the common one: seen, or told from an earlier round.
-  Foreseen After(const Mismatch& mismatch, int64_t ahead) const {
+  /// What the others called `ahead` calls after the common one.
+  Foreseen Seen(const Mismatch& mismatch, int64_t ahead) const {
     for (const std::vector<int32_t>* ranks : {&mismatch.others, &mismatch.siblings}) {
       for (const int32_t rank : *ranks) {
         for (const uint32_t group : siblings_[group_.siblings]) {
@@ -294,6 +317,15 @@ class GroupVote {
           }
         }
       }
+    }
+    return {};
+  }
+
+  /// The same, and where nobody came so far as an earlier round tells.
+  Foreseen After(const Mismatch& mismatch, int64_t ahead) const {
+    const Foreseen seen = Seen(mismatch, ahead);
+    if (seen.signature != 0) {
+      return seen;
     }
     const std::optional<int64_t> then = SameSituation(view_, references_[index_], sequence_, mismatch.common_signature);
     if (!then || *then + ahead >= sequence_) {
@@ -317,6 +349,22 @@ class GroupVote {
                                                                          : VerdictKind::kDtypeMismatch;
     mismatch.kind = by_content;
     if (same_site) {
+      return;
+    }
+    // Where both sides went on and agree again at the same numbers, nothing is shifted: one call differs in place.
+    int compared = 0;
+    bool in_place = true;
+    for (int64_t ahead = 1; ahead <= 6; ++ahead) {
+      const uint32_t theirs = Seen(mismatch, ahead).signature;
+      for (const int32_t rank : deviants) {
+        const Call* call = CallAt(group_, rank, sequence_ + ahead);
+        if (call != nullptr && theirs != 0) {
+          ++compared;
+          in_place = in_place && Match(view_, call->signature, theirs);
+        }
+      }
+    }
+    if (compared > 0 && in_place) {
       return;
     }
     uint32_t deviant_next = 0;

@@ -103,4 +103,34 @@ std::vector<int32_t> LikelyPeers(const Findings& findings, int32_t rank, bool is
   return {};
 }
 
+std::vector<int32_t> MadeFewerUnrecorded(const Findings& findings) {
+  std::vector<int32_t> ranks;
+  for (const GroupView& group : findings.view.groups) {
+    for (const Track& track : group.tracks) {
+      const std::vector<Call>& calls = track.calls;
+      if (track.on_device || calls.size() < 4) {
+        continue;
+      }
+      const auto between = [&](size_t i) {
+        const int64_t before = findings.view.EntryOf(track, calls[i - 1].entry).operation_id;
+        const int64_t at = findings.view.EntryOf(track, calls[i].entry).operation_id;
+        return before == evidence::kNotRecorded || at == evidence::kNotRecorded ? int64_t{0} : at - before;
+      };
+      const size_t last = calls.size() - 1;
+      int64_t least = INT64_MAX;
+      for (size_t i = 1; i < last; ++i) {
+        if (calls[i].signature == calls[last].signature && calls[i - 1].signature == calls[last - 1].signature) {
+          least = std::min(least, between(i));
+        }
+      }
+      if (least != INT64_MAX && between(last) < least) {
+        ranks.push_back(track.rank);
+      }
+    }
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
 }  // namespace lockstep::hang

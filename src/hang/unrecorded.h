@@ -16,4 +16,8 @@ std::string SignOfUnrecorded(const Findings& findings, int32_t rank);
 /// neighbouring stage, where recorded groups split the job into equal stages. Empty: nothing tells.
 std::vector<int32_t> LikelyPeers(const Findings& findings, int32_t rank, bool is_send);
 
+/// Ranks that, before their newest call of a group, made fewer unrecorded operations in it than in every earlier round
+/// between the same two calls. Gloo counts sends and receives and does not record them: who left one out shows so.
+std::vector<int32_t> MadeFewerUnrecorded(const Findings& findings);
+
 }  // namespace lockstep::hang

@@ -20,23 +20,7 @@ std::string_view AfterSpace(std::string_view bytes) {
 
 bool Holds(std::string_view bytes, std::string_view word) { return bytes.find(word) != std::string_view::npos; }
 
-// Protocol 0 is text; what imports something at once, "cMODULE\nNAME\n(", is worth refusing by name.
-bool LooksLikeImport(std::string_view bytes) {
-  const auto is_word = [](std::string_view word) {
-    return !word.empty() && word.size() < 64 &&
-           word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") ==
-               std::string_view::npos;
-  };
-  if (!bytes.starts_with('c')) return false;
-  const size_t first = bytes.find('\n');
-  if (first == std::string_view::npos || !is_word(bytes.substr(1, first - 1))) return false;
-  const size_t second = bytes.find('\n', first + 1);
-  return second != std::string_view::npos && is_word(bytes.substr(first + 1, second - first - 1)) &&
-         bytes.substr(second + 1).starts_with('(');
-}
-
 bool LooksLikePickledDump(std::string_view bytes) {
-  if (LooksLikeImport(bytes)) return true;
   if (bytes.size() < 3 || bytes[0] != kProto || bytes[1] < 1 || bytes[1] > 5) return false;
   // From protocol 4 on Python puts a frame around everything, which is refused later and by name.
   constexpr size_t kFrameBytes = 9;

@@ -2,29 +2,19 @@
 
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <span>
 #include <string_view>
 #include <vector>
 
 namespace lockstep::ingest {
 
-/// Another one in each process, so that no file can be made whose content falls into few slots.
-inline uint64_t HashSeed() {
-  static const uint64_t seed = [] {
-    std::random_device device;
-    return uint64_t{device()} << 32 | device();
-  }();
-  return seed;
-}
-
 /// Of the whole content, eight bytes at a time: lists of a dump often differ in one element only.
-inline uint64_t HashBytes(std::string_view bytes, uint64_t seed) {
+inline uint64_t HashBytes(std::string_view bytes) {
   const auto mix = [](uint64_t word) {
     word *= 0x9E3779B97F4A7C15U;
     return word ^ (word >> 32);
   };
-  uint64_t hash = mix(seed ^ bytes.size());
+  uint64_t hash = mix(bytes.size());
   size_t at = 0;
   for (; at + 8 <= bytes.size(); at += 8) {
     uint64_t word;
@@ -73,8 +63,8 @@ class ListTable {
     return other.size() == list.size() && std::memcmp(other.data(), list.data(), list.size_bytes()) == 0;
   }
 
-  size_t Hash(std::span<const T> list) const {
-    return HashBytes({reinterpret_cast<const char*>(list.data()), list.size_bytes()}, seed_);
+  static size_t Hash(std::span<const T> list) {
+    return HashBytes({reinterpret_cast<const char*>(list.data()), list.size_bytes()});
   }
 
   void Grow() {
@@ -86,7 +76,6 @@ class ListTable {
     }
   }
 
-  const uint64_t seed_ = HashSeed();
   std::vector<T> items_;
   std::vector<size_t> begins_;
   std::vector<uint32_t> slots_;  // Indices; 0 = free.
@@ -119,7 +108,7 @@ class TextTable {
   static constexpr size_t kFirstSlots = 256;
 
   size_t Slot(std::string_view text) const {
-    size_t slot = HashBytes(text, seed_) & (slots_.size() - 1);
+    size_t slot = HashBytes(text) & (slots_.size() - 1);
     while (slots_[slot] != 0 && texts_[slots_[slot]] != text) slot = (slot + 1) & (slots_.size() - 1);
     return slot;
   }
@@ -129,7 +118,6 @@ class TextTable {
     for (uint32_t idx = 1; idx < size(); ++idx) slots_[Slot(texts_[idx])] = idx;
   }
 
-  const uint64_t seed_ = HashSeed();
   std::vector<std::string_view> texts_;
   std::vector<uint32_t> slots_;
 };

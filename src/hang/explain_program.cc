@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hang/wording.h"
+
+namespace lockstep::hang {
+
+std::vector<Candidate> ExplainProgramForks(const Findings& findings) {
+  if (findings.forks.empty()) {
+    return {};
+  }
+  // The fork that happened first, and those of other ranks at the same place.
+  const auto created = [&](const ProgramFork& fork) {
+    return findings.view.EntryOf(*findings.view.groups[fork.own.group].TrackOf(fork.rank), fork.own.entry)
+        .created_unix_ns;
+  };
+  const ProgramFork* first = &findings.forks.front();
+  for (const ProgramFork& fork : findings.forks) {
+    first = created(fork) < created(*first) ? &fork : first;
+  }
+  Candidate candidate;
+  candidate.order = 41;
+  Verdict& verdict = candidate.verdict;
+  for (const ProgramFork& fork : findings.forks) {
+    if (fork.before.Same(first->before)) {
+      verdict.culprit_ranks.push_back(fork.rank);
+      const Track* own = findings.view.groups[fork.own.group].TrackOf(fork.rank);
+      AddSite(verdict.sites,
+              SiteOfEntry(findings.view, *own, fork.own.entry, "culprit",
+                          fmt::format("called {} instead", PlainNameOf(findings.view, *own, fork.own.entry))));
+    }
+  }
+  const int32_t other = first->others.front();
+  const Track* common = nullptr;
+  uint32_t common_entry = 0;
+  for (const uint32_t g : findings.view.ranks[static_cast<size_t>(other)].groups) {
+    if (findings.view.groups[g].siblings == first->common.siblings) {
+      common = findings.view.groups[g].TrackOf(other);
+      const Call* call = FindCall(*common, first->common.sequence);
+      if (call != nullptr) {
+        common_entry = call->entry;
+        break;
+      }
+    }
+  }
+  if (common == nullptr) {
+    return {};
+  }
+  AddSite(verdict.sites, SiteOfEntry(findings.view, *common, common_entry, "sibling",
+                                     fmt::format("called {} #{}", PlainNameOf(findings.view, *common, common_entry),
+                                                 first->common.sequence)));
+  verdict.kind = first->kind == Divergence::kSkips  ? VerdictKind::kSkippedCollective
+                 : first->kind == Divergence::kAdds ? VerdictKind::kExtraCollective
+                                                    : VerdictKind::kDeadlock;
+  verdict.confidence = first->others.size() >= 3 ? 0.85 : 0.7;
+  const bool extra = verdict.kind == VerdictKind::kExtraCollective;
+  const Track* own = findings.view.groups[first->own.group].TrackOf(first->rank);
+  verdict.operation =
+      extra ? PlainNameOf(findings.view, *own, first->own.entry) : PlainNameOf(findings.view, *common, common_entry);
+  verdict.sequence = extra ? first->own.sequence : first->common.sequence;
+  uint32_t group = first->own.group;
+  for (const uint32_t g : findings.view.ranks[static_cast<size_t>(first->rank)].groups) {
+    group = !extra && findings.view.groups[g].siblings == first->common.siblings ? g : group;
+  }
+  FillGroup(findings.view, group, verdict);
+  std::string who = Ranks(verdict.culprit_ranks);
+  who[0] = 'R';
+  const auto at = [&](uint32_t site) { return site == 0 ? std::string() : " at " + Place(findings.view, site); };
+  const std::string own_text = DescribeCall(findings.view, *own, first->own.entry) + at(first->own.site);
+  const std::string common_text = DescribeCall(findings.view, *common, common_entry) + at(first->common.site);
+  const char* verb = verdict.kind == VerdictKind::kSkippedCollective ? "left out what came next there and went on to"
+                     : extra                                         ? "alone went on to"
+                                                                     : "came first to";
+  verdict.explanation =
+      fmt::format("{} {} {} of group {}, where {}, which did the same until then, called {} of group {}.", who, verb,
+                  own_text, GroupText(findings.view.groups[first->own.group]), Ranks(first->others), common_text,
+                  GroupText(findings.view.groups[group]));
+  std::vector<int32_t> victims = findings.waits.HeldUpBy(verdict.culprit_ranks);
+  verdict.victim_ranks = Without(victims, verdict.culprit_ranks);
+  verdict.advice = {"Look for a branch, an early return or a loop bound that depends on the rank or on its data.",
+                    "Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL: it stops at the first call that differs."};
+  return {candidate};
+}
+
+}  // namespace lockstep::hang
