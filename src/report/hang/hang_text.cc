@@ -48,8 +48,6 @@ void WriteVerdict(const HangTextPage& page) {
 /// Ranks that do the same, in one line.
 void WriteRanks(const HangTextPage& page) {
   const Diagnosis& diagnosis = page.diagnosis;
-  if (diagnosis.ranks.empty()) return;
-  page.Heading("RANKS", diagnosis.world_size ? fmt::format("{} in the job", *diagnosis.world_size) : "");
   const bool roles_only = !page.options.all;
   struct Row {
     std::vector<int32_t> ranks;
@@ -69,6 +67,8 @@ void WriteRanks(const HangTextPage& page) {
     row.host = alone ? where : std::string();
     row.alive = rank.liveness == evidence::Liveness::kGone ? "gone" : "";
   }
+  if (rows.empty()) return;
+  page.Heading("RANKS", diagnosis.world_size ? fmt::format("{} in the job", *diagnosis.world_size) : "");
   TextTable table({{"role", Align::kLeft},
                    {"ranks", Align::kLeft},
                    {"doing", Align::kLeft, true},
