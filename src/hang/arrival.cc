@@ -21,7 +21,7 @@ struct Span {
 };
 
 /// Only the newest calls of each rank: enough to tell who is late, and what it cost lately.
-constexpr size_t kNewestCalls = 1000;
+constexpr size_t kNewestCalls = 256;
 
 struct GroupSpans {
   int64_t low = INT64_MAX;
@@ -45,15 +45,17 @@ GroupSpans SpansOf(const JobView& view, const GroupView& group) {
       high = std::min(high, track.calls.back().sequence);
     }
   }
+  result.low = std::max(result.low, high - static_cast<int64_t>(kNewestCalls));
   constexpr int64_t kMaxSpan = 1 << 20;
-  if (group.tracks.size() < group.members.size() || result.low == INT64_MIN || high < result.low ||
+  if (group.tracks.size() < group.members.size() || high < result.low ||
       static_cast<uint64_t>(high) - static_cast<uint64_t>(result.low) > kMaxSpan) {
     return {};
   }
   result.spans.resize(static_cast<size_t>(high - result.low) + 1);
   for (const Track& track : group.tracks) {
-    for (const Call& call : track.calls) {
-      if (call.sequence < result.low || call.sequence > high) {
+    for (size_t i = track.calls.size(); i-- > 0 && track.calls[i].sequence >= result.low;) {
+      const Call& call = track.calls[i];
+      if (call.sequence > high) {
         continue;
       }
       const int64_t created = view.EntryOf(track, call.entry).created_unix_ns;
