@@ -233,6 +233,7 @@ class LogReader {
     event.file = std::string(file_name_);
     event.line = number_;
     event.text = Shortened(line);
+    for (std::string* named : {&event.peer, &event.group, &event.operation}) *named = ValidUtf8(*named);
     Kept& kept = kept_[event.kind];
     if (kept.first.size() < kFirstOfKind) {
       kept.first.push_back(std::move(event));

@@ -29,7 +29,7 @@ std::optional<Head> ReadHead(std::string_view line) {
   }
   if (!cursor.Skip("Current thread ") && !cursor.Skip("Thread ")) return std::nullopt;
   if (!cursor.rest().starts_with("0x")) return std::nullopt;
-  head.id = std::string(*cursor.Until(" "));
+  head.id = ValidUtf8(*cursor.Until(" "));
   if (cursor.Skip("[")) {
     // A name may hold a bracket of its own.
     const size_t end = cursor.rest().rfind("] (");
