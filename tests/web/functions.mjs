@@ -100,6 +100,51 @@ fact('axes begin at 0, reach the largest value and have round ticks', async () =
   assert.equal(labelStride(5, 1000, 50), 1);
 });
 
+fact('a rank stands in a group as its counters say beside the foremost', async () => {
+  const { groupCells } = await load('data/hang.ts');
+  const at = (rank, enqueued, completed, open) => ({
+    rank, last_enqueued: enqueued, last_started: null, last_completed: completed, oldest_retained: null, open_since_unix_ns: null,
+    open_operation: open, waits_for: [],
+  });
+  const group = (ranks, members) => ({ name: '0', description: null, members, members_inferred: false, ranks });
+  const standings = (ranks, members) => groupCells([group(ranks, members)]).map((cell) => `${cell.rank} ${cell.standing}`);
+  assert.deepEqual(
+    standings([at(0, 5, 4, 'all_reduce'), at(1, 4, 4, null), at(3, 5, 4, 'all_reduce')], [0, 1, 2, 3]),
+    ['0 waiting', '1 behind', '2 no_record', '3 waiting'],
+  );
+  assert.deepEqual(standings([at(0, 5, 5, null), at(1, 5, 4, 'all_reduce')], [0, 1]), ['0 in_step', '1 device_behind']);
+  // What is not known is behind nobody.
+  assert.deepEqual(standings([at(0, 5, 5, null), at(1, null, null, null)], [0, 1]), ['0 in_step', '1 in_step']);
+});
+
+fact('stacks part at the first frame that differs, counted from the outermost', async () => {
+  const { isUserFrame, sharedFrames } = await load('data/hang.ts');
+  const frame = (name, line, file = '/job/train.py') => ({ function: name, file, line });
+  const a = [frame('barrier', 9, '/x/site-packages/torch/distributed/c10d.py'), frame('save', 82), frame('main', 120)];
+  const b = [frame('clip', 74), frame('train', 88), frame('main', 120)];
+  assert.equal(sharedFrames(a, b), 1);
+  assert.equal(sharedFrames(a, a), 3);
+  assert.equal(sharedFrames(a, []), 0);
+  assert.deepEqual(a.map(isUserFrame), [false, true, true]);
+  assert.ok(!isUserFrame({ function: 'f', file: null, line: null }));
+});
+
+fact('what is missing for the same reason on several ranks is said once', async () => {
+  const { foldMissing } = await load('views/hang_evidence.tsx');
+  const item = (rank, reason) => ({ rank, host: 'node-1', what: 'python_stacks', reason, remedy: 'install py-spy' });
+  const folded = foldMissing([item(0, 'no py-spy'), item(2, 'no py-spy'), item(1, 'gone')]);
+  assert.deepEqual(folded.map((each) => each.ranks), [[0, 2], [1]]);
+  assert.deepEqual(folded[0].hosts, ['node-1']);
+});
+
+fact('silence counts back from the collection, or from the last instant where that is not known', async () => {
+  const { silenceRows } = await load('views/hang_silence.tsx');
+  const rank = (number, silent) => ({ rank: number, role: 'victim', doing: null, silent_since_unix_ns: silent });
+  const data = (collected) => ({ ranks: [rank(0, 1e9), rank(1, 3e9), rank(2, null)], groups: [], job: { world_size: 3, collected_unix_ns: collected } });
+  assert.deepEqual(silenceRows(data(5e9)).map((row) => row.silent_ns), [4e9, 2e9, null]);
+  assert.deepEqual(silenceRows(data(null)).map((row) => row.silent_ns), [2e9, 0, null]);
+});
+
 fact('the colour maps run from dark to bright without turning back', async () => {
   const { viridis, cividis } = await load('colors.ts');
   for (const map of [viridis, cividis]) {
