@@ -13,8 +13,10 @@ Nothing burns processor time: a step sleeps. Whatever happens, each process ends
 """
 
 import argparse
+import ctypes
 import os
 import pathlib
+import signal
 import threading
 import time
 
@@ -25,6 +27,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch.distributed as dist  # noqa: E402
 
 import hang_dumps  # noqa: E402
+
+try:
+    import lockstep  # Its Python package: then `lockstep hang` asks the ranks themselves.
+except ImportError:
+    lockstep = None
 
 
 class ExampleJob:
@@ -40,6 +47,9 @@ class ExampleJob:
         # A thread that is no daemon, as those of loggers and uploaders of metrics are. A rank that raises stays alive for
         # it, with all its connections open: its peers wait, and the launcher sees nothing.
         threading.Thread(target=self._upload_metrics, name="metrics", daemon=False).start()
+        _end_with_launcher()
+        if lockstep is not None:
+            lockstep.enable_hang_dumps()
         dist.init_process_group("gloo")
         self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
         hang_dumps.enable(self._arguments.dump)
@@ -83,6 +93,12 @@ class ExampleJob:
     def _upload_metrics(self):
         if not self._done.wait(self._arguments.lifetime_s):
             os._exit(1)  # Not sys.exit: the main thread is stuck, so it would never get there.
+
+
+def _end_with_launcher():
+    """A stopped process cannot end itself: the kernel kills it when torchrun is gone."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def _parse_arguments():
