@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "control/api/json.h"
+#include "control/api/network_test.h"
 #include "fuzz.h"
 
 namespace {
@@ -33,6 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check<CaptureSpec>(ReadCaptureSpec, text);
   Check<Capture>(ReadCapture, text);
   Check<std::vector<Capture>>(ReadCaptures, text);
+  Check<NetworkTestSpec>(ReadNetworkTestSpec, text);
+  Check<NetworkTest>(ReadNetworkTest, text);
   FUZZ_CHECK(!ToJson(ReadError(text)).empty());
   return 0;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/utf8.h"
+
 namespace lockstep::proc {
 namespace {
 
@@ -193,6 +195,30 @@ void ReadJobEnvironment(std::string_view environment, ProcessDetails* details) {
   details->counts_iterations = use == variables.end() || !use->second.empty();
   const std::string_view folder = Get(variables, "KINETO_ONDEMAND_TRACE_DIR");
   if (folder.size() <= 256) details->trace_folder = folder;
+}
+
+std::vector<std::string> ReadSettings(std::string_view environment) {
+  constexpr size_t kMostSettings = 128;
+  constexpr size_t kMostBytes = 256;
+  constexpr auto kFamilies =
+      std::to_array<std::string_view>({"NCCL_", "RCCL_", "GLOO_", "UCX_", "UCC_", "FI_", "TORCH_", "PYTORCH_",
+                                       "CUDA_LAUNCH_", "CUDA_DEVICE_MAX_", "OMP_NUM_THREADS", "TP_SOCKET_IFNAME"});
+  constexpr auto kSecrets = std::to_array<std::string_view>({"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"});
+  std::vector<std::string> settings;
+  while (!environment.empty() && settings.size() < kMostSettings) {
+    const std::string_view entry = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
+    const std::string_view name = entry.substr(0, entry.find('='));
+    const auto begins = [name](std::string_view family) { return name.starts_with(family); };
+    const auto holds = [name](std::string_view word) { return name.find(word) != std::string_view::npos; };
+    if (name.size() == entry.size() || std::none_of(kFamilies.begin(), kFamilies.end(), begins) ||
+        std::any_of(kSecrets.begin(), kSecrets.end(), holds)) {
+      continue;
+    }
+    settings.emplace_back(Printable(entry.substr(0, kMostBytes)));
+  }
+  std::sort(settings.begin(), settings.end());
+  return settings;
 }
 
 std::string_view FindPodUid(std::string_view cgroup_text) {

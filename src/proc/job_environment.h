@@ -1,6 +1,8 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "proc/process_details.h"
 
@@ -10,6 +12,10 @@ namespace lockstep::proc {
 /// names and keeping nothing else. The innermost launcher gives the rank, the outermost scheduler the job.
 /// docs/formats/kineto-ipc.md#who-a-process-is.
 void ReadJobEnvironment(std::string_view environment, ProcessDetails* details);
+
+/// "NAME=VALUE" of what steers communication (NCCL_, RCCL_, GLOO_, UCX_, TORCH_, PYTORCH_, OMP_NUM_THREADS, ...),
+/// sorted, at most 128 of at most 256 bytes; names that look like a secret's are left out.
+std::vector<std::string> ReadSettings(std::string_view environment);
 
 /// "pod0a1b..." of /proc/PID/cgroup's text as a pod's uid, or empty.
 std::string_view FindPodUid(std::string_view cgroup_text);

@@ -87,6 +87,15 @@ std::optional<ProcStat> ParseProcStat(std::string_view text) {
   return stat;
 }
 
+std::string PythonVersionOf(std::string_view path) {
+  constexpr std::string_view kPython = "python";
+  std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0.
+  if (!name.starts_with(kPython)) return {};
+  name.remove_prefix(kPython.size());
+  name = name.substr(0, name.find_first_not_of("0123456789."));
+  return name.find('.') == std::string_view::npos ? std::string() : std::string(name);
+}
+
 std::string ParseTorchVersion(std::string_view text) {
   // At the beginning of a line: the file names it in a list of its exports first.
   constexpr std::string_view kName = "__version__";
@@ -152,7 +161,10 @@ std::optional<ProcessDetails> ProcReader::ReadWithoutUser(int32_t pid, int64_t s
   details->launcher = IsLauncherCommand(arguments);
   if (!FindPodUid(ReadFile(pid, "cgroup", kMaxArgumentBytes)).empty())
     details->job_kind = control::JobKind::kKubernetes;
-  ReadJobEnvironment(ReadFile(pid, "environ", kMaxEnvironmentBytes), &*details);
+  const std::string environment = ReadFile(pid, "environ", kMaxEnvironmentBytes);
+  ReadJobEnvironment(environment, &*details);
+  details->settings = ReadSettings(environment);
+  details->python_version = FindPythonVersion(pid);
   details->torch_version = FindTorchVersion(pid);
   details = Refresh(pid, *details);
   // Whatever was read is only its own when it is still the same process.
@@ -186,6 +198,13 @@ std::string ProcReader::FindDevice(int32_t pid) const {
     if (path.starts_with("/dev/dri/renderD")) device = "xpu";  // ROCm opens these too: go on.
   }
   return device;
+}
+
+std::string ProcReader::FindPythonVersion(int32_t pid) const {
+  char target[512] = {};
+  const std::string link = fmt::format("{}/{}/exe", root_, pid);
+  if (::readlink(link.c_str(), target, sizeof(target) - 1) <= 0) return {};
+  return PythonVersionOf(target);
 }
 
 std::string ProcReader::FindTorchVersion(int32_t pid) const {

@@ -39,9 +39,13 @@ class ProcReader {
   std::string ReadFile(int32_t pid, const char* name, size_t limit_bytes) const;
   std::string FindDevice(int32_t pid) const;
   std::string FindTorchVersion(int32_t pid) const;
+  std::string FindPythonVersion(int32_t pid) const;
 
   std::string root_;  ///< "/proc".
 };
+
+/// "/usr/bin/python3.11": 3.11; empty where the name does not say, as that of a program with Python in it.
+std::string PythonVersionOf(std::string_view path);
 
 /// "__version__ = '2.13.0+cpu'" in the text of torch/version.py: 2.13.0+cpu; empty where it does not say.
 std::string ParseTorchVersion(std::string_view text);

@@ -125,6 +125,22 @@ TEST(JobEnvironmentTest, PodUidIsFoundInBothCgroupLayouts) {
   EXPECT_EQ(FindPodUid("0::/user.slice/pod0a1b2c3d-0000-1111-2222-333344445555\n"), "");
 }
 
+TEST(SettingsTest, WhatSteersCommunicationIsKeptSortedAndNothingElse) {
+  EXPECT_THAT(ReadSettings(Zeros("PATH=/bin NCCL_IB_HCA=mlx5 GLOO_SOCKET_IFNAME=eth0 TORCHELASTIC_RUN_ID=7 TORCH_X=")),
+              testing::ElementsAre("GLOO_SOCKET_IFNAME=eth0", "NCCL_IB_HCA=mlx5", "TORCH_X="));
+}
+
+TEST(SettingsTest, WhatLooksLikeASecretIsLeftOut) {
+  EXPECT_THAT(ReadSettings(Zeros("NCCL_API_KEY=1 TORCH_HUB_TOKEN=2 NCCL_DEBUG")), testing::IsEmpty());
+}
+
+TEST(PythonVersionTest, InterpretersNameHasIt) {
+  EXPECT_EQ(PythonVersionOf("/usr/bin/python3.11"), "3.11");
+  EXPECT_EQ(PythonVersionOf("/opt/python3.13t (deleted)"), "3.13");
+  EXPECT_EQ(PythonVersionOf("python3"), "");
+  EXPECT_EQ(PythonVersionOf("/usr/bin/perl"), "");
+}
+
 TEST(CommandTextTest, SecretsAreHidden) {
   EXPECT_EQ(CommandText(Zeros("python train.py --hf-token=abc --lr 3")), "python train.py --hf-token=*** --lr 3");
   EXPECT_EQ(CommandText(Zeros("python t.py --password hunter2 --lr 3")), "python t.py --password *** --lr 3");

@@ -25,8 +25,10 @@ struct ProcessDetails {
   control::JobKind job_kind = control::JobKind::kNone;
   std::string job_id = {};
   std::string job_step = {};
-  std::string device = {};         ///< "cuda", "rocm", "xpu", "cpu".
-  std::string torch_version = {};  ///< "2.13.0+cpu".
+  std::string device = {};                 ///< "cuda", "rocm", "xpu", "cpu".
+  std::string torch_version = {};          ///< "2.13.0+cpu".
+  std::string python_version = {};         ///< "3.11", by the interpreter's name.
+  std::vector<std::string> settings = {};  ///< "NAME=VALUE", sorted; see ReadSettings().
   bool counts_iterations = true;
   std::string trace_folder = {};  ///< KINETO_ONDEMAND_TRACE_DIR: from PyTorch 2.14 on, traces go nowhere else.
   bool launcher = false;          ///< By its command: torchrun and its like, which import torch and train nothing.

@@ -12,6 +12,7 @@ SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).r
 MAY_INCLUDE = {
     "base": set(),
     "model": {"base"},
+    "mpi_check": set(),
     "evidence": {"base"},
     "ingest/flight_recorder": {"evidence", "base"},
     "ingest/rank_log": {"evidence", "base"},
@@ -40,8 +41,9 @@ MAY_INCLUDE = {
     "control/client": {"control/discovery", "control/api", "evidence", "base"},
     "agent/kineto": {"proc", "control/api", "base"},
     "agent/capture": {"agent/kineto", "control/api", "base"},
+    "agent/network": {"agent/capture", "control/api", "base"},
     "agent/dynolog": {"agent/capture", "agent/kineto", "control/api", "base"},
-    "agent/daemon": {"inspect", "proc", "evidence", "agent/dynolog", "agent/capture", "agent/kineto", "control/api", "http", "base"},
+    "agent/daemon": {"inspect", "proc", "evidence", "agent/network", "agent/dynolog", "agent/capture", "agent/kineto", "control/api", "http", "base"},
     "export/tensorboard": {"report", "analysis", "model", "base"},
     "export/flame": {"report", "analysis", "model", "base"},
     "cli": {"inspect", "proc", "page/hang", "page/nccl", "report/hang", "report/nccl", "hang", "ingest/evidence", "ingest/nccl", "evidence", "control/client", "control/discovery", "control/api", "export/tensorboard", "export/flame", "serve", "http", "query", "export/timeline", "page", "report", "comparison", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},

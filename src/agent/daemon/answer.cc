@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -65,6 +66,16 @@ ErrorCode CodeOfStatus(int status) {
 
 std::string AuditLine(std::string_view action, std::string_view by, std::string_view result, std::string_view detail) {
   return fmt::format("audit action={} by={} result={} detail={}", action, Quoted(by), result, Quoted(detail));
+}
+
+// "application/json", with parameters or without.
+bool IsJson(std::string_view content_type) {
+  constexpr std::string_view kJson = "application/json";
+  std::string lower(content_type.substr(0, content_type.find(';')));
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  while (!lower.empty() && lower.back() == ' ') lower.pop_back();
+  return lower == kJson;
 }
 
 }  // namespace lockstep::agent

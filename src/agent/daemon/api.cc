@@ -64,6 +64,8 @@ const std::vector<Api::Entry>& Api::Entries() {
       {{"DELETE", "/api/v1/captures/{id}", Role::kCapture}, &Api::DeleteCapture},
       {{"GET", "/api/v1/captures/{id}/events", Role::kRead}, &Api::GetEvents},
       {{"GET", "/api/v1/captures/{id}/traces/{name}", Role::kCapture}, &Api::GetTrace},
+      {{"POST", "/api/v1/network-tests", Role::kCapture}, &Api::PostNetworkTest},
+      {{"GET", "/api/v1/network-tests/{id}", Role::kCapture}, &Api::GetNetworkTest},
       {{"GET", "/metrics", Role::kRead}, &Api::GetMetrics},
       {{"GET", "/-/healthy", Role::kNone}, &Api::GetHealthy},
       {{"GET", "/-/ready", Role::kNone}, &Api::GetReady},

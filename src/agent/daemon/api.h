@@ -12,6 +12,7 @@
 #include "agent/daemon/access.h"
 #include "agent/daemon/metrics.h"
 #include "agent/kineto/registry.h"
+#include "agent/network/network_tester.h"
 #include "base/error.h"
 #include "control/api/node.h"
 #include "http/http_message.h"
@@ -23,6 +24,7 @@ struct ApiParts {
   CaptureManager* captures = nullptr;
   Registry* registry = nullptr;
   Metrics* metrics = nullptr;
+  NetworkTester* network = nullptr;
   std::function<control::NodeStatus()> status;         ///< Without counts and problems, which are added here.
   std::function<std::vector<std::string>()> problems;  ///< Of the daemon itself.
   std::function<std::vector<MetricSample>()> samples;  ///< Of other parts, for /metrics.
@@ -71,6 +73,8 @@ class Api {
   http::Response DeleteCapture(const Call& call);
   http::Response GetEvents(const Call& call);
   http::Response GetTrace(const Call& call);
+  http::Response PostNetworkTest(const Call& call);
+  http::Response GetNetworkTest(const Call& call);
   http::Response GetMetrics(const Call& call);
   http::Response GetHealthy(const Call& call);
   http::Response GetReady(const Call& call);

@@ -33,16 +33,6 @@ Error NoSuchCapture(std::string_view id) {
   return Error{ErrorCode::kNotFound, fmt::format("no capture {} that you may see on this node", id)};
 }
 
-// "application/json", with parameters or without. A web page cannot send it elsewhere without asking first.
-bool IsJson(std::string_view content_type) {
-  constexpr std::string_view kJson = "application/json";
-  std::string lower(content_type.substr(0, content_type.find(';')));
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  while (!lower.empty() && lower.back() == ' ') lower.pop_back();
-  return lower == kJson;
-}
-
 std::string EventText(const Capture& capture) {
   return fmt::format("event: capture\ndata: {}\n\n", control::ToJson(capture));
 }
@@ -79,7 +69,9 @@ Response Api::GetStatus(const Call& /*call*/) {
 Response Api::GetProcesses(const Call& call) {
   std::vector<control::Process> processes = parts_.registry->Processes();
   for (control::Process& process : processes) {
-    if (!call.identity.caller.MayTrace(process)) process.command.clear();
+    if (call.identity.caller.MayTrace(process)) continue;
+    process.command.clear();
+    process.settings.clear();
   }
   return JsonAnswer(200, ToJson(processes));
 }

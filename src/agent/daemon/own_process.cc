@@ -78,4 +78,22 @@ OwnProcess ReadOwnProcess() {
   return own;
 }
 
+std::optional<int32_t> PtraceScope() {
+  const auto scope = Number(ReadAll("/proc/sys/kernel/yama/ptrace_scope"));
+  if (!scope || *scope < 0 || *scope > 3) return std::nullopt;
+  return static_cast<int32_t>(*scope);
+}
+
+bool HasPtraceCapability() {
+  constexpr int kSysPtrace = 19;  // CAP_SYS_PTRACE of <linux/capability.h>.
+  constexpr std::string_view kName = "\nCapEff:\t";
+  const std::string status = ReadAll("/proc/self/status");
+  const size_t at = status.find(kName);
+  if (at == std::string::npos) return false;
+  uint64_t capabilities = 0;
+  const char* digits = status.data() + at + kName.size();
+  const auto [end, error] = std::from_chars(digits, status.data() + status.size(), capabilities, 16);
+  return error == std::errc() && (capabilities >> kSysPtrace & 1) != 0;
+}
+
 }  // namespace lockstep::agent

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 namespace lockstep::agent {
@@ -13,5 +14,10 @@ struct OwnProcess {
   std::optional<double> start_time_seconds;  ///< Since 1970.
 };
 OwnProcess ReadOwnProcess();
+
+/// kernel.yama.ptrace_scope; nullopt where the kernel has no Yama.
+std::optional<int32_t> PtraceScope();
+/// Whether this process has CAP_SYS_PTRACE in effect.
+bool HasPtraceCapability();
 
 }  // namespace lockstep::agent

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "agent/daemon/own_process.h"
+
 namespace lockstep::agent {
 namespace {
 
@@ -112,6 +114,7 @@ Status Service::Start() {
   parts.captures = captures_.get();
   parts.registry = kineto_.get();
   parts.metrics = &metrics_;
+  parts.network = &network_;
   parts.status = [this] { return NodeState(); };
   parts.problems = [this] { return Problems(); };
   parts.samples = [this] { return Samples(); };
@@ -209,6 +212,8 @@ control::NodeStatus Service::NodeState() const {
   status.now_unix_ns = UnixNow();
   status.kineto_sockets = kineto_->Sockets();
   if (IsNotEmpty(kBaseConfig)) status.base_config = kBaseConfig;
+  status.ptrace_scope = PtraceScope();
+  status.may_trace_all = HasPtraceCapability();
   return status;
 }
 

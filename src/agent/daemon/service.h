@@ -13,6 +13,7 @@
 #include "agent/daemon/log.h"
 #include "agent/daemon/metrics.h"
 #include "agent/daemon/users.h"
+#include "agent/network/network_tester.h"
 #include "agent/dynolog/rpc_server.h"
 #include "agent/kineto/endpoint.h"
 #include "base/result.h"
@@ -56,6 +57,7 @@ class Service {
   // In the order of their making; each borrows from those above.
   std::unique_ptr<KinetoEndpoint> kineto_;
   std::unique_ptr<CaptureManager> captures_;
+  NetworkTester network_{host_};
   std::unique_ptr<Api> api_;
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<DynologServer> dynolog_;

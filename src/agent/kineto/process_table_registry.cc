@@ -70,6 +70,8 @@ Process ProcessTable::Describe(const Client& client, ProcessRole role) const {
     process.command = details.command;
     process.device = details.device;
     process.torch_version = details.torch_version;
+    process.python_version = details.python_version;
+    process.settings = details.settings;
     process.counts_iterations = details.counts_iterations;
   }
   if (process.job_id.empty() && client.job_id != 0) {

@@ -51,6 +51,7 @@ std::string ToJson(const NodeStatus& status) {
   WriteTexts("kineto_sockets", status.kineto_sockets, &json);
   json.Key("base_config").TextOrNull(status.base_config).Key("process_count").Uint(status.process_count);
   json.Key("running_capture_count").Uint(status.running_capture_count);
+  json.Key("ptrace_scope").IntOrNull(status.ptrace_scope).Key("may_trace_all").Bool(status.may_trace_all);
   WriteTexts("problems", status.problems, &json);
   json.End();
   return json.Take();
@@ -71,6 +72,8 @@ Result<NodeStatus> ReadNodeStatus(std::string_view json) {
   reader.Text("base_config", &status.base_config);
   reader.Uint("process_count", &status.process_count);
   reader.Uint("running_capture_count", &status.running_capture_count);
+  reader.Int("ptrace_scope", 0, 3, &status.ptrace_scope);
+  reader.Bool("may_trace_all", &status.may_trace_all);
   ReadTexts(&reader, "problems", &status.problems);
   RETURN_IF_ERROR(reader.status());
   return status;

@@ -1,3 +1,4 @@
+#include "base/utf8.h"
 #include "control/api/json.h"
 #include "control/api/json_parts.h"
 #include "control/api/json_reader.h"
@@ -7,6 +8,7 @@ namespace lockstep::control {
 namespace {
 
 constexpr size_t kAncestors = 1024;  // A registration holds no more pids.
+constexpr size_t kSettings = 256;
 constexpr int64_t kDayNs = 24LL * 3600 * 1'000'000'000;
 
 }  // namespace
@@ -25,6 +27,9 @@ void WriteProcess(const Process& process, JsonText* json) {
   json->Key("job_id").TextOrNull(process.job_id).Key("job_step").TextOrNull(process.job_step);
   json->Key("command").TextOrNull(process.command).Key("device").TextOrNull(process.device);
   json->Key("torch_version").TextOrNull(process.torch_version).Key("socket").TextOrNull(process.socket);
+  json->Key("python_version").TextOrNull(process.python_version).Key("settings").BeginList();
+  for (const std::string& setting : process.settings) json->Text(setting);
+  json->EndList();
   json->Key("counts_iterations").Bool(process.counts_iterations);
   json->Key("first_poll_unix_ns").Int(process.first_poll_unix_ns);
   json->Key("last_poll_unix_ns").Int(process.last_poll_unix_ns);
@@ -57,6 +62,13 @@ Status ReadProcess(const rapidjson::Value& value, std::string path, Process* pro
   reader.Text("command", &process->command);
   reader.Text("device", &process->device);
   reader.Text("torch_version", &process->torch_version);
+  reader.Text("python_version", &process->python_version);
+  process->settings.clear();
+  reader.List("settings", kSettings, [&](const rapidjson::Value& setting, const std::string& where) -> Status {
+    if (!setting.IsString()) return Error{ErrorCode::kCorruptData, where + " is no text"};
+    process->settings.push_back(ValidUtf8({setting.GetString(), setting.GetStringLength()}));
+    return {};
+  });
   reader.Text("socket", &process->socket);
   reader.Bool("counts_iterations", &process->counts_iterations);
   reader.Int("first_poll_unix_ns", 0, kAnyInt, &process->first_poll_unix_ns);

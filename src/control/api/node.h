@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@ struct NodeStatus {
   std::string base_config;  ///< Path of a non-empty base configuration that the node's processes get; empty: none.
   uint64_t process_count = 0;
   uint64_t running_capture_count = 0;
-  std::vector<std::string> problems;  ///< For a reader: a socket that was taken, a folder that cannot be written.
+  std::optional<int32_t> ptrace_scope;  ///< kernel.yama.ptrace_scope; nullopt: a kernel without Yama, which allows it.
+  bool may_trace_all = false;           ///< The daemon has CAP_SYS_PTRACE: the scope does not bind it.
+  std::vector<std::string> problems;    ///< For a reader: a socket that was taken, a folder that cannot be written.
 };
 
 }  // namespace lockstep::control

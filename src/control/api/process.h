@@ -45,9 +45,11 @@ struct Process {
   std::string job_step;  ///< SLURM's step ("0"), when there is one.
   std::string command;   ///< Arguments joined by spaces, what looks like a secret replaced by "***"; at most 1 KiB.
   std::string device;    ///< "cuda", "rocm", "xpu" when it holds such a device open, else "cpu".
-  std::string torch_version;      ///< "2.13.0+cpu".
-  std::string socket;             ///< "abstract", or the directory of the socket that it uses.
-  bool counts_iterations = true;  ///< False where this PyTorch is known not to (environment variable empty).
+  std::string torch_version;          ///< "2.13.0+cpu".
+  std::string python_version;         ///< "3.11".
+  std::vector<std::string> settings;  ///< "NAME=VALUE" of its environment that steer communication; sorted.
+  std::string socket;                 ///< "abstract", or the directory of the socket that it uses.
+  bool counts_iterations = true;      ///< False where this PyTorch is known not to (environment variable empty).
   int64_t first_poll_unix_ns = 0;
   int64_t last_poll_unix_ns = 0;
   int64_t poll_period_ns = 5'000'000'000;  ///< Estimated from its polls; 5 s until there are three.

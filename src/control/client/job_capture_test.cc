@@ -72,6 +72,8 @@ class MadeClient : public NodeClient {
     return capture;
   }
   Result<std::vector<Capture>> Captures(int64_t) override { return std::vector<Capture>(); }
+  Result<NetworkTest> StartNetworkTest(const NetworkTestSpec&, int64_t) override { return NetworkTest(); }
+  Result<NetworkTest> GetNetworkTest(const std::string&, int64_t) override { return NetworkTest(); }
   Result<Capture> GetCapture(const std::string& id, int64_t) override {
     if (node_.silent_after_start) return Error{ErrorCode::kIo, "connection refused"};
     const std::lock_guard lock(node_.mutex);

@@ -79,6 +79,13 @@ class HttpNodeClient : public NodeClient {
     RETURN_IF_ERROR(CheckSegment(id, "capture's id"));
     return Ask(HttpConnection::Method::kDelete, "/api/v1/captures/" + id, "", deadline_ns, ReadCapture);
   }
+  Result<NetworkTest> StartNetworkTest(const NetworkTestSpec& spec, int64_t deadline_ns) override {
+    return Ask(HttpConnection::Method::kPost, "/api/v1/network-tests", ToJson(spec), deadline_ns, ReadNetworkTest);
+  }
+  Result<NetworkTest> GetNetworkTest(const std::string& id, int64_t deadline_ns) override {
+    RETURN_IF_ERROR(CheckSegment(id, "network test's id"));
+    return Ask(HttpConnection::Method::kGet, "/api/v1/network-tests/" + id, "", deadline_ns, ReadNetworkTest);
+  }
   lockstep::Status Download(const std::string& capture_id, const std::string& trace_name, int64_t stall_ns,
                             const std::function<lockstep::Status(std::string_view)>& sink) override {
     RETURN_IF_ERROR(CheckSegment(capture_id, "capture's id"));

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "control/api/capture.h"
+#include "control/api/network_test.h"
 #include "control/api/node.h"
 #include "control/api/process.h"
 
@@ -58,6 +59,9 @@ class NodeClient {
   virtual Result<std::vector<Capture>> Captures(int64_t deadline_ns) = 0;
   virtual Result<Capture> GetCapture(const std::string& id, int64_t deadline_ns) = 0;
   virtual Result<Capture> CancelCapture(const std::string& id, int64_t deadline_ns) = 0;
+  /// One end of a test of the network; see NetworkTestSpec. kNotFound: a daemon that is older than this, too.
+  virtual Result<NetworkTest> StartNetworkTest(const NetworkTestSpec& spec, int64_t deadline_ns) = 0;
+  virtual Result<NetworkTest> GetNetworkTest(const std::string& id, int64_t deadline_ns) = 0;
   /// A finished trace's bytes, in pieces as they come; `sink` returning an error ends it. `stall_ns`: without a byte,
   /// given up.
   virtual lockstep::Status Download(const std::string& capture_id, const std::string& trace_name, int64_t stall_ns,

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "agent/network/timed_socket.h"
+#include "base/result.h"
+#include "control/api/network_test.h"
+
+namespace lockstep::agent {
+
+// What two ends say to each other; docs/formats/daemon-api.md#network-tests has the bytes. The end that listens greets
+// first, so that the other one sends nothing to a stranger, and goes on only for who knows the secret.
+
+/// The end that listens. Errors: kPermissionDenied (a wrong secret), those of TimedSocket, kCorruptData.
+Status ServeExchange(TimedSocket* socket, const std::string& secret);
+
+/// The end that connects: latency, then at most `bytes` each way, each for a quarter of what time is left. Fills
+/// `path`.
+Status MeasureExchange(TimedSocket* socket, const std::string& secret, uint64_t bytes, control::NetworkPath* path);
+
+}  // namespace lockstep::agent

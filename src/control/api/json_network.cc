@@ -1,0 +1,155 @@
+#include <arpa/inet.h>
+
+#include "control/api/json_reader.h"
+#include "control/api/json_writer.h"
+#include "control/api/network_test.h"
+
+namespace lockstep::control {
+namespace {
+
+constexpr size_t kAddresses = 64;
+constexpr size_t kNameBytes = 64;
+constexpr int64_t kMostBytes = int64_t{256} << 20;
+constexpr int64_t kLeastLimitNs = 100'000'000;
+constexpr int64_t kMostLimitNs = 30'000'000'000;
+constexpr int64_t kSecretBytes = 32;
+
+void WriteAddress(const NetworkAddress& address, JsonText* json) {
+  json->Begin().Key("interface").TextOrNull(address.interface).Key("address").Text(address.address).End();
+}
+
+void WriteAddresses(const std::vector<NetworkAddress>& addresses, JsonText* json) {
+  json->Key("addresses").BeginList();
+  for (const NetworkAddress& address : addresses) WriteAddress(address, json);
+  json->EndList();
+}
+
+Status ReadAddress(const rapidjson::Value& value, std::string path, NetworkAddress* address) {
+  ObjectReader reader(value, std::move(path));
+  reader.Text("interface", &address->interface, kNameBytes);
+  reader.Word("address", ".:%", kNameBytes, &address->address);
+  reader.Require("address", !address->address.empty());
+  return reader.status();
+}
+
+void ReadAddresses(ObjectReader* reader, std::vector<NetworkAddress>* addresses) {
+  reader->List("addresses", kAddresses, [addresses](const rapidjson::Value& value, std::string path) {
+    return ReadAddress(value, std::move(path), &addresses->emplace_back());
+  });
+}
+
+/// Another machine's, and one only: the daemon is not to be made to knock at its own node's doors.
+bool IsOtherNodes(const std::string& text) {
+  in_addr v4 = {};
+  if (::inet_pton(AF_INET, text.c_str(), &v4) == 1) {
+    const uint32_t address = ntohl(v4.s_addr);
+    return address >> 24 != 127 && address >> 24 != 0 && address >> 28 < 0xe;
+  }
+  in6_addr v6 = {};
+  return ::inet_pton(AF_INET6, text.c_str(), &v6) == 1 && !IN6_IS_ADDR_LOOPBACK(&v6) && !IN6_IS_ADDR_UNSPECIFIED(&v6) &&
+         !IN6_IS_ADDR_MULTICAST(&v6) && !IN6_IS_ADDR_V4MAPPED(&v6) && !IN6_IS_ADDR_LINKLOCAL(&v6);
+}
+
+bool IsSecret(const std::string& text) { return text.size() == kSecretBytes && IsWord(text, ""); }
+
+}  // namespace
+
+std::string ToJson(const NetworkTestSpec& spec) {
+  JsonText json;
+  json.Begin().Key("role").Text(spec.listens ? "listen" : "connect").Key("interfaces").BeginList();
+  for (const std::string& name : spec.interfaces) json.Text(name);
+  json.EndList();
+  WriteAddresses(spec.addresses, &json);
+  json.Key("port").Int(spec.port).Key("secret").TextOrNull(spec.secret);
+  json.Key("bytes").Uint(spec.bytes).Key("limit_ns").Int(spec.limit_ns).End();
+  return json.Take();
+}
+
+Result<NetworkTestSpec> ReadNetworkTestSpec(std::string_view text) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(text));
+  ObjectReader reader(document, "");
+  NetworkTestSpec spec;
+  std::string role;
+  reader.Text("role", &role, kNameBytes);
+  if (!reader.failed() && !role.empty() && role != "listen" && role != "connect") {
+    reader.Fail(ErrorCode::kInvalidArgument, "role", "is neither 'listen' nor 'connect'");
+  }
+  spec.listens = role != "connect";
+  reader.List("interfaces", kAddresses, [&](const rapidjson::Value& value, const std::string& where) -> Status {
+    if (!value.IsString() || value.GetStringLength() == 0 || value.GetStringLength() > kNameBytes) {
+      return Error{ErrorCode::kInvalidArgument, where + " is no name of an interface"};
+    }
+    spec.interfaces.emplace_back(value.GetString(), value.GetStringLength());
+    return {};
+  });
+  ReadAddresses(&reader, &spec.addresses);
+  reader.Int("port", 0, 65535, &spec.port);
+  reader.Text("secret", &spec.secret, kNameBytes);
+  reader.Int("bytes", 0, kMostBytes, &spec.bytes);
+  reader.Int("limit_ns", kLeastLimitNs, kMostLimitNs, &spec.limit_ns);
+  RETURN_IF_ERROR(reader.status());
+  if (spec.listens) return spec;
+  if (spec.addresses.empty() || spec.port == 0 || !IsSecret(spec.secret)) {
+    return Error{ErrorCode::kInvalidArgument, "addresses, port and secret must be what the listening end answered"};
+  }
+  for (const NetworkAddress& address : spec.addresses) {
+    if (!IsOtherNodes(address.address)) {
+      return Error{ErrorCode::kInvalidArgument, "addresses: '" + address.address + "' is no address of another node"};
+    }
+  }
+  return spec;
+}
+
+std::string ToJson(const NetworkTest& test) {
+  JsonText json;
+  json.Begin().Key("id").Text(test.id).Key("host").Text(test.host);
+  json.Key("role").Text(test.listens ? "listen" : "connect").Key("done").Bool(test.is_done);
+  WriteAddresses(test.addresses, &json);
+  json.Key("port").Int(test.port).Key("secret").TextOrNull(test.secret).Key("paths").BeginList();
+  for (const NetworkPath& path : test.paths) {
+    json.Begin().Key("to");
+    WriteAddress(path.to, &json);
+    json.Key("problem").TextOrNull(path.problem).Key("latency_ns").IntOrNull(path.latency_ns);
+    json.Key("longest_latency_ns").IntOrNull(path.longest_latency_ns);
+    json.Key("sent_bytes_per_s").IntOrNull(path.sent_bytes_per_s);
+    json.Key("received_bytes_per_s").IntOrNull(path.received_bytes_per_s);
+    json.Key("segment_count").IntOrNull(path.segment_count);
+    json.Key("retransmitted_count").IntOrNull(path.retransmitted_count).End();
+  }
+  json.EndList().Key("problem").TextOrNull(test.problem).End();
+  return json.Take();
+}
+
+Result<NetworkTest> ReadNetworkTest(std::string_view text) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(text));
+  ObjectReader reader(document, "");
+  NetworkTest test;
+  std::string role;
+  reader.Word("id", "", kNameBytes, &test.id);
+  reader.Require("id", !test.id.empty());
+  reader.Text("host", &test.host);
+  reader.Text("role", &role, kNameBytes);
+  test.listens = role == "listen";
+  reader.Bool("done", &test.is_done);
+  ReadAddresses(&reader, &test.addresses);
+  reader.Int("port", 0, 65535, &test.port);
+  reader.Text("secret", &test.secret, kNameBytes);
+  reader.List("paths", kAddresses, [&](const rapidjson::Value& value, std::string where) -> Status {
+    ObjectReader member(value, std::move(where));
+    NetworkPath& path = test.paths.emplace_back();
+    if (const rapidjson::Value* to = member.Required("to")) member.Check(ReadAddress(*to, member.Path("to"), &path.to));
+    member.Text("problem", &path.problem);
+    member.Int("latency_ns", 0, kAnyInt, &path.latency_ns);
+    member.Int("longest_latency_ns", 0, kAnyInt, &path.longest_latency_ns);
+    member.Int("sent_bytes_per_s", 0, kAnyInt, &path.sent_bytes_per_s);
+    member.Int("received_bytes_per_s", 0, kAnyInt, &path.received_bytes_per_s);
+    member.Int("segment_count", 0, kAnyInt, &path.segment_count);
+    member.Int("retransmitted_count", 0, kAnyInt, &path.retransmitted_count);
+    return member.status();
+  });
+  reader.Text("problem", &test.problem);
+  RETURN_IF_ERROR(reader.status());
+  return test;
+}
+
+}  // namespace lockstep::control
