@@ -7,8 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "cli/cli.h"
+#include "cli/doctor_collectives.h"
+#include "cli/doctor_job.h"
+#include "cli/ranges.h"
+#include "cli/run_input.h"
 #include "control/client/node_client.h"
 #include "report/utf8.h"
 
@@ -16,8 +21,12 @@ namespace lockstep::cli {
 namespace {
 
 constexpr int64_t kAnswerNs = 2'000'000'000;
+constexpr int64_t kNodesNs = 15'000'000'000;  // For all nodes of a job to answer.
 
 constexpr const char* kFooter =
+    "With --job, --host or --hostfile: whether all ranks are there, the network between every\n"
+    "pair of nodes (daemons send each other up to 16 MiB each way), versions and settings of\n"
+    "all ranks, clocks, whether stacks can be read. Without them, at this node:\n"
     "Looks at the daemon, the sockets at which PyTorch's processes find it, their base\n"
     "configuration, each running process with PyTorch, the clock, the space for traces. It\n"
     "changes nothing. Processes of other users are looked at as far as you may.\n"
@@ -26,7 +35,8 @@ constexpr const char* kFooter =
     "\n"
     "Examples:\n"
     "  lockstep doctor\n"
-    "  srun --overlap --jobid 4711 lockstep doctor --json";
+    "  lockstep doctor --job 4711 --via srun\n"
+    "  lockstep doctor --host n[001-004] --json";
 
 std::string HostName() {
   std::array<char, 256> name = {};
@@ -79,6 +89,28 @@ void WriteJson(const std::vector<Check>& checks, std::ostream& out) {
     field("status", CheckStatusName(check.status));
     field("finding", check.finding);
     field("advice", check.advice);
+    writer.Key("figures");
+    writer.StartArray();
+    for (const CheckFigure& figure : check.figures) {
+      writer.StartObject();
+      field("name", figure.name);
+      writer.Key("value");
+      writer.Double(figure.value);
+      field("unit", figure.unit);
+      writer.EndObject();
+    }
+    writer.EndArray();
+    writer.Key("hosts");
+    writer.StartArray();
+    for (const std::string& host : check.hosts) {
+      const std::string text = report::ValidUtf8(host);
+      writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+    }
+    writer.EndArray();
+    writer.Key("ranks");
+    writer.StartArray();
+    for (const int32_t rank : check.ranks) writer.Int(rank);
+    writer.EndArray();
     writer.EndObject();
   }
   writer.EndArray();
@@ -94,6 +126,11 @@ void WriteJson(const std::vector<Check>& checks, std::ostream& out) {
 
 void DoctorCommand::Declare(CLI::App& app) {
   app.add_option("-o,--output", output_folder_, "The folder that captures are to be brought to (.)")->type_name("DIR");
+  nodes_.Declare(app);
+  app.add_option("--timeout", timeout_, "For all nodes and tests of a job (60s)")->type_name("TIME");
+  app.add_option("--mpi", mpi_, "Also test collectives, by this command: 'mpirun --host a,b lockstep-mpi-check'")
+      ->type_name("COMMAND");
+  app.add_flag("!--no-network", with_network_, "Leave out the network between the nodes of a job");
   app.add_flag("--json", json_, "One JSON object (lockstep.doctor/1, docs/json.md)");
   app.footer(kFooter);
 }
@@ -115,8 +152,42 @@ NodeFacts DoctorCommand::Collect() const {
   return facts;
 }
 
+Result<std::vector<Check>> DoctorCommand::CheckJobNodes() const {
+  ASSIGN_OR_RETURN(const int64_t timeout_ns, ParseTime(timeout_, "--timeout"));
+  if (timeout_ns <= 0) return Misuse("--timeout: more than nothing");
+  ASSIGN_OR_RETURN(const Nodes nodes, nodes_.Find());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
+  const StatusView view = AskNodes(nodes, std::min(timeout_ns, kNodesNs));
+  JobFacts facts{.view = view, .tested_nodes = {}, .pairs = {}};
+  facts.no_verdict = "its collectives are looked at by 'lockstep hang'";
+  std::vector<control::Endpoint> endpoints;
+  std::vector<std::string> settings;
+  for (size_t i = 0; i < view.nodes.size(); ++i) {
+    if (!view.nodes[i].status) continue;
+    facts.tested_nodes.push_back(i);
+    endpoints.push_back(view.nodes[i].endpoint);
+    for (const control::Process& process : view.nodes[i].processes) {
+      settings.insert(settings.end(), process.settings.begin(), process.settings.end());
+    }
+  }
+  if (with_network_) {
+    const int64_t left_ns = std::max<int64_t>((end - std::chrono::steady_clock::now()).count(), 1);
+    facts.pairs = TestPairs(endpoints, PairsOf(endpoints.size()), InterfacesOf(settings), left_ns);
+  }
+  if (!mpi_.empty()) {
+    const int64_t left_ns = std::max<int64_t>((end - std::chrono::steady_clock::now()).count(), 1);
+    ASSIGN_OR_RETURN(facts.collectives, CheckCollectives(mpi_, left_ns));
+  }
+  return CheckJob(facts);
+}
+
 Result<int> DoctorCommand::Run(Console& console) {
-  const std::vector<Check> checks = CheckNode(Collect());
+  std::vector<Check> checks;
+  if (nodes_.names_nodes()) {
+    ASSIGN_OR_RETURN(checks, CheckJobNodes());
+  } else {
+    checks = CheckNode(Collect());
+  }
   if (json_) {
     WriteJson(checks, console.out);
   } else {

@@ -12,8 +12,15 @@
 
 namespace lockstep::cli {
 
-enum class CheckStatus : unsigned char { kOk, kWarning, kProblem };
-const char* CheckStatusName(CheckStatus status);  ///< "ok", "warning", "problem".
+enum class CheckStatus : unsigned char { kOk, kWarning, kProblem, kSkipped };
+const char* CheckStatusName(CheckStatus status);  ///< "ok", "warning", "problem"; "skipped": not measured.
+
+/// A number that a check goes by.
+struct CheckFigure {
+  std::string name;  ///< "latency", "offset".
+  double value = 0;
+  std::string unit;  ///< "ns", "bytes/s", "count", "ratio".
+};
 
 /// One line of `lockstep doctor`: what was looked at, what was found, what to do.
 struct Check {
@@ -23,6 +30,9 @@ struct Check {
   CheckStatus status = CheckStatus::kOk;
   std::string finding;  ///< What is so, one sentence.
   std::string advice;   ///< Empty when there is nothing to do.
+  std::vector<CheckFigure> figures = {};
+  std::vector<std::string> hosts = {};  ///< Whose fault it is, where it is that of some nodes,
+  std::vector<int32_t> ranks = {};      ///< or of some ranks.
 };
 
 /// What the checks are made of, collected once.

@@ -170,6 +170,7 @@ const char* CheckStatusName(CheckStatus status) {
     case CheckStatus::kOk: return "ok";
     case CheckStatus::kWarning: return "warning";
     case CheckStatus::kProblem: return "problem";
+    case CheckStatus::kSkipped: return "skipped";
   }
   return "";
 }

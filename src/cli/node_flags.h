@@ -27,6 +27,8 @@ class NodeFlags {
   /// takes a connection. Errors: kInvalidArgument (flags that do not go together), kNotFound, and those of
   /// control/discovery.
   Result<Nodes> Find() const;
+  /// Whether any flag names a node or job.
+  bool names_nodes() const { return !hosts_.empty() || !hostfile_.empty() || !job_.empty() || !socket_.empty(); }
   /// What --job said, for what does not ask lockstepd.
   const std::string& job() const { return job_; }
 

@@ -1,0 +1,105 @@
+#include "cli/doctor_collectives.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/subprocess.h"
+#include "base/utf8.h"
+#include "cli/run_input.h"
+#include "control/discovery/command_words.h"
+#include "control/discovery/json_value.h"
+#include "report/format.h"
+#include "report/text_page.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr std::string_view kBegin = "{\"schema\":\"lockstep.mpi-check/1\"";
+constexpr size_t kShown = 200;
+constexpr size_t kRanksShown = 16;
+
+const char* const kAdvice =
+    "run the command by hand: what mpirun and MPI print says more; then look at the network's lines";
+
+Check Failed(std::string finding) {
+  return {.id = "collectives",
+          .subject = "",
+          .status = CheckStatus::kProblem,
+          .finding = std::move(finding),
+          .advice = kAdvice,
+          .figures = {},
+          .hosts = {},
+          .ranks = {}};
+}
+
+}  // namespace
+
+Check ReadCollectives(std::string_view output, std::string_view error, int exit_status) {
+  const size_t begin = output.find(kBegin);
+  const std::string_view line =
+      begin == std::string_view::npos ? std::string_view() : output.substr(begin, output.find('\n', begin) - begin);
+  const auto document = control::ParseCommandJson(line, "lockstep-mpi-check");
+  const rapidjson::Value* operations = document ? control::FindValue(*document, {"operations"}) : nullptr;
+  const rapidjson::Value* hosts = document ? control::FindValue(*document, {"hosts"}) : nullptr;
+  if (operations == nullptr || !operations->IsArray() || hosts == nullptr || !hosts->IsArray()) {
+    std::string_view last = error.substr(0, error.find_last_not_of(" \n") + 1);
+    last = last.substr(last.rfind('\n') + 1);
+    return Failed(fmt::format("the sweep did not end (exit status {}): {}", exit_status,
+                              last.empty() ? "it printed no result" : Printable(last.substr(0, kShown))));
+  }
+  std::set<int32_t> wrong;
+  std::set<std::string> wrong_operations;
+  int64_t longest_ns = 0;
+  for (const rapidjson::Value& operation : operations->GetArray()) {
+    const rapidjson::Value* ranks = control::FindValue(operation, {"wrong_ranks"});
+    const std::string time = control::FindText(operation, {"time_ns"});
+    longest_ns = std::max<int64_t>(longest_ns, std::atoll(time.c_str()));
+    if (ranks == nullptr || !ranks->IsArray()) continue;
+    for (const rapidjson::Value& rank : ranks->GetArray()) {
+      wrong.insert(rank.IsString() ? std::atoi(rank.GetString()) : rank.IsInt() ? rank.GetInt() : 0);
+      wrong_operations.insert(Printable(control::FindText(operation, {"operation"})));
+    }
+  }
+  if (!wrong.empty() || exit_status != 0) {
+    Check check =
+        Failed(wrong.empty() ? fmt::format("the sweep ended with exit status {}", exit_status)
+                             : fmt::format("wrong results of {} on MPI ranks {}", fmt::join(wrong_operations, ", "),
+                                           report::RankList({wrong.begin(), wrong.end()}, kRanksShown)));
+    check.ranks.assign(wrong.begin(), wrong.end());
+    return check;
+  }
+  std::set<std::string> names;
+  for (const rapidjson::Value& host : hosts->GetArray()) {
+    if (host.IsString()) names.insert(host.GetString());
+  }
+  return {.id = "collectives",
+          .subject = "",
+          .status = CheckStatus::kOk,
+          .finding =
+              fmt::format("all_reduce, all_gather and broadcast agree on {} MPI ranks of {} nodes; the slowest took {}",
+                          hosts->Size(), names.size(), report::FormatDuration(longest_ns)),
+          .advice = "",
+          .figures = {{"ranks", static_cast<double>(hosts->Size()), "count"},
+                      {"slowest", static_cast<double>(longest_ns), "ns"}},
+          .hosts = {},
+          .ranks = {}};
+}
+
+Result<Check> CheckCollectives(const std::string& command, int64_t timeout_ns) {
+  const std::vector<std::string_view> parts = control::Words(command);
+  const std::vector<std::string> words(parts.begin(), parts.end());
+  if (words.empty()) return Misuse("--mpi: no command");
+  CommandOptions options;
+  options.timeout_ns = timeout_ns;
+  const Result<CommandOutput> done = RunCommand(words, options);
+  if (!done) return Failed(fmt::format("the sweep did not end: {}", done.error().ToString()));
+  return ReadCollectives(done->output, done->error, done->exit_status);
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/doctor_check.h"
+#include "cli/doctor_network.h"
+#include "cli/status_view.h"
+#include "hang/diagnosis.h"
+
+namespace lockstep::cli {
+
+/// What the checklist of a job, or of a cluster, is made of.
+struct JobFacts {
+  const StatusView& view;                       ///< Every node, whether it answered or not.
+  std::vector<size_t> tested_nodes;             ///< Places in view.nodes; those of `pairs` are places in this.
+  std::vector<PairResult> pairs;                ///< Empty: the network was not tested.
+  std::optional<Check> collectives = {};        ///< As MPI found them; unset: not asked for.
+  std::optional<hang::Diagnosis> verdict = {};  ///< Of the job's live evidence, where it was collected;
+  std::string no_verdict = {};                  ///< else why not.
+};
+
+/// All of them, in the order in which they are worth reading. Pure.
+std::vector<Check> CheckJob(const JobFacts& facts);
+
+// Its parts.
+void CheckNodes(const JobFacts& facts, std::vector<Check>* checks);
+void CheckRanks(const JobFacts& facts, std::vector<Check>* checks);
+void CheckNetwork(const JobFacts& facts, std::vector<Check>* checks);  // doctor_job_network.cc
+void CheckVersions(const JobFacts& facts, std::vector<Check>* checks);
+void CheckEnvironment(const JobFacts& facts, std::vector<Check>* checks);
+void CheckClocks(const JobFacts& facts, std::vector<Check>* checks);
+void CheckPtrace(const JobFacts& facts, std::vector<Check>* checks);
+void CheckProgress(const JobFacts& facts, std::vector<Check>* checks);
+
+}  // namespace lockstep::cli
