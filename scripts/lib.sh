@@ -68,6 +68,9 @@ build_jobs() {
   echo "$jobs"
 }
 
+# Another checkout's objects serve here too: ccache sees paths relative to the checkout.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+
 # configure PRESET [-DNAME=VALUE...]: sets build/PRESET up, unless it is so already. ccache is used where it is.
 configure() {
   local preset=$1 option

@@ -20,7 +20,7 @@ namespace lockstep::http {
 namespace {
 
 // A sanitizer keeps what was freed for a while, and shadows of all of it.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(LOCKSTEP_SANITIZED)
 constexpr uint64_t kMemoryFactor = 8;
 #else
 constexpr uint64_t kMemoryFactor = 1;

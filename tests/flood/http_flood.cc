@@ -35,7 +35,7 @@ using std::chrono::steady_clock;
 constexpr int64_t kMostGrowthBytes = int64_t{8} << 20;
 constexpr int kPatienceMs = 20'000;  // Far beyond any answer; a machine may be busy.
 constexpr size_t kFlooders = 4;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(LOCKSTEP_SANITIZED)
 constexpr bool kIsMemoryMeasured = false;  // A sanitizer keeps what was freed.
 #else
 constexpr bool kIsMemoryMeasured = true;
