@@ -1,0 +1,205 @@
+#include "proc/job_processes.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "proc/proc_reader.h"
+
+namespace lockstep::proc {
+namespace {
+
+using control::ProcessRole;
+
+constexpr size_t kMaxProcesses = 65536;
+
+std::vector<int32_t> ListPids(const std::string& root) {
+  std::vector<int32_t> pids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(root.c_str()), ::closedir);
+  if (folder == nullptr) return pids;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string_view name = entry->d_name;
+    int32_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc() || end != name.data() + name.size() || pid <= 0) continue;
+    pids.push_back(pid);
+    if (pids.size() >= kMaxProcesses) break;
+  }
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
+std::optional<uint32_t> OwnerOf(const std::string& root, int32_t pid) {
+  struct stat info = {};
+  if (::stat(fmt::format("{}/{}", root, pid).c_str(), &info) != 0) return std::nullopt;
+  return info.st_uid;
+}
+
+bool Holds(const std::vector<int32_t>& values, int32_t value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+bool MatchesJob(const std::string& job, const std::string& asked) {
+  return asked.empty() || job == asked ||
+         (job.size() > asked.size() && job[asked.size()] == '.' && job.rfind(asked, 0) == 0);
+}
+
+bool MatchesRanks(const ProcessDetails& details, const std::vector<std::pair<int32_t, int32_t>>& ranks) {
+  return ranks.empty() || (details.rank && std::any_of(ranks.begin(), ranks.end(), [&](const auto& range) {
+                             return *details.rank >= range.first && *details.rank <= range.second;
+                           }));
+}
+
+/// A rank's wrapper, its shell and its children have its environment too: where one of them has PyTorch, it is the
+/// rank; where none has (yet), the outermost is.
+void KeepRanks(std::vector<JobProcess>* processes) {
+  const auto key = [](const JobProcess& process) {
+    const ProcessDetails& details = process.details;
+    return std::tuple(process.uid, details.job_kind, details.job_id, details.rank_source, details.rank);
+  };
+  std::set<decltype(key(processes->front()))> with_torch;
+  for (const JobProcess& process : *processes) {
+    if (process.details.rank && !process.details.torch_version.empty()) with_torch.insert(key(process));
+  }
+  std::erase_if(*processes, [&](const JobProcess& process) {
+    if (!process.details.torch_version.empty()) return false;
+    return !process.details.rank || with_torch.contains(key(process));
+  });
+}
+
+void SetRoles(std::vector<JobProcess>* processes) {
+  std::vector<RoleInput> roles;
+  for (const JobProcess& process : *processes) roles.push_back({process.pid, &process.details});
+  AssignRoles(&roles);
+  for (size_t i = 0; i < roles.size(); ++i) (*processes)[i].role = roles[i].role;
+}
+
+std::string Contents(const std::string& path) {
+  std::string text(8192, '\0');
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(::fopen(path.c_str(), "re"), ::fclose);
+  if (file == nullptr) return {};
+  text.resize(::fread(text.data(), 1, text.size(), file.get()));
+  return text;
+}
+
+int64_t NumberAfter(std::string_view text, std::string_view name) {
+  const size_t at = text.find(name);
+  if (at == std::string_view::npos) return 0;
+  const size_t begin = std::min(text.find_first_of("0123456789\n", at + name.size()), text.size());
+  int64_t number = 0;
+  std::from_chars(text.data() + begin, text.data() + text.size(), number);
+  return number;
+}
+
+/// Fields of a stat file from the third on.
+std::vector<std::string_view> StatFieldsOf(std::string_view text) {
+  std::vector<std::string_view> fields;
+  const size_t bracket = text.rfind(')');
+  if (bracket == std::string_view::npos) return fields;
+  for (size_t at = bracket + 1; at < text.size();) {
+    const size_t begin = text.find_first_not_of(" \n", at);
+    if (begin == std::string_view::npos) break;
+    const size_t end = std::min(text.find_first_of(" \n", begin), text.size());
+    fields.push_back(text.substr(begin, end - begin));
+    at = end;
+  }
+  return fields;
+}
+
+int64_t Number(std::string_view text) {
+  int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+constexpr int64_t kTickNs = 10'000'000;  // USER_HZ is 100 wherever Linux runs PyTorch.
+
+}  // namespace
+
+JobProcesses FindJobProcesses(const JobProcessSelector& selector, const std::function<bool(uint32_t uid)>& allowed,
+                              const std::string& root) {
+  JobProcesses found;
+  const ProcReader reader(root);
+  std::vector<JobProcess> processes;
+  std::map<int32_t, JobProcess> named;  // What was asked for by its own pid.
+  std::set<int32_t> forbidden;
+  for (const int32_t pid : ListPids(root)) {
+    const std::optional<uint32_t> uid = OwnerOf(root, pid);
+    if (!uid) continue;
+    if (!allowed(*uid)) {
+      if (Holds(selector.pids, pid)) forbidden.insert(pid);
+      continue;
+    }
+    if (!selector.pids.empty()) {
+      const auto brief = reader.ReadBriefly(pid, 0);
+      if (!brief) continue;
+      const bool below = std::any_of(brief->ancestors.begin(), brief->ancestors.end(),
+                                     [&](int32_t ancestor) { return Holds(selector.pids, ancestor); });
+      if (!below && !Holds(selector.pids, pid)) continue;
+    }
+    std::optional<ProcessDetails> details = reader.Read(pid, 0);
+    if (!details) continue;
+    JobProcess process{pid, *uid, std::move(*details)};
+    if (Holds(selector.pids, pid)) named.emplace(pid, process);
+    if (!MatchesJob(process.details.job_id, selector.job_id)) continue;
+    processes.push_back(std::move(process));
+  }
+  KeepRanks(&processes);
+  SetRoles(&processes);
+  for (JobProcess& process : processes) {
+    if (process.role != ProcessRole::kTrainer || !MatchesRanks(process.details, selector.ranks)) continue;
+    for (const int32_t ancestor : process.details.ancestors) named.erase(ancestor);
+    named.erase(process.pid);
+    found.chosen.push_back(std::move(process));
+  }
+  const bool only_pids = selector.job_id.empty() && selector.ranks.empty();
+  for (auto& [pid, process] : named) {
+    if (only_pids) found.chosen.push_back(std::move(process));
+  }
+  for (const int32_t pid : selector.pids) {
+    if (!forbidden.contains(pid) && !OwnerOf(root, pid)) found.absent_pids.push_back(pid);
+  }
+  found.forbidden_count = static_cast<uint32_t>(forbidden.size());
+  std::stable_sort(found.chosen.begin(), found.chosen.end(), [](const JobProcess& a, const JobProcess& b) {
+    const auto key = [](const JobProcess& p) {
+      return std::tuple(p.details.job_id, !p.details.rank, p.details.rank.value_or(0), p.pid);
+    };
+    return key(a) < key(b);
+  });
+  return found;
+}
+
+std::optional<Glance> ReadGlance(int32_t pid, uint64_t start_ticks, const std::string& root) {
+  const std::string folder = fmt::format("{}/{}", root, pid);
+  const std::string process_text = Contents(folder + "/stat");
+  const std::vector<std::string_view> fields = StatFieldsOf(process_text);
+  if (fields.size() < 20 || static_cast<uint64_t>(Number(fields[19])) != start_ticks) return std::nullopt;
+  Glance glance;
+  glance.state = fields[0].front();
+  glance.cpu_ns = (Number(fields[11]) + Number(fields[12])) * kTickNs;
+  const std::string task = fmt::format("{}/task/{}", folder, pid);
+  // Exact to the ns where the kernel keeps it; ticks elsewhere.
+  const std::string schedule = Contents(task + "/schedstat");
+  glance.main_cpu_ns = Number(schedule);
+  if (schedule.empty()) {
+    const std::string text = Contents(task + "/stat");
+    const std::vector<std::string_view> main = StatFieldsOf(text);
+    if (main.size() > 12) glance.main_cpu_ns = (Number(main[11]) + Number(main[12])) * kTickNs;
+  }
+  const std::string status = Contents(task + "/status");
+  glance.main_switches =
+      NumberAfter(status, "\nvoluntary_ctxt_switches:") + NumberAfter(status, "\nnonvoluntary_ctxt_switches:");
+  glance.wait_channel = Contents(task + "/wchan");
+  if (glance.wait_channel == "0") glance.wait_channel.clear();
+  return glance;
+}
+
+}  // namespace lockstep::proc
