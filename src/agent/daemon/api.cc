@@ -66,6 +66,8 @@ const std::vector<Api::Entry>& Api::Entries() {
       {{"GET", "/api/v1/captures/{id}/traces/{name}", Role::kCapture}, &Api::GetTrace},
       {{"POST", "/api/v1/network-tests", Role::kCapture}, &Api::PostNetworkTest},
       {{"GET", "/api/v1/network-tests/{id}", Role::kCapture}, &Api::GetNetworkTest},
+      {{"POST", "/api/v1/inspections", Role::kCapture}, &Api::PostInspection},
+      {{"GET", "/api/v1/inspections/{id}", Role::kCapture}, &Api::GetInspection},
       {{"GET", "/metrics", Role::kRead}, &Api::GetMetrics},
       {{"GET", "/-/healthy", Role::kNone}, &Api::GetHealthy},
       {{"GET", "/-/ready", Role::kNone}, &Api::GetReady},

@@ -10,6 +10,7 @@
 
 #include "agent/capture/capture_manager.h"
 #include "agent/daemon/access.h"
+#include "agent/daemon/inspection_desk.h"
 #include "agent/daemon/metrics.h"
 #include "agent/kineto/registry.h"
 #include "agent/network/network_tester.h"
@@ -25,6 +26,7 @@ struct ApiParts {
   Registry* registry = nullptr;
   Metrics* metrics = nullptr;
   NetworkTester* network = nullptr;
+  InspectionDesk* inspections = nullptr;
   std::function<control::NodeStatus()> status;         ///< Without counts and problems, which are added here.
   std::function<std::vector<std::string>()> problems;  ///< Of the daemon itself.
   std::function<std::vector<MetricSample>()> samples;  ///< Of other parts, for /metrics.
@@ -75,6 +77,8 @@ class Api {
   http::Response GetTrace(const Call& call);
   http::Response PostNetworkTest(const Call& call);
   http::Response GetNetworkTest(const Call& call);
+  http::Response PostInspection(const Call& call);
+  http::Response GetInspection(const Call& call);
   http::Response GetMetrics(const Call& call);
   http::Response GetHealthy(const Call& call);
   http::Response GetReady(const Call& call);

@@ -178,6 +178,38 @@ Response Api::GetTrace(const Call& call) {
   return response;
 }
 
+Response Api::PostInspection(const Call& call) {
+  const Caller& caller = call.identity.caller;
+  const auto refuse = [&](int status, const Error& error) {
+    parts_.audit(AuditLine("inspect", caller.name, "refused", error.message));
+    return ErrorAnswer(status, error);
+  };
+  if (!IsJson(call.request.content_type)) {
+    return ErrorAnswer(415,
+                       Error{ErrorCode::kInvalidArgument, "the body must be JSON: Content-Type: application/json"});
+  }
+  const Result<control::InspectionSpec> spec = control::ReadInspectionSpec(call.request.body);
+  if (!spec) return refuse(400, spec.error());
+  const Result<control::Inspection> inspection = parts_.inspections->Start(*spec, caller);
+  if (!inspection) return refuse(503, inspection.error());
+  parts_.audit(AuditLine("inspect", caller.name, "accepted",
+                         fmt::format("{} job '{}', {} pids", inspection->id, spec->job_id, spec->pids.size())));
+  Response response = JsonAnswer(202, ToJson(*inspection));
+  response.headers.emplace_back("Location", "/api/v1/inspections/" + inspection->id);
+  return response;
+}
+
+Response Api::GetInspection(const Call& call) {
+  const std::string& id = call.segments.at(0);
+  if (!IsCaptureId(id)) return ErrorAnswer(Error{ErrorCode::kNotFound, "no inspection has such a name"});
+  bool is_done = false;
+  const Result<std::string> answer = parts_.inspections->Get(id, call.identity.caller, &is_done);
+  if (!answer) return ErrorAnswer(answer.error());
+  Response response = JsonAnswer(200, *answer);
+  if (is_done) response.on_sent = [desk = parts_.inspections, id] { desk->Forget(id); };
+  return response;
+}
+
 Response Api::GetMetrics(const Call& /*call*/) {
   Response response =
       http::TextResponse(200, parts_.metrics->Text(parts_.registry->Processes(),

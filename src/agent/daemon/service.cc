@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "agent/daemon/own_process.h"
+#include "inspect/job_look.h"
 
 namespace lockstep::agent {
 namespace {
@@ -110,9 +111,16 @@ Status Service::Start() {
   ASSIGN_OR_RETURN(captures_, CaptureManager::Create(captures, kineto_.get()));
   metrics_.SkipEnded(captures_->List(Caller{{}, true, {}}));
 
+  inspections_ = std::make_unique<InspectionDesk>(
+      [this](const control::InspectionSpec& spec, const std::function<bool(uint32_t)>& allowed) {
+        return inspect::LookAtJob(spec, allowed, host_);
+      },
+      MonotonicNow);
+
   ApiParts parts;
   parts.captures = captures_.get();
   parts.registry = kineto_.get();
+  parts.inspections = inspections_.get();
   parts.metrics = &metrics_;
   parts.network = &network_;
   parts.status = [this] { return NodeState(); };

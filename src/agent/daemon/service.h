@@ -10,12 +10,13 @@
 #include "agent/daemon/access.h"
 #include "agent/daemon/api.h"
 #include "agent/daemon/config.h"
+#include "agent/daemon/inspection_desk.h"
 #include "agent/daemon/log.h"
 #include "agent/daemon/metrics.h"
 #include "agent/daemon/users.h"
-#include "agent/network/network_tester.h"
 #include "agent/dynolog/rpc_server.h"
 #include "agent/kineto/endpoint.h"
+#include "agent/network/network_tester.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "http/http_server.h"
@@ -58,6 +59,7 @@ class Service {
   std::unique_ptr<KinetoEndpoint> kineto_;
   std::unique_ptr<CaptureManager> captures_;
   NetworkTester network_{host_};
+  std::unique_ptr<InspectionDesk> inspections_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<DynologServer> dynolog_;

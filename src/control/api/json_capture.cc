@@ -83,38 +83,21 @@ Status ReadOptions(const Value& value, std::string path, CaptureOptions* options
 }
 
 void WriteSelector(const CaptureSelector& selector, JsonText* json) {
-  json->Begin().Key("job_id").TextOrNull(selector.job_id).Key("pids").BeginList();
-  for (const int32_t pid : selector.pids) json->Int(pid);
-  json->EndList().Key("process_ids").BeginList();
+  json->Begin().Key("job_id").TextOrNull(selector.job_id);
+  WritePids(selector.pids, json);
+  json->Key("process_ids").BeginList();
   for (const std::string& id : selector.process_ids) json->Text(id);
-  json->EndList().Key("ranks").BeginList();
-  for (const auto& [first, last] : selector.ranks) json->BeginList().Int(first).Int(last).EndList();
-  json->EndList().Key("uid").IntOrNull(selector.uid).Key("include_launchers").Bool(selector.include_launchers).End();
+  json->EndList();
+  WriteRanks(selector.ranks, json);
+  json->Key("uid").IntOrNull(selector.uid).Key("include_launchers").Bool(selector.include_launchers).End();
 }
 
 Status ReadSelector(const Value& value, std::string path, CaptureSelector* selector) {
   ObjectReader reader(value, std::move(path));
   reader.Text("job_id", &selector->job_id, 256);
-  selector->pids.clear();
-  reader.List("pids", kSelected, [&](const Value& pid, const std::string& where) -> Status {
-    if (!pid.IsInt()) return Error{ErrorCode::kCorruptData, where + " is no whole number of 32 bits"};
-    if (pid.GetInt() < 1) return Error{ErrorCode::kInvalidArgument, where + " is below 1"};
-    selector->pids.push_back(pid.GetInt());
-    return {};
-  });
+  ReadPids(&reader, &selector->pids);
   ReadWords(&reader, "process_ids", kSelected, "-_.:", &selector->process_ids);
-  selector->ranks.clear();
-  reader.List("ranks", kSelected, [&](const Value& range, const std::string& where) -> Status {
-    if (!range.IsArray() || range.Size() != 2 || !range[0].IsInt() || !range[1].IsInt()) {
-      return Error{ErrorCode::kCorruptData, where + " is no range of two ranks, first and last"};
-    }
-    const std::pair<int32_t, int32_t> ranks(range[0].GetInt(), range[1].GetInt());
-    if (ranks.first < 0 || ranks.first > ranks.second) {
-      return Error{ErrorCode::kInvalidArgument, where + " does not go up from 0"};
-    }
-    selector->ranks.push_back(ranks);
-    return {};
-  });
+  ReadRanks(&reader, &selector->ranks);
   reader.Int("uid", 0, UINT32_MAX, &selector->uid);
   reader.Bool("include_launchers", &selector->include_launchers);
   return reader.status();

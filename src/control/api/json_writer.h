@@ -57,6 +57,11 @@ class JsonText {
     value ? writer_.Int64(*value) : writer_.Null();
     return *this;
   }
+  /// A value that is JSON already.
+  JsonText& Raw(std::string_view json) {
+    writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType);
+    return *this;
+  }
   /// Null when empty: for what may be unknown.
   JsonText& TextOrNull(std::string_view value) {
     if (!value.empty()) return Text(value);

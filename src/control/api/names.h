@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "control/api/capture.h"
+#include "control/api/inspection.h"
 #include "control/api/process.h"
 
 namespace lockstep::control {
@@ -34,6 +35,8 @@ inline constexpr NameTable<TargetState, 10> kTargetStates = {
     {"queued", "delivered", "warming", "collecting", "writing", "done", "refused", "died", "timed_out", "cancelled"}};
 inline constexpr NameTable<CaptureState, 6> kCaptureStates = {
     {"waiting", "running", "done", "partial", "failed", "cancelled"}};
+inline constexpr NameTable<InspectionDepth, 2> kInspectionDepths = {{"glance", "full"}};
+inline constexpr NameTable<InspectionState, 3> kInspectionStates = {{"queued", "running", "done"}};
 inline constexpr NameTable<CaptureWindow::Mode, 2> kWindowModes = {{"duration", "iterations"}};
 
 }  // namespace lockstep::control

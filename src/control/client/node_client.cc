@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "control/api/json.h"
@@ -86,6 +88,35 @@ class HttpNodeClient : public NodeClient {
     RETURN_IF_ERROR(CheckSegment(id, "network test's id"));
     return Ask(HttpConnection::Method::kGet, "/api/v1/network-tests/" + id, "", deadline_ns, ReadNetworkTest);
   }
+  Result<Inspection> Inspect(const InspectionSpec& spec, int64_t deadline_ns) override {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(deadline_ns);
+    const auto left_ns = [&] { return std::chrono::nanoseconds(end - Clock::now()).count(); };
+    ASSIGN_OR_RETURN(const HttpReply reply,
+                     connection_->Ask(HttpConnection::Method::kPost, "/api/v1/inspections", ToJson(spec), deadline_ns));
+    if (reply.status == 404 || reply.status == 405) {
+      return Error{ErrorCode::kUnsupported,
+                   fmt::format("the lockstepd at {} is too old to look at processes: bring it to this version",
+                               PlaceOf(endpoint_))};
+    }
+    Result<Inspection> inspection = ReadReply(reply, ReadInspection);
+    std::chrono::milliseconds pause(10);
+    while (inspection && inspection->state != InspectionState::kDone) {
+      if (left_ns() <= 0) {
+        return Error{
+            ErrorCode::kCancelled,
+            fmt::format("{} was still looking when the time was over{}", PlaceOf(endpoint_),
+                        inspection->state == InspectionState::kQueued ? ": others' inspections go before" : "")};
+      }
+      std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause, std::chrono::nanoseconds(left_ns())));
+      pause = std::min(pause * 2, std::chrono::milliseconds(200));
+      const std::string id = inspection->id;
+      RETURN_IF_ERROR(CheckSegment(id, "inspection's id"));
+      inspection = Ask(HttpConnection::Method::kGet, "/api/v1/inspections/" + id, "",
+                       std::max<int64_t>(left_ns(), 1'000'000), ReadInspection);
+    }
+    return inspection;
+  }
   lockstep::Status Download(const std::string& capture_id, const std::string& trace_name, int64_t stall_ns,
                             const std::function<lockstep::Status(std::string_view)>& sink) override {
     RETURN_IF_ERROR(CheckSegment(capture_id, "capture's id"));
@@ -102,6 +133,11 @@ class HttpNodeClient : public NodeClient {
   Result<T> Ask(HttpConnection::Method method, const std::string& path, const std::string& body, int64_t deadline_ns,
                 Result<T> (*read)(std::string_view)) {
     ASSIGN_OR_RETURN(const HttpReply reply, connection_->Ask(method, path, body, deadline_ns));
+    return ReadReply(reply, read);
+  }
+
+  template <typename T>
+  Result<T> ReadReply(const HttpReply& reply, Result<T> (*read)(std::string_view)) {
     if (reply.status < 200 || reply.status > 299) return Refusal(reply);
     Result<T> value = read(reply.body);
     // Whichever it calls it, here it is the daemon's bytes that are wrong and not the caller's request.

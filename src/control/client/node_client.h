@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "control/api/capture.h"
+#include "control/api/inspection.h"
 #include "control/api/network_test.h"
 #include "control/api/node.h"
 #include "control/api/process.h"
@@ -62,6 +63,9 @@ class NodeClient {
   /// One end of a test of the network; see NetworkTestSpec. kNotFound: a daemon that is older than this, too.
   virtual Result<NetworkTest> StartNetworkTest(const NetworkTestSpec& spec, int64_t deadline_ns) = 0;
   virtual Result<NetworkTest> GetNetworkTest(const std::string& id, int64_t deadline_ns) = 0;
+  /// Waits until the node has looked. Further errors: kNotFound (no such process), kPermissionDenied (none that the
+  /// caller may look at), kUnsupported (a daemon that is older than this).
+  virtual Result<Inspection> Inspect(const InspectionSpec& spec, int64_t deadline_ns) = 0;
   /// A finished trace's bytes, in pieces as they come; `sink` returning an error ends it. `stall_ns`: without a byte,
   /// given up.
   virtual lockstep::Status Download(const std::string& capture_id, const std::string& trace_name, int64_t stall_ns,

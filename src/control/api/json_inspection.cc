@@ -1,0 +1,180 @@
+#include <fmt/format.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/api/json.h"
+#include "control/api/json_parts.h"
+#include "control/api/json_reader.h"
+#include "control/api/json_writer.h"
+
+namespace lockstep::control {
+namespace {
+
+using evidence::InspectedProcess;
+using evidence::MissingEvidence;
+using rapidjson::Value;
+
+constexpr int64_t kMillisecondNs = 1'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr size_t kMissingOfNode = 65536;
+constexpr size_t kSpareBytes = size_t{1} << 20;  // For what stands around the processes.
+
+void WriteGlance(const ProcessGlance& glance, JsonText* json) {
+  json->Begin().Key("pid").Int(glance.pid).Key("start_ticks").Uint(glance.start_ticks).Key("uid").Uint(glance.uid);
+  json->Key("rank").IntOrNull(glance.rank).Key("world_size").IntOrNull(glance.world_size);
+  json->Key("job_kind").Text(JobKindName(glance.job_kind)).Key("job_id").TextOrNull(glance.job_id);
+  json->Key("command").TextOrNull(glance.command).Key("state").TextOrNull(glance.state);
+  json->Key("main_switches").Int(glance.main_switches).Key("main_cpu_ns").Int(glance.main_cpu_ns);
+  json->Key("cpu_ns").Int(glance.cpu_ns).Key("wait_channel").TextOrNull(glance.wait_channel).End();
+}
+
+Status ReadGlance(const Value& value, std::string path, ProcessGlance* glance) {
+  ObjectReader reader(value, std::move(path));
+  reader.Int("pid", 0, INT32_MAX, &glance->pid);
+  reader.Uint("start_ticks", &glance->start_ticks);
+  reader.Int("uid", 0, UINT32_MAX, &glance->uid);
+  reader.Int("rank", 0, INT32_MAX, &glance->rank);
+  reader.Int("world_size", 0, INT32_MAX, &glance->world_size);
+  reader.Name("job_kind", kJobKinds, &glance->job_kind);
+  reader.Text("job_id", &glance->job_id);
+  reader.Text("command", &glance->command);
+  reader.Text("state", &glance->state, 1);
+  reader.Int("main_switches", 0, kAnyInt, &glance->main_switches);
+  reader.Int("main_cpu_ns", 0, kAnyInt, &glance->main_cpu_ns);
+  reader.Int("cpu_ns", 0, kAnyInt, &glance->cpu_ns);
+  reader.Text("wait_channel", &glance->wait_channel, 256);
+  return reader.status();
+}
+
+void WriteMissing(const MissingEvidence& missing, JsonText* json) {
+  json->Begin().Key("rank").IntOrNull(missing.rank).Key("host").TextOrNull(missing.host);
+  json->Key("what").Text(missing.what).Key("reason").Text(missing.reason);
+  json->Key("remedy").TextOrNull(missing.remedy).End();
+}
+
+Status ReadMissing(const Value& value, std::string path, MissingEvidence* missing) {
+  ObjectReader reader(value, std::move(path));
+  reader.Int("rank", 0, INT32_MAX, &missing->rank);
+  reader.Text("host", &missing->host);
+  reader.Text("what", &missing->what, 64);
+  reader.Text("reason", &missing->reason);
+  reader.Text("remedy", &missing->remedy);
+  return reader.status();
+}
+
+/// Processes as JSON, as many as fit; what had to go is told in `missing`.
+std::vector<std::string> FitProcesses(const Inspection& inspection, size_t limit_bytes,
+                                      std::vector<MissingEvidence>* missing) {
+  const size_t limit = limit_bytes - std::min(limit_bytes, kSpareBytes);
+  std::vector<std::string> fitting;
+  size_t size_bytes = 0;
+  const auto lose = [&](const InspectedProcess& process, const char* what) {
+    missing->push_back({.rank = process.rank,
+                        .host = process.host,
+                        .what = what,
+                        .reason = fmt::format("the node's answer would be larger than {} MiB", limit_bytes >> 20U),
+                        .remedy = "ask for fewer ranks of a node at a time: --rank"});
+  };
+  for (const InspectedProcess& process : inspection.processes) {
+    std::string text = WriteInspectedProcess(process, true);
+    if (text.size() > limit - size_bytes && !process.record_bytes.empty()) {
+      text = WriteInspectedProcess(process, false);
+      if (text.size() <= limit - size_bytes) lose(process, "flight_recorder");
+    }
+    if (text.size() > limit - size_bytes) {
+      lose(process, "process");
+      continue;
+    }
+    size_bytes += text.size();
+    fitting.push_back(std::move(text));
+  }
+  return fitting;
+}
+
+std::string TextOf(const Value& value) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+  value.Accept(writer);
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
+}  // namespace
+
+const char* InspectionStateName(InspectionState state) { return kInspectionStates.Name(state); }
+
+std::string ToJson(const InspectionSpec& spec) {
+  JsonText json;
+  json.Begin().Key("job_id").TextOrNull(spec.job_id);
+  WritePids(spec.pids, &json);
+  WriteRanks(spec.ranks, &json);
+  json.Key("depth").Text(kInspectionDepths.Name(spec.depth)).Key("python_stacks").Bool(spec.python_stacks);
+  json.Key("native_stacks").Bool(spec.native_stacks).Key("flight_record").Bool(spec.flight_record);
+  json.Key("devices").Bool(spec.devices).Key("state_window_ns").Int(spec.state_window_ns);
+  json.Key("deadline_ns").Int(spec.deadline_ns).End();
+  return json.Take();
+}
+
+Result<InspectionSpec> ReadInspectionSpec(std::string_view text) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(text));
+  ObjectReader reader(document, "");
+  InspectionSpec spec;
+  reader.Text("job_id", &spec.job_id, 256);
+  ReadPids(&reader, &spec.pids);
+  ReadRanks(&reader, &spec.ranks);
+  reader.Name("depth", kInspectionDepths, &spec.depth);
+  reader.Bool("python_stacks", &spec.python_stacks);
+  reader.Bool("native_stacks", &spec.native_stacks);
+  reader.Bool("flight_record", &spec.flight_record);
+  reader.Bool("devices", &spec.devices);
+  reader.Int("state_window_ns", kMillisecondNs, 10 * kSecondNs, &spec.state_window_ns);
+  reader.Int("deadline_ns", 100 * kMillisecondNs, 30 * kSecondNs, &spec.deadline_ns);
+  RETURN_IF_ERROR(reader.status());
+  return spec;
+}
+
+std::string ToJson(const Inspection& inspection, size_t limit_bytes) {
+  std::vector<MissingEvidence> missing = inspection.missing;
+  const std::vector<std::string> processes = FitProcesses(inspection, limit_bytes, &missing);
+  JsonText json;
+  json.Begin().Key("id").Text(inspection.id).Key("state").Text(InspectionStateName(inspection.state));
+  json.Key("host").TextOrNull(inspection.host).Key("now_unix_ns").Int(inspection.now_unix_ns);
+  json.Key("glances").BeginList();
+  for (const ProcessGlance& glance : inspection.glances) WriteGlance(glance, &json);
+  json.EndList().Key("processes").BeginList();
+  for (const std::string& process : processes) json.Raw(process);
+  json.EndList().Key("missing").BeginList();
+  for (const MissingEvidence& one : missing) WriteMissing(one, &json);
+  json.EndList().End();
+  return json.Take();
+}
+
+Result<Inspection> ReadInspection(std::string_view text) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(text));
+  ObjectReader reader(document, "");
+  Inspection inspection;
+  reader.Word("id", "", 64, &inspection.id);
+  reader.Require("id", !inspection.id.empty());
+  reader.Name("state", kInspectionStates, &inspection.state);
+  reader.Text("host", &inspection.host);
+  reader.Int("now_unix_ns", 0, kAnyInt, &inspection.now_unix_ns);
+  reader.List("glances", kProcessesOfNode, [&](const Value& value, std::string path) {
+    return ReadGlance(value, std::move(path), &inspection.glances.emplace_back());
+  });
+  reader.List("processes", kProcessesOfNode, [&](const Value& value, const std::string& path) -> Status {
+    Result<InspectedProcess> process = evidence::ReadInspectedProcess(TextOf(value));
+    if (!process) return Error{process.error().code, path + ": " + process.error().message};
+    inspection.processes.push_back(std::move(*process));
+    return {};
+  });
+  reader.List("missing", kMissingOfNode, [&](const Value& value, std::string path) {
+    return ReadMissing(value, std::move(path), &inspection.missing.emplace_back());
+  });
+  RETURN_IF_ERROR(reader.status());
+  return inspection;
+}
+
+}  // namespace lockstep::control

@@ -1,0 +1,120 @@
+#include "inspect/job_look.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "inspect/inspect.h"
+#include "proc/job_processes.h"
+
+namespace lockstep::inspect {
+namespace {
+
+using control::Inspection;
+using control::InspectionDepth;
+using control::InspectionSpec;
+
+constexpr size_t kMostProcesses = 4096;
+
+/// Why nothing was found, as far as the caller may know.
+Error NothingFound(const InspectionSpec& spec, const proc::JobProcesses& found, const std::string& host) {
+  if (found.forbidden_count > 0) {
+    return Error{ErrorCode::kPermissionDenied,
+                 fmt::format("{} of the processes on {} belong to other users: only their user, root and the capture "
+                             "group may look at them",
+                             found.forbidden_count, host)};
+  }
+  std::string asked = "rank of yours";
+  if (!spec.pids.empty()) asked = fmt::format("process {}", fmt::join(spec.pids, ", "));
+  if (!spec.job_id.empty()) asked += fmt::format(" of job {}", spec.job_id);
+  return Error{ErrorCode::kNotFound, fmt::format("no {} runs on {}: a rank is known by its environment (RANK, "
+                                                 "SLURM_PROCID, ...) or by the PyTorch that it has loaded",
+                                                 asked, host)};
+}
+
+control::ProcessGlance GlanceAt(const proc::JobProcess& process) {
+  control::ProcessGlance glance;
+  glance.pid = process.pid;
+  glance.start_ticks = process.details.start_ticks;
+  glance.uid = process.uid;
+  glance.rank = process.details.rank;
+  glance.world_size = process.details.world_size;
+  glance.job_kind = process.details.job_kind;
+  glance.job_id = process.details.job_id;
+  glance.command = process.details.command;
+  if (const auto seen = proc::ReadGlance(process.pid, process.details.start_ticks)) {
+    if (seen->state != '?') glance.state = std::string(1, seen->state);
+    glance.main_switches = seen->main_switches;
+    glance.main_cpu_ns = seen->main_cpu_ns;
+    glance.cpu_ns = seen->cpu_ns;
+    glance.wait_channel = seen->wait_channel;
+  } else {
+    glance.state = "X";
+  }
+  return glance;
+}
+
+/// What the kernel's environment of the process tells, where the inspection itself had no better.
+void Complete(const proc::ProcessDetails& details, evidence::InspectedProcess* process) {
+  if (!process->rank) process->rank = details.rank;
+  if (!process->local_rank) process->local_rank = details.local_rank;
+  if (!process->world_size) process->world_size = details.world_size;
+  if (process->job_id.empty()) process->job_id = details.job_id;
+  if (process->command.empty()) process->command = details.command;
+  if (process->torch_version.empty()) process->torch_version = details.torch_version;
+  for (evidence::MissingEvidence& missing : process->missing) {
+    if (!missing.rank) missing.rank = process->rank;
+  }
+}
+
+void LookClosely(const InspectionSpec& spec, const std::vector<proc::JobProcess>& chosen, Inspection* inspection) {
+  inspect::InspectOptions options;
+  options.python_stacks = spec.python_stacks;
+  options.native_stacks = spec.native_stacks;
+  options.flight_record = spec.flight_record;
+  options.devices = spec.devices;
+  options.state_window_ns = spec.state_window_ns;
+  options.deadline_ns = spec.deadline_ns;
+  std::vector<pid_t> pids;
+  for (const proc::JobProcess& process : chosen) pids.push_back(process.pid);
+  inspection->processes = inspect::InspectProcesses(pids, options);
+  for (size_t i = 0; i < inspection->processes.size() && i < chosen.size(); ++i) {
+    Complete(chosen[i].details, &inspection->processes[i]);
+  }
+}
+
+}  // namespace
+
+Result<Inspection> LookAtJob(const InspectionSpec& spec, const std::function<bool(uint32_t uid)>& allowed,
+                             const std::string& host) {
+  proc::JobProcessSelector selector;
+  selector.job_id = spec.job_id;
+  selector.pids = spec.pids;
+  selector.ranks = spec.ranks;
+  proc::JobProcesses found = proc::FindJobProcesses(selector, allowed);
+  if (found.chosen.empty()) return NothingFound(spec, found, host);
+  Inspection inspection;
+  inspection.host = host;
+  if (found.chosen.size() > kMostProcesses) {
+    inspection.missing.push_back({.rank = {},
+                                  .host = host,
+                                  .what = "process",
+                                  .reason = fmt::format("{} processes match; only {} are looked at at a time",
+                                                        found.chosen.size(), kMostProcesses),
+                                  .remedy = "name a job or ranks"});
+    found.chosen.resize(kMostProcesses);
+  }
+  for (const proc::JobProcess& process : found.chosen) inspection.glances.push_back(GlanceAt(process));
+  for (const int32_t pid : found.absent_pids) {
+    inspection.missing.push_back({.rank = {},
+                                  .host = host,
+                                  .what = "process",
+                                  .reason = fmt::format("there is no process {}", pid),
+                                  .remedy = ""});
+  }
+  if (spec.depth == InspectionDepth::kFull) LookClosely(spec, found.chosen, &inspection);
+  return inspection;
+}
+
+}  // namespace lockstep::inspect
