@@ -21,6 +21,9 @@ namespace {
 using hang::VerdictKind;
 
 constexpr const char* kFooter =
+    "Without PATH it looks at the running job: here all ranks of this user's job, without a\n"
+    "daemon; on other nodes through their lockstepd. The job is held for no longer than it\n"
+    "takes to copy a stack, and goes on. What was found stays in a folder.\n"
     "PATH is any mix of files and folders: flight-recorder dumps (pickle or JSON), stacks\n"
     "(faulthandler, py-spy, eu-stack, gdb), logs of the ranks, NCCL logs, RAS answers,\n"
     "plain or compressed, and evidence folders. A file is told by its bytes; its rank by\n"
@@ -30,6 +33,8 @@ constexpr const char* kFooter =
     "verdict is from what there is.\n"
     "\n"
     "Examples:\n"
+    "  lockstep hang\n"
+    "  lockstep hang --job 123 --via srun -o hang.html\n"
     "  lockstep hang dumps/\n"
     "  lockstep hang dumps/ logs/ --world-size 16 -o hang.html --fail-on hang";
 
@@ -45,7 +50,12 @@ std::string FilesText(size_t done, size_t total, double elapsed_s) {
 }  // namespace
 
 void HangCommand::Declare(CLI::App& app) {
-  app.add_option("PATH", paths_, "Files and folders of one job: dumps, stacks, logs")->type_name("PATH...");
+  app.add_option("PATH", paths_, "Files and folders of one job: dumps, stacks, logs (the running job)")
+      ->type_name("PATH...");
+  live_.Declare(app);
+  app.add_option("--keep", keep_, "Keep live evidence in this folder (a new one here)")
+      ->type_name("DIR")
+      ->group("Processes");
   const char* output = "Output";
   app.add_flag("--json", json_, "One JSON object (lockstep.hang/1, docs/json.md)")->group(output);
   app.add_option("-o,--output", page_file_,
@@ -101,10 +111,32 @@ bool HangCommand::IsFinding(VerdictKind kind) const {
   return std::find(findings_.begin(), findings_.end(), kind) != findings_.end();
 }
 
+Result<std::string> HangCommand::Collect(Console& console) {
+  RETURN_IF_ERROR(live_.Read());
+  ASSIGN_OR_RETURN(LiveJob live, live_.Find());
+  Progress progress(console.err, console.err_is_terminal, quiet_);
+  Result<Collection> collection =
+      CollectEvidence(live, live_.timeout_ns(), keep_, [&progress](size_t done, size_t total) {
+        progress.Show(
+            [&](double elapsed_s) { return fmt::format("looking  {}/{} nodes  {:.0f} s", done, total, elapsed_s); });
+      });
+  progress.Finish();
+  if (!collection) return std::move(collection).error();
+  if (!quiet_) console.err << CollectionText(*collection) << '\n';
+  return std::move(collection->folder);
+}
+
 Result<int> HangCommand::Run(Console& console) {
-  if (paths_.empty()) return Misuse("hang needs the files of a job: dumps, stacks or logs, or folders of them");
   RETURN_IF_ERROR(ReadFlags());
   RETURN_IF_ERROR(CheckPagePath(page_file_));
+  if (!paths_.empty() && (live_.is_given() || !keep_.empty())) {
+    return Misuse(
+        "PATH is what was collected; --job, --pid, --host and --keep are for a running job: give one of both");
+  }
+  if (paths_.empty()) {
+    ASSIGN_OR_RETURN(std::string folder, Collect(console));
+    paths_.push_back(std::move(folder));
+  }
   ingest::EvidenceOptions options{.thread_count = thread_count_};
   Progress progress(console.err, console.err_is_terminal, quiet_);
   options.on_progress = [&progress](size_t done, size_t total) {

@@ -4,13 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "cli/live_job.h"
 #include "cli/subcommand.h"
 #include "cli/text_flags.h"
 #include "hang/diagnosis.h"
 
 namespace lockstep::cli {
 
-/// `lockstep hang PATH...`: from dumps, stacks and logs of a stuck job to the rank, the collective and the line.
+/// `lockstep hang [PATH...]`: from a stuck job, or its dumps, stacks and logs, to the rank, the collective and the
+/// line.
 class HangCommand : public Subcommand {
  public:
   const char* name() const override { return "hang"; }
@@ -20,9 +22,13 @@ class HangCommand : public Subcommand {
 
  private:
   Status ReadFlags();
+  /// Looks at the running job and keeps what it finds: the folder that is read then.
+  Result<std::string> Collect(Console& console);
   bool IsFinding(hang::VerdictKind kind) const;
 
   std::vector<std::string> paths_;
+  LiveFlags live_;
+  std::string keep_;  ///< Where live evidence goes; "": a fresh folder here.
   bool json_ = false;
   std::string page_file_;
   bool all_ = false;

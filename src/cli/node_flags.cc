@@ -110,7 +110,12 @@ Status NodeFlags::CheckTogether() const {
   return {};
 }
 
-Result<Nodes> NodeFlags::FindLocal() const {
+bool NodeFlags::is_given() const {
+  return !hosts_.empty() || !hostfile_.empty() || !job_.empty() || !socket_.empty() || !via_.empty() || port_ != 0 ||
+         tls_ || !token_file_.empty();
+}
+
+Result<Nodes> NodeFlags::FindLocal(bool needs_daemon) const {
   Nodes nodes;
   nodes.is_local = true;
   nodes.job_id = job_;
@@ -122,7 +127,10 @@ Result<Nodes> NodeFlags::FindLocal() const {
     endpoint.unix_path = path;
     break;
   }
-  if (endpoint.unix_path.empty()) return control::NoLocalDaemon();
+  if (endpoint.unix_path.empty()) {
+    if (needs_daemon) return control::NoLocalDaemon();
+    return nodes;
+  }
   nodes.endpoints.push_back(std::move(endpoint));
   return nodes;
 }
@@ -170,10 +178,10 @@ Result<control::Endpoint> NodeFlags::EndpointOf(const control::JobNode& node, co
   return endpoint;
 }
 
-Result<Nodes> NodeFlags::Find() const {
+Result<Nodes> NodeFlags::Find(bool needs_daemon) const {
   RETURN_IF_ERROR(CheckTogether());
   const bool names_nodes = !hosts_.empty() || !hostfile_.empty();
-  if (!names_nodes && (job_.empty() || (!socket_.empty() && via_.empty()))) return FindLocal();
+  if (!names_nodes && (job_.empty() || (!socket_.empty() && via_.empty()))) return FindLocal(needs_daemon);
   std::optional<control::JobNodes> job;
   if (names_nodes) {
     ASSIGN_OR_RETURN(job, NamedNodes());
@@ -183,7 +191,7 @@ Result<Nodes> NodeFlags::Find() const {
     Result<control::JobNodes> found = control::FindJob(job_);
     // Without a scheduler it is torchelastic's or MPI's word for a job of this node.
     if (!found && found.error().code == ErrorCode::kFailedPrecondition && via_.empty() && !names_nodes) {
-      return FindLocal();
+      return FindLocal(needs_daemon);
     }
     if (!found) return std::move(found).error();
     if (job) found->nodes = std::move(job->nodes);  // Those that were named; srun refuses what is not the job's.

@@ -26,15 +26,22 @@ class NodeFlags {
   /// Asks schedulers and reads hostfiles as needed; without flags this node's daemon, the first of LocalSockets() that
   /// takes a connection. Errors: kInvalidArgument (flags that do not go together), kNotFound, and those of
   /// control/discovery.
-  Result<Nodes> Find() const;
+  Result<Nodes> Find() const { return Find(true); }
+  /// The same for what can do without a daemon on this node: where there is none, `is_local` comes without endpoints.
+  Result<Nodes> FindWithoutDaemon() const { return Find(false); }
+  /// Whether any of the flags was given.
+  bool is_given() const;
+  /// Whether this node's daemon itself is named.
+  bool names_socket() const { return !socket_.empty(); }
   /// Whether any flag names a node or job.
   bool names_nodes() const { return !hosts_.empty() || !hostfile_.empty() || !job_.empty() || !socket_.empty(); }
   /// What --job said, for what does not ask lockstepd.
   const std::string& job() const { return job_; }
 
  private:
+  Result<Nodes> Find(bool needs_daemon) const;
   Status CheckTogether() const;
-  Result<Nodes> FindLocal() const;
+  Result<Nodes> FindLocal(bool needs_daemon) const;
   Result<control::JobNodes> NamedNodes() const;
   Result<control::Endpoint> EndpointOf(const control::JobNode& node, const control::JobNodes& job) const;
 

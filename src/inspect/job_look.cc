@@ -37,6 +37,7 @@ control::ProcessGlance GlanceAt(const proc::JobProcess& process) {
   control::ProcessGlance glance;
   glance.pid = process.pid;
   glance.start_ticks = process.details.start_ticks;
+  if (!process.details.ancestors.empty()) glance.launcher_pid = process.details.ancestors.front();
   glance.uid = process.uid;
   glance.rank = process.details.rank;
   glance.world_size = process.details.world_size;

@@ -35,6 +35,7 @@ struct InspectionSpec {
 struct ProcessGlance {
   int32_t pid = 0;
   uint64_t start_ticks = 0;
+  int32_t launcher_pid = 0;  ///< Its parent, which tells apart jobs of one name; 0 = unknown.
   uint32_t uid = 0;
   std::optional<int32_t> rank;
   std::optional<int32_t> world_size;

@@ -24,7 +24,14 @@ constexpr size_t kMissingOfNode = 65536;
 constexpr size_t kSpareBytes = size_t{1} << 20;  // For what stands around the processes.
 
 void WriteGlance(const ProcessGlance& glance, JsonText* json) {
-  json->Begin().Key("pid").Int(glance.pid).Key("start_ticks").Uint(glance.start_ticks).Key("uid").Uint(glance.uid);
+  json->Begin()
+      .Key("pid")
+      .Int(glance.pid)
+      .Key("start_ticks")
+      .Uint(glance.start_ticks)
+      .Key("launcher_pid")
+      .Int(glance.launcher_pid);
+  json->Key("uid").Uint(glance.uid);
   json->Key("rank").IntOrNull(glance.rank).Key("world_size").IntOrNull(glance.world_size);
   json->Key("job_kind").Text(JobKindName(glance.job_kind)).Key("job_id").TextOrNull(glance.job_id);
   json->Key("command").TextOrNull(glance.command).Key("state").TextOrNull(glance.state);
@@ -36,6 +43,7 @@ Status ReadGlance(const Value& value, std::string path, ProcessGlance* glance) {
   ObjectReader reader(value, std::move(path));
   reader.Int("pid", 0, INT32_MAX, &glance->pid);
   reader.Uint("start_ticks", &glance->start_ticks);
+  reader.Int("launcher_pid", 0, INT32_MAX, &glance->launcher_pid);
   reader.Int("uid", 0, UINT32_MAX, &glance->uid);
   reader.Int("rank", 0, INT32_MAX, &glance->rank);
   reader.Int("world_size", 0, INT32_MAX, &glance->world_size);

@@ -1,0 +1,138 @@
+#include "cli/evidence_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <system_error>
+
+#include "base/unique_fd.h"
+#include "control/api/json_writer.h"
+
+namespace lockstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Host names and job ids come from elsewhere: in a path they are one plain word.
+std::string Word(std::string_view text) {
+  std::string word;
+  for (const char c : text.substr(0, 64)) {
+    const bool is_plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    word += is_plain ? c : '_';
+  }
+  if (word.starts_with('.')) word.front() = '_';
+  return word.empty() ? "unknown" : word;
+}
+
+Status WriteFile(const std::string& path, std::string_view bytes) {
+  const auto fail = [&] {
+    return Error{ErrorCode::kIo, fmt::format("cannot be written: {}", std::strerror(errno)), path};
+  };
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.valid()) return fail();
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return fail();
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Status MakeFolder(const std::string& path, bool may_be_there) {
+  if (::mkdir(path.c_str(), 0700) == 0) return {};
+  std::error_code error;
+  if (errno != EEXIST || !may_be_there) {
+    return Error{ErrorCode::kIo, fmt::format("cannot be made: {}", std::strerror(errno)), path};
+  }
+  if (!fs::is_directory(path, error) || !fs::is_empty(path, error)) {
+    return Error{ErrorCode::kFailedPrecondition, "is there and not an empty folder; name another one with --keep",
+                 path};
+  }
+  return {};
+}
+
+std::string FolderOf(const evidence::InspectedProcess& process) {
+  const std::string rank = process.rank ? fmt::format("rank{}", *process.rank) : "process";
+  return fmt::format("{}-{}-pid{}", rank, Word(process.host), process.pid);
+}
+
+const char* StateOf(evidence::Liveness liveness) {
+  switch (liveness) {
+    case evidence::Liveness::kRunning: return "running";
+    case evidence::Liveness::kGone: return "gone";
+    case evidence::Liveness::kUnknown: break;
+  }
+  return "unknown";
+}
+
+std::string IndexText(const CollectedJob& job) {
+  control::JsonText json;
+  json.Begin().Key("schema").Text("lockstep.evidence/1");
+  json.Key("job").Begin().Key("kind").TextOrNull(job.job_kind).Key("id").TextOrNull(job.job_id).End();
+  json.Key("collected_unix_ns").Int(job.collected_unix_ns).Key("world_size").IntOrNull(job.world_size);
+  json.Key("nodes").BeginList();
+  for (const CollectedNode& node : job.nodes) {
+    json.Begin().Key("host").Text(node.host).Key("problem").TextOrNull(node.problem).End();
+  }
+  json.EndList().Key("processes").BeginList();
+  for (const evidence::InspectedProcess& process : job.processes) {
+    json.Begin().Key("rank").IntOrNull(process.rank).Key("host").Text(process.host).Key("pid").Int(process.pid);
+    json.Key("folder").Text(FolderOf(process)).Key("state").Text(StateOf(process.liveness)).End();
+  }
+  json.EndList().Key("missing").BeginList();
+  for (const evidence::MissingEvidence& missing : job.missing) {
+    json.Begin().Key("rank").IntOrNull(missing.rank).Key("host").TextOrNull(missing.host);
+    json.Key("what")
+        .Text(missing.what)
+        .Key("reason")
+        .Text(missing.reason)
+        .Key("remedy")
+        .TextOrNull(missing.remedy)
+        .End();
+  }
+  json.EndList().End();
+  return json.Take() + "\n";
+}
+
+}  // namespace
+
+Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder) {
+  RETURN_IF_ERROR(MakeFolder(folder, true));
+  for (const evidence::InspectedProcess& process : job.processes) {
+    const std::string path = folder + "/" + FolderOf(process);
+    RETURN_IF_ERROR(MakeFolder(path, false));
+    RETURN_IF_ERROR(WriteFile(path + "/process.json", WriteInspectedProcess(process, false)));
+    if (!process.record_bytes.empty()) {
+      const char* name = process.record_format == "json" ? "flight_recorder.json" : "flight_recorder.pickle";
+      RETURN_IF_ERROR(WriteFile(path + "/" + name, process.record_bytes));
+    }
+    if (!process.log_tail.empty()) RETURN_IF_ERROR(WriteFile(path + "/log_tail.txt", process.log_tail));
+  }
+  // Last: a folder with this is whole.
+  return WriteFile(folder + "/evidence.json", IndexText(job));
+}
+
+std::string FreshFolderName(const std::string& parent, const std::string& job_id, int64_t unix_ns) {
+  const std::time_t seconds = unix_ns / 1'000'000'000;
+  std::tm utc = {};
+  ::gmtime_r(&seconds, &utc);
+  const std::string name =
+      fmt::format("{}/lockstep-hang{}{}-{:04}{:02}{:02}T{:02}{:02}{:02}Z", parent, job_id.empty() ? "" : "-",
+                  job_id.empty() ? "" : Word(job_id), utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
+                  utc.tm_min, utc.tm_sec);
+  std::error_code error;
+  std::string fresh = name;
+  for (int i = 2; fs::exists(fresh, error); ++i) fresh = fmt::format("{}-{}", name, i);
+  return fresh;
+}
+
+}  // namespace lockstep::cli
