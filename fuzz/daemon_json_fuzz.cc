@@ -36,6 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check<std::vector<Capture>>(ReadCaptures, text);
   Check<NetworkTestSpec>(ReadNetworkTestSpec, text);
   Check<NetworkTest>(ReadNetworkTest, text);
+  Check<InspectionSpec>(ReadInspectionSpec, text);
+  if (const auto inspection = ReadInspection(text)) FUZZ_CHECK(ReadInspection(ToJson(*inspection)).has_value());
   FUZZ_CHECK(!ToJson(ReadError(text)).empty());
   return 0;
 }

@@ -35,6 +35,7 @@
 #include "cli/status.h"
 #include "cli/tunnel.h"
 #include "cli/version.h"
+#include "cli/watch.h"
 #include "report/utf8.h"
 
 namespace lockstep::cli {
@@ -62,6 +63,7 @@ class Program {
     commands_.push_back(std::make_unique<RunCommand>());
     commands_.push_back(std::make_unique<DoctorCommand>());
     commands_.push_back(std::make_unique<StatusCommand>());
+    commands_.push_back(std::make_unique<WatchCommand>());
     commands_.push_back(std::make_unique<TunnelCommand>());
     commands_.push_back(std::make_unique<CompletionCommand>(root_));
     commands_.push_back(std::make_unique<VersionCommand>());

@@ -106,6 +106,9 @@ std::string IndexText(const CollectedJob& job) {
 }  // namespace
 
 Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder) {
+  std::error_code error;
+  const fs::path parent = fs::path(folder).parent_path();
+  if (!parent.empty()) fs::create_directories(parent, error);
   RETURN_IF_ERROR(MakeFolder(folder, true));
   for (const evidence::InspectedProcess& process : job.processes) {
     const std::string path = folder + "/" + FolderOf(process);

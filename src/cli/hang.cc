@@ -53,7 +53,7 @@ void HangCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Files and folders of one job: dumps, stacks, logs (the running job)")
       ->type_name("PATH...");
   live_.Declare(app);
-  app.add_option("--keep", keep_, "Keep live evidence in this folder (a new one here)")
+  app.add_option("--keep", keep_, "Keep live evidence in this folder (a new one in the temporary folder)")
       ->type_name("DIR")
       ->group("Processes");
   const char* output = "Output";

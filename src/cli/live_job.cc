@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -201,8 +203,10 @@ bool LiveJob::AsksForAllRanks(const std::vector<NodeLook>& looks) const {
 void LiveFlags::Declare(CLI::App& app) {
   nodes_.Declare(app);
   const char* group = "Processes";
-  app.add_option("--pid", pids_text_, "Only these processes, or a launcher's ranks, such as 4711,4712")
+  app.add_option("--pid", pids_text_, "Only these processes, or a launcher's ranks, such as 4711,4712; repeatable")
       ->type_name("PID,...")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(group);
   app.add_option("--rank", ranks_text_, "Only these ranks, such as 0-3,7")->type_name("RANGES")->group(group);
   app.add_option("--timeout", timeout_, "For all nodes together; what has not come by then is named missing (30s)")
@@ -215,8 +219,9 @@ bool LiveFlags::is_given() const { return nodes_.is_given() || !pids_text_.empty
 Status LiveFlags::Read() {
   ASSIGN_OR_RETURN(timeout_ns_, ParseTime(timeout_, "--timeout"));
   if (timeout_ns_ < kSecondNs / 2) return Misuse("--timeout: half a second at least");
-  if (!pids_text_.empty()) {
-    ASSIGN_OR_RETURN(selection_.pids, ParsePids(pids_text_));
+  for (const std::string& text : pids_text_) {
+    ASSIGN_OR_RETURN(const std::vector<int32_t> pids, ParsePids(text));
+    selection_.pids.insert(selection_.pids.end(), pids.begin(), pids.end());
   }
   if (!ranks_text_.empty()) {
     ASSIGN_OR_RETURN(const auto ranges, ParseRanges(ranks_text_, "--rank"));
@@ -249,15 +254,7 @@ Result<CollectedJob> JoinLooks(std::vector<NodeLook> looks, bool all_ranks) {
   size_t count = 0;
   for (NodeLook& look : looks) {
     job.nodes.push_back({look.host, look.error ? look.error->ToString() : ""});
-    if (look.error) {
-      job.missing.push_back(
-          {.rank = {},
-           .host = look.host,
-           .what = "node",
-           .reason = look.error->ToString(),
-           .remedy = "see that lockstepd runs there and can be reached: lockstep status --host " + look.host});
-      continue;
-    }
+    if (look.error) continue;
     for (const ProcessGlance& glance : look.inspection.glances) {
       ++count;
       if (glance.job_kind != control::JobKind::kNone) job.job_kind = control::JobKindName(glance.job_kind);
@@ -291,7 +288,10 @@ Result<Collection> CollectEvidence(LiveJob& live, int64_t deadline_ns, const std
   const bool all_ranks = live.AsksForAllRanks(looks);
   ASSIGN_OR_RETURN(collection.job, JoinLooks(std::move(looks), all_ranks));
   const CollectedJob& job = collection.job;
-  collection.folder = folder.empty() ? FreshFolderName(".", job.job_id, job.collected_unix_ns) : folder;
+  std::error_code error;
+  const std::string parent = std::filesystem::temp_directory_path(error).string();
+  collection.folder =
+      folder.empty() ? FreshFolderName(parent.empty() ? "/tmp" : parent, job.job_id, job.collected_unix_ns) : folder;
   RETURN_IF_ERROR(WriteEvidenceFolder(job, collection.folder));
   return collection;
 }

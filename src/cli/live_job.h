@@ -61,7 +61,7 @@ class LiveFlags {
 
  private:
   NodeFlags nodes_;
-  std::string pids_text_;
+  std::vector<std::string> pids_text_;  ///< Each may be several with commas.
   std::string ranks_text_;
   std::string timeout_ = "30s";
   int64_t timeout_ns_ = 0;
@@ -72,12 +72,13 @@ class LiveFlags {
 /// (several jobs: says how each is named), kNotFound or a node's own error (nothing was found on any node).
 Result<CollectedJob> JoinLooks(std::vector<NodeLook> looks, bool all_ranks);
 
-/// Looks closely at every process and keeps what was found in `folder` ("": a fresh one in the working folder). Returns
-/// where. `quiet`: nothing is said meanwhile.
+/// Evidence, and where it is.
 struct Collection {
   std::string folder;
   CollectedJob job;
 };
+/// Looks closely at every process and keeps what was found in `folder`, which must be empty or not there ("": a fresh
+/// one in the system's temporary folder). Errors: those of JoinLooks and WriteEvidenceFolder.
 Result<Collection> CollectEvidence(LiveJob& live, int64_t deadline_ns, const std::string& folder,
                                    const std::function<void(size_t done, size_t total)>& on_node = {});
 

@@ -107,6 +107,7 @@ class ApiTest : public testing::Test {
     parts.registry = &registry_;
     parts.metrics = &metrics_;
     parts.network = &network_;
+    parts.inspections = &inspections_;
     parts.status = [] {
       control::NodeStatus status;
       status.host = "n1";
@@ -144,6 +145,7 @@ class ApiTest : public testing::Test {
   NetworkTester network_{"n1"};
   FakeRegistry registry_;
   FakeCaptures captures_;
+  InspectionDesk inspections_{[](const auto&, const auto&) { return control::Inspection(); }, [] { return 0; }};
   std::vector<std::string> problems_;
   std::vector<std::string> audit_;
   std::unique_ptr<Api> api_;
@@ -176,9 +178,11 @@ TEST_F(ApiTest, EachRouteTakesItsMethodsFromItsRoleUpwards) {
           EXPECT_EQ(status, 405) << where;
         } else if (role >= row->second) {
           // Of another's capture nobody is told that it is there.
+          const bool is_nobodys =
+              path.starts_with("/api/v1/network-tests/") || path.starts_with("/api/v1/inspections/");
           const bool is_others = role == Role::kRead && path.find(kId) != std::string::npos;
-          const bool is_nobodys = path.starts_with("/api/v1/network-tests/");
-          EXPECT_EQ(status, is_others || is_nobodys ? 404 : name == "POST" ? 201 : 200) << where;
+          const int made = path.starts_with("/api/v1/inspections") ? 202 : 201;
+          EXPECT_EQ(status, is_others || is_nobodys ? 404 : name == "POST" ? made : 200) << where;
         } else {
           EXPECT_EQ(status, role == Role::kNone ? 401 : 403) << where;
           ++refused;
@@ -187,7 +191,7 @@ TEST_F(ApiTest, EachRouteTakesItsMethodsFromItsRoleUpwards) {
       }
     }
   }
-  EXPECT_EQ(refused, 26);
+  EXPECT_EQ(refused, 32);
 }
 
 TEST_F(ApiTest, UnknownPathsAreNotFound) {

@@ -50,6 +50,56 @@ TEST(JsonTest, EveryFieldOfACaptureGoesThroughUnchanged) {
   EXPECT_EQ(ToJson(*captures), several);
 }
 
+constexpr std::string_view kInspectionSpec =
+    R"({"job_id":"123.pbs01","pids":[5,6],"ranks":[[0,3],[8,15]],"depth":"glance","python_stacks":false,)"
+    R"("native_stacks":false,"flight_record":false,"devices":false,"state_window_ns":1000000,)"
+    R"("deadline_ns":30000000000})";
+constexpr std::string_view kInspection =
+    R"({"id":"abcdefgh01234567","state":"done","host":"n001","now_unix_ns":1700000000000000001,"glances":[)"
+    R"({"pid":4242,"start_ticks":18446744073709551615,"launcher_pid":17,"uid":4294967294,"rank":3,"world_size":8,)"
+    R"("job_kind":"slurm","job_id":"12_3","command":"python3 train.py","state":"S","main_switches":5,)"
+    R"("main_cpu_ns":6,"cpu_ns":7,"wait_channel":"futex_wait_queue"}],"processes":[],)"
+    R"("missing":[{"rank":1,"host":"n002","what":"process","reason":"gone","remedy":"look"}]})";
+
+TEST(JsonTest, EveryFieldOfInspectionsGoesThroughUnchanged) {
+  const Result<InspectionSpec> spec = ReadInspectionSpec(kInspectionSpec);
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(ToJson(*spec), kInspectionSpec);
+  const Result<Inspection> inspection = ReadInspection(kInspection);
+  ASSERT_TRUE(inspection) << inspection.error().message;
+  EXPECT_EQ(ToJson(*inspection), kInspection);
+  for (const char* bad : {R"({"state_window_ns":1})", R"({"deadline_ns":31000000000})", R"({"depth":"deep"})",
+                          R"({"pids":[0]})", R"({"ranks":[[3,1]]})"}) {
+    EXPECT_EQ(ReadInspectionSpec(bad).error().code, ErrorCode::kInvalidArgument) << bad;
+  }
+}
+
+TEST(JsonTest, InspectionThatIsTooLargeLosesDumpsFirstAndNamesThem) {
+  Inspection inspection;
+  inspection.id = "abcdefgh01234567";
+  inspection.state = InspectionState::kDone;
+  for (int rank = 0; rank < 3; ++rank) {
+    evidence::InspectedProcess& process = inspection.processes.emplace_back();
+    process.pid = 10 + rank;
+    process.rank = rank;
+    process.record_format = "pickle";
+    process.record_bytes = std::string(size_t{1} << 20, 'x');
+  }
+  const Result<Inspection> whole = ReadInspection(ToJson(inspection));
+  ASSERT_TRUE(whole) << whole.error().message;
+  ASSERT_EQ(whole->processes.size(), 3U);
+  EXPECT_EQ(whole->processes[2].record_bytes, inspection.processes[2].record_bytes);
+  const std::string text = ToJson(inspection, size_t{4} << 20);
+  EXPECT_LE(text.size(), size_t{4} << 20);
+  const Result<Inspection> cut = ReadInspection(text);
+  ASSERT_TRUE(cut) << cut.error().message;
+  ASSERT_EQ(cut->processes.size(), 3U);
+  EXPECT_EQ(cut->processes[2].record_bytes, "");
+  ASSERT_EQ(cut->missing.size(), 1U);
+  EXPECT_EQ(cut->missing[0].rank, 2);
+  EXPECT_EQ(cut->missing[0].what, "flight_recorder");
+}
+
 TEST(JsonTest, EveryFieldOfSpecsAndProcessesGoesThroughUnchanged) {
   const Result<CaptureSpec> spec = ReadCaptureSpec(kSpec);
   ASSERT_TRUE(spec) << spec.error().message;

@@ -1,0 +1,182 @@
+#include "cli/watch.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "cli/cli.h"
+#include "cli/ranges.h"
+#include "cli/run_input.h"
+#include "cli/watch_events.h"
+#include "control/client/job_links.h"
+#include "ingest/evidence/evidence_files.h"
+#include "report/hang/hang_report.h"
+
+namespace lockstep::cli {
+namespace {
+
+using control::InspectionDepth;
+using hang::ProgressSample;
+using hang::ProgressState;
+using hang::ProgressTracker;
+using hang::VerdictKind;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kFooter =
+    "A look reads what the kernel counts of each rank's main thread; nobody is held. What\n"
+    "counts as silence is learned: three times the longest gap between movements that was\n"
+    "seen among the last fifty, so that a slow job is given its time. Then stacks, dumps\n"
+    "and logs are collected as by 'lockstep hang', and judged.\n"
+    "A rank that spins or polls while it waits (a device synchronised by spinning) looks as\n"
+    "if it moved: watch cannot tell, 'lockstep hang' can.\n"
+    "Exit status: 0 the job ended, or --for is over, and it was never stuck; 1 failed; 2\n"
+    "misused; 3 it got stuck.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep watch --once\n"
+    "  lockstep watch --job 123 --via srun --json";
+
+int64_t Now() { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count(); }
+
+std::vector<ProgressSample> SamplesOf(const std::vector<NodeLook>& looks) {
+  std::vector<ProgressSample> samples;
+  for (const NodeLook& look : looks) {
+    for (const control::ProcessGlance& glance : look.inspection.glances) {
+      if (glance.state == "X" || glance.state == "Z") continue;
+      samples.push_back({fmt::format("{} {} {}", look.host, glance.pid, glance.start_ticks), glance.rank,
+                         glance.main_switches, glance.main_cpu_ns});
+    }
+  }
+  return samples;
+}
+
+/// That a node answered and had no such process (any more).
+bool FoundNothing(const NodeLook& look) { return look.error && look.error->code == ErrorCode::kNotFound; }
+
+}  // namespace
+
+void WatchCommand::Declare(CLI::App& app) {
+  live_.Declare(app);
+  const char* group = "Watching";
+  app.add_option("--interval", interval_, "Between two looks (1s)")->type_name("TIME")->group(group);
+  app.add_option("--silence", least_silence_, "Never call less than this silence (5s)")
+      ->type_name("TIME")
+      ->group(group);
+  app.add_option("--first-silence", first_silence_, "Nor less than this before a rhythm is known (30s)")
+      ->type_name("TIME")
+      ->group(group);
+  app.add_option("--for", for_, "End after this (when the job ends)")->type_name("TIME")->group(group);
+  app.add_flag("--once", once_, "End when the job is stuck for the first time, with status 3")->group(group);
+  const char* output = "Output";
+  app.add_option("--keep", keep_, "Keep evidence in folders below this one (here)")->type_name("DIR")->group(output);
+  app.add_flag("--json", json_, "A JSON object a line for each event (lockstep.watch/1, docs/json.md)")->group(output);
+  text_.Declare(app, output);
+  app.footer(kFooter);
+}
+
+Status WatchCommand::ReadFlags() {
+  RETURN_IF_ERROR(live_.Read());
+  ASSIGN_OR_RETURN(interval_ns_, ParseTime(interval_, "--interval"));
+  ASSIGN_OR_RETURN(least_silence_ns_, ParseTime(least_silence_, "--silence"));
+  ASSIGN_OR_RETURN(first_silence_ns_, ParseTime(first_silence_, "--first-silence"));
+  if (interval_ns_ < 50'000'000) return Misuse("--interval: 50ms at least");
+  if (!for_.empty()) {
+    ASSIGN_OR_RETURN(for_ns_, ParseTime(for_, "--for"));
+    if (for_ns_ <= 0) return Misuse("--for: more than nothing");
+  }
+  return {};
+}
+
+Result<int> WatchCommand::Run(Console& console) {
+  RETURN_IF_ERROR(ReadFlags());
+  ASSIGN_OR_RETURN(LiveJob live, live_.Find());
+  WatchEvents events(console.out, json_);
+  return Follow(live, console, events);
+}
+
+Result<bool> WatchCommand::Judge(LiveJob& live, const ProgressTracker& tracker, Console& console, WatchEvents& events) {
+  events.Silent(tracker);
+  const std::string parent = keep_.empty() ? "." : keep_;
+  Result<Collection> collection =
+      CollectEvidence(live, live_.timeout_ns(), FreshFolderName(parent, "", control::UnixNow()));
+  if (!collection) {
+    events.NotCollected(collection.error().ToString());
+    return false;
+  }
+  const Result<evidence::JobEvidence> job = ingest::ReadEvidence({collection->folder});
+  if (!job) return job.error();
+  const hang::Diagnosis diagnosis = hang::Diagnose(*job);
+  const VerdictKind kind = diagnosis.verdict.kind;
+  // What it cannot decide is still a job in which nothing moves.
+  const bool is_stuck = kind != VerdictKind::kHealthy && kind != VerdictKind::kStraggler;
+  events.Verdict(diagnosis.verdict, is_stuck, collection->folder);
+  if (is_stuck && !json_) {
+    const report::TextOptions text = text_.Options(console, 10);
+    report::WriteHangText(
+        diagnosis, {.colour = text.colour, .columns = text.width, .all = false, .unicode = text.unicode}, console.out);
+    console.out.flush();
+  }
+  return is_stuck;
+}
+
+Result<int> WatchCommand::Follow(LiveJob& live, Console& console, WatchEvents& events) {
+  ProgressTracker tracker({.least_silence_ns = least_silence_ns_, .first_silence_ns = first_silence_ns_});
+  std::set<std::string> lost;
+  bool has_begun = false;
+  bool knows_rhythm = false;
+  bool is_judged = false;  // This silence has been looked into.
+  bool was_stuck = false;
+  int64_t silence_ns = 0;
+  const int64_t begin_ns = Now();
+  for (;;) {
+    const int64_t look_ns = Now();
+    std::vector<NodeLook> looks = live.Look(InspectionDepth::kGlance, live_.timeout_ns());
+    const std::vector<ProgressSample> samples = SamplesOf(looks);
+    const bool answered =
+        std::any_of(looks.begin(), looks.end(), [](const NodeLook& look) { return !look.error || FoundNothing(look); });
+    for (const NodeLook& look : looks) {
+      const bool is_lost = look.error && !(has_begun && FoundNothing(look));
+      if (!is_lost) lost.erase(look.host);
+      if (is_lost && has_begun && lost.insert(look.host).second) events.NodeLost(look.host, look.error->ToString());
+    }
+    if (!has_begun) {
+      const bool all_ranks = live.AsksForAllRanks(looks);
+      ASSIGN_OR_RETURN(const CollectedJob job, JoinLooks(std::move(looks), all_ranks));
+      events.Begin(job.job_id, samples.size(), live.node_count(), interval_ns_);
+      has_begun = true;
+    }
+    // A node that does not answer says nothing of its ranks: neither that they moved nor that they ended.
+    if (answered && lost.empty()) {
+      const ProgressState state = tracker.Look(Now(), samples);
+      for (const int32_t rank : tracker.gone_ranks()) events.RankEnded(rank, samples.size());
+      if (state == ProgressState::kEnded) {
+        events.Ended(was_stuck);
+        return was_stuck ? kFinding : kDone;
+      }
+      if (tracker.is_rhythm_known() && !std::exchange(knows_rhythm, true)) events.Rhythm(tracker);
+      if (is_judged && tracker.silence_ns() == 0) {
+        events.Moves(silence_ns, tracker);
+        is_judged = false;
+      }
+      silence_ns = tracker.silence_ns();
+      if (state == ProgressState::kSilent && !is_judged) {
+        ASSIGN_OR_RETURN(const bool is_stuck, Judge(live, tracker, console, events));
+        tracker.Rebase();
+        is_judged = is_stuck;
+        if (!is_stuck) tracker.Excuse(silence_ns);
+        was_stuck = was_stuck || is_stuck;
+        if (is_stuck && once_) return kFinding;
+      }
+    }
+    if (for_ns_ > 0 && Now() - begin_ns >= for_ns_) return was_stuck ? kFinding : kDone;
+    const int64_t left_ns = interval_ns_ - (Now() - look_ns);
+    if (left_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(left_ns));
+  }
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "hang/diagnosis.h"
+#include "hang/progress.h"
+
+namespace lockstep::cli {
+
+/// What `lockstep watch` says: a line each, or a JSON object each (lockstep.watch/1, docs/json.md). Flushed with every
+/// event, since somebody waits for it.
+class WatchEvents {
+ public:
+  WatchEvents(std::ostream& out, bool json) : out_(out), json_(json) {}
+
+  void Begin(const std::string& job_id, size_t process_count, size_t node_count, int64_t interval_ns);
+  void Rhythm(const hang::ProgressTracker& tracker);
+  void RankEnded(int32_t rank, size_t left);  ///< -1: without a rank.
+  void NodeLost(const std::string& host, const std::string& problem);
+  void Silent(const hang::ProgressTracker& tracker);
+  /// `is_stuck` false: the evidence says that it is slow, or well.
+  void Verdict(const hang::Verdict& verdict, bool is_stuck, const std::string& folder);
+  void NotCollected(const std::string& reason);
+  void Moves(int64_t silence_ns, const hang::ProgressTracker& tracker);
+  void Ended(bool was_stuck);
+
+ private:
+  void Line(const std::string& text);
+
+  std::ostream& out_;
+  const bool json_;
+};
+
+}  // namespace lockstep::cli
