@@ -36,7 +36,7 @@ enum class ProgressState : uint8_t {
 
 /// Learns how often anything of a job moves, and says when it has been still for too long. A slow job has long gaps, so
 /// it is given longer ones: no fixed time-out. Pure: time and samples are handed in. Source of the rule:
-/// docs/hangs.md#watch.
+/// docs/watch.md.
 class ProgressTracker {
  public:
   explicit ProgressTracker(const ProgressOptions& options = {}) : options_(options) {}

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "proc/job_environment.h"
 #include "proc/proc_reader.h"
 
 namespace lockstep::proc {
@@ -20,6 +21,7 @@ namespace {
 using control::ProcessRole;
 
 constexpr size_t kMaxProcesses = 65536;
+constexpr size_t kEnvironmentBytes = size_t{1} << 20;
 
 std::vector<int32_t> ListPids(const std::string& root) {
   std::vector<int32_t> pids;
@@ -82,8 +84,8 @@ void SetRoles(std::vector<JobProcess>* processes) {
   for (size_t i = 0; i < roles.size(); ++i) (*processes)[i].role = roles[i].role;
 }
 
-std::string Contents(const std::string& path) {
-  std::string text(8192, '\0');
+std::string Contents(const std::string& path, size_t limit_bytes = 8192) {
+  std::string text(limit_bytes, '\0');
   const std::unique_ptr<FILE, int (*)(FILE*)> file(::fopen(path.c_str(), "re"), ::fclose);
   if (file == nullptr) return {};
   text.resize(::fread(text.data(), 1, text.size(), file.get()));
@@ -144,6 +146,14 @@ JobProcesses FindJobProcesses(const JobProcessSelector& selector, const std::fun
       const bool below = std::any_of(brief->ancestors.begin(), brief->ancestors.end(),
                                      [&](int32_t ancestor) { return Holds(selector.pids, ancestor); });
       if (!below && !Holds(selector.pids, pid)) continue;
+    }
+    // Most processes of a node are of no job, or of another: one read tells, where all the rest would be dear.
+    if (!selector.job_id.empty() && !Holds(selector.pids, pid)) {
+      ProcessDetails job;
+      const std::string folder = fmt::format("{}/{}", root, pid);
+      if (!FindPodUid(Contents(folder + "/cgroup")).empty()) job.job_kind = control::JobKind::kKubernetes;
+      ReadJobEnvironment(Contents(folder + "/environ", kEnvironmentBytes), &job);
+      if (!MatchesJob(job.job_id, selector.job_id)) continue;
     }
     std::optional<ProcessDetails> details = reader.Read(pid, 0);
     if (!details) continue;

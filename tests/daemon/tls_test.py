@@ -1,6 +1,7 @@
 """TLS: certificates of servers and clients, good ones and each kind of bad one; tokens over it; renewal without a restart."""
 
 import http.client
+import json
 import os
 import pathlib
 import shutil
@@ -11,7 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
-from daemon_process import Daemon, ask, write_config, write_token
+from daemon_process import DAEMON, Daemon, ask, write_config, write_token
 
 
 @unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
@@ -84,6 +85,26 @@ role = "admin"
         self.assertEqual(201, status("POST", "/api/v1/captures", {"wait_ns": 1}, tls=self.context("ops")))
         # Verified, and named nowhere.
         self.assertEqual(401, status("GET", "/api/v1/status", tls=self.context("stranger")))
+
+    def test_processes_are_looked_at_over_tls_by_whose_certificate_may(self):
+        port = self.start().ports[0]
+        process = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+        def hang(client):
+            done = subprocess.run(
+                [DAEMON.with_name("lockstep"), "hang", "--host", f"127.0.0.1:{port}", "--ca", self.made / "ca.pem", "--cert",
+                 self.made / f"{client}.pem", "--key", self.made / f"{client}.key", "--pid", str(process.pid), "--keep",
+                 self.folder / client], capture_output=True, text=True, timeout=120, check=False)
+            return done.returncode, done.stderr
+
+        status, said = hang("ops")
+        self.assertIn(status, (0, 4), said)
+        kept = json.loads((self.folder / "ops" / "evidence.json").read_text(encoding="utf-8"))
+        self.assertEqual([process.pid], [one["pid"] for one in kept["processes"]])
+        self.assertEqual(1, hang("stranger")[0])
+        self.assertFalse((self.folder / "stranger").exists())
 
     def test_certificates_that_do_not_verify_are_refused(self):
         port = self.start().ports[0]
