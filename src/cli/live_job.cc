@@ -135,6 +135,9 @@ NodeLook LiveJob::LookHere(const InspectionSpec& spec, int64_t deadline_ns) {
     }
   }
   look.error = seen.error();
+  if (!nodes_.scheduler_problem.empty()) {
+    look.error->message += "; where else the job runs could not be asked: " + nodes_.scheduler_problem;
+  }
   return look;
 }
 

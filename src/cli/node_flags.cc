@@ -193,6 +193,11 @@ Result<Nodes> NodeFlags::Find(bool needs_daemon) const {
     if (!found && found.error().code == ErrorCode::kFailedPrecondition && via_.empty() && !names_nodes) {
       return FindLocal(needs_daemon);
     }
+    if (!found && !needs_daemon && via_.empty() && !names_nodes) {
+      ASSIGN_OR_RETURN(Nodes nodes, FindLocal(false));
+      nodes.scheduler_problem = found.error().ToString();
+      return nodes;
+    }
     if (!found) return std::move(found).error();
     if (job) found->nodes = std::move(job->nodes);  // Those that were named; srun refuses what is not the job's.
     job = std::move(*found);

@@ -17,6 +17,7 @@ struct Nodes {
   std::string job_id = {};                   ///< Only processes of this job; empty: all.
   bool is_whole_job = false;                 ///< All of the job's nodes are here, by its scheduler's word.
   size_t parallel = control::kDefaultParallel;
+  std::string scheduler_problem = {};  ///< With FindWithoutDaemon: why nobody could say which nodes the job has.
 };
 
 /// The flags that say which nodes, and how they are reached: --host, --hostfile, --job, --via, --tls and their kin.
@@ -27,7 +28,8 @@ class NodeFlags {
   /// takes a connection. Errors: kInvalidArgument (flags that do not go together), kNotFound, and those of
   /// control/discovery.
   Result<Nodes> Find() const { return Find(true); }
-  /// The same for what can do without a daemon on this node: where there is none, `is_local` comes without endpoints.
+  /// The same for what can do without a daemon on this node: where there is none, `is_local` comes without endpoints. A
+  /// job that no scheduler can be asked for may be this node's, too.
   Result<Nodes> FindWithoutDaemon() const { return Find(false); }
   /// Whether any of the flags was given.
   bool is_given() const;
