@@ -59,7 +59,7 @@ JobFacts FactsOf(const StatusView& view, const std::function<bool(NodePair)>& is
   JobFacts facts{.view = view, .tested_nodes = {}, .pairs = {}};
   for (size_t i = 0; i < view.nodes.size(); ++i) facts.tested_nodes.push_back(i);
   for (const auto& round : PairsOf(view.nodes.size())) {
-    for (const NodePair pair : round) {
+    for (const NodePair& pair : round) {
       PairResult result{.pair = pair, .problem = is_bad(pair) ? "no answer in time" : "", .paths = {}};
       if (result.problem.empty()) result.paths = {GoodPath()};
       facts.pairs.push_back(std::move(result));

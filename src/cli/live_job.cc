@@ -72,6 +72,8 @@ Status CheckOneJob(const std::vector<NodeLook>& looks) {
   std::map<std::tuple<JobKey, int32_t>, std::set<std::string>> launchers;
   for (const NodeLook& look : looks) {
     for (const ProcessGlance& glance : look.inspection.glances) {
+      // One that has ended shows no environment any more: it makes no job of its own.
+      if (glance.job_kind == control::JobKind::kNone && !glance.rank) continue;
       ++jobs[KeyOf(glance)];
       if (!glance.rank) continue;
       launchers[{KeyOf(glance), *glance.rank}].insert(fmt::format("--pid {}", glance.launcher_pid));
