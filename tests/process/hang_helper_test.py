@@ -50,9 +50,10 @@ class HelperTest(HelperCase):
         process = self.start(sys.executable, "-c", "import _hang, sys\nassert _hang.enable_hang_dumps()\n"
                              "def waits():\n print('ready', flush=True)\n sys.stdin.buffer.raw.read(1)\nwaits()")
         self.assertEqual("ready\n", process.stdout.readline())
-        answer = self.ask(process.pid)
+        waiting = f"\nT {process.pid} MainThread\nF 5 <string>\twaits\n".encode()
+        while waiting not in (answer := self.ask(process.pid)):  # It has said so a line before it waits.
+            self.assertIn(b"F 4 <string>\twaits\n", answer)
         self.assertTrue(answer.startswith(b"lockstep.hang/1\n"), answer)
-        self.assertIn(f"\nT {process.pid} MainThread\nF 5 <string>\twaits\n".encode(), answer)
         self.assertTrue(answer.endswith(b"end\n"), answer)
         self.assertIn(b"error unknown request\n", self.ask(process.pid, b"delete everything\n"))
         self.assertIn(b"MainThread", self.ask(process.pid), "it goes on after a request that it does not know")

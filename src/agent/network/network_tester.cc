@@ -76,7 +76,8 @@ std::vector<control::NetworkAddress> OwnAddresses(const std::vector<std::string>
     if (text[0] != '\0') addresses.push_back({std::string(name), text.data()});
   }
   // IPv4 first: it is what is set up everywhere.
-  std::ranges::stable_partition(addresses, [](const auto& a) { return a.address.find(':') == std::string::npos; });
+  std::stable_partition(addresses.begin(), addresses.end(),
+                        [](const auto& a) { return a.address.find(':') == std::string::npos; });
   return addresses;
 }
 

@@ -17,7 +17,8 @@ constexpr std::string_view kProcess =
     R"({"id":"4242-991","pid":4242,"start_ticks":18446744073709551615,"uid":4294967294,"client_pids":[17,1],)"
     R"("user":"alice","host":"n001","role":"helper","state":"tracing","rank":3,"local_rank":1,"world_size":8,)"
     R"("job_kind":"mpi","job_id":"12_3","job_step":"0","command":"python3 \"train.py\"","device":"cuda",)"
-    R"("torch_version":"2.13.0+cpu","socket":"/run/kineto","counts_iterations":false,)"
+    R"("torch_version":"2.13.0+cpu","socket":"/run/kineto","python_version":"3.11.2",)"
+    R"("settings":["NCCL_DEBUG=INFO","OMP_NUM_THREADS=1"],"counts_iterations":false,)"
     R"("first_poll_unix_ns":1700000000000000001,"last_poll_unix_ns":1700000000000000002,"poll_period_ns":1000000000})";
 constexpr std::string_view kSpec =
     R"({"group":"nightly_1-a","selector":{"job_id":"123.pbs01","pids":[5,6],"process_ids":["4242-991"],)"
@@ -115,7 +116,7 @@ TEST(JsonTest, EveryFieldOfAStatusGoesThroughUnchanged) {
   constexpr std::string_view kText =
       R"({"host":"n1","version":"0.1.0","daemon_pid":9,"daemon_uid":5,"started_unix_ns":1,"now_unix_ns":2,)"
       R"("kineto_sockets":["abstract:dynolog","/run/x"],"base_config":"/etc/libkineto.conf","process_count":3,)"
-      R"("running_capture_count":4,"problems":["the disk is full"]})";
+      R"("running_capture_count":4,"ptrace_scope":1,"may_trace_all":true,"problems":["the disk is full"]})";
   const Result<NodeStatus> status = ReadNodeStatus(kText);
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_EQ(ToJson(*status), kText);
