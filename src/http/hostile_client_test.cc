@@ -152,13 +152,15 @@ TEST_F(HostileClientTest, ABodyThatDoesNotComeIsNotWaitedForForEver) {
 TEST_F(HostileClientTest, AllBodiesTogetherHaveALimit) {
   options_.limits.all_bodies_bytes = 100'000;
   Start();
-  const std::string post = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n";
-  const std::string most(69'999, 'x');
+  const auto post = [](size_t length, size_t sent) {
+    return "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n" +
+           std::string(sent, 'x');
+  };
   Client first(server_->port());
-  first.Say(post + most);
+  first.Say(post(50'002, 50'001));
   Client second(server_->port());
-  second.Say(post + most);
-  // One of the two finds no room, whichever is read last.
+  second.Say(post(50'001, 50'000));
+  // One byte more than there is room for, so one of the two is refused and never both, however they are read in turn.
   pollfd waiting[2] = {{first.fd(), POLLIN, 0}, {second.fd(), POLLIN, 0}};
   ASSERT_EQ(1, ::poll(waiting, 2, 20'000));
   Client& refused = waiting[0].revents != 0 ? first : second;
@@ -166,7 +168,7 @@ TEST_F(HostileClientTest, AllBodiesTogetherHaveALimit) {
   EXPECT_THAT(refused.HearUntil("\r\n\r\n"), StartsWith("HTTP/1.1 503"));
   taken.Say("x");
   EXPECT_THAT(taken.HearUntil("well\n"), StartsWith("HTTP/1.1 200"));
-  EXPECT_THAT(Ask(post + most + "x" + kGet), StartsWith("HTTP/1.1 200")) << "what was held is free again";
+  EXPECT_THAT(Ask(post(70'000, 70'000) + kGet), StartsWith("HTTP/1.1 200")) << "what was held is free again";
 }
 
 TEST_F(HostileClientTest, FloodsOfBodiesTakeNoMemory) {

@@ -110,7 +110,9 @@ TEST(InspectTest, SleepingThreadsAreSeenWithoutBeingHeld) {
   EXPECT_GT(process->start_ticks, 0u);
   const ThreadStack* main = MainThread(*process);
   ASSERT_NE(main, nullptr);
+#ifndef LOCKSTEP_SANITIZED  // Its own read() lies between, whose frame needs registers that are unknown without a stop.
   EXPECT_THAT(Functions(main->native), IsSupersetOf({"lockstep_test_reads", "lockstep_test_waits"}));
+#endif
   EXPECT_EQ(main->syscall, "read");
   EXPECT_EQ(main->state, 'S');
   EXPECT_THAT(MissingOf(*process), Not(Contains("native_stacks")));
