@@ -32,7 +32,7 @@ Diagnosis Diagnose(const evidence::JobEvidence& job, const DiagnoseOptions& opti
   findings.job = &job;
   findings.view = MakeJobView(job, threads);
   findings.conditions = ReadConditions(findings.view);
-  findings.mismatches = VoteOnSignatures(findings.view, threads);
+  findings.mismatches = VoteOnSignatures(findings.view);
   findings.waits = MakeWaitGraph(findings.view, findings.conditions);
   findings.lags = FindDeviceLag(findings.view);
   if (!findings.waits.cycles.empty()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hang/signature_match.h"
 #include "hang/wording.h"
 
 namespace lockstep::hang {
