@@ -158,9 +158,8 @@ void Session::Send(Response response) {
   if (std::exchange(is_answering_, false)) --state_.answer_count;  // Nobody waits for its end.
   const EventFraming events_framing = framing.is_chunked ? EventFraming::kChunked : EventFraming::kPlain;
   // The last to let go of the stream abandons it: a server that stops drops what it was about to do without a call.
-  const std::shared_ptr<EventStream> stream(response.events.get(), [kept = response.events](EventStream* events) {
-    events->Abandon();
-  });
+  const std::shared_ptr<EventStream> stream(response.events.get(),
+                                            [kept = response.events](EventStream* events) { events->Abandon(); });
   WriteAnswer(*connection_, limits_, HeaderText(response, framing), nullptr, {},
               [self = shared_from_this(), events = stream, events_framing](IoError error) {
                 if (error) return self->Close();
