@@ -11,6 +11,8 @@ constexpr int64_t kLateNs = 1'000'000;
 constexpr double kShare = 0.15;
 constexpr int64_t kTimes = 3;
 constexpr int64_t kTotalNs = 50'000'000;
+/// Times come from files: longer ones (104 days) are nonsense, and count as so much only, so that sums do not overflow.
+constexpr int64_t kLongestNs = int64_t{1} << 53;
 
 /// Of each of a group's calls that all its members' records hold.
 struct Span {
@@ -119,7 +121,7 @@ ArrivalTable MeasureArrival(const JobView& view) {
     int64_t before = kNoTime;
     for (Item& item : items[r]) {
       if (before != kNoTime) {
-        table.longest_gap_ns = std::max(table.longest_gap_ns, item.created - before);
+        table.longest_gap_ns = std::max(table.longest_gap_ns, std::min(item.created - before, kLongestNs));
       }
       before = item.created;
       item.span = spans[item.group].At(item.sequence, view.groups[item.group].members.size());
@@ -144,13 +146,13 @@ ArrivalTable MeasureArrival(const JobView& view) {
         continue;
       }
       ++arrival.calls;
-      arrival.lateness_ns += item.created - item.span->first;
+      arrival.lateness_ns += std::min(item.created - item.span->first, kLongestNs);
       if (item.own == kNoTime) {
         continue;
       }
       // What the quickest member needed from being let go to coming is the work; more is this rank's own delay. What it
       // inherits from late partners lies before its being let go.
-      const int64_t own = std::min(item.own - item.span->least_own, item.created - item.span->first);
+      const int64_t own = std::min({item.own - item.span->least_own, item.created - item.span->first, kLongestNs});
       if (own > kLateNs) {
         arrival.own_delay_ns += own;
         ++arrival.late_calls;

@@ -12,12 +12,12 @@ constexpr int64_t kPatienceWithoutHistoryNs = 3'000'000'000;
 
 std::optional<int64_t> CollectedAt(const evidence::JobEvidence& job) {
   if (job.collected_unix_ns) {
-    return job.collected_unix_ns;
+    return std::max<int64_t>(*job.collected_unix_ns, 0);
   }
   std::optional<int64_t> latest;
   for (const evidence::RankEvidence& rank : job.ranks) {
     if (rank.collected_unix_ns) {
-      latest = std::max(latest.value_or(*rank.collected_unix_ns), *rank.collected_unix_ns);
+      latest = std::max(latest.value_or(0), *rank.collected_unix_ns);  // Below 0 is nonsense of a file.
     }
   }
   return latest;

@@ -46,7 +46,10 @@ std::vector<int32_t> FirstToFail(const Findings& findings, std::vector<int32_t> 
     for (const int32_t rank : dead) {
       first = std::min(first, *condition(rank).first_error_ns);
     }
-    std::erase_if(dead, [&](int32_t rank) { return *condition(rank).first_error_ns > first + 1'000'000'000; });
+    std::erase_if(
+        dead, [&](int32_t rank) {  // Without a sign, since the times are a file's: any of them may be far off.
+          return static_cast<uint64_t>(*condition(rank).first_error_ns) - static_cast<uint64_t>(first) > 1'000'000'000;
+        });
   }
   return dead;
 }

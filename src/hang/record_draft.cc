@@ -12,6 +12,9 @@ using evidence::FlightRecord;
 using evidence::kNotRecorded;
 using evidence::Tristate;
 
+/// No job counts so far, and sums with numbers up to here do not overflow.
+constexpr int64_t kMaxSequence = INT64_MAX / 4;
+
 /// -1 for an empty list: not recorded, or nothing to send.
 int64_t ElementCount(const std::vector<std::vector<int64_t>>& shapes) {
   if (shapes.empty()) {
@@ -281,7 +284,7 @@ RecordDraft DraftRecord(const FlightRecord& record) {
     if (entry.operation_id != kNotRecorded && !is_hook) {
       group.newest_operation_id = std::max(group.newest_operation_id, entry.operation_id);
     }
-    if (entry.collective_sequence == kNotRecorded) {
+    if (entry.collective_sequence == kNotRecorded || entry.collective_sequence > kMaxSequence) {
       continue;
     }
     const Key key = {entry.operation, entry.input_sizes, entry.output_sizes, entry.input_dtypes, entry.output_dtypes};
