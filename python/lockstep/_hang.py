@@ -191,6 +191,8 @@ def _answer(connection: socket.socket) -> None:
     # megabytes for them; whoever cannot wait for it has the one without.
     for section, make in (("facts", _facts), ("stacks", _stacks), ("record", lambda: _record(False)),
                           ("record", lambda: _record(True))):
+        if section == "record":  # It shows the rank as it is from now on; other ranks write theirs at other moments.
+            connection.sendall(f"time {time.time_ns()}\n".encode())
         try:
             content = make()
         except Exception as error:

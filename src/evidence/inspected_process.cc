@@ -142,6 +142,7 @@ std::string WriteInspectedProcess(const InspectedProcess& process, bool with_rec
   json.Array("stacks", process.stacks, [&](const ThreadStack& thread) { WriteThread(json, thread); });
   json.Field("record_format", process.record_format);
   json.Field("record_source", process.record_source);
+  if (process.record_unix_ns > 0) json.Field("record_unix_ns", process.record_unix_ns);
   json.Field("log_path", process.log_path);
   if (with_record) {
     if (!process.record_bytes.empty()) json.Field("record_base64", EncodeBase64(process.record_bytes));

@@ -31,8 +31,10 @@ struct InspectedProcess {
   std::vector<ThreadStack> stacks;
   std::string record_format;  ///< "pickle", "json", "" = no dump.
   std::string record_source;  ///< How it was had: "helper", "debug_server", "pipe".
-  std::string record_bytes;   ///< The dump as the process made it. In JSON base64, left out of process.json.
-  std::string log_tail;       ///< Last 64 KiB of a log that its standard error is open on, "" = none.
+  int64_t record_unix_ns =
+      0;                     ///< By the node's clock, when the process began to make it, or was asked to; 0 = unknown.
+  std::string record_bytes;  ///< The dump as the process made it. In JSON base64, left out of process.json.
+  std::string log_tail;      ///< Last 64 KiB of a log that its standard error is open on, "" = none.
   std::string log_path;
   std::vector<MissingEvidence> missing;
 };

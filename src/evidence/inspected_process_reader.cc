@@ -103,6 +103,7 @@ Result<InspectedProcess> ReadInspectedProcess(std::string_view json) {
   object.ReadArray("stacks", kMaxThreads, [&](const JsonObject& row) { process.stacks.push_back(ReadThread(row)); });
   object.Read("record_format", &process.record_format);
   object.Read("record_source", &process.record_source);
+  object.Read("record_unix_ns", &process.record_unix_ns);
   std::string base64;
   object.Read("record_base64", &base64);
   if (auto bytes = DecodeBase64(base64)) {

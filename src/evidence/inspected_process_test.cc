@@ -18,6 +18,7 @@ InspectedProcess FullProcess() {
   process.job_id = "42";
   process.command = "python train.py \"quoted\"\n";
   process.torch_version = "2.13.0";
+  process.record_unix_ns = 1'700'000'000'223'456'789;
   process.collected_unix_ns = 1'700'000'000'123'456'789;
   process.longest_pause_ns = 1'234;
   process.record_format = "pickle";
@@ -56,6 +57,7 @@ TEST(InspectedProcessTest, ReadsBackAllThatWasWritten) {
   EXPECT_EQ(read->record_bytes, process.record_bytes);
   EXPECT_EQ(read->start_ticks, process.start_ticks);
   EXPECT_EQ(read->collected_unix_ns, process.collected_unix_ns);
+  EXPECT_EQ(read->record_unix_ns, process.record_unix_ns);
   EXPECT_EQ(read->rank, 3);
   ASSERT_EQ(read->stacks.size(), 1U);
   EXPECT_EQ(read->stacks[0].python[0].line, 74);

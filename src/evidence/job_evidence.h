@@ -37,6 +37,9 @@ struct RankEvidence {
   std::optional<int64_t> collected_unix_ns;
   std::optional<FlightRecord> record;
   std::string record_file;
+  /// When the record was made, or at the latest (a file's time). Ranks make theirs at different moments: what one had
+  /// not called by then says nothing of a later call of its peers.
+  std::optional<int64_t> record_unix_ns;
   std::vector<ThreadStack> stacks;
   std::string stacks_file;
   std::optional<ProcessState> process;

@@ -12,12 +12,6 @@ const RankCondition& ConditionOf(const Findings& findings, int32_t rank) {
   return findings.conditions[static_cast<size_t>(rank)];
 }
 
-bool WaitsForAny(const Wait& wait, const std::vector<int32_t>& ranks, bool perhaps) {
-  const auto is_one = [&](int32_t rank) { return Has(ranks, rank); };
-  return std::any_of(wait.waits_for.begin(), wait.waits_for.end(), is_one) ||
-         (perhaps && std::any_of(wait.perhaps_waits.begin(), wait.perhaps_waits.end(), is_one));
-}
-
 /// The wait for any of `ranks` that began first.
 const Wait* FirstWaitFor(const Findings& findings, const std::vector<int32_t>& ranks) {
   const Wait* first = nullptr;
@@ -35,17 +29,6 @@ const Wait* FirstWaitFor(const Findings& findings, const std::vector<int32_t>& r
     }
   }
   return first;
-}
-
-void AddVictims(const Findings& findings, Verdict& verdict) {
-  for (const Wait& wait : findings.waits.waits) {
-    if (WaitsForAny(wait, verdict.culprit_ranks, true)) {
-      const std::string operation = PlainNameOf(findings.view, *wait.track, wait.entry);
-      AddSite(verdict.sites, SiteOfEntry(findings.view, *wait.track, wait.entry, "victim",
-                                         wait.sequence ? fmt::format("waits in {} #{}", operation, *wait.sequence)
-                                                       : "waits in " + operation));
-    }
-  }
 }
 
 /// Group, sequence and operation that the culprits are missed in, and the first half of a sentence about it.
@@ -66,8 +49,10 @@ std::string Missed(const Findings& findings, const std::vector<int32_t>& culprit
 }
 
 std::string SilentFor(const Findings& findings, int32_t rank) {
-  const std::optional<int64_t> newest = findings.view.ranks[static_cast<size_t>(rank)].newest_created_ns;
-  const std::optional<int64_t> now = findings.now_ns ? findings.now_ns : findings.view.newest_created_ns;
+  const RankView& view = findings.view.ranks[static_cast<size_t>(rank)];
+  const std::optional<int64_t> newest = view.newest_created_ns;
+  const std::optional<int64_t> made = findings.now_ns ? view.record_ns : std::nullopt;  // Not a file's.
+  const std::optional<int64_t> now = made ? made : findings.now_ns ? findings.now_ns : findings.view.newest_created_ns;
   if (!newest || !now || *now - *newest < 1'000'000'000) {
     return "";
   }

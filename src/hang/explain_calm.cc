@@ -7,12 +7,15 @@
 namespace lockstep::hang {
 namespace {
 
+/// For how long it had been open when its rank's record was made; by one clock, where the record's own time is known.
 std::optional<int64_t> AgeOf(const Findings& findings, const Track& track, uint32_t entry) {
   const int64_t created = findings.view.EntryOf(track, entry).created_unix_ns;
-  if (!findings.now_ns || created == evidence::kNotRecorded) {
+  const std::optional<int64_t>& made = findings.view.ranks[track.rank_index].record_ns;
+  const std::optional<int64_t>& now = made ? made : findings.now_ns;
+  if (!now || created == evidence::kNotRecorded) {
     return std::nullopt;
   }
-  return *findings.now_ns - created;
+  return *now - created;
 }
 
 Candidate Straggling(const Findings& findings) {

@@ -188,6 +188,15 @@ Candidate ExplainCycle(const Findings& findings, const std::vector<int32_t>& cyc
 
 }  // namespace
 
+std::vector<WaitEdge> CycleThrough(const Findings& findings, int32_t rank) {
+  for (const std::vector<int32_t>& cycle : findings.waits.cycles) {
+    if (Has(cycle, rank)) {
+      return Walk(findings, rank, cycle);
+    }
+  }
+  return {};
+}
+
 std::vector<Candidate> ExplainCycles(const Findings& findings) {
   std::vector<Candidate> candidates;
   for (const std::vector<int32_t>& cycle : findings.waits.cycles) {

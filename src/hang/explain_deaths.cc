@@ -161,6 +161,13 @@ std::vector<Candidate> ExplainDeaths(const Findings& findings) {
                                            verdict.victim_ranks.size() == 1 ? "waits" : "wait");
   for (const int32_t rank : dead) {
     const RankView& view = findings.view.ranks[static_cast<size_t>(rank)];
+    const RankCondition& condition = findings.conditions[static_cast<size_t>(rank)];
+    if (condition.first_error != nullptr && condition.first_error->frame.line > 0) {
+      AddSite(verdict.sites, SiteOfError(*condition.first_error, rank, "culprit",
+                                         condition.raised ? "raised an exception" : "failed"));
+    } else if (condition.main.place != MainThreadPlace::kUnknown && condition.main.line > 0) {
+      AddSite(verdict.sites, SiteOfMain(condition, rank, "culprit", "is in"));
+    }
     if (view.has_record && view.newest_entry != kNone) {
       for (const uint32_t g : view.groups) {
         const Track* track = findings.view.groups[g].TrackOf(rank);

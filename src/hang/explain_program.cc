@@ -78,6 +78,10 @@ std::vector<Candidate> ExplainProgramForks(const Findings& findings) {
                   GroupText(findings.view.groups[group]));
   std::vector<int32_t> victims = findings.waits.HeldUpBy(verdict.culprit_ranks);
   verdict.victim_ranks = Without(victims, verdict.culprit_ranks);
+  AddVictims(findings, verdict);
+  if (verdict.kind == VerdictKind::kDeadlock) {
+    verdict.cycle = CycleThrough(findings, first->rank);
+  }
   verdict.advice = {"Look for a branch, an early return or a loop bound that depends on the rank or on its data.",
                     "Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL: it stops at the first call that differs."};
   return {candidate};

@@ -46,6 +46,9 @@ std::vector<Candidate> ExplainCalm(const Findings& findings);
 /// Who is awaited now was late in every round before: records without a time show a slow job in the middle of a round.
 std::vector<Candidate> ExplainLateRoots(const Findings& findings);
 
+/// The circle of waits that the rank is in; empty where it is in none.
+std::vector<WaitEdge> CycleThrough(const Findings& findings, int32_t rank);
+
 /// Whether somebody waits longer than the job's ordinary course, as far as times are known.
 bool IsHung(const Findings& findings);
 

@@ -88,6 +88,7 @@ struct RankView {
   std::optional<int64_t> oldest_created_ns;
   std::optional<int64_t> newest_created_ns;
   uint32_t newest_entry = kNone;
+  std::optional<int64_t> record_ns;      ///< When the record was made (RankEvidence::record_unix_ns).
   std::vector<uint32_t> groups;          ///< Into JobView::groups, those it has a track in.
   std::vector<uint32_t> group_of_local;  ///< FlightRecord's group index to JobView's, kNone = of no use.
 };

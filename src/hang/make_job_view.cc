@@ -104,6 +104,7 @@ JobView MakeJobView(const evidence::JobEvidence& job, unsigned thread_count) {
     rank.oldest_created_ns = draft.oldest_created_ns;
     rank.newest_created_ns = draft.newest_created_ns;
     rank.newest_entry = draft.newest_entry;
+    rank.record_ns = rank.evidence->record_unix_ns;
     if (rank.newest_created_ns) {
       view.newest_created_ns =
           std::max(view.newest_created_ns.value_or(*rank.newest_created_ns), *rank.newest_created_ns);

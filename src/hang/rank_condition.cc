@@ -139,7 +139,7 @@ std::vector<RankCondition> ReadConditions(const JobView& view) {
     condition.finished = condition.finished || (condition.main.place == MainThreadPlace::kExiting && !condition.raised);
     if (rank->liveness == Liveness::kRunning && rank->process && rank->process->state != 'Z' &&
         rank->exit_signal == 0 && condition.main.place != MainThreadPlace::kRaised &&
-        condition.main.place != MainThreadPlace::kUnknown) {
+        condition.main.place != MainThreadPlace::kExiting && condition.main.place != MainThreadPlace::kUnknown) {
       condition.raised = false;  // It lives and its main thread works: whatever it raised, it caught.
     }
   }

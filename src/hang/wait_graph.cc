@@ -50,6 +50,18 @@ class Builder {
  private:
   bool IsMember(int32_t rank) const { return rank >= 0 && static_cast<size_t>(rank) < view_.ranks.size(); }
 
+  /// Whether the rank's record was made before `entry` of `track` was called: it then says nothing of an answer.
+  bool IsOlder(int32_t rank, const Track& track, uint32_t entry) const {
+    const std::optional<int64_t> made_ns = view_.ranks[static_cast<size_t>(rank)].record_ns;
+    const int64_t created_ns = view_.EntryOf(track, entry).created_unix_ns;
+    return made_ns && created_ns != evidence::kNotRecorded && *made_ns < created_ns;
+  }
+
+  Issued HasCome(const GroupView& group, int32_t member, const Track& track, const Call& call) const {
+    const Issued answer = HasIssued(view_, group, member, call.sequence);
+    return answer == Issued::kNo && IsOlder(member, track, call.entry) ? Issued::kUnknown : answer;
+  }
+
   void AddCollectives(uint32_t g) {
     const GroupView& group = view_.groups[g];
     std::vector<int32_t> silent;                      // Members that no record tells of.
@@ -94,7 +106,7 @@ class Builder {
           if (upto >= call.sequence) {
             break;
           }
-          const Issued answer = member == track.rank ? Issued::kYes : HasIssued(view_, group, member, call.sequence);
+          const Issued answer = member == track.rank ? Issued::kYes : HasCome(group, member, track, call);
           everybody = everybody && answer == Issued::kYes;
           if (answer == Issued::kNo) {
             wait.waits_for.push_back(member);
@@ -203,7 +215,8 @@ class Builder {
       wait.site = calls[i]->site;
       wait.is_p2p = true;
       wait.is_send = calls[i]->is_send;
-      const bool certain = (peer_view.has_record && !peer_view.evidence->record->truncated) ||
+      const bool certain = (peer_view.has_record && !peer_view.evidence->record->truncated &&
+                            (track == nullptr || !IsOlder(peer, *track, wait.entry))) ||
                            conditions_[static_cast<size_t>(peer)].Failed();
       (certain ? wait.waits_for : wait.perhaps_waits).push_back(peer);
       graph_.waits.push_back(std::move(wait));

@@ -117,6 +117,37 @@ CodeSite SiteOfMain(const RankCondition& condition, int32_t rank, std::string ro
   return site;
 }
 
+CodeSite SiteOfError(const evidence::LogEvent& event, int32_t rank, std::string role, std::string what) {
+  CodeSite site;
+  site.ranks = {rank};
+  site.role = std::move(role);
+  site.what = std::move(what);
+  site.function = event.frame.function;
+  site.file = event.frame.file;
+  site.line = event.frame.line;
+  if (event.frame.line > 0) {
+    site.stack = {event.frame};
+  }
+  return site;
+}
+
+bool WaitsForAny(const Wait& wait, const std::vector<int32_t>& ranks, bool perhaps) {
+  const auto is_one = [&](int32_t rank) { return Has(ranks, rank); };
+  return std::any_of(wait.waits_for.begin(), wait.waits_for.end(), is_one) ||
+         (perhaps && std::any_of(wait.perhaps_waits.begin(), wait.perhaps_waits.end(), is_one));
+}
+
+void AddVictims(const Findings& findings, Verdict& verdict) {
+  for (const Wait& wait : findings.waits.waits) {
+    if (WaitsForAny(wait, verdict.culprit_ranks, true)) {
+      const std::string operation = PlainNameOf(findings.view, *wait.track, wait.entry);
+      AddSite(verdict.sites, SiteOfEntry(findings.view, *wait.track, wait.entry, "victim",
+                                         wait.sequence ? fmt::format("waits in {} #{}", operation, *wait.sequence)
+                                                       : "waits in " + operation));
+    }
+  }
+}
+
 void AddSite(std::vector<CodeSite>& sites, CodeSite site) {
   if (site.file.empty() && site.stack.empty()) {
     return;

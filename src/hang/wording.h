@@ -22,11 +22,18 @@ std::string Plural(size_t count, std::string_view noun);
 CodeSite SiteOfCall(const JobView& view, const Track& track, const Call& call, std::string role, std::string what);
 CodeSite SiteOfEntry(const JobView& view, const Track& track, uint32_t entry, std::string role, std::string what);
 /// Of a rank's main thread; its function is empty where no stack is known.
+/// Where a traceback of its log ends in the user's code; its function is empty where it does not.
+CodeSite SiteOfError(const evidence::LogEvent& event, int32_t rank, std::string role, std::string what);
 CodeSite SiteOfMain(const RankCondition& condition, int32_t rank, std::string role, std::string what);
 /// Joins ranks that are at the same place for the same reason.
 void AddSite(std::vector<CodeSite>& sites, CodeSite site);
 /// "is asleep at train.py:52 (next_batch)", "is stopped (state T)"; "" where nothing is known.
 std::string MainThreadText(const RankCondition& condition);
+
+/// Whether it is for one of `ranks`; with `perhaps` also where nothing tells whether that one came.
+bool WaitsForAny(const Wait& wait, const std::vector<int32_t>& ranks, bool perhaps);
+/// The sites where ranks wait for the verdict's culprits.
+void AddVictims(const Findings& findings, Verdict& verdict);
 
 void FillGroup(const JobView& view, uint32_t group, Verdict& verdict);
 /// `ranks` without `without`; both ascending.

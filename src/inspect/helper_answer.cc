@@ -87,6 +87,7 @@ std::vector<evidence::ThreadStack> ParseHelperStacks(std::string_view text) {
 bool ParseHelperAnswer(std::string_view answer, JobDump* dump) {
   if (NextLine(&answer) != "lockstep.hang/1") return false;
   dump->source = "helper";
+  int64_t made_unix_ns = 0;  // Of the next section.
   while (!answer.empty()) {
     std::string_view line = NextLine(&answer);
     const std::string_view name = NextWord(&line);
@@ -96,6 +97,10 @@ bool ParseHelperAnswer(std::string_view answer, JobDump* dump) {
       continue;
     }
     if (name == "pid") continue;
+    if (name == "time") {
+      if (!ReadNumber(line, &made_unix_ns) || made_unix_ns < 0) made_unix_ns = 0;
+      continue;
+    }
     size_t size = 0;
     if (!ReadNumber(line, &size) || size > answer.size()) break;  // Not all of it came.
     std::string_view content = answer.substr(0, size);
@@ -111,6 +116,7 @@ bool ParseHelperAnswer(std::string_view answer, JobDump* dump) {
     } else if (name == "record") {
       dump->record = content;  // The last one is the fullest.
       dump->format = "pickle";
+      dump->record_unix_ns = made_unix_ns;
     }
   }
   return true;

@@ -111,6 +111,7 @@ void TakeJobDump(JobDump dump, const InspectOptions& options, InspectedProcess* 
   if (!options.flight_record) return;
   process->record_format = dump.record.empty() ? "" : dump.format;
   process->record_source = dump.record.empty() ? "" : dump.source;
+  process->record_unix_ns = dump.record.empty() ? 0 : dump.record_unix_ns;
   process->record_bytes = std::move(dump.record);
   if (process->record_bytes.empty())
     AddMissing(process, "flight_recorder", std::move(dump.reason), std::move(dump.remedy));

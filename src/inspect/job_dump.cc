@@ -35,6 +35,18 @@ std::string Pack(Message kind, std::string_view first, std::string_view second =
   return writer.bytes();
 }
 
+/// A flight record that came whole, and when it was asked for.
+std::string PackRecord(std::string_view source, std::string_view format, std::string_view record,
+                       int64_t asked_unix_ns) {
+  WireWriter writer;
+  writer.Put(Message::kRecord);
+  writer.PutText(source);
+  writer.PutText(format);
+  writer.PutText(record);
+  writer.Put(asked_unix_ns);
+  return writer.bytes();
+}
+
 /// The helper's answer goes to the parent piece by piece: what came before a deadline is there then.
 bool AskHelper(pid_t pid, const WorkerPipe& pipe, int64_t deadline_ns) {
   const std::string path =
@@ -66,16 +78,17 @@ bool AskServer(pid_t pid, const JobDumpInput& input, const WorkerPipe& pipe, int
     const auto pong = PostTo(port, "/handler/ping", std::min(deadline_ns, MonotonicNs() + 1'000'000'000));
     if (!pong || pong->status != 200 || pong->body != "pong") continue;
     if (const auto text = PostTo(port, "/handler/dump_traceback", deadline_ns); text && text->status == 200)
-      pipe.Send(Pack(Message::kRecord, "debug_server", "faulthandler", text->body));
+      pipe.Send(PackRecord("debug_server", "faulthandler", text->body, 0));
     struct Handler {
       const char* path;
       const char* format;
     };
     for (const Handler& handler :
          {Handler{"/handler/dump_nccl_trace_pickle", "pickle"}, Handler{"/handler/fr_trace_json", "json"}}) {
+      const int64_t asked_unix_ns = UnixNs();
       const auto record = PostTo(port, handler.path, deadline_ns);
       if (!record || record->status != 200 || record->body.empty()) continue;
-      pipe.Send(Pack(Message::kRecord, "debug_server", handler.format, record->body));
+      pipe.Send(PackRecord("debug_server", handler.format, record->body, asked_unix_ns));
       return true;
     }
     pipe.Send(Pack(Message::kProblem, "its debug server has no flight record"));
@@ -95,8 +108,9 @@ void Work(pid_t pid, const JobDumpInput& input, const WorkerPipe& pipe, int64_t 
   }
   if (!BecomeOwnerOf(pid)) return;
   if (AskServer(pid, input, pipe, deadline_ns)) return;
+  const int64_t asked_unix_ns = UnixNs();
   const PipeDump dump = AskPipe(pid, input.rank, deadline_ns);
-  if (!dump.record.empty()) pipe.Send(Pack(Message::kRecord, "pipe", "pickle", dump.record));
+  if (!dump.record.empty()) pipe.Send(PackRecord("pipe", "pickle", dump.record, asked_unix_ns));
   if (!dump.problem.empty()) pipe.Send(Pack(Message::kProblem, dump.problem));
 }
 
@@ -115,6 +129,7 @@ JobDump ReadJobDump(pid_t pid, const JobDumpInput& input, int64_t deadline_monot
     std::string first = reader.GetText();
     std::string second = reader.GetText();
     std::string third = reader.GetText();
+    const int64_t asked_unix_ns = kind == Message::kRecord ? reader.Get<int64_t>() : 0;
     if (!reader.ok()) continue;
     if (kind == Message::kHelperBytes) answer += first;
     if (kind == Message::kProblem) problem = std::move(first);
@@ -125,6 +140,7 @@ JobDump ReadJobDump(pid_t pid, const JobDumpInput& input, int64_t deadline_monot
     } else {
       dump.format = std::move(second);
       dump.record = std::move(third);
+      dump.record_unix_ns = asked_unix_ns;
     }
   }
   if (!answer.empty() && !ParseHelperAnswer(answer, &dump)) problem = "what answers at its helper's socket is none";

@@ -17,6 +17,7 @@ struct JobDump {
   std::string source;                                     ///< "helper", "debug_server", "pipe"; "" = none answered.
   std::string format;                                     ///< "pickle", "json"; "" = no record.
   std::string record;                                     ///< As the process made it.
+  int64_t record_unix_ns = 0;                             ///< When it began to, or was asked to; 0 = not known.
   std::vector<evidence::ThreadStack> threads;             ///< With Python frames; tid 0 where it is not known.
   std::map<std::string, std::string, std::less<>> facts;  ///< "rank", "world_size", "torch", "backend", "python".
   std::string faulthandler;                               ///< Of the debug server: text, "" = none.

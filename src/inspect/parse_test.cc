@@ -82,7 +82,7 @@ TEST(ParseTest, HelperAnswerIsReadAsFarAsItCame) {
   const std::string answer =
       "lockstep.hang/1\npid 7\nfacts 24\nrank 3\ntorch 2.13.0+cpu\n"
       "stacks 60\nT 7 MainThread\nF 12 /a b/train.py\tstep\nF 3 /x.py\t<module>\nZ\n"
-      "record 4\n\x80\x02}.end\n"s;
+      "time 1763800000123456789\nrecord 4\n\x80\x02}.end\n"s;
   JobDump dump;
   ASSERT_TRUE(ParseHelperAnswer(answer, &dump));
   EXPECT_EQ(dump.facts["rank"], "3");
@@ -95,6 +95,7 @@ TEST(ParseTest, HelperAnswerIsReadAsFarAsItCame) {
   EXPECT_EQ(dump.threads[0].python[0].function, "step");
   EXPECT_EQ(dump.threads[0].python[0].line, 12);
   EXPECT_EQ(dump.record, "\x80\x02}."s);
+  EXPECT_EQ(dump.record_unix_ns, 1'763'800'000'123'456'789);
   for (size_t size = 0; size < answer.size(); ++size) {
     JobDump part;
     ParseHelperAnswer(std::string_view(answer).substr(0, size), &part);
@@ -102,6 +103,21 @@ TEST(ParseTest, HelperAnswerIsReadAsFarAsItCame) {
   }
   JobDump none;
   EXPECT_FALSE(ParseHelperAnswer("HTTP/1.1 400 Bad Request\r\n", &none));
+}
+
+TEST(ParseTest, HelperRecordHasTheTimeThatWasToldBeforeIt) {
+  JobDump dump;
+  ASSERT_TRUE(ParseHelperAnswer("lockstep.hang/1\ntime 5\nrecord 1\natime 6\nrecord 1\nbend\n", &dump));
+  EXPECT_EQ(dump.record, "b");
+  EXPECT_EQ(dump.record_unix_ns, 6);
+  JobDump older;
+  ASSERT_TRUE(ParseHelperAnswer("lockstep.hang/1\ntime 5\nrecord 1\natime 6\nrecord 9\nb", &older));
+  EXPECT_EQ(older.record, "a");
+  EXPECT_EQ(older.record_unix_ns, 5);
+  JobDump odd;
+  ASSERT_TRUE(ParseHelperAnswer("lockstep.hang/1\ntime -5 s\nrecord 1\naend\n", &odd));
+  EXPECT_EQ(odd.record, "a");
+  EXPECT_EQ(odd.record_unix_ns, 0);
 }
 
 TEST(ParseTest, HelperSocketIsOneThatTheProcessHasOpen) {

@@ -1,6 +1,7 @@
 #include "ingest/evidence/evidence_files.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -97,6 +98,12 @@ std::vector<EvidencePart> ReadArchive(const EvidenceFile& file) {
   }
 }
 
+std::optional<int64_t> ModifiedUnixNs(const std::string& path) {
+  struct stat about = {};
+  if (::stat(path.c_str(), &about) != 0) return std::nullopt;
+  return about.st_mtim.tv_sec * int64_t{1'000'000'000} + about.st_mtim.tv_nsec;
+}
+
 std::vector<EvidencePart> ReadFile(const EvidenceFile& file) {
   if (file.is_archive) return ReadArchive(file);
   auto source = OpenFile(file.path, kLimits);
@@ -104,6 +111,7 @@ std::vector<EvidencePart> ReadFile(const EvidenceFile& file) {
   std::vector<EvidencePart> parts;
   parts.push_back(ReadEvidencePart(**source, file.path, file.named_by_user));
   parts.back().root = file.root;
+  parts.back().modified_unix_ns = ModifiedUnixNs(file.path);
   if (!parts.back().IsEvidence()) parts.pop_back();
   return parts;
 }

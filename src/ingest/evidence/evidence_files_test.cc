@@ -1,6 +1,8 @@
 #include "ingest/evidence/evidence_files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -155,6 +157,43 @@ TEST_F(EvidenceFilesTest, AnEvidenceFolderGivesJobProcessesAndWhatIsMissing) {
   EXPECT_EQ(job->ranks[0].liveness, evidence::Liveness::kRunning);
   EXPECT_TRUE(job->ranks[0].record);
   EXPECT_EQ(job->ranks[0].stacks.size(), 1U);
+}
+
+TEST_F(EvidenceFilesTest, ARecordIsAsOldAsItsMakerOrElseItsFileSays) {
+  evidence::InspectedProcess process;
+  process.rank = 0;
+  process.world_size = 4;
+  process.collected_unix_ns = 5'000'000'000;
+  process.record_unix_ns = 6'000'000'000;
+  Write("rank0-a-pid4711/process.json", evidence::WriteInspectedProcess(process, false));
+  Write("rank0-a-pid4711/flight_recorder.json", Dump(4, 2, 1'000));
+  Write("trace_1.json", Dump(4, 2, 1'000));
+  Write("trace_2.json", Dump(4, 2, 1'000));
+  const timespec fresh[] = {{.tv_sec = 7, .tv_nsec = 8}, {.tv_sec = 7, .tv_nsec = 8}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (folder_ / "trace_1.json").c_str(), fresh, 0), 0);
+  // Before 1970: earlier than what the record tells of.
+  const timespec stale[] = {{.tv_sec = -9, .tv_nsec = 0}, {.tv_sec = -9, .tv_nsec = 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (folder_ / "trace_2.json").c_str(), stale, 0), 0);
+  const auto job = Read();
+  ASSERT_TRUE(job) << job.error().ToString();
+  ASSERT_EQ(job->ranks.size(), 4U);
+  EXPECT_EQ(job->ranks[0].record_unix_ns, 6'000'000'000);
+  EXPECT_EQ(job->ranks[1].record_unix_ns, 7'000'000'008);
+  EXPECT_EQ(job->ranks[2].record_unix_ns, std::nullopt);
+  EXPECT_EQ(job->ranks[3].record_unix_ns, std::nullopt);
+}
+
+TEST_F(EvidenceFilesTest, WhatANeighbourSaysOfAProcessLiesBesideDumpsOfOtherRanks) {
+  for (const int32_t rank : {0, 2}) Write("trace_" + std::to_string(rank) + ".json", Dump(3, 2, 1'000));
+  Write("process_1.json", R"({"schema":"lockstep.inspection/1","pid":7,"host":"a","rank":1,"liveness":"running",
+    "collected_unix_ns":5,"state":{"state":"T"}})");
+  const auto job = Read();
+  ASSERT_TRUE(job) << job.error().ToString();
+  ASSERT_EQ(job->ranks.size(), 3U);
+  EXPECT_TRUE(job->ranks[0].record && job->ranks[2].record);
+  EXPECT_FALSE(job->ranks[1].record);
+  ASSERT_TRUE(job->ranks[1].process);
+  EXPECT_EQ(job->ranks[1].process->state, 'T');
 }
 
 TEST_F(EvidenceFilesTest, TheNumberOfThreadsChangesNothing) {

@@ -29,6 +29,7 @@ struct EvidencePart {
   bool named_by_user = false;
   std::optional<int32_t> rank;  ///< As the path tells.
   std::optional<evidence::FlightRecord> record;
+  std::optional<int64_t> modified_unix_ns;  ///< Of the file; not of a member of an archive.
   std::vector<evidence::ThreadStack> stacks;
   std::optional<RankLogEvents> log;
   std::optional<evidence::RasReport> ras;

@@ -25,6 +25,19 @@ int64_t NewestTime(const FlightRecord& record) {
   return newest;
 }
 
+/// When a record was made: as who asked for it says, else its file's time. A time before what the record tells of is
+/// another clock's, or of another file; a file system's clock may be a little behind.
+std::optional<int64_t> RecordTime(std::optional<int64_t> told_ns, std::optional<int64_t> modified_ns,
+                                  int64_t newest_ns) {
+  constexpr int64_t kSlackNs = 1'000'000'000;
+  for (const std::optional<int64_t>& time : {told_ns, modified_ns}) {
+    if (time && (newest_ns == kNotRecorded || *time >= newest_ns - kSlackNs)) {
+      return std::max(*time, newest_ns);
+    }
+  }
+  return std::nullopt;
+}
+
 class Merger {
  public:
   explicit Merger(std::vector<EvidencePart> parts) : parts_(std::move(parts)) {}
@@ -75,13 +88,15 @@ class Merger {
 
   void StateWorldSize(int32_t size) { stated_world_size_ = std::max(stated_world_size_.value_or(0), size); }
 
-  /// A process's folder names the rank of all files in it.
+  /// A process's own folder names the rank of all files in it; files of several processes may lie in another one.
   void ReadProcesses() {
     std::map<std::string_view, int32_t> ranks_of_folders;
     for (EvidencePart& part : parts_) {
       if (!part.process) continue;
       if (part.process->rank) part.rank = part.process->rank;
-      if (part.rank && *part.rank >= 0) ranks_of_folders[FolderOf(part.path)] = *part.rank;
+      if (part.rank && *part.rank >= 0 && part.path.ends_with("/process.json")) {
+        ranks_of_folders[FolderOf(part.path)] = *part.rank;
+      }
     }
     for (EvidencePart& part : parts_) {
       if (const auto found = ranks_of_folders.find(FolderOf(part.path)); found != ranks_of_folders.end()) {
@@ -108,6 +123,7 @@ class Merger {
     rank.liveness = process.liveness;
     rank.collected_unix_ns = process.collected_unix_ns;
     rank.process = std::move(process.state);
+    if (process.record_unix_ns > 0) rank.record_unix_ns = process.record_unix_ns;
     if (!process.stacks.empty()) {
       rank.stacks = std::move(process.stacks);
       rank.stacks_file = file;
@@ -151,6 +167,7 @@ class Merger {
       RankEvidence& rank = Rank(number);
       rank.record = std::move(place.part->record);
       rank.record_file = place.part->file;
+      rank.record_unix_ns = RecordTime(rank.record_unix_ns, place.part->modified_unix_ns, place.newest_ns);
     }
     return {};
   }
