@@ -43,6 +43,7 @@ class ExampleJob:
         self._arguments = _parse_arguments()
         self._done = threading.Event()
         self._state = self._arguments.state
+        self._told = None
         self.step_s = self._arguments.step_s
         # A thread that is no daemon, as those of loggers and uploaders of metrics are. A rank that raises stays alive for
         # it, with all its connections open: its peers wait, and the launcher sees nothing.
@@ -85,7 +86,8 @@ class ExampleJob:
 
     def _tell(self, step, word="step"):
         """For who waits for the fault: STATE/rank1 holds process, word and step. Not needed for the job itself."""
-        if self._state is not None:
+        if self._state is not None and self._told != (step, word):
+            self._told = (step, word)
             unfinished = self._state / f".rank{self.rank}"
             unfinished.write_text(f"{os.getpid()} {word} {step}\n", encoding="ascii")
             unfinished.rename(self._state / f"rank{self.rank}")

@@ -7,7 +7,8 @@ namespace {
 
 constexpr int64_t kNoTime = INT64_MIN;
 constexpr int64_t kLateNs = 1'000'000;
-/// What a straggler is: late on its own account for this share of the time, so often, and so long in all.
+/// What a straggler is: late on its own account, beyond the job's median rank, for this share of the time and so long
+/// in all, and so often.
 constexpr double kShare = 0.15;
 constexpr int64_t kTimes = 3;
 constexpr int64_t kTotalNs = 50'000'000;
@@ -101,6 +102,22 @@ std::vector<Item> NewestItems(const JobView& view, const RankView& rank) {
   return items;
 }
 
+/// The median of what ranks are late on their own account, of an even number the lower: half of them may be slow.
+int64_t UsualDelay(const std::vector<Arrival>& ranks) {
+  std::vector<int64_t> delays;
+  for (const Arrival& arrival : ranks) {
+    if (arrival.calls > 0) {
+      delays.push_back(arrival.own_delay_ns);
+    }
+  }
+  if (delays.empty()) {
+    return 0;
+  }
+  const auto middle = delays.begin() + static_cast<ptrdiff_t>((delays.size() - 1) / 2);
+  std::nth_element(delays.begin(), middle, delays.end());
+  return *middle;
+}
+
 }  // namespace
 
 ArrivalTable MeasureArrival(const JobView& view) {
@@ -171,11 +188,14 @@ ArrivalTable MeasureArrival(const JobView& view) {
     return table;
   }
   table.share = static_cast<double>(most) / static_cast<double>(table.span_ns);
-  if (table.share < kShare || most < kTotalNs) {
+  // On a busy machine every rank is late now and then: a straggler is so beyond what is usual in this job.
+  const int64_t usual = UsualDelay(table.ranks);
+  const int64_t beyond = most - usual;
+  if (static_cast<double>(beyond) < kShare * static_cast<double>(table.span_ns) || beyond < kTotalNs) {
     return table;
   }
   for (const Arrival& arrival : table.ranks) {
-    if (arrival.own_delay_ns * 2 >= most && arrival.late_calls >= kTimes) {
+    if ((arrival.own_delay_ns - usual) * 2 >= beyond && arrival.late_calls >= kTimes) {
       table.stragglers.push_back(arrival.rank);
     }
   }
