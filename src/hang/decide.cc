@@ -23,6 +23,37 @@ Candidate NothingKnown(const Findings& findings) {
   return candidate;
 }
 
+/// A record without frames (of a process that had no time for them) does not say where a call was made: then the main
+/// threads' stacks do. Culprits first.
+void AddMainSites(const Findings& findings, Verdict& verdict) {
+  const auto lacks = [&](const char* role) {
+    return std::none_of(verdict.sites.begin(), verdict.sites.end(),
+                        [&](const CodeSite& site) { return site.role == role; });
+  };
+  const auto main_of = [&](int32_t rank) -> const MainThread* {
+    const RankCondition& condition = findings.conditions[static_cast<size_t>(rank)];
+    return condition.main.line > 0 && !condition.main.dumps_itself ? &condition.main : nullptr;
+  };
+  if (lacks("culprit")) {
+    std::vector<CodeSite> sites;
+    for (const int32_t rank : verdict.culprit_ranks) {
+      if (main_of(rank) != nullptr) {
+        AddSite(sites, SiteOfMain(findings.conditions[static_cast<size_t>(rank)], rank, "culprit", "is in"));
+      }
+    }
+    verdict.sites.insert(verdict.sites.begin(), sites.begin(), sites.end());
+  }
+  if (lacks("victim")) {
+    for (const int32_t rank : verdict.victim_ranks) {
+      const MainThread* main = main_of(rank);
+      if (main != nullptr && (main->place == MainThreadPlace::kCollective || main->place == MainThreadPlace::kP2p)) {
+        AddSite(verdict.sites, SiteOfMain(findings.conditions[static_cast<size_t>(rank)], rank, "victim",
+                                          "waits in " + main->operation_name));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Candidate> Decide(const Findings& findings) {
@@ -59,6 +90,7 @@ std::vector<Candidate> Decide(const Findings& findings) {
     all.pop_back();  // Only where nothing else is said.
   }
   Verdict& best = all.front().verdict;
+  AddMainSites(findings, best);
   if (!is_sure(all.front())) {
     best.kind = VerdictKind::kUndecidable;
     best.culprit_ranks.clear();

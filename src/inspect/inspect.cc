@@ -26,8 +26,9 @@ using evidence::ThreadStack;
 
 constexpr size_t kMaxAtOnce = 16;  ///< Of processes; each has some five of ours at work.
 constexpr int64_t kMaxRank = 100'000'000;
-/// A first dump with stacks reads all of PyTorch's libraries; the dump without them is there long before.
-constexpr int64_t kLongestDumpNs = 10'000'000'000;
+/// A first dump with stacks costs a process 2.5 s of processor time (it imports a part of PyTorch), and all ranks of a
+/// node do so at once; the dump without them is there long before.
+constexpr int64_t kLongestDumpNs = 15'000'000'000;
 constexpr int64_t kLongestDevicesNs = 5'000'000'000;  ///< nvidia-smi takes a second or two where all is well.
 
 std::string HostName() {
