@@ -3,6 +3,7 @@
 
 #include "hang/diagnosis.h"
 #include "hang/findings.h"
+#include "hang/record_age.h"
 
 namespace lockstep::hang {
 namespace {
@@ -40,6 +41,7 @@ Diagnosis Diagnose(const evidence::JobEvidence& job, const DiagnoseOptions& opti
   }
   findings.arrival = MeasureArrival(findings.view);
   findings.now_ns = CollectedAt(job);
+  findings.went_on = WentOnMeanwhile(findings.view, findings.conditions);
   findings.patience_ns = findings.arrival.longest_gap_ns > 0
                              ? std::max(kLeastPatienceNs, 3 * findings.arrival.longest_gap_ns)
                              : kPatienceWithoutHistoryNs;

@@ -2,21 +2,11 @@
 
 #include <algorithm>
 
+#include "hang/record_age.h"
 #include "hang/wording.h"
 
 namespace lockstep::hang {
 namespace {
-
-/// For how long it had been open when its rank's record was made; by one clock, where the record's own time is known.
-std::optional<int64_t> AgeOf(const Findings& findings, const Track& track, uint32_t entry) {
-  const int64_t created = findings.view.EntryOf(track, entry).created_unix_ns;
-  const std::optional<int64_t>& made = findings.view.ranks[track.rank_index].record_ns;
-  const std::optional<int64_t>& now = made ? made : findings.now_ns;
-  if (!now || created == evidence::kNotRecorded) {
-    return std::nullopt;
-  }
-  return *now - created;
-}
 
 Candidate Straggling(const Findings& findings) {
   Candidate candidate;
@@ -83,7 +73,7 @@ Candidate Healthy(const Findings& findings) {
   }
   std::optional<int64_t> longest;
   for (const Wait& wait : findings.waits.waits) {
-    if (const std::optional<int64_t> age = AgeOf(findings, *wait.track, wait.entry)) {
+    if (const std::optional<int64_t> age = OpenFor(findings, *wait.track, wait.entry)) {
       longest = std::max(longest.value_or(0), *age);
     }
   }
@@ -108,7 +98,7 @@ std::optional<Candidate> NobodyCompletes(const Findings& findings) {
     for (const int32_t rank : flight.open_on) {
       const Track* track = findings.view.groups[flight.group].TrackOf(rank);
       const Call* call = FindCall(*track, flight.sequence);
-      const std::optional<int64_t> age = call == nullptr ? std::nullopt : AgeOf(findings, *track, call->entry);
+      const std::optional<int64_t> age = call == nullptr ? std::nullopt : OpenFor(findings, *track, call->entry);
       if (age && *age > findings.patience_ns && *age > oldest) {
         oldest = *age;
         stuck = &flight;
@@ -157,8 +147,11 @@ std::optional<Candidate> NobodyCompletes(const Findings& findings) {
 }  // namespace
 
 bool IsHung(const Findings& findings) {
+  if (findings.went_on) {
+    return false;
+  }
   for (const Wait& wait : findings.waits.waits) {
-    const std::optional<int64_t> age = AgeOf(findings, *wait.track, wait.entry);
+    const std::optional<int64_t> age = OpenFor(findings, *wait.track, wait.entry);
     if (!age || *age >= findings.patience_ns) {
       return true;
     }

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "hang/record_age.h"
 #include "hang/wording.h"
 
 namespace lockstep::hang {
 
 std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
-  if (findings.lags.empty()) {
+  if (findings.lags.empty() || findings.went_on) {
     return {};
   }
   // A dump in flight shows one rank one operation behind: not a stall unless somebody waits or time has passed.
@@ -22,10 +23,8 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
                   std::any_of(flight.open_on.begin(), flight.open_on.end(), [&](int32_t rank) { return !lags(rank); });
   }
   for (const DeviceLag& lag : findings.lags) {
-    const int64_t created = findings.view.EntryOf(*lag.track, lag.entry).created_unix_ns;
-    const bool age_known = findings.now_ns && created != evidence::kNotRecorded;
-    const bool old = age_known && *findings.now_ns - created > findings.patience_ns;
-    if (age_known ? old : lag.behind > 1 || !findings.waits.waits.empty() || others_wait) {
+    const std::optional<int64_t> age = OpenFor(findings, *lag.track, lag.entry);
+    if (age ? *age > findings.patience_ns : lag.behind > 1 || !findings.waits.waits.empty() || others_wait) {
       stalled.push_back(&lag);
     }
   }

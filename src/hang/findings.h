@@ -25,6 +25,7 @@ struct Findings {
   WaitGraph waits;
   ArrivalTable arrival;
   std::optional<int64_t> now_ns;  ///< When the evidence was collected, where that is known.
+  bool went_on = false;           ///< The job moved while the records were made (WentOnMeanwhile).
   int64_t patience_ns = 0;        ///< A wait shorter than this is a job's ordinary course.
 };
 

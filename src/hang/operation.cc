@@ -109,4 +109,15 @@ bool CompletesOnDevice(std::string_view backend) {
          backend == "mccl" || backend == "hccl";
 }
 
+bool NeedsAll(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kAllReduce:
+    case OperationKind::kAllGather:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kAllToAll:
+    case OperationKind::kBarrier: return true;
+    default: return false;
+  }
+}
+
 }  // namespace lockstep::hang

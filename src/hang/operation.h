@@ -37,6 +37,8 @@ std::string_view PlainName(const Operation& operation);
 
 /// Backends of devices complete an operation only when the device ran it, and say so; the others do not.
 bool CompletesOnDevice(std::string_view backend);
+/// No member can complete it before every member has come.
+bool NeedsAll(OperationKind kind);
 /// Written by the recorder's hook beside the backend's own entry: a duplicate where there are native ones.
 inline bool IsHookBackend(std::string_view backend) { return backend == "c10d"; }
 

@@ -7,18 +7,6 @@
 namespace lockstep::hang {
 namespace {
 
-/// No member can complete it before every member has come.
-bool NeedsAll(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kAllReduce:
-    case OperationKind::kAllGather:
-    case OperationKind::kReduceScatter:
-    case OperationKind::kAllToAll:
-    case OperationKind::kBarrier: return true;
-    default: return false;
-  }
-}
-
 class Builder {
  public:
   Builder(const JobView& view, const std::vector<RankCondition>& conditions) : view_(view), conditions_(conditions) {

@@ -64,6 +64,55 @@ TEST(GeneratedJobsTest, NobodyInnocentIsAccusedOnWholeEvidenceEither) {
   }
 }
 
+/// Of a job that is well: the verdict on records that were made in mid-run, each at a moment of its own.
+size_t CountCalledStuck(bool told_times, size_t* count) {
+  size_t stuck = 0;
+  uint64_t seed = 5000;
+  for (const bool nccl : {false, true}) {
+    for (const int32_t data : {2, 4, 16}) {
+      for (const size_t ring : {size_t{24}, size_t{2000}}) {
+        for (const Fault fault : {Fault::kNone, Fault::kSlow}) {
+          for (const int64_t skew_ns : {2'000'000, 50'000'000, 400'000'000}) {
+            // Within one step, one look without times shows a slow rank as it shows a stuck one.
+            if (!told_times && fault == Fault::kSlow && skew_ns < 400'000'000) {
+              continue;
+            }
+            JobShape shape;
+            shape.data = data;
+            shape.nccl = nccl;
+            shape.ring = ring;
+            shape.steps = 40;
+            shape.skew_ns = skew_ns;
+            shape.told_times = told_times;
+            const BrokenJob job = RunBrokenJob(shape, fault, seed++);
+            const hang::Verdict verdict = hang::Diagnose(job.evidence).verdict;
+            const bool calm =
+                verdict.kind == hang::VerdictKind::kHealthy || verdict.kind == hang::VerdictKind::kStraggler;
+            ++*count;
+            if (verdict.confidence >= 0.5 && (!calm || AccusesWrongly(job, verdict))) {
+              ++stuck;
+              printf("skew %lld ms: %s\n", static_cast<long long>(skew_ns / 1'000'000), Told(job, verdict).c_str());
+            }
+          }
+        }
+      }
+    }
+  }
+  return stuck;
+}
+
+TEST(GeneratedJobsTest, RecordsThatWereMadeAtDifferentMomentsAccuseNobody) {
+  size_t count = 0;
+  EXPECT_EQ(CountCalledStuck(true, &count), 0U);
+  EXPECT_GE(count, 72U);
+}
+
+TEST(GeneratedJobsTest, RecordsOfUnknownMomentsShowThatTheJobWentOn) {
+  size_t count = 0;
+  EXPECT_EQ(CountCalledStuck(false, &count), 0U);
+  EXPECT_GE(count, 48U);
+}
+
 TEST(GeneratedJobsTest, AMillionCallsOfAThousandRanksAreLinearWork) {
   // No bound in seconds: machines differ. bench/ has the figure; this holds that nothing is quadratic in calls or
   // ranks.

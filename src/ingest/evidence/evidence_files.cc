@@ -64,8 +64,7 @@ Result<std::string> WholeMember(ArchiveReader& archive) {
   return bytes;
 }
 
-EvidencePart ReadMember(ArchiveReader& archive, const ArchiveMember& member, const EvidenceFile& file,
-                        std::string& scratch) {
+EvidencePart ReadMember(ArchiveReader& archive, const ArchiveMember& member, const EvidenceFile& file) {
   const std::string path = file.path + "!/" + member.name;
   EvidencePart part;
   if (member.encrypted) {
@@ -73,16 +72,16 @@ EvidencePart ReadMember(ArchiveReader& archive, const ArchiveMember& member, con
   } else if (IsCompressedName(member.name)) {
     auto bytes = WholeMember(archive);
     auto source = bytes ? OpenMemory(std::move(*bytes), kLimits) : Result<std::unique_ptr<ByteSource>>(bytes.error());
-    part = source ? ReadEvidencePart(**source, path, false, scratch) : Failed(file, source.error());
+    part = source ? ReadEvidencePart(**source, path, false) : Failed(file, source.error());
   } else {
     MemberSource source(archive, member.size_bytes);
-    part = ReadEvidencePart(source, path, false, scratch);
+    part = ReadEvidencePart(source, path, false);
   }
   part.root = file.root;
   return part;
 }
 
-std::vector<EvidencePart> ReadArchive(const EvidenceFile& file, std::string& scratch) {
+std::vector<EvidencePart> ReadArchive(const EvidenceFile& file) {
   std::vector<EvidencePart> parts;
   auto archive = ArchiveReader::Open(file.path, kLimits);
   if (!archive) return {Failed(file, archive.error())};
@@ -94,7 +93,7 @@ std::vector<EvidencePart> ReadArchive(const EvidenceFile& file, std::string& scr
     }
     if (!*next) return parts;
     if (IsNeverEvidence((*next)->name)) continue;
-    EvidencePart part = ReadMember(**archive, **next, file, scratch);
+    EvidencePart part = ReadMember(**archive, **next, file);
     if (part.IsEvidence()) parts.push_back(std::move(part));
   }
 }
@@ -105,12 +104,12 @@ std::optional<int64_t> ModifiedUnixNs(const std::string& path) {
   return about.st_mtim.tv_sec * int64_t{1'000'000'000} + about.st_mtim.tv_nsec;
 }
 
-std::vector<EvidencePart> ReadFile(const EvidenceFile& file, std::string& scratch) {
-  if (file.is_archive) return ReadArchive(file, scratch);
+std::vector<EvidencePart> ReadFile(const EvidenceFile& file) {
+  if (file.is_archive) return ReadArchive(file);
   auto source = OpenFile(file.path, kLimits);
   if (!source) return {Failed(file, source.error())};
   std::vector<EvidencePart> parts;
-  parts.push_back(ReadEvidencePart(**source, file.path, file.named_by_user, scratch));
+  parts.push_back(ReadEvidencePart(**source, file.path, file.named_by_user));
   parts.back().root = file.root;
   parts.back().modified_unix_ns = ModifiedUnixNs(file.path);
   if (!parts.back().IsEvidence()) parts.pop_back();
@@ -124,9 +123,8 @@ std::vector<EvidencePart> ReadAll(const std::vector<EvidenceFile>& files, const 
   std::mutex progress_mutex;
   size_t done = 0;
   const auto work = [&] {
-    std::string scratch;
     for (size_t i = next++; i < files.size(); i = next++) {
-      results[i] = ReadFile(files[i], scratch);
+      results[i] = ReadFile(files[i]);
       const std::lock_guard lock(progress_mutex);
       ++done;
       if (options.on_progress) options.on_progress(done, files.size());

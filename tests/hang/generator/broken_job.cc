@@ -190,6 +190,26 @@ evidence::ThreadStack MainStack(const Action& action, RankEnd end) {
   return thread;
 }
 
+/// A moment in the middle of the run: between its first and second half, `skew_ns` long.
+int64_t MadeAt(const JobShape& shape, const Run& run, std::mt19937_64& random) {
+  if (shape.skew_ns == 0) {
+    return run.end_ns;
+  }
+  const int64_t begin = run.ranks.front().issued.front().created_ns;
+  return begin + (run.end_ns - begin) / 2 + static_cast<int64_t>(random() % static_cast<uint64_t>(shape.skew_ns));
+}
+
+/// What a record that was made then holds.
+RankRun AsOf(const RankRun& state, int64_t made_ns) {
+  RankRun seen = state;
+  std::erase_if(seen.issued, [made_ns](const Issued& issued) { return issued.created_ns > made_ns; });
+  for (Issued& issued : seen.issued) {
+    issued.completed_ns = issued.completed_ns > made_ns ? -1 : issued.completed_ns;
+  }
+  seen.end = RankEnd::kDone;  // It goes on: no stack and no log tells otherwise.
+  return seen;
+}
+
 }  // namespace
 
 const char* FaultName(Fault fault) {
@@ -224,8 +244,13 @@ BrokenJob RunBrokenJob(const JobShape& shape, Fault fault, uint64_t seed) {
       job.evidence.ranks.push_back(std::move(rank));
       continue;
     }
-    rank.record = RecordWriter(shape, plan, state, rank.rank).Write();
+    const int64_t made_ns = MadeAt(shape, run, random);
+    const RankRun seen = shape.skew_ns > 0 ? AsOf(state, made_ns) : state;
+    rank.record = RecordWriter(shape, plan, seen, rank.rank).Write();
     rank.record_file = "trace_" + std::to_string(i);
+    if (shape.skew_ns > 0 && shape.told_times) {
+      rank.record_unix_ns = made_ns;
+    }
     if (state.end == RankEnd::kFailed) {
       evidence::LogEvent event;
       event.kind = evidence::LogEventKind::kException;

@@ -38,6 +38,8 @@ struct JobShape {
   bool active_only = false;     ///< As torchrun's dumps of open operations only.
   bool mixed_versions = false;  ///< Every third rank writes an older version's fields.
   bool coalesced = false;       ///< Parameters are gathered in one coalesced launch.
+  int64_t skew_ns = 0;          ///< Over 0: records are made in mid-run, each at a moment of its own within so long.
+  bool told_times = true;       ///< With skew_ns: the evidence says when each record was made.
   int32_t World() const { return tensor * pipeline * data; }
 };
 
