@@ -26,7 +26,8 @@ constexpr int64_t kNodesNs = 15'000'000'000;  // For all nodes of a job to answe
 constexpr const char* kFooter =
     "With --job, --host or --hostfile: whether all ranks are there, the network between every\n"
     "pair of nodes (daemons send each other up to 16 MiB each way), versions and settings of\n"
-    "all ranks, clocks, whether stacks can be read. Without them, at this node:\n"
+    "all ranks, clocks, whether stacks can be read, whether ranks are stuck, late or\n"
+    "use more than the others. Without them, at this node:\n"
     "Looks at the daemon, the sockets at which PyTorch's processes find it, their base\n"
     "configuration, each running process with PyTorch, the clock, the space for traces. It\n"
     "changes nothing. Processes of other users are looked at as far as you may.\n"
@@ -159,7 +160,6 @@ Result<std::vector<Check>> DoctorCommand::CheckJobNodes() const {
   const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
   const StatusView view = AskNodes(nodes, std::min(timeout_ns, kNodesNs));
   JobFacts facts{.view = view, .tested_nodes = {}, .pairs = {}};
-  facts.no_verdict = "its collectives are looked at by 'lockstep hang'";
   std::vector<control::Endpoint> endpoints;
   std::vector<std::string> settings;
   for (size_t i = 0; i < view.nodes.size(); ++i) {
@@ -170,13 +170,18 @@ Result<std::vector<Check>> DoctorCommand::CheckJobNodes() const {
       settings.insert(settings.end(), process.settings.begin(), process.settings.end());
     }
   }
+  const auto left_ns = [end] { return std::max<int64_t>((end - std::chrono::steady_clock::now()).count(), 1); };
+  // Before the network is: a job that waits for its links would look slow.
+  JobLook look = LookAtRanks(nodes, nodes_.names_socket(), left_ns());
+  facts.verdict = std::move(look.verdict);
+  facts.no_verdict = std::move(look.no_verdict);
+  facts.moved_ranks = std::move(look.moved_ranks);
+  facts.loads = std::move(look.loads);
   if (with_network_) {
-    const int64_t left_ns = std::max<int64_t>((end - std::chrono::steady_clock::now()).count(), 1);
-    facts.pairs = TestPairs(endpoints, PairsOf(endpoints.size()), InterfacesOf(settings), left_ns);
+    facts.pairs = TestPairs(endpoints, PairsOf(endpoints.size()), InterfacesOf(settings), left_ns());
   }
   if (!mpi_.empty()) {
-    const int64_t left_ns = std::max<int64_t>((end - std::chrono::steady_clock::now()).count(), 1);
-    ASSIGN_OR_RETURN(facts.collectives, CheckCollectives(mpi_, left_ns));
+    ASSIGN_OR_RETURN(facts.collectives, CheckCollectives(mpi_, left_ns()));
   }
   return CheckJob(facts);
 }

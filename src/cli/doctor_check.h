@@ -19,7 +19,7 @@ const char* CheckStatusName(CheckStatus status);  ///< "ok", "warning", "problem
 struct CheckFigure {
   std::string name;  ///< "latency", "offset".
   double value = 0;
-  std::string unit;  ///< "ns", "bytes/s", "count", "ratio".
+  std::string unit;  ///< "ns", "bytes", "bytes/s", "cores", "count", "ratio".
 };
 
 /// One line of `lockstep doctor`: what was looked at, what was found, what to do.
@@ -34,6 +34,9 @@ struct Check {
   std::vector<std::string> hosts = {};  ///< Whose fault it is, where it is that of some nodes,
   std::vector<int32_t> ranks = {};      ///< or of some ranks.
 };
+
+/// One without figures, hosts and ranks.
+Check Line(std::string id, std::string subject, CheckStatus status, std::string finding, std::string advice = "");
 
 /// What the checks are made of, collected once.
 struct NodeFacts {

@@ -20,17 +20,6 @@ constexpr int64_t kFarApartNs = 1'000'000'000;  // From here on logs and records
 constexpr size_t kRanksShown = 16;
 constexpr size_t kValueBytes = 80;
 
-Check Line(std::string id, std::string subject, CheckStatus status, std::string finding, std::string advice = "") {
-  return {.id = std::move(id),
-          .subject = std::move(subject),
-          .status = status,
-          .finding = std::move(finding),
-          .advice = std::move(advice),
-          .figures = {},
-          .hosts = {},
-          .ranks = {}};
-}
-
 /// "job 4711", or what it has instead of an id; "" where there is one job only.
 std::string NameOf(const JobView& job, size_t job_count) {
   if (job_count <= 1) return "";
@@ -84,6 +73,17 @@ bool IsOfEachRank(std::string_view name) {
 }
 
 }  // namespace
+
+Check Line(std::string id, std::string subject, CheckStatus status, std::string finding, std::string advice) {
+  return {.id = std::move(id),
+          .subject = std::move(subject),
+          .status = status,
+          .finding = std::move(finding),
+          .advice = std::move(advice),
+          .figures = {},
+          .hosts = {},
+          .ranks = {}};
+}
 
 void CheckNodes(const JobFacts& facts, std::vector<Check>* checks) {
   std::map<std::string, std::vector<std::string>> versions;
@@ -276,49 +276,6 @@ void CheckPtrace(const JobFacts& facts, std::vector<Check>* checks) {
   checks->push_back(Line("ptrace", "", CheckStatus::kOk, "stacks of stuck ranks can be read on all nodes"));
 }
 
-void CheckProgress(const JobFacts& facts, std::vector<Check>* checks) {
-  if (!facts.verdict) {
-    for (const char* id : {"in_step", "stragglers"}) {
-      checks->push_back(Line(id, "", CheckStatus::kSkipped, "was not measured: " + facts.no_verdict,
-                             "'lockstep hang --job ID' says it for a running job"));
-    }
-    return;
-  }
-  const hang::Verdict& verdict = facts.verdict->verdict;
-  const bool is_slow = verdict.kind == hang::VerdictKind::kStraggler;
-  const bool is_fine = verdict.kind == hang::VerdictKind::kHealthy;
-  const bool is_known = verdict.kind != hang::VerdictKind::kUndecidable;
-  Check in_step = Line("in_step", "", CheckStatus::kOk, "every rank is at the same collective, or on its way there");
-  if (!is_known) {
-    in_step.status = CheckStatus::kSkipped;
-    in_step.finding = "cannot be told: " + verdict.explanation;
-  } else if (!is_slow && !is_fine) {
-    in_step.status = CheckStatus::kProblem;
-    in_step.finding = fmt::format("{}: {}", hang::VerdictKindName(verdict.kind), verdict.explanation);
-    in_step.ranks = verdict.culprit_ranks;
-    in_step.advice = verdict.advice.empty() ? "lockstep hang --job ID" : verdict.advice.front();
-  }
-  checks->push_back(std::move(in_step));
-  Check slow = Line("stragglers", "", CheckStatus::kOk, "no rank keeps the others waiting");
-  std::vector<double> lateness_ns;
-  for (const hang::RankState& rank : facts.verdict->ranks) {
-    if (rank.mean_lateness_ns) lateness_ns.push_back(static_cast<double>(*rank.mean_lateness_ns));
-  }
-  if (is_slow) {
-    slow.status = CheckStatus::kWarning;
-    slow.finding = verdict.explanation;
-    slow.ranks = verdict.culprit_ranks;
-    slow.advice = verdict.advice.empty() ? "lockstep capture --job ID, then lockstep analyze" : verdict.advice.front();
-  } else if (!is_fine || lateness_ns.empty()) {
-    slow.status = CheckStatus::kSkipped;
-    slow.finding = is_fine ? "were not measured: no rank's collectives were recorded" : "were not measured";
-  }
-  if (!lateness_ns.empty()) {
-    slow.figures = {{"most_late", *std::ranges::max_element(lateness_ns), "ns"}};
-  }
-  checks->push_back(std::move(slow));
-}
-
 std::vector<Check> CheckJob(const JobFacts& facts) {
   std::vector<Check> checks;
   CheckNodes(facts, &checks);
@@ -332,6 +289,7 @@ std::vector<Check> CheckJob(const JobFacts& facts) {
   CheckClocks(facts, &checks);
   CheckPtrace(facts, &checks);
   CheckProgress(facts, &checks);
+  CheckBalance(facts, &checks);
   return checks;
 }
 

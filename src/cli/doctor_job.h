@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/doctor_check.h"
+#include "cli/doctor_look.h"
 #include "cli/doctor_network.h"
 #include "cli/status_view.h"
 #include "hang/diagnosis.h"
@@ -20,6 +21,8 @@ struct JobFacts {
   std::optional<Check> collectives = {};        ///< As MPI found them; unset: not asked for.
   std::optional<hang::Diagnosis> verdict = {};  ///< Of the job's live evidence, where it was collected;
   std::string no_verdict = {};                  ///< else why not.
+  std::vector<int32_t> moved_ranks = {};        ///< As JobLook has them.
+  std::vector<RankLoad> loads = {};             ///< By rank; empty: nobody could look.
 };
 
 /// All of them, in the order in which they are worth reading. Pure.
@@ -33,6 +36,8 @@ void CheckVersions(const JobFacts& facts, std::vector<Check>* checks);
 void CheckEnvironment(const JobFacts& facts, std::vector<Check>* checks);
 void CheckClocks(const JobFacts& facts, std::vector<Check>* checks);
 void CheckPtrace(const JobFacts& facts, std::vector<Check>* checks);
-void CheckProgress(const JobFacts& facts, std::vector<Check>* checks);
+void CheckProgress(const JobFacts& facts, std::vector<Check>* checks);  // doctor_job_progress.cc
+/// Whether some rank uses far more memory or processor time than the others.
+void CheckBalance(const JobFacts& facts, std::vector<Check>* checks);
 
 }  // namespace lockstep::cli

@@ -269,6 +269,7 @@ TEST(DoctorJobTest, AStuckJobIsOutOfStepAndASlowOneIsNot) {
   facts.verdict = hang::Diagnosis();
   facts.verdict->verdict.kind = hang::VerdictKind::kSkippedCollective;
   facts.verdict->verdict.culprit_ranks = {1};
+  facts.verdict->ranks.resize(2);
   std::vector<Check> checks;
   CheckProgress(facts, &checks);
   EXPECT_EQ(checks.at(0).status, CheckStatus::kProblem);
@@ -278,6 +279,105 @@ TEST(DoctorJobTest, AStuckJobIsOutOfStepAndASlowOneIsNot) {
   CheckProgress(facts, &checks);
   EXPECT_EQ(checks.at(0).status, CheckStatus::kOk);
   EXPECT_EQ(checks.at(1).status, CheckStatus::kWarning);
+  facts.verdict->verdict.culprit_ranks = {0, 1};
+  checks.clear();
+  CheckProgress(facts, &checks);
+  EXPECT_EQ(checks.at(1).status, CheckStatus::kOk) << "each in turn";
+}
+
+TEST(DoctorJobTest, ARankThatHasMovedBetweenTwoLooksIsNotStuckButItsWrongCallsStayWrong) {
+  const StatusView view = ViewOf(2);
+  JobFacts facts{.view = view, .tested_nodes = {}, .pairs = {}};
+  facts.verdict = hang::Diagnosis();
+  facts.verdict->verdict.kind = hang::VerdictKind::kStuckOutsideCollective;
+  facts.verdict->verdict.culprit_ranks = {1};
+  facts.moved_ranks = {0, 1};
+  std::vector<Check> checks;
+  CheckProgress(facts, &checks);
+  EXPECT_EQ(checks.at(0).status, CheckStatus::kOk);
+  facts.moved_ranks = {0};
+  checks.clear();
+  CheckProgress(facts, &checks);
+  EXPECT_EQ(checks.at(0).status, CheckStatus::kProblem);
+  facts.moved_ranks = {0, 1};
+  facts.verdict->verdict.kind = hang::VerdictKind::kSizeMismatch;
+  checks.clear();
+  CheckProgress(facts, &checks);
+  EXPECT_EQ(checks.at(0).status, CheckStatus::kProblem);
+}
+
+TEST(DoctorJobTest, ARankMovesWhereItIssuesMoreInAGroup) {
+  const auto seen = [](int64_t rank0, int64_t rank1) {
+    hang::Diagnosis diagnosis;
+    hang::GroupState& group = diagnosis.groups.emplace_back();
+    group.name = "0";
+    group.ranks.resize(2);
+    group.ranks[0].rank = 0;
+    group.ranks[0].last_enqueued = rank0;
+    group.ranks[1].rank = 1;
+    group.ranks[1].last_enqueued = rank1;
+    return diagnosis;
+  };
+  EXPECT_THAT(MovedRanks(seen(4, 4), seen(5, 4)), ElementsAre(0));
+  EXPECT_THAT(MovedRanks(seen(4, 4), hang::Diagnosis()), IsEmpty());
+}
+
+RankLoad LoadOf(int32_t rank, uint64_t resident_bytes, double busy_cores) {
+  return {.rank = rank, .host = "n0", .resident_bytes = resident_bytes, .busy_cores = busy_cores};
+}
+
+TEST(DoctorBalanceTest, RanksThatUseAboutTheSameAreBalanced) {
+  const StatusView view = ViewOf(2);
+  JobFacts facts{.view = view, .tested_nodes = {}, .pairs = {}};
+  facts.loads = {LoadOf(0, 5'000'000'000, 1.8), LoadOf(1, 4'000'000'000, 1.0)};
+  std::vector<Check> checks;
+  CheckBalance(facts, &checks);
+  ASSERT_THAT(checks, SizeIs(1));
+  EXPECT_EQ(checks[0].status, CheckStatus::kOk);
+  EXPECT_THAT(checks[0].figures, SizeIs(6));
+}
+
+TEST(DoctorBalanceTest, ARankFarAboveTheMedianIsNamedForWhatItUses) {
+  const StatusView view = ViewOf(2);
+  JobFacts facts{.view = view, .tested_nodes = {}, .pairs = {}};
+  facts.loads = {LoadOf(0, 4'000'000'000, 1), LoadOf(1, 4'100'000'000, 1), LoadOf(2, 9'000'000'000, 4)};
+  std::vector<Check> checks;
+  CheckBalance(facts, &checks);
+  ASSERT_THAT(checks, SizeIs(2));
+  for (const Check& check : checks) {
+    EXPECT_EQ(check.status, CheckStatus::kWarning);
+    EXPECT_THAT(check.ranks, ElementsAre(2));
+  }
+  EXPECT_EQ(checks[0].subject, "memory");
+  EXPECT_EQ(checks[1].subject, "processor");
+}
+
+TEST(DoctorBalanceTest, OneRankOrNoneIsNotMeasured) {
+  const StatusView view = ViewOf(2);
+  JobFacts facts{.view = view, .tested_nodes = {}, .pairs = {}};
+  facts.no_verdict = "no daemon answers";
+  std::vector<Check> checks;
+  CheckBalance(facts, &checks);
+  EXPECT_EQ(checks.at(0).status, CheckStatus::kSkipped);
+  EXPECT_THAT(checks.at(0).finding, HasSubstr("no daemon answers"));
+  facts.loads = {LoadOf(0, 1, 1)};
+  checks.clear();
+  CheckBalance(facts, &checks);
+  EXPECT_EQ(checks.at(0).status, CheckStatus::kSkipped);
+}
+
+TEST(DoctorBalanceTest, LoadsAreSharesOfTheTimeLookedAt) {
+  CollectedJob job;
+  evidence::InspectedProcess& process = job.processes.emplace_back();
+  process.rank = 3;
+  process.state = evidence::ProcessState();
+  process.state->window_ns = 2'000'000'000;
+  process.state->cpu_ns = 1'000'000'000;
+  job.processes.emplace_back();  // No rank, no state.
+  const std::vector<RankLoad> loads = LoadsOf(job);
+  ASSERT_THAT(loads, SizeIs(1));
+  EXPECT_EQ(loads[0].busy_cores, 0.5);
+  EXPECT_EQ(loads[0].resident_bytes, std::nullopt);
 }
 
 }  // namespace
