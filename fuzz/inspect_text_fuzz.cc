@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
       break;
     case 7:
-      for (const auto& device : ParseGpuLines(text)) FUZZ_CHECK(IsPrintable(device.name));
+      for (const auto& device : ParseGpuLines(text, kGpuHealthQuery)) FUZZ_CHECK(IsPrintable(device.name));
       FUZZ_CHECK(EnvironmentValue(text, "RANK").size() <= text.size());
       break;
     default: CheckWire(text); break;

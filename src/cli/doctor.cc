@@ -176,6 +176,7 @@ Result<std::vector<Check>> DoctorCommand::CheckJobNodes() const {
   facts.verdict = std::move(look.verdict);
   facts.no_verdict = std::move(look.no_verdict);
   facts.moved_ranks = std::move(look.moved_ranks);
+  facts.devices = std::move(look.devices);
   facts.loads = std::move(look.loads);
   if (with_network_) {
     facts.pairs = TestPairs(endpoints, PairsOf(endpoints.size()), InterfacesOf(settings), left_ns());
@@ -192,6 +193,12 @@ Result<int> DoctorCommand::Run(Console& console) {
     ASSIGN_OR_RETURN(checks, CheckJobNodes());
   } else {
     checks = CheckNode(Collect());
+    if (!mpi_.empty()) {
+      ASSIGN_OR_RETURN(const int64_t timeout_ns, ParseTime(timeout_, "--timeout"));
+      if (timeout_ns <= 0) return Misuse("--timeout: more than nothing");
+      ASSIGN_OR_RETURN(Check collectives, CheckCollectives(mpi_, timeout_ns));
+      checks.push_back(std::move(collectives));
+    }
   }
   if (json_) {
     WriteJson(checks, console.out);

@@ -19,7 +19,7 @@ const char* CheckStatusName(CheckStatus status);  ///< "ok", "warning", "problem
 struct CheckFigure {
   std::string name;  ///< "latency", "offset".
   double value = 0;
-  std::string unit;  ///< "ns", "bytes", "bytes/s", "cores", "count", "ratio".
+  std::string unit;  ///< "ns", "bytes", "bytes/s", "cores", "celsius", "count", "ratio".
 };
 
 /// One line of `lockstep doctor`: what was looked at, what was found, what to do.

@@ -286,6 +286,7 @@ std::vector<Check> CheckJob(const JobFacts& facts) {
                                       "--mpi 'mpirun --host a,b lockstep-mpi-check', with that program on all nodes")));
   CheckVersions(facts, &checks);
   CheckEnvironment(facts, &checks);
+  CheckGpus(facts, &checks);
   CheckClocks(facts, &checks);
   CheckPtrace(facts, &checks);
   CheckProgress(facts, &checks);

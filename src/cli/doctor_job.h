@@ -22,6 +22,7 @@ struct JobFacts {
   std::optional<hang::Diagnosis> verdict = {};  ///< Of the job's live evidence, where it was collected;
   std::string no_verdict = {};                  ///< else why not.
   std::vector<int32_t> moved_ranks = {};        ///< As JobLook has them.
+  std::vector<NodeDevices> devices = {};        ///< By host; empty: nobody could look.
   std::vector<RankLoad> loads = {};             ///< By rank; empty: nobody could look.
 };
 
@@ -34,6 +35,7 @@ void CheckRanks(const JobFacts& facts, std::vector<Check>* checks);
 void CheckNetwork(const JobFacts& facts, std::vector<Check>* checks);  // doctor_job_network.cc
 void CheckVersions(const JobFacts& facts, std::vector<Check>* checks);
 void CheckEnvironment(const JobFacts& facts, std::vector<Check>* checks);
+void CheckGpus(const JobFacts& facts, std::vector<Check>* checks);  // doctor_job_devices.cc
 void CheckClocks(const JobFacts& facts, std::vector<Check>* checks);
 void CheckPtrace(const JobFacts& facts, std::vector<Check>* checks);
 void CheckProgress(const JobFacts& facts, std::vector<Check>* checks);  // doctor_job_progress.cc

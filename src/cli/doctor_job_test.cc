@@ -187,6 +187,16 @@ TEST(DoctorCollectivesTest, RanksWithWrongResultsAreNamed) {
   EXPECT_THAT(check.finding, HasSubstr("broadcast"));
 }
 
+TEST(DoctorCollectivesTest, OfOpenMpisWordsTheFirstTextBetweenRulesCounts) {
+  const std::string rule(74, '-');
+  const Check check = ReadCollectives("2 total processes failed to start\n",
+                                      "ssh: noise\n" + rule + "\nmpirun was unable to launch\n\nNode: a\n" + rule +
+                                          "\n" + rule + "\nand so on\n" + rule + "\n",
+                                      132);
+  EXPECT_EQ(check.status, CheckStatus::kProblem);
+  EXPECT_THAT(check.finding, HasSubstr("(exit status 132): mpirun was unable to launch Node: a"));
+}
+
 TEST(DoctorCollectivesTest, ASweepThatDoesNotEndGivesTheLauncherLastWords) {
   const Check check = ReadCollectives("", "first\nno route to host b\n", 1);
   EXPECT_EQ(check.status, CheckStatus::kProblem);
@@ -364,6 +374,55 @@ TEST(DoctorBalanceTest, OneRankOrNoneIsNotMeasured) {
   checks.clear();
   CheckBalance(facts, &checks);
   EXPECT_EQ(checks.at(0).status, CheckStatus::kSkipped);
+}
+
+NodeDevices NodeWith(std::string host, std::vector<std::pair<std::string, std::string>> facts,
+                     std::string model = "A") {
+  return {std::move(host), {{.kind = "gpu", .name = "0 " + model, .state = "ok", .facts = std::move(facts)}}};
+}
+
+TEST(DoctorGpuTest, WithoutAGpuTheLineIsSkippedAndWithOneOnSomeNodesOnlyTheOthersAreNamed) {
+  const StatusView view = ViewOf(2);
+  JobFacts facts{.view = view, .tested_nodes = {}, .pairs = {}};
+  facts.devices = {{"n0", {}}, {"n1", {}}};
+  std::vector<Check> checks;
+  CheckGpus(facts, &checks);
+  ASSERT_THAT(checks, SizeIs(1));
+  EXPECT_EQ(checks[0].status, CheckStatus::kSkipped);
+  EXPECT_THAT(checks[0].finding, HasSubstr("n0, n1"));
+  facts.devices[0] = NodeWith("n0", {{"memory.used", "5 MiB"}});
+  checks.clear();
+  CheckGpus(facts, &checks);
+  ASSERT_THAT(checks, SizeIs(2));
+  EXPECT_EQ(checks[0].status, CheckStatus::kOk);
+  EXPECT_EQ(checks[1].status, CheckStatus::kWarning);
+  EXPECT_THAT(checks[1].hosts, ElementsAre("n1"));
+}
+
+TEST(DoctorGpuTest, AGpuThatHoldsFarMoreThanTheOthersAndAnotherModelStandOut) {
+  const StatusView view = ViewOf(3);
+  JobFacts facts{.view = view, .tested_nodes = {}, .pairs = {}};
+  facts.devices = {NodeWith("n0", {{"memory.used", "20000 MiB"}}), NodeWith("n1", {{"memory.used", "21000 MiB"}}, "B"),
+                   NodeWith("n2", {{"memory.used", "70000 MiB"}, {"clocks_throttle_reasons.active", "0x4"}})};
+  std::vector<Check> checks;
+  CheckGpus(facts, &checks);
+  ASSERT_THAT(checks, SizeIs(2));
+  EXPECT_THAT(checks[0].hosts, ElementsAre("n2"));
+  EXPECT_THAT(checks[0].finding, HasSubstr("68.4 GiB"));
+  EXPECT_THAT(checks[1].finding, HasSubstr("different models"));
+}
+
+TEST(DoctorGpuTest, FactsThatAreNotNumbersAreNone) {
+  const StatusView view = ViewOf(1);
+  JobFacts facts{.view = view, .tested_nodes = {}, .pairs = {}};
+  facts.devices = {NodeWith("n0", {{"temperature.gpu", "hot"},
+                                   {"memory.used", "99999999999999999999999 MiB"},
+                                   {"clocks_throttle_reasons.active", "0xzz"},
+                                   {"pcie.link.width.current", ""}})};
+  std::vector<Check> checks;
+  CheckGpus(facts, &checks);
+  ASSERT_THAT(checks, SizeIs(1));
+  EXPECT_EQ(checks[0].status, CheckStatus::kOk);
 }
 
 TEST(DoctorBalanceTest, LoadsAreSharesOfTheTimeLookedAt) {

@@ -54,6 +54,7 @@ JobLook LookOnce(LiveJob& live, int64_t deadline_ns) {
   }
   const FolderRemover remover(collection->folder);
   look.loads = LoadsOf(collection->job);
+  look.devices = DevicesOf(collection->job);
   const Result<evidence::JobEvidence> evidence = ingest::ReadEvidence({collection->folder});
   if (!evidence) {
     look.no_verdict = evidence.error().message;
@@ -79,6 +80,17 @@ std::vector<RankLoad> LoadsOf(const CollectedJob& job) {
   }
   std::ranges::sort(loads, {}, [](const RankLoad& load) { return std::tie(load.rank, load.host); });
   return loads;
+}
+
+std::vector<NodeDevices> DevicesOf(const CollectedJob& job) {
+  std::map<std::string, NodeDevices> by_host;
+  for (const evidence::InspectedProcess& process : job.processes) {
+    // Each process of a node carries them all.
+    if (process.state) by_host.try_emplace(process.host, NodeDevices{process.host, process.state->devices});
+  }
+  std::vector<NodeDevices> nodes;
+  for (auto& [host, devices] : by_host) nodes.push_back(std::move(devices));
+  return nodes;
 }
 
 std::vector<int32_t> MovedRanks(const hang::Diagnosis& before, const hang::Diagnosis& after) {

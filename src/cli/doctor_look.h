@@ -19,12 +19,19 @@ struct RankLoad {
   std::optional<double> busy_cores;  ///< Processor time of all its threads by the time looked at; 1 = one core.
 };
 
+/// What one node's devices say.
+struct NodeDevices {
+  std::string host;
+  std::vector<evidence::DeviceState> devices;
+};
+
 /// What one look at all ranks of a job gave.
 struct JobLook {
   std::optional<hang::Diagnosis> verdict;  ///< As `lockstep hang` has it; unset: nobody could look,
   std::string no_verdict;                  ///< and why.
   std::vector<int32_t> moved_ranks;        ///< Issued something between two looks, ascending; empty after one look.
   std::vector<RankLoad> loads;             ///< By rank; of processes that say which rank they are.
+  std::vector<NodeDevices> devices;        ///< By host, of nodes on which some rank's state was read.
 };
 
 /// Looks at the ranks on `nodes` as `lockstep hang` does, within about `deadline_ns`, 30 s at most. A job that seems
@@ -38,5 +45,8 @@ std::vector<int32_t> MovedRanks(const hang::Diagnosis& before, const hang::Diagn
 
 /// The loads of a job's processes, by rank.
 std::vector<RankLoad> LoadsOf(const CollectedJob& job);
+
+/// The devices of the nodes of a job's processes, by host.
+std::vector<NodeDevices> DevicesOf(const CollectedJob& job);
 
 }  // namespace lockstep::cli

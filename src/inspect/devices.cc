@@ -20,6 +20,10 @@ const std::string kGpuQuery =
     "index,name,pstate,utilization.gpu,memory.used,memory.total,temperature.gpu,"
     "ecc.errors.uncorrected.volatile.total,pci.bus_id";
 
+const std::string kGpuHealthQuery = kGpuQuery +
+                                    ",clocks_throttle_reasons.active,pcie.link.width.current,pcie.link.width.max,"
+                                    "retired_pages.pending,remapped_rows.pending,remapped_rows.failure";
+
 namespace {
 
 using evidence::DeviceState;
@@ -83,10 +87,20 @@ DeviceState Unpack(std::string_view message) {
 }
 
 void AskGpus(const WorkerPipe& pipe, int64_t deadline_ns) {
-  const auto output = RunCommand({"nvidia-smi", "--query-gpu=" + kGpuQuery, "--format=csv,noheader"},
-                                 {.timeout_ns = std::max<int64_t>(deadline_ns - MonotonicNs() - kMarginNs, 1)});
+  const auto ask = [deadline_ns](const std::string& query) {
+    return RunCommand({"nvidia-smi", "--query-gpu=" + query, "--format=csv,noheader"},
+                      {.timeout_ns = std::max<int64_t>(deadline_ns - MonotonicNs() - kMarginNs, 1)});
+  };
+  const std::string* query = &kGpuHealthQuery;
+  auto output = ask(*query);
+  // A driver that does not know one of the names refuses them all.
+  if (output && output->exit_status != 0 &&
+      (output->output + output->error).find("not a valid field") != std::string::npos) {
+    query = &kGpuQuery;
+    output = ask(*query);
+  }
   if (output && output->exit_status == 0) {
-    for (const DeviceState& device : ParseGpuLines(output->output)) pipe.Send(Pack(device));
+    for (const DeviceState& device : ParseGpuLines(output->output, *query)) pipe.Send(Pack(device));
   } else if (output || output.error().code != ErrorCode::kNotFound) {
     const bool late = !output && output.error().code == ErrorCode::kCancelled;
     const std::string words = output ? output->output + output->error : output.error().message;
@@ -99,7 +113,7 @@ void AskGpus(const WorkerPipe& pipe, int64_t deadline_ns) {
 
 }  // namespace
 
-std::vector<DeviceState> ParseGpuLines(std::string_view text) {
+std::vector<DeviceState> ParseGpuLines(std::string_view text, std::string_view query) {
   std::vector<DeviceState> devices;
   while (!text.empty() && devices.size() < kMaxDevices) {
     std::string_view line = text.substr(0, text.find('\n'));
@@ -113,7 +127,7 @@ std::vector<DeviceState> ParseGpuLines(std::string_view text) {
     if (values.size() < 2) continue;
     DeviceState device = {
         .kind = "gpu", .name = fmt::format("{} {}", values[0], values[1]), .state = "ok", .facts = {}};
-    std::string_view names = kGpuQuery;
+    std::string_view names = query;
     for (const std::string& value : values) {
       const std::string_view name = names.substr(0, names.find(','));
       names.remove_prefix(std::min(name.size() + 1, names.size()));

@@ -14,9 +14,12 @@ namespace lockstep::inspect {
 /// "no answer".
 std::vector<evidence::DeviceState> ReadDevices(int64_t deadline_monotonic_ns);
 
-/// Lines of `nvidia-smi --query-gpu=... --format=csv,noheader`, whose columns are kGpuQuery's.
-std::vector<evidence::DeviceState> ParseGpuLines(std::string_view text);
-extern const std::string kGpuQuery;
+extern const std::string kGpuQuery;        ///< What nvidia-smi is asked for; every driver knows these names,
+extern const std::string kGpuHealthQuery;  ///< and newer ones these, which begin with them.
+
+/// Lines of `nvidia-smi --query-gpu=QUERY --format=csv,noheader`. A fact is named as in the query, without those that
+/// the GPU does not have.
+std::vector<evidence::DeviceState> ParseGpuLines(std::string_view text, std::string_view query = kGpuQuery);
 
 /// Ports and interfaces below `root` ("/sys/class").
 std::vector<evidence::DeviceState> ReadNetworkDevices(const std::string& root);

@@ -153,6 +153,16 @@ TEST(ParseTest, GpuLinesAreNamedAfterTheirQuery) {
   EXPECT_EQ(devices[0].facts[1], std::make_pair("utilization.gpu"s, "100 %"s));
 }
 
+TEST(ParseTest, GpuLinesOfTheLongerQueryTellHealth) {
+  const auto devices = ParseGpuLines(
+      "0, NVIDIA A100, P0, 9 %, 10 MiB, 81559 MiB, 55, 0, 00000000:1B:00.0, 0x0000000000000008, 8, 16, [N/A], No, "
+      "Yes\n",
+      kGpuHealthQuery);
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(devices[0].facts.back(), std::make_pair("remapped_rows.failure"s, "Yes"s));
+  EXPECT_EQ(devices[0].facts.at(devices[0].facts.size() - 3), std::make_pair("pcie.link.width.max"s, "16"s));
+}
+
 TEST(ParseTest, EnvironmentsFirstValueCounts) {
   EXPECT_EQ(EnvironmentValue("AB=1\0A=2\0A=3\0B\0"s, "A"), "2");
   EXPECT_EQ(EnvironmentValue("AB=1\0"s, "A"), "");
