@@ -216,6 +216,10 @@ Result<CommandOutput> RunCommand(const std::vector<std::string>& arguments, cons
                    .message = fmt::format("\"{}\" printed over {} bytes", arguments[0], options.output_bytes_limit)};
     }
     if (!status && Clock::now() >= deadline) {
+      if (options.grace_ns > 0) {
+        ::kill(child.pid(), SIGTERM);
+        child.End(options.grace_ns);
+      }
       return Error{.code = ErrorCode::kCancelled,
                    .message = fmt::format("\"{}\" had not ended after {:.1f} s", fmt::join(arguments, " "),
                                           static_cast<double>(options.timeout_ns) / 1e9)};

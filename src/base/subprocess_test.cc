@@ -1,6 +1,7 @@
 #include "base/subprocess.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -47,6 +48,21 @@ TEST(RunCommandTest, EndsWhatRunsTooLong) {
   const auto ran = RunCommand({"sleep", "1000"}, {.timeout_ns = 50'000'000});
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().code, ErrorCode::kCancelled);
+}
+
+TEST(RunCommandTest, WhatRunsTooLongHasTimeToEndItsOwnWhereThatIsAsked) {
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const UniqueFd told(ends[0]);
+  UniqueFd tell(ends[1]);
+  const std::string script = fmt::format("trap 'echo ended >/proc/{}/fd/{}; exit 0' TERM; while :; do sleep 0.05; done",
+                                         ::getpid(), tell.get());
+  const auto ran = RunCommand({"sh", "-c", script}, {.timeout_ns = 500'000'000, .grace_ns = 60'000'000'000});
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().code, ErrorCode::kCancelled);
+  tell = UniqueFd();
+  std::array<char, 16> word = {};
+  EXPECT_EQ(::read(told.get(), word.data(), word.size()), 6);
 }
 
 TEST(RunCommandTest, EndsWhatPrintsTooMuch) {

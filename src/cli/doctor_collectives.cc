@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::string_view kBegin = "{\"schema\":\"lockstep.mpi-check/1\"";
 constexpr size_t kShown = 200;
+constexpr int64_t kGraceNs = 5'000'000'000;  // mpirun ends its ranks on all nodes when it is asked to.
 constexpr size_t kRanksShown = 16;
 
 const char* const kAdvice =
@@ -38,6 +39,26 @@ Check Failed(std::string finding) {
           .ranks = {}};
 }
 
+bool IsRule(std::string_view line) { return line.size() >= 8 && line.find_first_not_of('-') == std::string_view::npos; }
+
+/// What a launcher had to say: the first text that Open MPI puts between two rules, else the last line.
+std::string LastWords(std::string_view error) {
+  std::string block;
+  std::string_view last;
+  bool is_in_block = false;
+  for (const std::string_view line : control::Lines(error)) {
+    if (line.find_first_not_of(' ') == std::string_view::npos) continue;
+    if (IsRule(line)) {
+      if (!block.empty()) break;
+      is_in_block = true;
+      continue;
+    }
+    last = line;
+    if (is_in_block) block += (block.empty() ? "" : " ") + std::string(line);
+  }
+  return Printable((block.empty() ? last : std::string_view(block)).substr(0, kShown));
+}
+
 }  // namespace
 
 Check ReadCollectives(std::string_view output, std::string_view error, int exit_status) {
@@ -48,10 +69,9 @@ Check ReadCollectives(std::string_view output, std::string_view error, int exit_
   const rapidjson::Value* operations = document ? control::FindValue(*document, {"operations"}) : nullptr;
   const rapidjson::Value* hosts = document ? control::FindValue(*document, {"hosts"}) : nullptr;
   if (operations == nullptr || !operations->IsArray() || hosts == nullptr || !hosts->IsArray()) {
-    std::string_view last = error.substr(0, error.find_last_not_of(" \n") + 1);
-    last = last.substr(last.rfind('\n') + 1);
+    const std::string words = LastWords(error);
     return Failed(fmt::format("the sweep did not end (exit status {}): {}", exit_status,
-                              last.empty() ? "it printed no result" : Printable(last.substr(0, kShown))));
+                              words.empty() ? "it printed no result" : words));
   }
   std::set<int32_t> wrong;
   std::set<std::string> wrong_operations;
@@ -81,9 +101,9 @@ Check ReadCollectives(std::string_view output, std::string_view error, int exit_
   return {.id = "collectives",
           .subject = "",
           .status = CheckStatus::kOk,
-          .finding =
-              fmt::format("all_reduce, all_gather and broadcast agree on {} MPI ranks of {} nodes; the slowest took {}",
-                          hosts->Size(), names.size(), report::FormatDuration(longest_ns)),
+          .finding = fmt::format(
+              "all_reduce, all_gather and broadcast agree on {} MPI ranks of {} node{}; the slowest took {}",
+              hosts->Size(), names.size(), names.size() == 1 ? "" : "s", report::FormatDuration(longest_ns)),
           .advice = "",
           .figures = {{"ranks", static_cast<double>(hosts->Size()), "count"},
                       {"slowest", static_cast<double>(longest_ns), "ns"}},
@@ -97,6 +117,7 @@ Result<Check> CheckCollectives(const std::string& command, int64_t timeout_ns) {
   if (words.empty()) return Misuse("--mpi: no command");
   CommandOptions options;
   options.timeout_ns = timeout_ns;
+  options.grace_ns = kGraceNs;
   const Result<CommandOutput> done = RunCommand(words, options);
   if (!done) return Failed(fmt::format("the sweep did not end: {}", done.error().ToString()));
   return ReadCollectives(done->output, done->error, done->exit_status);

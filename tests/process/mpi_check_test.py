@@ -1,0 +1,73 @@
+"""`lockstep doctor --mpi` with a real mpirun: its collectives over shared memory and over TCP on loopback."""
+
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import jsonschema
+
+from lockstep_program import BINARY, SOURCE, run
+
+PROGRAM = pathlib.Path(BINARY).with_name("lockstep-mpi-check")
+SCHEMA = json.loads((SOURCE / "docs/schema/doctor-1.schema.json").read_text(encoding="utf-8"))
+# One machine: nothing is to be sent beyond loopback, and a test may be root's.
+MPIRUN = ["mpirun", "-np", "2", "--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else []),
+          "--mca", "oob_tcp_if_include", "lo", "--mca", "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1"]
+
+
+def state_of(pid):
+    """/proc's letter; who ends without a parent that waits stays a "Z" on some machines."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()[0]
+    except OSError:
+        return "gone"
+
+
+@unittest.skipUnless(shutil.which("mpirun") and os.access(PROGRAM, os.X_OK), "there is no MPI")
+class MpiCheckTest(unittest.TestCase):
+    def collectives(self, *command, timeout="60s"):
+        """The line of the checklist. Whatever else is wrong with this node is not asked here."""
+        done = run("doctor", "--json", "--timeout", timeout, "--mpi", " ".join(map(str, command)))
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        report = json.loads(done.stdout)
+        jsonschema.validate(report, SCHEMA)
+        (check,) = (check for check in report["data"]["checks"] if check["id"] == "collectives")
+        return check
+
+    def test_collectives_agree(self):
+        for layer in ("self,vader", "self,tcp"):
+            with self.subTest(layer=layer):
+                check = self.collectives(*MPIRUN, "--mca", "btl", layer, PROGRAM)
+                self.assertEqual("ok", check["status"], check)
+                self.assertIn("on 2 MPI ranks of 1 node;", check["finding"])
+                figures = {figure["name"]: figure["value"] for figure in check["figures"]}
+                self.assertEqual(2, figures["ranks"])
+                self.assertGreater(figures["slowest"], 0)
+
+    def test_a_launcher_that_fails_has_the_word(self):
+        check = self.collectives(*MPIRUN, "/no/such/lockstep-mpi-check")
+        self.assertEqual("problem", check["status"])
+        self.assertIn("mpirun was unable to launch", check["finding"])
+        self.assertTrue(check["advice"])
+        check = self.collectives("no-such-mpirun", PROGRAM)
+        self.assertEqual("problem", check["status"])
+        self.assertIn("no-such-mpirun", check["finding"])
+
+    def test_a_sweep_that_does_not_end_is_ended_with_its_ranks(self):
+        with tempfile.TemporaryDirectory(prefix="lkmpi-", dir="/tmp") as folder:
+            program = pathlib.Path(folder) / "endless"
+            program.write_text(f'#!/bin/sh\necho $$ >{folder}/$OMPI_COMM_WORLD_RANK\nexec sleep 600\n', encoding="ascii")
+            program.chmod(0o755)
+            check = self.collectives(*MPIRUN, program, timeout="5s")
+            self.assertEqual("problem", check["status"])
+            self.assertIn("did not end", check["finding"])
+            for rank in ("0", "1"):
+                pid = (pathlib.Path(folder) / rank).read_text(encoding="ascii").strip()
+                self.assertIn(state_of(pid), ("gone", "Z"), f"rank {rank} goes on")
+
+
+if __name__ == "__main__":
+    unittest.main()
