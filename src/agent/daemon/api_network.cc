@@ -1,11 +1,32 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 #include "agent/daemon/answer.h"
 #include "agent/daemon/api.h"
 
 namespace lockstep::agent {
 
 using http::Response;
+
+namespace {
+
+constexpr size_t kAddressesInAudit = 8;
+
+/// Whom this node is made to connect to, for who reads the audit; the reader of the spec took addresses alone.
+std::string Addresses(const control::NetworkTestSpec& spec) {
+  std::string text;
+  for (size_t i = 0; i < std::min(spec.addresses.size(), kAddressesInAudit); ++i) {
+    text += (i == 0 ? "" : ", ") + spec.addresses[i].address;
+  }
+  if (spec.addresses.size() > kAddressesInAudit) {
+    text += fmt::format(" and {} more", spec.addresses.size() - kAddressesInAudit);
+  }
+  return text;
+}
+
+}  // namespace
 
 Response Api::PostNetworkTest(const Call& call) {
   const std::string& by = call.identity.caller.name;
@@ -20,10 +41,11 @@ Response Api::PostNetworkTest(const Call& call) {
     parts_.audit(AuditLine("network test", by, "refused", test.error().message));
     return test.error().code == ErrorCode::kLimitExceeded ? ErrorAnswer(503, test.error()) : ErrorAnswer(test.error());
   }
-  parts_.audit(AuditLine("network test", by, "accepted",
-                         fmt::format("{} {}", test->id,
-                                     spec->listens ? fmt::format("listens at port {}", test->port)
-                                                   : fmt::format("connects to port {}", spec->port))));
+  parts_.audit(
+      AuditLine("network test", by, "accepted",
+                fmt::format("{} {}", test->id,
+                            spec->listens ? fmt::format("listens at port {}", test->port)
+                                          : fmt::format("connects to {} port {}", Addresses(*spec), spec->port))));
   Response response = JsonAnswer(201, ToJson(*test));
   response.headers.emplace_back("Location", "/api/v1/network-tests/" + test->id);
   return response;

@@ -73,8 +73,9 @@ Result<Receipt> ReceiveBulk(TimedSocket* socket) {
   return receipt;
 }
 
+/// Of at most kMostBytes, so that it fits however short the time is that the other end says it took.
 int64_t RateOf(const Receipt& receipt) {
-  return static_cast<int64_t>(static_cast<double>(receipt.bytes) * 1e9 /
+  return static_cast<int64_t>(static_cast<double>(std::min(receipt.bytes, kMostBytes)) * 1e9 /
                               static_cast<double>(std::max<uint64_t>(receipt.elapsed_ns, 1)));
 }
 
@@ -101,12 +102,15 @@ Status MeasureLatency(TimedSocket* socket, control::NetworkPath* path) {
 
 }  // namespace
 
-Status ServeExchange(TimedSocket* socket, const std::string& secret) {
+Status AdmitPeer(TimedSocket* socket, const std::string& secret) {
   RETURN_IF_ERROR(socket->Send(kGreeting.data(), kGreeting.size()));
   std::string said(secret.size(), '\0');
   RETURN_IF_ERROR(socket->Receive(said.data(), said.size()));
   if (!IsSame(said, secret)) return Error{ErrorCode::kPermissionDenied, "the other end does not know the secret"};
-  RETURN_IF_ERROR(socket->Send(&kWelcome, 1));
+  return socket->Send(&kWelcome, 1);
+}
+
+Status ServeExchange(TimedSocket* socket) {
   ASSIGN_OR_RETURN(const uint64_t bytes, ReceiveNumber(socket));
   if (bytes > kMostBytes) return Error{ErrorCode::kCorruptData, "the other end wants more than is allowed"};
   std::array<char, kPingBytes> ping = {};
@@ -137,6 +141,7 @@ Status MeasureExchange(TimedSocket* socket, const std::string& secret, uint64_t 
   Receipt sent;
   ASSIGN_OR_RETURN(sent.bytes, ReceiveNumber(socket));
   ASSIGN_OR_RETURN(sent.elapsed_ns, ReceiveNumber(socket));
+  if (sent.bytes > bytes) return Error{ErrorCode::kCorruptData, "what answers has received more than was sent"};
   ASSIGN_OR_RETURN(const Receipt received, ReceiveBulk(socket));
   if (sent.bytes > 0) path->sent_bytes_per_s = RateOf(sent);
   if (received.bytes > 0) path->received_bytes_per_s = RateOf(received);

@@ -22,7 +22,9 @@
 namespace lockstep::agent {
 namespace {
 
-constexpr int kStrangers = 8;  // Connections without the secret, after which a test gives up listening.
+constexpr int kStrangers = 8;            // Connections without the secret, after which a test gives up listening.
+constexpr uint32_t kLinkLocal = 0xa9fe;  // 169.254/16: another node has the same ones.
+constexpr auto kSecretNs = std::chrono::seconds(1);  // For one to say it, so that a silent one holds nobody up.
 constexpr auto kConnectNs = std::chrono::seconds(2);
 
 NetworkClock::time_point DeadlineOf(const control::NetworkTestSpec& spec) {
@@ -68,7 +70,8 @@ std::vector<control::NetworkAddress> OwnAddresses(const std::vector<std::string>
     }
     std::array<char, INET6_ADDRSTRLEN> text = {};
     if (each->ifa_addr->sa_family == AF_INET) {
-      ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr, text.data(), text.size());
+      const in_addr& address = reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr;
+      if (ntohl(address.s_addr) >> 16 != kLinkLocal) ::inet_ntop(AF_INET, &address, text.data(), text.size());
     } else if (each->ifa_addr->sa_family == AF_INET6) {
       const in6_addr& address = reinterpret_cast<const sockaddr_in6*>(each->ifa_addr)->sin6_addr;
       if (!IN6_IS_ADDR_LINKLOCAL(&address)) ::inet_ntop(AF_INET6, &address, text.data(), text.size());
@@ -95,7 +98,9 @@ Result<control::NetworkTest> NetworkTester::Start(const control::NetworkTestSpec
   const std::lock_guard lock(mutex_);
   const auto is_done = [](const auto& entry) { return entry->test.is_done; };
   const auto done_count = static_cast<size_t>(std::ranges::count_if(entries_, is_done));
-  if (entries_.size() - done_count >= kAtATime) {
+  const auto own_count = static_cast<size_t>(
+      std::ranges::count_if(entries_, [&by](const auto& entry) { return !entry->test.is_done && entry->by == by; }));
+  if (entries_.size() - done_count >= kAtATime || own_count >= kOfOne) {
     return Error{ErrorCode::kLimitExceeded, "too many tests of this node's network are under way; ask again"};
   }
   if (done_count >= kKept) entries_.erase(std::ranges::find_if(entries_, is_done));
@@ -146,10 +151,15 @@ void NetworkTester::Serve(Entry* entry, const control::NetworkTestSpec& spec, co
     if (!WaitFor(listener.get(), POLLIN, deadline, stop_.get())) break;
     UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) continue;
-    TimedSocket socket(std::move(fd), deadline, stop_.get());
-    const Status served = ServeExchange(&socket, secret);
+    TimedSocket socket(std::move(fd), std::min(deadline, NetworkClock::now() + kSecretNs), stop_.get());
+    if (const Status admitted = AdmitPeer(&socket, secret); !admitted) {
+      problem = admitted.error().message;  // Of a stranger, a scanner of ports perhaps; the peer may still come.
+      continue;
+    }
+    socket.set_deadline(deadline);
+    const Status served = ServeExchange(&socket);
     problem = served ? "" : served.error().message;
-    if (served || served.error().code != ErrorCode::kPermissionDenied) break;
+    break;
   }
   Finish(entry, {}, problem);
 }

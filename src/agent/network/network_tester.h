@@ -18,6 +18,7 @@ namespace lockstep::agent {
 class NetworkTester {
  public:
   static constexpr size_t kAtATime = 8;
+  static constexpr size_t kOfOne = 4;  ///< Of one caller's: nobody takes them all.
   static constexpr size_t kKept = 64;  ///< Finished ones that nobody has asked for; the oldest go.
 
   explicit NetworkTester(std::string host);
@@ -27,7 +28,8 @@ class NetworkTester {
   NetworkTester& operator=(const NetworkTester&) = delete;
 
   /// Begins one end. `by`: who asks; only the same may ask for it again. A test that listens is done when one peer has
-  /// measured or its limit is over. Errors: kLimitExceeded (too many at a time), kIo (no socket to be had).
+  /// measured or its limit is over; who connects without knowing the secret is turned away after a second. Errors:
+  /// kLimitExceeded (too many at a time), kIo (no socket to be had).
   Result<control::NetworkTest> Start(const control::NetworkTestSpec& spec, const std::string& by);
   /// How far it is. Errors: kNotFound.
   Result<control::NetworkTest> Get(const std::string& id, const std::string& by) const;

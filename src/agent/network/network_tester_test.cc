@@ -1,7 +1,12 @@
 #include "agent/network/network_tester.h"
 
+#include <arpa/inet.h>
+#include <endian.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -76,6 +81,81 @@ TEST(NetworkTesterTest, AStrangerIsTurnedAwayAndTheNextOneServed) {
   EXPECT_TRUE(Measure(*listening, listening->secret, 1024, &path));
 }
 
+TEST(NetworkTesterTest, StrangersThatSayNothingOrLeaveDoNotEndATest) {
+  NetworkTester tester("n1");
+  control::NetworkTestSpec spec;
+  spec.limit_ns = 20'000'000'000;
+  const auto listening = tester.Start(spec, "alice");
+  ASSERT_TRUE(listening);
+  const auto deadline = NetworkClock::now() + kWait;
+  const control::NetworkAddress loopback{"lo", "127.0.0.1"};
+  ASSERT_TRUE(TimedSocket::Connect(loopback, listening->port, deadline, deadline, -1));  // And gone again.
+  const auto silent = TimedSocket::Connect(loopback, listening->port, deadline, deadline, -1);
+  ASSERT_TRUE(silent);
+  control::NetworkPath path;
+  const Status measured = Measure(*listening, listening->secret, 1024, &path);
+  EXPECT_TRUE(measured) << measured.error().ToString();
+  EXPECT_EQ(WaitUntilDone(tester, listening->id).problem, "");
+}
+
+/// What listens at a port of loopback and answers as a lying daemon would: made up.
+class LyingPeer {
+ public:
+  LyingPeer(uint64_t bytes, uint64_t elapsed_ns) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(::listen(fd_.get(), 1), 0);
+    EXPECT_EQ(::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::jthread([this, bytes, elapsed_ns] { Answer(bytes, elapsed_ns); });
+  }
+  uint16_t port() const { return port_; }
+
+ private:
+  void Answer(uint64_t bytes, uint64_t elapsed_ns) {
+    UniqueFd fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    TimedSocket socket(std::move(fd), NetworkClock::now() + kWait, -1);
+    std::array<char, 64> ping = {};
+    const std::string greeting = "lockstep-network-test/1\n";
+    (void)socket.Send(greeting.data(), greeting.size());
+    (void)socket.Receive(ping.data(), 32);
+    (void)socket.Send("\n", 1);
+    (void)socket.Receive(ping.data(), sizeof(uint64_t));
+    for (int round = 0; round < 21; ++round) {
+      if (socket.Receive(ping.data(), ping.size())) (void)socket.Send(ping.data(), ping.size());
+    }
+    (void)socket.Receive(ping.data(), sizeof(uint32_t));  // No bytes were to be sent: the end of them.
+    for (const uint64_t number : {bytes, elapsed_ns}) {
+      const uint64_t wire = htobe64(number);
+      (void)socket.Send(&wire, sizeof(wire));
+    }
+    const std::array<char, 4 + 16> rest = {};  // Nothing back, no segments.
+    (void)socket.Send(rest.data(), rest.size());
+  }
+
+  UniqueFd fd_;
+  uint16_t port_ = 0;
+  std::jthread thread_;  // Last: ends before what it uses.
+};
+
+TEST(NetworkTesterTest, APeerThatSaysItReceivedMoreThanWasSentIsNotBelieved) {
+  for (const uint64_t bytes : {uint64_t{0}, ~uint64_t{0}}) {
+    LyingPeer peer(bytes, 0);
+    control::NetworkTest listening;
+    listening.port = peer.port();
+    control::NetworkPath path;
+    const Status measured = Measure(listening, std::string(32, 'x'), 0, &path);
+    EXPECT_EQ(static_cast<bool>(measured), bytes == 0);
+    if (!measured) {
+      EXPECT_EQ(measured.error().code, ErrorCode::kCorruptData);
+    }
+    EXPECT_EQ(path.sent_bytes_per_s, std::nullopt);
+  }
+}
+
 TEST(NetworkTesterTest, NobodyComingEndsATest) {
   NetworkTester tester("n1");
   control::NetworkTestSpec spec;
@@ -87,8 +167,10 @@ TEST(NetworkTesterTest, NobodyComingEndsATest) {
 
 TEST(NetworkTesterTest, TestsAtATimeAreLimited) {
   NetworkTester tester("n1");
-  for (size_t i = 0; i < NetworkTester::kAtATime; ++i) ASSERT_TRUE(tester.Start({}, "alice"));
+  for (size_t i = 0; i < NetworkTester::kOfOne; ++i) ASSERT_TRUE(tester.Start({}, "alice"));
   EXPECT_EQ(tester.Start({}, "alice").error().code, ErrorCode::kLimitExceeded);
+  for (size_t i = NetworkTester::kOfOne; i < NetworkTester::kAtATime; ++i) ASSERT_TRUE(tester.Start({}, "bob"));
+  EXPECT_EQ(tester.Start({}, "carol").error().code, ErrorCode::kLimitExceeded);
 }
 
 TEST(NetworkTesterTest, ADaemonThatStopsWaitsForNoTest) {

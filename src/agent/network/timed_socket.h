@@ -35,6 +35,7 @@ class TimedSocket {
   };
   Result<Segments> CountSegments() const;
   NetworkClock::time_point deadline() const { return deadline_; }
+  void set_deadline(NetworkClock::time_point deadline) { deadline_ = deadline; }
 
  private:
   Status Wait(short events) const;

@@ -43,7 +43,8 @@ bool IsOtherNodes(const std::string& text) {
   in_addr v4 = {};
   if (::inet_pton(AF_INET, text.c_str(), &v4) == 1) {
     const uint32_t address = ntohl(v4.s_addr);
-    return address >> 24 != 127 && address >> 24 != 0 && address >> 28 < 0xe;
+    const bool is_link_local = address >> 16 == 0xa9fe;  // 169.254/16: a cloud's metadata service, among others.
+    return address >> 24 != 127 && address >> 24 != 0 && address >> 28 < 0xe && !is_link_local;
   }
   in6_addr v6 = {};
   return ::inet_pton(AF_INET6, text.c_str(), &v6) == 1 && !IN6_IS_ADDR_LOOPBACK(&v6) && !IN6_IS_ADDR_UNSPECIFIED(&v6) &&

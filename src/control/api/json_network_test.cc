@@ -31,8 +31,8 @@ TEST(JsonNetworkTest, OnlyAnotherNodesAddressMayBeConnectedTo) {
   for (const char* address : {"10.0.0.2", "192.168.1.1", "fd00::2"}) {
     EXPECT_TRUE(ReadNetworkTestSpec(ToJson(Connecting(address)))) << address;
   }
-  for (const char* address : {"127.0.0.1", "127.3.2.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "::1",
-                              "::", "::ffff:127.0.0.1", "ff02::1", "fe80::1", "localhost", "n1", "10.0.0"}) {
+  for (const char* address : {"127.0.0.1", "127.3.2.1", "0.0.0.0", "169.254.169.254", "224.0.0.1", "255.255.255.255",
+                              "::1", "::", "::ffff:127.0.0.1", "ff02::1", "fe80::1", "localhost", "n1", "10.0.0"}) {
     const auto read = ReadNetworkTestSpec(ToJson(Connecting(address)));
     ASSERT_FALSE(read) << address;
     EXPECT_EQ(read.error().code, ErrorCode::kInvalidArgument) << address;
