@@ -41,6 +41,14 @@
 namespace lockstep::cli {
 namespace {
 
+/// CLI11 lets a repeatable option take all values behind it, and with them the command's paths.
+void TakeOneValueAtATime(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->nonpositional()) option->allow_extra_args(false);
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) TakeOneValueAtATime(*command);
+}
+
 class Program {
  public:
   Program() : root_("Where the time of a distributed training job goes, and which rank holds it up", "lockstep") {
@@ -72,6 +80,7 @@ class Program {
       app->set_help_flag("-h,--help", "Print this help");
       command->Declare(*app);
     }
+    TakeOneValueAtATime(root_);
   }
 
   int Run(int argc, char** argv, Console& console) {

@@ -122,25 +122,55 @@ Signature SignatureOf(const FlightEntry& entry, const Operation& operation,
   return signature;
 }
 
-UserSite SiteOf(const FlightRecord& record, uint32_t stack) {
-  UserSite site;
-  for (const evidence::FlightFrame& frame : record.stacks[stack]) {
-    const std::string& file = record.texts[frame.file];
-    if (!IsUserFile(file)) {
-      continue;
+/// Finds the user's frames in stacks. What a text is, is found out once: stacks share most of their frames.
+class SiteFinder {
+ public:
+  explicit SiteFinder(const FlightRecord& record) : record_(record), texts_(record.texts.size()) {}
+
+  UserSite Find(uint32_t stack) {
+    UserSite site;
+    for (const evidence::FlightFrame& frame : record_.stacks[stack]) {
+      const std::string& file = record_.texts[frame.file];
+      TextFacts& facts = texts_[frame.file];
+      if (!facts.is_judged) {
+        facts.is_judged = true;
+        facts.is_user_file = IsUserFile(file);
+      }
+      if (!facts.is_user_file) {
+        continue;
+      }
+      if (site.file.empty()) {
+        site.function = record_.texts[frame.function];
+        site.file = file;
+        site.line = frame.line;
+      } else {
+        const uint64_t hash = HashOf(frame.function) ^ (HashOf(frame.file) << 1);
+        site.callers = (site.callers ^ hash ^ static_cast<uint64_t>(frame.line)) * 0x9E3779B97F4A7C15ULL;
+      }
     }
-    const std::string& function = record.texts[frame.function];
-    if (site.file.empty()) {
-      site.function = function;
-      site.file = file;
-      site.line = frame.line;
-    } else {
-      const uint64_t hash = std::hash<std::string>{}(function) ^ (std::hash<std::string>{}(file) << 1);
-      site.callers = (site.callers ^ hash ^ static_cast<uint64_t>(frame.line)) * 0x9E3779B97F4A7C15ULL;
-    }
+    return site;
   }
-  return site;
-}
+
+ private:
+  struct TextFacts {
+    bool is_judged = false;
+    bool is_user_file = false;
+    bool is_hashed = false;
+    uint64_t hash = 0;
+  };
+
+  uint64_t HashOf(uint32_t text) {
+    TextFacts& facts = texts_[text];
+    if (!facts.is_hashed) {
+      facts.is_hashed = true;
+      facts.hash = std::hash<std::string>{}(record_.texts[text]);
+    }
+    return facts.hash;
+  }
+
+  const FlightRecord& record_;
+  std::vector<TextFacts> texts_;
+};
 
 void AddCall(GroupDraft& group, const Call& call, std::vector<SignatureDraft>& signatures) {
   if (!group.calls.empty()) {
@@ -224,6 +254,7 @@ RecordDraft DraftRecord(const FlightRecord& record) {
   std::vector<Operation> operations(record.texts.size());
   std::vector<char> is_read(record.texts.size(), 0);
   std::vector<uint32_t> site_of_stack(record.stacks.size(), kNone);
+  SiteFinder site_finder(record);
   SignatureTable table;
   draft.active_only = true;
   const int64_t first_id = record.entries.front().record_id;
@@ -252,7 +283,7 @@ RecordDraft DraftRecord(const FlightRecord& record) {
     }
     uint32_t& site = site_of_stack[entry.stack];
     if (site == kNone) {
-      const UserSite user = entry.stack == 0 ? UserSite{} : SiteOf(record, entry.stack);
+      const UserSite user = entry.stack == 0 ? UserSite{} : site_finder.Find(entry.stack);
       site = 0;
       if (!user.file.empty()) {
         site = static_cast<uint32_t>(draft.sites.size());

@@ -121,7 +121,10 @@ void RankSimulator::DeviceWork(uint8_t lane, EventKind kind, uint32_t name, uint
   work.lane = kComputeStream;
   work.external_id = current_external_;
   work.correlation = next_correlation_;
-  work.start_ns = std::max(host_ns_[lane] + 1'200 + Random(900), compute_free_ns_ + 800 + Random(500));
+  // Compilers evaluate arguments in orders of their own: a statement draws at most one number.
+  const int64_t after_other_work_ns = compute_free_ns_ + 800 + Random(500);
+  const int64_t after_launch_ns = host_ns_[lane] + 1'200 + Random(900);
+  work.start_ns = std::max(after_launch_ns, after_other_work_ns);
   work.duration_ns = duration_ns;
   work.extra = static_cast<uint32_t>(duration_ns / 100);
   compute_free_ns_ = work.end_ns();

@@ -56,6 +56,15 @@ class ExitStatusTest(unittest.TestCase):
         self.assertEqual(4, len(report["data"]["ranks"]))
         self.assertTrue(any("rank4.json" in json.dumps(row) for row in report["ledger"]), report["ledger"])
 
+    def test_what_follows_a_repeatable_option_is_a_path(self):
+        for arguments in (["compare", "--fail-on", "slower"], ["scaling", "--no-sync", "quick"],
+                          ["nccl-log", "--fail-on", "error"], ["hang", "--fail-on", "any"],
+                          ["analyze", "--communication-kernel", "mine"]):
+            with self.subTest(arguments):
+                done = run(*arguments, self.folder / "first", self.folder / "second")
+                self.assertEqual(FAILED, done.returncode, done.stderr)
+                self.assertIn("first", done.stderr)
+
     def test_a_missing_rank_is_partial(self):
         self.copy_recorded([0, 2, 3])
         self.assertEqual(PARTIAL, run("analyze", self.folder).returncode)

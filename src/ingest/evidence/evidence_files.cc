@@ -64,7 +64,8 @@ Result<std::string> WholeMember(ArchiveReader& archive) {
   return bytes;
 }
 
-EvidencePart ReadMember(ArchiveReader& archive, const ArchiveMember& member, const EvidenceFile& file) {
+EvidencePart ReadMember(ArchiveReader& archive, const ArchiveMember& member, const EvidenceFile& file,
+                        std::string& scratch) {
   const std::string path = file.path + "!/" + member.name;
   EvidencePart part;
   if (member.encrypted) {
@@ -72,16 +73,16 @@ EvidencePart ReadMember(ArchiveReader& archive, const ArchiveMember& member, con
   } else if (IsCompressedName(member.name)) {
     auto bytes = WholeMember(archive);
     auto source = bytes ? OpenMemory(std::move(*bytes), kLimits) : Result<std::unique_ptr<ByteSource>>(bytes.error());
-    part = source ? ReadEvidencePart(**source, path, false) : Failed(file, source.error());
+    part = source ? ReadEvidencePart(**source, path, false, scratch) : Failed(file, source.error());
   } else {
     MemberSource source(archive, member.size_bytes);
-    part = ReadEvidencePart(source, path, false);
+    part = ReadEvidencePart(source, path, false, scratch);
   }
   part.root = file.root;
   return part;
 }
 
-std::vector<EvidencePart> ReadArchive(const EvidenceFile& file) {
+std::vector<EvidencePart> ReadArchive(const EvidenceFile& file, std::string& scratch) {
   std::vector<EvidencePart> parts;
   auto archive = ArchiveReader::Open(file.path, kLimits);
   if (!archive) return {Failed(file, archive.error())};
@@ -93,7 +94,7 @@ std::vector<EvidencePart> ReadArchive(const EvidenceFile& file) {
     }
     if (!*next) return parts;
     if (IsNeverEvidence((*next)->name)) continue;
-    EvidencePart part = ReadMember(**archive, **next, file);
+    EvidencePart part = ReadMember(**archive, **next, file, scratch);
     if (part.IsEvidence()) parts.push_back(std::move(part));
   }
 }
@@ -104,12 +105,12 @@ std::optional<int64_t> ModifiedUnixNs(const std::string& path) {
   return about.st_mtim.tv_sec * int64_t{1'000'000'000} + about.st_mtim.tv_nsec;
 }
 
-std::vector<EvidencePart> ReadFile(const EvidenceFile& file) {
-  if (file.is_archive) return ReadArchive(file);
+std::vector<EvidencePart> ReadFile(const EvidenceFile& file, std::string& scratch) {
+  if (file.is_archive) return ReadArchive(file, scratch);
   auto source = OpenFile(file.path, kLimits);
   if (!source) return {Failed(file, source.error())};
   std::vector<EvidencePart> parts;
-  parts.push_back(ReadEvidencePart(**source, file.path, file.named_by_user));
+  parts.push_back(ReadEvidencePart(**source, file.path, file.named_by_user, scratch));
   parts.back().root = file.root;
   parts.back().modified_unix_ns = ModifiedUnixNs(file.path);
   if (!parts.back().IsEvidence()) parts.pop_back();
@@ -123,8 +124,9 @@ std::vector<EvidencePart> ReadAll(const std::vector<EvidenceFile>& files, const 
   std::mutex progress_mutex;
   size_t done = 0;
   const auto work = [&] {
+    std::string scratch;
     for (size_t i = next++; i < files.size(); i = next++) {
-      results[i] = ReadFile(files[i]);
+      results[i] = ReadFile(files[i], scratch);
       const std::lock_guard lock(progress_mutex);
       ++done;
       if (options.on_progress) options.on_progress(done, files.size());

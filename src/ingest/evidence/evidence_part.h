@@ -44,7 +44,8 @@ struct EvidencePart {
 };
 
 /// Tells what the bytes are and reads them. Never fails: what cannot be read is in the part's problems.
-EvidencePart ReadEvidencePart(ByteSource& source, const std::string& path, bool named_by_user);
+/// `scratch`: memory that is used again for file after file; its content is of no meaning.
+EvidencePart ReadEvidencePart(ByteSource& source, const std::string& path, bool named_by_user, std::string& scratch);
 
 /// Errors: kCorruptData.
 Result<FolderHeader> ReadFolderHeader(std::string_view json);

@@ -19,10 +19,14 @@ constexpr size_t kHeadBytes = size_t{64} << 10;
 constexpr size_t kWholeLimit = size_t{1} << 30;  ///< Of what is read at once: dumps, documents.
 constexpr size_t kLogChunk = size_t{16} << 20;   ///< Logs may be of any length.
 constexpr size_t kNcclLimit = size_t{256} << 20;
+constexpr size_t kKeptBytes = size_t{16} << 20;  ///< Of memory that the next file is read into.
 
 class PartReader {
  public:
-  PartReader(ByteSource& source, EvidencePart* part) : source_(source), part_(part) {}
+  PartReader(ByteSource& source, EvidencePart* part, std::string& scratch)
+      : source_(source), part_(part), bytes_(scratch) {
+    bytes_.clear();
+  }
 
   void Read() {
     bytes_.reserve(kHeadBytes);
@@ -239,20 +243,21 @@ class PartReader {
 
   ByteSource& source_;
   EvidencePart* part_;
-  std::string bytes_;
+  std::string& bytes_;
   bool ended_ = false;
   std::optional<Error> error_;
 };
 
 }  // namespace
 
-EvidencePart ReadEvidencePart(ByteSource& source, const std::string& path, bool named_by_user) {
+EvidencePart ReadEvidencePart(ByteSource& source, const std::string& path, bool named_by_user, std::string& scratch) {
   EvidencePart part;
   part.file = PrintableName(path);
   part.path = path;
   part.named_by_user = named_by_user;
   part.rank = RankOfEvidencePath(path);
-  PartReader(source, &part).Read();
+  PartReader(source, &part, scratch).Read();
+  if (scratch.capacity() > kKeptBytes) std::string().swap(scratch);
   // A dump's name ends in the rank and in nothing else.
   if (part.record) part.rank = RankOfDumpName(path) ? RankOfDumpName(path) : part.rank;
   return part;

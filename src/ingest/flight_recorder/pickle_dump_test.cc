@@ -152,6 +152,30 @@ TEST(PickleDumpTest, TheShortCutForUsualEntriesChangesNothing) {
   }
 }
 
+// Entries that follow the expected ones but for one thing: another state, stack, size, number without a value, group.
+TEST(PickleDumpTest, AnEntryThatIsNearlyAsExpectedIsReadAsItIs) {
+  Dump dump = DumpOf(120);
+  for (size_t i = 0; i < dump.operations.size(); ++i) {
+    test::DumpOperation& operation = dump.operations[i];
+    operation.record_id = i % 11 == 0 ? 7 : static_cast<int64_t>(i) << (i % 5 * 10);
+    operation.op_id = i % 7 == 0 ? -1 : static_cast<int64_t>(i) * 300;
+    if (i % 13 == 0) operation.state = "scheduled", operation.retired = false, operation.completed_ns.reset();
+    if (i % 13 == 1) operation.completed_ns = operation.time_created_ns + 1;
+    if (i % 17 == 0) operation.frames = {0};
+    if (i % 19 == 0) operation.input_sizes = {{static_cast<int64_t>(i)}};
+    if (i % 23 == 0) operation.pg_id = 3;
+    if (i % 29 == 0) operation.duration_ms = 0.25 * static_cast<double>(i);
+  }
+  const std::string bytes = PickleOf(dump);
+  const FlightRecord with = Read(bytes), without = Read(bytes, PlainEntryPath::kUnused);
+  EXPECT_EQ(test::TextOf(with), test::TextOf(without));
+  ASSERT_EQ(with.entries.size(), 120u);
+  for (size_t i = 0; i < with.entries.size(); ++i) {
+    EXPECT_EQ(test::TextOf(with, with.entries[i]), test::TextOf(without, without.entries[i])) << i;
+    EXPECT_EQ(test::StackOf(with, with.entries[i]), test::StackOf(without, without.entries[i])) << i;
+  }
+}
+
 TEST(PickleDumpTest, EqualContentHasEqualIndices) {
   const FlightRecord record = Read(PickleOf(DumpOf(12)));
   EXPECT_EQ(record.stacks.size(), 3u);

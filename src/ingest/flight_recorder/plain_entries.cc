@@ -239,18 +239,55 @@ uint32_t PlainEntries::GroupIndex() {
   return idx;
 }
 
+// A number of the memo means the same throughout a dump, and so do equal bytes: what they gave before they give again.
+bool PlainEntries::TakeExpected(FlightEntry& entry) {
+  const EntryPatterns::Pattern* pattern = patterns_.Expected();
+  if (pattern == nullptr) return false;
+  const std::span<const EntryPatterns::Piece> pieces = patterns_.PiecesOf(*pattern);
+  if (end_ - place_ < pattern->byte_count + kRoom * static_cast<ptrdiff_t>(pieces.size())) return false;
+  entry = pattern->entry;
+  for (const EntryPatterns::Piece& piece : pieces) {
+    if (std::memcmp(place_, piece.bytes.data(), piece.bytes.size()) != 0) return false;
+    place_ += piece.bytes.size();
+    if (piece.number != DumpKey::kOther && !TakeField(piece.number, entry)) return false;
+  }
+  group_ = pattern->group;
+  return true;
+}
+
+bool PlainEntries::TakeAny(FlightEntry& entry) {
+  scratch_pieces_.clear();
+  const char* piece = place_;
+  const auto bytes_so_far = [&] { return std::string_view(piece, static_cast<size_t>(place_ - piece)); };
+  if (!HasRoom() || *place_++ != '(') return false;
+  do {
+    Value* key;
+    if (!TakeMemo(key) || key->kind != ValueKind::kText) return false;
+    const bool is_number = IsVaryingNumber(key->key);
+    if (is_number) scratch_pieces_.push_back({bytes_so_far(), key->key});
+    if (!TakeField(key->key, entry) || !HasRoom()) return false;
+    if (is_number) piece = place_;
+  } while (static_cast<Opcode>(*place_) != Opcode::kSetItems);
+  ++place_;
+  scratch_pieces_.push_back({bytes_so_far(), DumpKey::kOther});
+  entry.group = GroupIndex();
+  return true;
+}
+
 bool PlainEntries::Read(const char*& at, const char* end, std::span<Value> memo, FlightEntry& entry) {
   place_ = at;
   end_ = end;
   memo_ = memo;
-  group_ = {};
-  if (!HasRoom() || *place_++ != '(') return false;
-  do {
-    Value* key;
-    if (!TakeMemo(key) || key->kind != ValueKind::kText || !TakeField(key->key, entry) || !HasRoom()) return false;
-  } while (static_cast<Opcode>(*place_) != Opcode::kSetItems);
-  at = place_ + 1;
-  entry.group = GroupIndex();
+  if (TakeExpected(entry)) {
+    patterns_.Confirm();
+  } else {
+    place_ = at;
+    entry = {};
+    group_ = {};
+    if (!TakeAny(entry)) return false;
+    patterns_.Learn(scratch_pieces_, entry, group_);
+  }
+  at = place_;
   fields_.SetLastGroup(group_);
   return true;
 }

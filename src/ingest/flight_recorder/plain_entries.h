@@ -10,6 +10,7 @@
 #include "ingest/flight_recorder/dump_tables.h"
 #include "ingest/flight_recorder/dump_value.h"
 #include "ingest/flight_recorder/entry_fields.h"
+#include "ingest/flight_recorder/entry_patterns.h"
 
 namespace lockstep::ingest {
 
@@ -39,6 +40,9 @@ class PlainEntries {
   bool TakeSizes(uint32_t& field);
   bool TakeDtypes(uint32_t& field);
   bool TakeField(DumpKey key, evidence::FlightEntry& entry);
+  /// The entry that is expected to come, where it comes.
+  bool TakeExpected(evidence::FlightEntry& entry);
+  bool TakeAny(evidence::FlightEntry& entry);
   uint32_t GroupIndex();
 
   // The longest thing that is read without looking for the end: a key and a number.
@@ -57,6 +61,8 @@ class PlainEntries {
   std::vector<int64_t> scratch_numbers_;
   ListTable<int64_t> flat_sizes_;     // Shapes of a list behind each other, each after its length.
   std::vector<uint32_t> size_lists_;  // By flat list.
+  EntryPatterns patterns_;
+  std::vector<EntryPatterns::Piece> scratch_pieces_;
 };
 
 }  // namespace lockstep::ingest

@@ -12,6 +12,9 @@ using evidence::FlightRecord;
 
 namespace {
 
+/// No recorder writes shorter ones; a file that does must not make us reserve many times its length.
+constexpr size_t kLeastEntryBytes = 64;
+
 bool AreAll(std::span<const Value> items, ValueKind kind, ValueKind or_kind) {
   return std::all_of(items.begin(), items.end(),
                      [&](const Value& item) { return item.kind == kind || item.kind == or_kind; });
@@ -161,8 +164,14 @@ bool RecordBuilder::FillDict(Value& target, std::span<const Value> items) {
 }
 
 std::optional<uint32_t> RecordBuilder::ReadPlainEntry(const char*& at, const char* end, std::span<Value> memo) {
+  const char* begin = at;
   FlightEntry entry;
   if (!plain_.Read(at, end, memo, entry)) return std::nullopt;
+  if (entries_.size() == entries_.capacity()) {
+    // Entries are of about one length, which tells how many are to come.
+    const size_t length = std::max(static_cast<size_t>(at - begin), kLeastEntryBytes);
+    entries_.reserve(std::max(entries_.size() + 1 + static_cast<size_t>(end - at) / length, 2 * entries_.size()));
+  }
   entries_.push_back(entry);
   return static_cast<uint32_t>(entries_.size() - 1);
 }

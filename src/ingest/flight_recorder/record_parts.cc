@@ -149,7 +149,10 @@ class RecordMaker {
         if (idx < entries.size()) record_->entries.push_back(entries[idx]);
       }
     }
-    record_->entries.shrink_to_fit();
+    // A little that is never used costs less than a copy.
+    if (record_->entries.capacity() > record_->entries.size() + record_->entries.size() / 8) {
+      record_->entries.shrink_to_fit();
+    }
   }
 
   void ReadConfig() {
