@@ -79,6 +79,17 @@ std::vector<Candidate> ExplainProgramForks(const Findings& findings) {
   std::vector<int32_t> victims = findings.waits.HeldUpBy(verdict.culprit_ranks);
   verdict.victim_ranks = Without(victims, verdict.culprit_ranks);
   AddVictims(findings, verdict);
+  // Where those wait that went the usual way, that is said already.
+  std::vector<std::pair<std::string, int32_t>> waiting;
+  for (const CodeSite& site : verdict.sites) {
+    if (site.role == "victim") {
+      waiting.emplace_back(site.file, site.line);
+    }
+  }
+  std::erase_if(verdict.sites, [&](const CodeSite& site) {
+    return site.role == "sibling" &&
+           std::find(waiting.begin(), waiting.end(), std::make_pair(site.file, site.line)) != waiting.end();
+  });
   if (verdict.kind == VerdictKind::kDeadlock) {
     verdict.cycle = CycleThrough(findings, first->rank);
   }
