@@ -125,6 +125,12 @@ std::string Link(const std::string& path) {
   return fs::read_symlink(path, error).string();
 }
 
+// Who looks at a process maps the process's libraries, too, to read their symbols.
+bool IsLockstep(const std::string& folder) {
+  const std::string name = fs::path(Link(folder + "/exe")).filename().string();
+  return name == "lockstep" || name == "lockstepd";
+}
+
 std::optional<TorchProcess> Look(pid_t pid, const std::set<std::string>& client_sockets) {
   const std::string folder = fmt::format("/proc/{}", pid);
   TorchProcess process;
@@ -132,7 +138,7 @@ std::optional<TorchProcess> Look(pid_t pid, const std::set<std::string>& client_
   process.root = folder + "/root";
   const std::string library = MappedTorch(folder + "/maps", &process.has_device_build);
   struct stat info = {};
-  if (library.empty() || ::stat(folder.c_str(), &info) != 0) return std::nullopt;
+  if (library.empty() || ::stat(folder.c_str(), &info) != 0 || IsLockstep(folder)) return std::nullopt;
   process.uid = info.st_uid;
   process.torch = VersionOf(process.root, library);
   ReadStat(Contents(folder + "/stat").value_or(""), &process);

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -169,6 +170,15 @@ class ProcessTest(DoctorCase):
         code = f"import ctypes; assert ctypes.CDLL(None).unshare({CLONE_NEWNET}) == 0\n" + STAND_IN
         process = self.start([sys.executable, "-c", code, library], KINETO_USE_DAEMON="1")
         self.assertIn("another network namespace", self.reason(process))
+
+    def test_lockstepd_itself_is_no_process_with_pytorch_while_it_reads_ones_symbols(self):
+        program = self.folder / "lockstepd"  # Made up: Python under that name.
+        shutil.copy(os.path.realpath(sys.executable), program)
+        library = self.folder / "torch" / "lib" / "libtorch_cpu.so"
+        library.parent.mkdir(parents=True)
+        library.write_bytes(b"\0" * 4096)
+        process = self.start([program, "-c", STAND_IN, library], PYTHONHOME=sys.base_prefix)
+        self.assertNotIn(str(process.pid), [check["subject"] for check in self.doctor()])
 
     def test_a_forked_worker_is_left_out(self):
         code = STAND_IN.replace('print("ready"', 'import os\nchild = os.fork()\nif child == 0:\n    sys.stdin.read()\n    '
