@@ -234,7 +234,7 @@ bool IsUserFile(std::string_view file) {
     return false;
   }
   return !file.starts_with("torch/") && file.find("/torch/distributed/") == std::string_view::npos &&
-         file.find("/lockstep/hang") == std::string_view::npos;
+         file.find("/lockstep/_hang.py") == std::string_view::npos;
 }
 
 RecordDraft DraftRecord(const FlightRecord& record) {

@@ -176,6 +176,7 @@ TEST(UserFileTest, LibrariesAndNativeCodeAreNotTheUsers) {
   EXPECT_FALSE(IsUserFile("/venv/lib/python3.11/site-packages/torch/optim/adam.py"));
   EXPECT_FALSE(IsUserFile("/usr/lib/python3.11/threading.py"));
   EXPECT_FALSE(IsUserFile("<frozen importlib._bootstrap>"));
+  EXPECT_FALSE(IsUserFile("/mnt/package/lockstep/_hang.py"));
   EXPECT_FALSE(IsUserFile("libtorch_cpu.so"));
   EXPECT_FALSE(IsUserFile("../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp"));
   EXPECT_FALSE(IsUserFile(""));

@@ -75,6 +75,7 @@ TEST(StackReadingTest, TheDataLoaderIsNamed) {
 
 TEST(StackReadingTest, NativeFramesTellWhatPythonDoesNot) {
   EXPECT_EQ(ReadNative("gloo::allreduce").place, MainThreadPlace::kCollective);
+  EXPECT_EQ(ReadNative("gloo::rendezvous::Context::connectFullMesh").place, MainThreadPlace::kStoreWait);
   EXPECT_EQ(ReadNative("gloo::rendezvous::PrefixStore::get").place, MainThreadPlace::kStoreWait);
   EXPECT_EQ(ReadNative("cudaStreamSynchronize").place, MainThreadPlace::kDeviceSync);
   EXPECT_EQ(ReadNative("qsort").place, MainThreadPlace::kOutside);
@@ -125,6 +126,9 @@ TEST(MainThreadTest, DoesNotHoldTheLockThatAnotherHolds) {
   holder.holds_gil = true;
   const std::vector<ThreadStack> threads = {main, holder};
   EXPECT_EQ(FindLockHolder(threads), &threads[1]);
+  holder.python = {{"import_module", "/usr/lib/python3.11/importlib/__init__.py", 126},
+                   {"_answer", "/mnt/package/lockstep/_hang.py", 197}};
+  EXPECT_EQ(FindLockHolder({main, holder}), nullptr) << "it holds it because we asked";
   main.holds_gil = true;
   EXPECT_EQ(FindLockHolder({main, ThreadStack{}}), nullptr);
 }
