@@ -1,11 +1,12 @@
 """`lockstep hang` on processes that run: here without a daemon, through daemons, by two users, with a dead node."""
 
+import json
 import os
 import socket
 import subprocess
 import unittest
 
-from live_jobs import LiveCase
+from live_jobs import BINARY, LiveCase
 
 
 class ThisNodeTest(LiveCase):
@@ -23,6 +24,9 @@ class ThisNodeTest(LiveCase):
         for path in (folder, *folder.rglob("*")):
             self.assertEqual(0, path.stat().st_mode & 0o077, path)
         self.assertTrue(all(process.poll() is None for process in ranks))
+        again = subprocess.run([BINARY, "hang", "--json", folder], capture_output=True, text=True, encoding="utf-8",
+                               stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual(data, json.loads(again.stdout)["data"], "what was kept reads again as what was printed")
 
     def test_a_rank_that_has_ended_is_named_missing(self):
         self.start_rank(0)
