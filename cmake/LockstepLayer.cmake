@@ -13,8 +13,17 @@ if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer
                                                     -fno-sanitize-recover=undefined)
   # RapidJSON adds to a null pointer when its buffer is empty, which clang's checks report and nobody can observe.
+  # Named from the build folder, where Ninja compiles, and with a digest of what it says: so ccache knows an object of
+  # another checkout again, and not one of another list.
+  set(ignorelist ${PROJECT_SOURCE_DIR}/cmake/sanitizer-ignorelist.txt)
+  file(RELATIVE_PATH ignorelist_path ${CMAKE_BINARY_DIR} ${ignorelist})
+  file(SHA256 ${ignorelist} ignorelist_digest)
+  string(SUBSTRING ${ignorelist_digest} 0 8 ignorelist_digest)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ignorelist})
   target_compile_options(lockstep_options INTERFACE
-    $<$<CXX_COMPILER_ID:Clang>:-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/sanitizer-ignorelist.txt>)
+    $<$<CXX_COMPILER_ID:Clang>:-fsanitize-ignorelist=${ignorelist_path}>)
+  target_compile_definitions(lockstep_options INTERFACE
+    $<$<CXX_COMPILER_ID:Clang>:LOCKSTEP_IGNORELIST_${ignorelist_digest}>)
   target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
 endif()
 
