@@ -28,9 +28,18 @@ bool Same(const StackFrame& a, const StackFrame& b) {
   return a.function == b.function && a.file == b.file && a.line == b.line;
 }
 
+/// What a site says of one rank, before "at FILE", said of as many as it has: "is in" of two ranks is "are".
+std::string Doing(std::string what, size_t rank_count) {
+  if (what == "is in" || what == "is stopped in") what.erase(what.size() - 3);
+  if (rank_count < 2) return what;
+  if (what == "is" || what.starts_with("is ")) return "are" + what.substr(2);
+  if (what.starts_with("waits ")) return "wait" + what.substr(5);
+  return what;
+}
+
 void WriteSite(const HangTextPage& page, const CodeSite& site) {
   std::string text = fmt::format("{} ({})", RanksText(site.ranks), site.role);
-  if (!site.what.empty()) text += " " + site.what;
+  if (!site.what.empty()) text += " " + Doing(site.what, site.ranks.size());
   if (!site.file.empty()) {
     text += fmt::format(" at {}", site.file);
     if (site.line > 0) text += fmt::format(":{}", site.line);
