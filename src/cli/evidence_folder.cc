@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 #include "base/unique_fd.h"
@@ -74,6 +75,17 @@ const char* StateOf(evidence::Liveness liveness) {
   return "unknown";
 }
 
+/// A file for each answer: "ras_n001_1.json". Numbered by the node, since nodes are asked at the same time.
+std::vector<std::string> RasFiles(const CollectedJob& job) {
+  std::vector<std::string> files;
+  std::map<std::string, int> counts;
+  for (const CollectedRas& ras : job.ras) {
+    const std::string host = Word(ras.host);
+    files.push_back(fmt::format("ras_{}_{}.{}", host, ++counts[host], ras.reply.is_json ? "json" : "txt"));
+  }
+  return files;
+}
+
 std::string IndexText(const CollectedJob& job) {
   control::JsonText json;
   json.Begin().Key("schema").Text("lockstep.evidence/1");
@@ -87,6 +99,13 @@ std::string IndexText(const CollectedJob& job) {
   for (const evidence::InspectedProcess& process : job.processes) {
     json.Begin().Key("rank").IntOrNull(process.rank).Key("host").Text(process.host).Key("pid").Int(process.pid);
     json.Key("folder").Text(FolderOf(process)).Key("state").Text(StateOf(process.liveness)).End();
+  }
+  json.EndList().Key("ras").BeginList();
+  const std::vector<std::string> ras_files = RasFiles(job);
+  for (size_t i = 0; i < job.ras.size(); ++i) {
+    const CollectedRas& ras = job.ras[i];
+    json.Begin().Key("file").Text(ras_files[i]).Key("host").Text(ras.host).Key("address").Text(ras.reply.address);
+    json.Key("asked_unix_ns").Int(ras.reply.asked_unix_ns).End();
   }
   json.EndList().Key("missing").BeginList();
   for (const evidence::MissingEvidence& missing : job.missing) {
@@ -119,6 +138,10 @@ Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder) {
       RETURN_IF_ERROR(WriteFile(path + "/" + name, process.record_bytes));
     }
     if (!process.log_tail.empty()) RETURN_IF_ERROR(WriteFile(path + "/log_tail.txt", process.log_tail));
+  }
+  const std::vector<std::string> ras_files = RasFiles(job);
+  for (size_t i = 0; i < job.ras.size(); ++i) {
+    RETURN_IF_ERROR(WriteFile(folder + "/" + ras_files[i], job.ras[i].reply.text));
   }
   // Last: a folder with this is whole.
   return WriteFile(folder + "/evidence.json", IndexText(job));

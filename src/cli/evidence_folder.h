@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/api/inspection.h"
 #include "evidence/inspected_process.h"
 
 namespace lockstep::cli {
@@ -16,6 +17,12 @@ struct CollectedNode {
   std::string problem;  ///< Why nothing came from it, "" = it answered.
 };
 
+/// What NCCL's RAS said to a node.
+struct CollectedRas {
+  std::string host;
+  control::RasReply reply;
+};
+
 /// What was collected of a job, all at about one moment.
 struct CollectedJob {
   std::string job_kind;  ///< "slurm", "torchelastic", ..., "" = none, or unknown.
@@ -24,6 +31,7 @@ struct CollectedJob {
   std::optional<int32_t> world_size;
   std::vector<CollectedNode> nodes;
   std::vector<evidence::InspectedProcess> processes;
+  std::vector<CollectedRas> ras;  ///< By node, in the order of asking.
   std::vector<evidence::MissingEvidence> missing;
 };
 

@@ -35,6 +35,7 @@ constexpr int64_t kLongestNs = 30 * kSecondNs;
 // A world size is what an environment says; a senseless one must not make millions of missing ranks.
 constexpr int32_t kMostRanks = 1 << 20;
 constexpr size_t kMostNamed = 4096;
+constexpr size_t kNodesForRas = 2;
 
 std::string ThisHost() {
   std::array<char, HOST_NAME_MAX + 1> name = {};
@@ -183,7 +184,10 @@ std::vector<NodeLook> LiveJob::Look(InspectionDepth depth, int64_t deadline_ns,
   control::ForEachNode(
       count, nodes_.parallel, deadline_ns,
       [&](size_t i, int64_t left_ns) {
-        looks[i] = Ask(i, spec, left_ns);
+        InspectionSpec of_node = spec;
+        // RAS answers for all nodes; each question goes round the whole job, so two see it from two sides.
+        of_node.ras = spec.ras && i < kNodesForRas;
+        looks[i] = Ask(i, of_node, left_ns);
         const std::lock_guard lock(mutex);
         if (on_node) on_node(++done, count);
       },
@@ -270,6 +274,7 @@ Result<CollectedJob> JoinLooks(std::vector<NodeLook> looks, bool all_ranks) {
       found[static_cast<size_t>(*glance.rank)] = true;
     }
     std::move(look.inspection.processes.begin(), look.inspection.processes.end(), std::back_inserter(job.processes));
+    for (control::RasReply& reply : look.inspection.ras) job.ras.push_back({look.host, std::move(reply)});
     std::move(look.inspection.missing.begin(), look.inspection.missing.end(), std::back_inserter(job.missing));
   }
   if (count == 0) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,14 @@ struct RasCommunicator {
   std::vector<RasRank> ranks;
   std::vector<int32_t> missing_ranks;
   std::vector<int32_t> dead_ranks;
+  /// Text only: ranks that are not listed, by how far they are: (ranks, launched up to operation).
+  std::vector<std::pair<int64_t, int64_t>> unlisted_counts;
+};
+
+/// A process of the job as RAS names it.
+struct RasPeer {
+  std::string host;  ///< By its address.
+  int32_t pid = 0;
 };
 
 /// One answer of NCCL's RAS. Its "OK" proves nothing: it counts launches, not completions.
@@ -30,7 +39,9 @@ struct RasReport {
   int64_t collected_unix_ns = 0;
   std::string nccl_version;
   std::vector<RasCommunicator> communicators;
-  std::vector<std::string> errors;  ///< In RAS's words.
+  std::optional<int32_t> rank_count;  ///< Of the job, as far as RAS tells.
+  std::vector<RasPeer> dead_peers;    ///< Told while watching (monitor mode).
+  std::vector<std::string> errors;    ///< In RAS's words.
   std::vector<std::string> warnings;
 };
 

@@ -75,6 +75,7 @@ std::vector<Candidate> Decide(const Findings& findings) {
                     [](const RankCondition& c) { return c.stopped; })) {
       Append(all, ExplainStacks(findings));
     }
+    Append(all, ExplainRas(findings));
     if (!hung && findings.mismatches.empty()) {
       Append(all, ExplainCalm(findings));
     }

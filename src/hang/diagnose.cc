@@ -39,6 +39,7 @@ Diagnosis Diagnose(const evidence::JobEvidence& job, const DiagnoseOptions& opti
   if (!findings.waits.cycles.empty()) {
     findings.forks = VoteOnProgram(findings.view);
   }
+  findings.ras = ReadRas(findings.view);
   findings.arrival = MeasureArrival(findings.view);
   findings.now_ns = CollectedAt(job);
   findings.went_on = WentOnMeanwhile(findings.view, findings.conditions);
@@ -49,6 +50,7 @@ Diagnosis Diagnose(const evidence::JobEvidence& job, const DiagnoseOptions& opti
   Diagnosis diagnosis;
   std::vector<Candidate> candidates = Decide(findings);
   diagnosis.verdict = std::move(candidates.front().verdict);
+  WeighRas(findings, diagnosis.verdict);
   for (size_t i = 1; i < candidates.size() && diagnosis.context.size() < 8; ++i) {
     diagnosis.context.push_back(std::move(candidates[i].verdict));
   }

@@ -157,27 +157,12 @@ void AddLogs(const Findings& findings, Diagnosis& diagnosis) {
   }
 }
 
-void AddRas(const Findings& findings, Diagnosis& diagnosis) {
-  for (const evidence::RasReport& report : findings.job->ras) {
-    for (const evidence::RasCommunicator& communicator : report.communicators) {
-      std::vector<int32_t> lost = communicator.missing_ranks;
-      lost.insert(lost.end(), communicator.dead_ranks.begin(), communicator.dead_ranks.end());
-      std::sort(lost.begin(), lost.end());
-      if (!lost.empty()) {
-        Add(diagnosis, "ras", lost, report.source,
-            fmt::format("RAS reports {} of communicator {} (its ranks, not the job's) as missing or dead.", Ranks(lost),
-                        communicator.hash));
-      }
-    }
-    for (const std::string& error : report.errors) {
-      Add(diagnosis, "ras", {}, report.source, error.substr(0, 300));
-    }
-  }
+void AddNccl(const Findings& findings, Diagnosis& diagnosis) {
   for (const evidence::NcclLogFinding& finding : findings.job->nccl) {
-    if (finding.severity == "error") {
-      Add(diagnosis, "nccl_log", finding.ranks,
-          finding.line == 0 ? finding.file : fmt::format("{}:{}", finding.file, finding.line), finding.text);
-    }
+    if (finding.severity != "error" || finding.kind == "ras_stuck") continue;  // AddRas says that, by the job's ranks.
+    const bool is_ras = finding.kind.starts_with("ras_");
+    Add(diagnosis, is_ras ? "ras" : "nccl_log", finding.ranks,
+        finding.line == 0 ? finding.file : fmt::format("{}:{}", finding.file, finding.line), finding.text);
   }
 }
 
@@ -201,6 +186,7 @@ void CollectEvidence(const Findings& findings, Diagnosis& diagnosis) {
   AddStacks(findings, diagnosis);
   AddLogs(findings, diagnosis);
   AddRas(findings, diagnosis);
+  AddNccl(findings, diagnosis);
   std::stable_sort(diagnosis.evidence.begin(), diagnosis.evidence.end(),
                    [](const EvidenceItem& a, const EvidenceItem& b) { return !a.contradicts && b.contradicts; });
 }

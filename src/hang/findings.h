@@ -9,6 +9,7 @@
 #include "hang/job_view.h"
 #include "hang/program_vote.h"
 #include "hang/rank_condition.h"
+#include "hang/ras_reading.h"
 #include "hang/signature_vote.h"
 #include "hang/wait_graph.h"
 
@@ -21,6 +22,7 @@ struct Findings {
   std::vector<RankCondition> conditions;  ///< By rank.
   std::vector<Mismatch> mismatches;
   std::vector<DeviceLag> lags;
+  RasReading ras;
   std::vector<ProgramFork> forks;  ///< Only looked for where ranks wait in a circle.
   WaitGraph waits;
   ArrivalTable arrival;
@@ -43,6 +45,8 @@ std::vector<Candidate> ExplainAbsence(const Findings& findings);
 std::vector<Candidate> ExplainCycles(const Findings& findings);
 std::vector<Candidate> ExplainProgramForks(const Findings& findings);
 std::vector<Candidate> ExplainStacks(const Findings& findings);
+/// Ranks that NCCL's RAS has lost, or has behind. Its OK explains nothing.
+std::vector<Candidate> ExplainRas(const Findings& findings);
 std::vector<Candidate> ExplainCalm(const Findings& findings);
 /// Who is awaited now was late in every round before: records without a time show a slow job in the middle of a round.
 std::vector<Candidate> ExplainLateRoots(const Findings& findings);
@@ -53,12 +57,16 @@ std::vector<WaitEdge> CycleThrough(const Findings& findings, int32_t rank);
 /// Whether somebody waits longer than the job's ordinary course, as far as times are known.
 bool IsHung(const Findings& findings);
 
+/// Makes a verdict surer that RAS supports, and one less sure that it speaks against.
+void WeighRas(const Findings& findings, Verdict& verdict);
+
 /// The best first. Never empty.
 std::vector<Candidate> Decide(const Findings& findings);
 
 /// Groups, ranks, stacks, evidence and what is missing, for the verdict that was chosen.
 void DescribeJob(const Findings& findings, Diagnosis& diagnosis);
 void CollectEvidence(const Findings& findings, Diagnosis& diagnosis);
+void AddRas(const Findings& findings, Diagnosis& diagnosis);
 void FindMissing(const Findings& findings, Diagnosis& diagnosis);
 
 }  // namespace lockstep::hang

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "inspect/inspect.h"
+#include "inspect/proc_files.h"
+#include "inspect/ras_look.h"
 #include "proc/job_processes.h"
 
 namespace lockstep::inspect {
@@ -86,6 +90,34 @@ void LookClosely(const InspectionSpec& spec, const std::vector<proc::JobProcess>
   }
 }
 
+/// All ranks here of the jobs that were chosen, asked for or not: any of them may be the one that RAS speaks through.
+std::vector<proc::JobProcess> WithSiblings(const InspectionSpec& spec, std::vector<proc::JobProcess> chosen,
+                                           const std::function<bool(uint32_t uid)>& allowed) {
+  if (spec.pids.empty() && spec.ranks.empty()) return chosen;
+  const auto launcher = [](const proc::JobProcess& process) {
+    return process.details.ancestors.empty() ? 0 : process.details.ancestors.front();
+  };
+  std::vector<proc::JobProcess> all = proc::FindJobProcesses({}, allowed).chosen;
+  std::erase_if(all, [&](const proc::JobProcess& other) {
+    return std::none_of(chosen.begin(), chosen.end(), [&](const proc::JobProcess& process) {
+      return process.pid == other.pid ||
+             (process.uid == other.uid && process.details.job_kind == other.details.job_kind &&
+              process.details.job_id == other.details.job_id && launcher(process) == launcher(other) &&
+              other.details.rank.has_value());
+    });
+  });
+  return all;
+}
+
+void LookAtRasToo(const InspectionSpec& spec, const std::vector<proc::JobProcess>& chosen,
+                  const std::function<bool(uint32_t uid)>& allowed, Inspection* inspection) {
+  const int64_t deadline_ns = inspect::MonotonicNs() + spec.deadline_ns;
+  inspect::RasLook look =
+      inspect::LookAtRas(WithSiblings(spec, chosen, allowed), inspection->host, {.deadline_monotonic_ns = deadline_ns});
+  inspection->ras = std::move(look.replies);
+  std::move(look.missing.begin(), look.missing.end(), std::back_inserter(inspection->missing));
+}
+
 }  // namespace
 
 Result<Inspection> LookAtJob(const InspectionSpec& spec, const std::function<bool(uint32_t uid)>& allowed,
@@ -120,7 +152,11 @@ Result<Inspection> LookAtJob(const InspectionSpec& spec, const std::function<boo
                                   .reason = fmt::format("there is no process {}", pid),
                                   .remedy = ""});
   }
-  if (spec.depth == InspectionDepth::kFull) LookClosely(spec, found.chosen, &inspection);
+  if (spec.depth != InspectionDepth::kFull) return inspection;
+  std::jthread ras;  // At the same time; it fills other members.
+  if (spec.ras) ras = std::jthread([&] { LookAtRasToo(spec, found.chosen, allowed, &inspection); });
+  LookClosely(spec, found.chosen, &inspection);
+  if (ras.joinable()) ras.join();
   return inspection;
 }
 

@@ -27,6 +27,7 @@ struct InspectionSpec {
   bool native_stacks = true;
   bool flight_record = true;
   bool devices = true;
+  bool ras = true;                        ///< NCCL's RAS, twice, where a process of the job listens for it.
   int64_t state_window_ns = 500'000'000;  ///< 1 ms .. 10 s.
   int64_t deadline_ns = 20'000'000'000;   ///< 100 ms .. 30 s: for the looking, after its turn has come.
 };
@@ -49,6 +50,14 @@ struct ProcessGlance {
   std::string wait_channel;
 };
 
+/// What NCCL's RAS said when asked through a process of the job; what ingest::ReadRasReport reads.
+struct RasReply {
+  std::string address;  ///< That was asked, on the node.
+  std::string text;     ///< As it came.
+  bool is_json = false;
+  int64_t asked_unix_ns = 0;  ///< By the node's clock.
+};
+
 enum class InspectionState : uint8_t {
   kQueued,  ///< One before it is under way.
   kRunning,
@@ -63,6 +72,7 @@ struct Inspection {
   int64_t now_unix_ns = 0;                            ///< The node's wall clock while it answers.
   std::vector<ProcessGlance> glances;                 ///< One a process that was found, by job, rank, then pid.
   std::vector<evidence::InspectedProcess> processes;  ///< With kFull, in the order of `glances`.
+  std::vector<RasReply> ras;                          ///< In the order of asking; RAS knows all nodes of the job.
   std::vector<evidence::MissingEvidence> missing;     ///< Of the node; what a process misses is with it.
 };
 

@@ -21,6 +21,7 @@ using rapidjson::Value;
 constexpr int64_t kMillisecondNs = 1'000'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kMissingOfNode = 65536;
+constexpr size_t kRasReplies = 16;
 constexpr size_t kSpareBytes = size_t{1} << 20;  // For what stands around the processes.
 
 void WriteGlance(const ProcessGlance& glance, JsonText* json) {
@@ -74,10 +75,28 @@ Status ReadMissing(const Value& value, std::string path, MissingEvidence* missin
   return reader.status();
 }
 
+void WriteRas(const RasReply& reply, JsonText* json) {
+  json->Begin().Key("address").Text(reply.address).Key("format").Text(reply.is_json ? "json" : "text");
+  json->Key("asked_unix_ns").Int(reply.asked_unix_ns).Key("text").Text(reply.text).End();
+}
+
+Status ReadRas(const Value& value, std::string path, RasReply* reply) {
+  ObjectReader reader(value, std::move(path));
+  std::string format;
+  reader.Text("address", &reply->address, 256);
+  reader.Text("format", &format, 16);
+  reader.Int("asked_unix_ns", 0, kAnyInt, &reply->asked_unix_ns);
+  reader.Text("text", &reply->text, kInspectionBytes);
+  reply->is_json = format == "json";
+  return reader.status();
+}
+
 /// Processes as JSON, as many as fit; what had to go is told in `missing`.
 std::vector<std::string> FitProcesses(const Inspection& inspection, size_t limit_bytes,
                                       std::vector<MissingEvidence>* missing) {
-  const size_t limit = limit_bytes - std::min(limit_bytes, kSpareBytes);
+  size_t spare_bytes = kSpareBytes;
+  for (const RasReply& reply : inspection.ras) spare_bytes += 2 * reply.text.size();  // Quotes and line ends escaped.
+  const size_t limit = limit_bytes - std::min(limit_bytes, spare_bytes);
   std::vector<std::string> fitting;
   size_t size_bytes = 0;
   const auto lose = [&](const InspectedProcess& process, const char* what) {
@@ -121,7 +140,7 @@ std::string ToJson(const InspectionSpec& spec) {
   WriteRanks(spec.ranks, &json);
   json.Key("depth").Text(kInspectionDepths.Name(spec.depth)).Key("python_stacks").Bool(spec.python_stacks);
   json.Key("native_stacks").Bool(spec.native_stacks).Key("flight_record").Bool(spec.flight_record);
-  json.Key("devices").Bool(spec.devices).Key("state_window_ns").Int(spec.state_window_ns);
+  json.Key("devices").Bool(spec.devices).Key("ras").Bool(spec.ras).Key("state_window_ns").Int(spec.state_window_ns);
   json.Key("deadline_ns").Int(spec.deadline_ns).End();
   return json.Take();
 }
@@ -138,6 +157,7 @@ Result<InspectionSpec> ReadInspectionSpec(std::string_view text) {
   reader.Bool("native_stacks", &spec.native_stacks);
   reader.Bool("flight_record", &spec.flight_record);
   reader.Bool("devices", &spec.devices);
+  reader.Bool("ras", &spec.ras);
   reader.Int("state_window_ns", kMillisecondNs, 10 * kSecondNs, &spec.state_window_ns);
   reader.Int("deadline_ns", 100 * kMillisecondNs, 30 * kSecondNs, &spec.deadline_ns);
   RETURN_IF_ERROR(reader.status());
@@ -154,6 +174,8 @@ std::string ToJson(const Inspection& inspection, size_t limit_bytes) {
   for (const ProcessGlance& glance : inspection.glances) WriteGlance(glance, &json);
   json.EndList().Key("processes").BeginList();
   for (const std::string& process : processes) json.Raw(process);
+  json.EndList().Key("ras").BeginList();
+  for (const RasReply& reply : inspection.ras) WriteRas(reply, &json);
   json.EndList().Key("missing").BeginList();
   for (const MissingEvidence& one : missing) WriteMissing(one, &json);
   json.EndList().End();
@@ -177,6 +199,9 @@ Result<Inspection> ReadInspection(std::string_view text) {
     if (!process) return Error{process.error().code, path + ": " + process.error().message};
     inspection.processes.push_back(std::move(*process));
     return {};
+  });
+  reader.List("ras", kRasReplies, [&](const Value& value, std::string path) {
+    return ReadRas(value, std::move(path), &inspection.ras.emplace_back());
   });
   reader.List("missing", kMissingOfNode, [&](const Value& value, std::string path) {
     return ReadMissing(value, std::move(path), &inspection.missing.emplace_back());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct FolderHeader {
   std::optional<int64_t> collected_unix_ns;
   std::optional<int32_t> world_size;
   std::vector<evidence::MissingEvidence> missing;
+  std::map<std::string, int64_t> ras_asked_unix_ns;  ///< By the file's name in the folder.
 };
 
 /// What one file gave. Its bytes are gone.

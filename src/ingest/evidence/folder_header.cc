@@ -20,6 +20,13 @@ Result<FolderHeader> ReadFolderHeader(std::string_view json) {
     node.Read("problem", &missing.reason);
     if (!missing.reason.empty()) header.missing.push_back(std::move(missing));
   });
+  object.ReadArray("ras", kMaxRows, [&](const JsonObject& ras) {
+    std::string file;
+    std::optional<int64_t> asked_ns;
+    ras.Read("file", &file);
+    ras.Read("asked_unix_ns", &asked_ns);
+    if (!file.empty() && asked_ns && *asked_ns > 0) header.ras_asked_unix_ns[file] = *asked_ns;
+  });
   object.ReadArray("missing", kMaxRows, [&](const JsonObject& row) {
     evidence::MissingEvidence& missing = header.missing.emplace_back();
     row.Read("rank", &missing.rank);

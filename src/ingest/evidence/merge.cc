@@ -5,9 +5,11 @@
 #include <set>
 #include <tuple>
 
+#include "ingest/bytes/file_names.h"
 #include "ingest/evidence/evidence_names.h"
 #include "ingest/evidence/evidence_part.h"
 #include "ingest/nccl/nccl_log.h"
+#include "ingest/nccl/ras_problems.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -49,10 +51,11 @@ class Merger {
     for (EvidencePart& part : parts_) {
       TakeStacks(part);
       TakeLog(part);
-      if (part.ras) job_.ras.push_back(std::move(*part.ras));
+      TakeRas(part);
       for (evidence::EvidenceProblem& problem : part.problems) job_.problems.push_back(std::move(problem));
     }
     TakeNccl();
+    FindRas();
     TellWorldSize();
     DropStrayRanks();
     NoteDeaths();
@@ -219,6 +222,25 @@ class Merger {
       }
     }
     part.log.reset();
+  }
+
+  /// When it was asked is told beside it; RAS's own time is in whole seconds of some time zone.
+  void TakeRas(EvidencePart& part) {
+    if (!part.ras) return;
+    const std::string folder(FolderOf(part.path));
+    for (const EvidencePart& other : parts_) {
+      if (!other.header || FolderOf(other.path) != folder) continue;
+      const auto asked = other.header->ras_asked_unix_ns.find(std::string(BaseName(part.path)));
+      if (asked != other.header->ras_asked_unix_ns.end()) part.ras->collected_unix_ns = asked->second;
+    }
+    job_.ras.push_back(std::move(*part.ras));
+  }
+
+  void FindRas() {
+    for (const evidence::RasReport& report : job_.ras) {
+      if (report.rank_count) logged_world_size_ = std::max(logged_world_size_.value_or(0), *report.rank_count);
+    }
+    for (evidence::NcclLogFinding& finding : FindRasProblems(job_.ras)) job_.nccl.push_back(std::move(finding));
   }
 
   void TakeNccl() {

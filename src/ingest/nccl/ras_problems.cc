@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "ingest/nccl/problems.h"
 
@@ -13,6 +15,9 @@ using evidence::NcclLogFinding;
 using evidence::RasCommunicator;
 using evidence::RasReport;
 
+/// Stands for all ranks that the text does not list.
+constexpr int32_t kUnlisted = -1;
+
 /// Operation -> rank -> launched.
 using Counts = std::map<std::string, std::map<int32_t, int64_t>>;
 
@@ -20,6 +25,10 @@ Counts CountsOf(const RasCommunicator& communicator) {
   Counts counts;
   for (const evidence::RasRank& rank : communicator.ranks) {
     for (const auto& [operation, count] : rank.operation_counts) counts[operation][rank.rank] = count;
+  }
+  for (const auto& [rank_count, count] : communicator.unlisted_counts) {
+    int64_t& unlisted = counts["operations"].try_emplace(kUnlisted, count).first->second;
+    unlisted = std::max(unlisted, count);
   }
   return counts;
 }
@@ -48,8 +57,9 @@ void FindStandstill(const RasReport& report, const RasCommunicator& communicator
     if (by_rank.size() < 2 || most == least) continue;
     std::vector<int32_t> late;
     for (const auto& [rank, count] : by_rank) {
-      if (count < most) late.push_back(rank);
+      if (count < most && rank != kUnlisted) late.push_back(rank);
     }
+    if (late.empty()) continue;
     const std::string text = "Communicator " + communicator.hash + " stands still between two questions: its ranks " +
                              RankRanges(late) + " launched fewer of " + operation + " (down to " +
                              std::to_string(least) + ") than others (" + std::to_string(most) + ").";
@@ -79,6 +89,10 @@ std::vector<NcclLogFinding> FindRasProblems(const std::vector<RasReport>& report
       before[communicator.hash] = std::move(counts);
     }
   }
+  // Asked twice, or through two nodes, it says everything twice.
+  std::set<std::pair<std::string, std::string>> told;
+  std::erase_if(findings,
+                [&](const NcclLogFinding& finding) { return !told.emplace(finding.kind, finding.text).second; });
   return findings;
 }
 

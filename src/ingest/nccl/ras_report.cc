@@ -5,7 +5,9 @@
 #include <rapidjson/memorystream.h>
 
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "ingest/nccl/log_line.h"
 #include "ingest/nccl/ras_text.h"
@@ -115,6 +117,9 @@ bool ReadDocument(const Value& json, RasReport& report) {
   if (report.nccl_version.empty()) report.nccl_version = Text(json, "nccl_version");
   if (report.collected_unix_ns == 0) report.collected_unix_ns = PrefixTime(Text(json, "timestamp")).value_or(0);
   if (Member(json, "event") != nullptr) {
+    if (const Value* peer = Member(json, "peer"); peer != nullptr && Text(json, "event") == "PEER_DEAD") {
+      report.dead_peers.push_back({Text(*peer, "host"), SmallNumber(*peer, "pid", 0)});
+    }
     (Text(json, "event").find("DEAD") != std::string::npos ? report.errors : report.warnings)
         .push_back(EventSentence(json));
     return true;
@@ -130,6 +135,11 @@ bool ReadDocument(const Value& json, RasReport& report) {
                               " of " + std::to_string(read.size) + " ranks do not answer");
     }
   }
+  std::set<std::pair<std::string, int32_t>> processes;
+  for (const RasCommunicator& communicator : report.communicators) {
+    for (const RasRank& rank : communicator.ranks) processes.emplace(rank.host, rank.pid);
+  }
+  if (!processes.empty()) report.rank_count = static_cast<int32_t>(processes.size());
   if (const Value* ras = Member(json, "ras"); ras != nullptr) {
     const int64_t timeouts = Number(*ras, "timeouts_count").value_or(0);
     if (timeouts > 0) report.warnings.push_back("TIMEOUT: " + std::to_string(timeouts) + " while RAS gathered data");

@@ -1,5 +1,6 @@
 #include "ingest/nccl/ras_text.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -15,6 +16,7 @@ using evidence::RasReport;
 
 constexpr size_t kTextLimit = 4096;      // Of one paragraph's message.
 constexpr size_t kMessageLimit = 10000;  // Paragraphs.
+constexpr int64_t kRankLimit = 1 << 20;
 
 /// Reads the report line by line; a paragraph is a headline ("#0-0 (hash) MISMATCH", "DEAD") and indented lines.
 class TextReader {
@@ -76,6 +78,12 @@ class TextReader {
     words.SkipSpaces();
     if (!words.Take("[") || !words.SkipPast("] PEER_")) return false;
     recognised_ = true;
+    if (Words peer = words; peer.Take("DEAD: Process ") && report_.dead_peers.size() < kMessageLimit) {
+      evidence::RasPeer dead;
+      dead.pid = ToInt32(peer.TakeNumber()).value_or(0);
+      if (peer.SkipPast(" on node ")) dead.host = peer.TakeWord().substr(0, 255);
+      report_.dead_peers.push_back(std::move(dead));
+    }
     if (report_.errors.size() < kMessageLimit) {
       report_.errors.push_back(("PEER_" + std::string(words.rest())).substr(0, kTextLimit));
     }
@@ -94,6 +102,9 @@ class TextReader {
     const std::string_view status = words.TakeWord();
     if (status.empty() || status.front() < 'A' || status.front() > 'Z') return false;
     if (rows_.size() < kMessageLimit) rows_[numbers[0]] = Row{numbers[4]};
+    if (numbers[5] > 0 && numbers[5] <= kRankLimit) {
+      report_.rank_count = std::max(report_.rank_count.value_or(0), static_cast<int32_t>(numbers[5]));
+    }
     recognised_ = true;
     return true;
   }
@@ -132,11 +143,15 @@ class TextReader {
       }
       return;
     }
-    if (!words.TakeNumber()) return;
+    const auto rank_count = words.TakeNumber();
+    if (!rank_count) return;
     if (words.SkipPast("launched up to operation ")) {
+      NoteUnlisted();
       operation_count_ = words.TakeNumber();
+      counted_ranks_ = *rank_count;
       status_.clear();
     } else if (words.SkipPast(" status ")) {
+      NoteUnlisted();
       status_ = words.TakeWord().substr(0, 32);
       operation_count_.reset();
     }
@@ -152,12 +167,23 @@ class TextReader {
     if (words.SkipPast(" on node ")) rank.host = words.TakeWord().substr(0, 255);
     rank.status = status_;
     if (operation_count_) rank.operation_counts.emplace_back("operations", *operation_count_);
+    counted_ranks_ = 0;
     RasCommunicator& communicator = report_.communicators[communicator_];
     if (message_.find(" DEAD") != std::string::npos) communicator.dead_ranks.push_back(rank.rank);
     communicator.ranks.push_back(std::move(rank));
   }
 
+  /// RAS lists the few; of the many it says how many they are.
+  void NoteUnlisted() {
+    if (operation_count_ && counted_ranks_ > 0 && communicator_ != kNone) {
+      auto& unlisted = report_.communicators[communicator_].unlisted_counts;
+      if (unlisted.size() < kMessageLimit) unlisted.emplace_back(counted_ranks_, *operation_count_);
+    }
+    counted_ranks_ = 0;
+  }
+
   void Flush() {
+    NoteUnlisted();
     if (!message_.empty()) {
       recognised_ = true;
       std::vector<std::string>& messages = in_errors_ ? report_.errors : report_.warnings;
@@ -176,6 +202,7 @@ class TextReader {
   std::string message_;
   std::string status_;
   std::optional<int64_t> operation_count_;
+  int64_t counted_ranks_ = 0;  ///< That `operation_count_` is of, while none of them was listed.
   size_t communicator_ = kNone;
   bool in_errors_ = false;
   bool in_warnings_ = false;
