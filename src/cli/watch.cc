@@ -28,7 +28,7 @@ using hang::VerdictKind;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kFooter =
-    "A look reads what the kernel counts of each rank's main thread; nobody is held. What\n"
+    "A look reads what the kernel counts of each rank's threads; nobody is held. What\n"
     "counts as silence is learned: three times the longest gap between movements that was\n"
     "seen among the last fifty, so that a slow job is given its time. Then stacks, dumps\n"
     "and logs are collected as by 'lockstep hang', and judged.\n"
@@ -49,7 +49,7 @@ std::vector<ProgressSample> SamplesOf(const std::vector<NodeLook>& looks) {
     for (const control::ProcessGlance& glance : look.inspection.glances) {
       if (glance.state == "X" || glance.state == "Z") continue;
       samples.push_back({fmt::format("{} {} {}", look.host, glance.pid, glance.start_ticks), glance.rank,
-                         glance.main_switches, glance.main_cpu_ns});
+                         glance.main_switches, glance.main_cpu_ns, glance.threads_cpu_ns});
     }
   }
   return samples;

@@ -48,13 +48,19 @@ void WatchEvents::Begin(const std::string& job_id, size_t process_count, size_t 
     JsonText json;
     Start(json, "begin").Key("job_id").TextOrNull(job_id).Key("process_count").Uint(process_count);
     json.Key("node_count").Uint(node_count).Key("interval_ns").Int(interval_ns);
-    json.Key("progress_by").BeginList().Text("main_context_switches").Text("main_cpu_time").EndList().End();
+    json.Key("progress_by")
+        .BeginList()
+        .Text("main_context_switches")
+        .Text("main_cpu_time")
+        .Text("threads_cpu_time")
+        .EndList()
+        .End();
     return Line(json.Take());
   }
   Line(fmt::format("watching {}: {} process{} on {} node{}, every {}", job_id.empty() ? "a job" : "job " + job_id,
                    process_count, process_count == 1 ? "" : "es", node_count, node_count == 1 ? "" : "s",
                    Seconds(interval_ns)));
-  Line("progress is what main threads do: context switches and processor time");
+  Line("progress is what main threads do (context switches, processor time), and others that work");
   Line("not seen: a rank that spins or polls while it waits looks as if it moved");
 }
 

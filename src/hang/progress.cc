@@ -5,16 +5,20 @@
 
 namespace lockstep::hang {
 
-bool ProgressTracker::TakeSamples(const std::vector<ProgressSample>& samples) {
+bool ProgressTracker::TakeSamples(int64_t elapsed_ns, const std::vector<ProgressSample>& samples) {
   std::map<std::string, Counts> now;
   bool moved = false;
   moving_count_ = 0;
+  const int64_t least_threads_ns =
+      std::max(options_.least_threads_cpu_ns,
+               static_cast<int64_t>(options_.least_threads_ratio * static_cast<double>(elapsed_ns)));
   for (const ProgressSample& sample : samples) {
-    const Counts counts{sample.rank, sample.main_switches, sample.main_cpu_ns};
+    const Counts counts{sample.rank, sample.main_switches, sample.main_cpu_ns, sample.threads_cpu_ns};
     now[sample.process] = counts;
     const auto before = counts_.find(sample.process);
     const bool moves = before == counts_.end() || counts.main_switches != before->second.main_switches ||
-                       counts.main_cpu_ns - before->second.main_cpu_ns >= options_.least_cpu_ns;
+                       counts.main_cpu_ns - before->second.main_cpu_ns >= options_.least_cpu_ns ||
+                       counts.threads_cpu_ns - before->second.threads_cpu_ns >= least_threads_ns;
     if (!moves) continue;
     moved = true;
     ++moving_count_;
@@ -28,7 +32,9 @@ bool ProgressTracker::TakeSamples(const std::vector<ProgressSample>& samples) {
 }
 
 ProgressState ProgressTracker::Look(int64_t now_ns, const std::vector<ProgressSample>& samples) {
-  const bool moved = TakeSamples(samples) && !std::exchange(is_rebased_, false);
+  const int64_t elapsed_ns = looked_at_ns_ ? now_ns - *looked_at_ns_ : 0;
+  looked_at_ns_ = now_ns;
+  const bool moved = TakeSamples(elapsed_ns, samples) && !std::exchange(is_rebased_, false);
   had_process_ = had_process_ || !samples.empty();
   if (samples.empty() && had_process_) return ProgressState::kEnded;
   if (moved || !moved_at_ns_) {

@@ -14,8 +14,9 @@ namespace lockstep::hang {
 struct ProgressSample {
   std::string process;  ///< Names it for its whole life: host, pid, start.
   std::optional<int32_t> rank;
-  int64_t main_switches = 0;  ///< Context switches of its main thread.
-  int64_t main_cpu_ns = 0;    ///< Processor time of its main thread.
+  int64_t main_switches = 0;   ///< Context switches of its main thread.
+  int64_t main_cpu_ns = 0;     ///< Processor time of its main thread.
+  int64_t threads_cpu_ns = 0;  ///< Of its other threads, in ticks: a backward pass runs in one of them.
 };
 
 struct ProgressOptions {
@@ -26,6 +27,9 @@ struct ProgressOptions {
   size_t remembered_count = 50;               ///< Gaps.
   size_t known_count = 5;                     ///< Gaps from which on the rhythm is known.
   int64_t least_cpu_ns = 500'000;             ///< Less processor time between two looks is no movement.
+  /// The same of other threads, some of which poll for ever: this share of the time between the looks, and so much.
+  double least_threads_ratio = 0.1;
+  int64_t least_threads_cpu_ns = 20'000'000;
 };
 
 enum class ProgressState : uint8_t {
@@ -63,14 +67,16 @@ class ProgressTracker {
     std::optional<int32_t> rank;
     int64_t main_switches = 0;
     int64_t main_cpu_ns = 0;
+    int64_t threads_cpu_ns = 0;
   };
-  bool TakeSamples(const std::vector<ProgressSample>& samples);
+  bool TakeSamples(int64_t elapsed_ns, const std::vector<ProgressSample>& samples);
   int64_t MedianOf(std::vector<int64_t> values) const;
 
   const ProgressOptions options_;
   std::map<std::string, Counts> counts_;
   std::deque<int64_t> gaps_ns_;  ///< Between looks at which something had moved, the newest last.
   std::optional<int64_t> moved_at_ns_;
+  std::optional<int64_t> looked_at_ns_;
   int64_t silence_ns_ = 0;
   int64_t excused_ns_ = 0;
   size_t moving_count_ = 0;

@@ -107,6 +107,20 @@ TEST_F(Job, ProcessorTimeIsMovement) {
   }
 }
 
+TEST_F(Job, OtherThreadsThatWorkAreMovementAndThoseThatPollAreNone) {
+  for (const bool works : {true, false}) {
+    Wait(20, true);
+    ProgressState state = ProgressState::kMoving;
+    for (int i = 1; i <= 20; ++i) {
+      now_ns_ += kSecond;
+      ProgressSample sample = Sample(0);
+      sample.threads_cpu_ns = i * (works ? 400'000'000 : 30'000'000);
+      state = tracker_.Look(now_ns_, {sample, Sample(1)});
+    }
+    EXPECT_EQ(state, works ? ProgressState::kMoving : ProgressState::kSilent);
+  }
+}
+
 TEST_F(Job, RanksThatEndAreNamedAndTheLastOneEndsIt) {
   Wait(3, true);
   now_ns_ += kSecond;

@@ -54,6 +54,7 @@ control::ProcessGlance GlanceAt(const proc::JobProcess& process) {
     glance.main_switches = seen->main_switches;
     glance.main_cpu_ns = seen->main_cpu_ns;
     glance.cpu_ns = seen->cpu_ns;
+    glance.threads_cpu_ns = seen->threads_cpu_ns;
     glance.wait_channel = seen->wait_channel;
   } else {
     glance.state = "X";

@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 
 #include "proc/job_environment.h"
@@ -187,6 +190,31 @@ JobProcesses FindJobProcesses(const JobProcessSelector& selector, const std::fun
   return found;
 }
 
+namespace {
+
+/// What burns processor time whether the job moves or not: NCCL's proxies spin while operations are open, PyTorch's
+/// watchdog of NCCL polls.
+bool PollsForNccl(std::string_view name) { return name.starts_with("NCCL ") || name.starts_with("pt_nccl_"); }
+
+int64_t ThreadsCpuNs(int32_t pid, const std::string& folder) {
+  constexpr int kMostThreads = 4096;
+  int64_t sum_ns = 0;
+  std::error_code error;
+  std::filesystem::directory_iterator task(folder + "/task", error);
+  for (int i = 0; !error && task != std::filesystem::directory_iterator() && i < kMostThreads;
+       task.increment(error), ++i) {
+    if (task->path().filename() == std::to_string(pid)) continue;
+    const std::string text = Contents(task->path().string() + "/stat");
+    const size_t open = text.find('(');
+    if (open == std::string::npos || PollsForNccl(std::string_view(text).substr(open + 1))) continue;
+    const std::vector<std::string_view> fields = StatFieldsOf(text);
+    if (fields.size() > 12) sum_ns += (Number(fields[11]) + Number(fields[12])) * kTickNs;
+  }
+  return sum_ns;
+}
+
+}  // namespace
+
 std::optional<Glance> ReadGlance(int32_t pid, uint64_t start_ticks, const std::string& root) {
   const std::string folder = fmt::format("{}/{}", root, pid);
   const std::string process_text = Contents(folder + "/stat");
@@ -195,6 +223,7 @@ std::optional<Glance> ReadGlance(int32_t pid, uint64_t start_ticks, const std::s
   Glance glance;
   glance.state = fields[0].front();
   glance.cpu_ns = (Number(fields[11]) + Number(fields[12])) * kTickNs;
+  glance.threads_cpu_ns = ThreadsCpuNs(pid, folder);
   const std::string task = fmt::format("{}/task/{}", folder, pid);
   // Exact to the ns where the kernel keeps it; ticks elsewhere.
   const std::string schedule = Contents(task + "/schedstat");

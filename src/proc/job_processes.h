@@ -41,13 +41,15 @@ JobProcesses FindJobProcesses(const JobProcessSelector& selector, const std::fun
 
 /// How far a process has come, by what the kernel counts. The counts only mean something against an earlier glance.
 struct Glance {
-  char state = '?';           ///< Of the main thread: R, S, D, T, t, Z, X (gone); '?' = unknown.
-  int64_t main_switches = 0;  ///< Context switches of the main thread since it began.
-  int64_t main_cpu_ns = 0;    ///< Its processor time.
-  int64_t cpu_ns = 0;         ///< Of all threads, in ticks of the kernel's.
-  std::string wait_channel;   ///< Kernel function that the main thread sleeps in, "" = unknown or none.
+  char state = '?';            ///< Of the main thread: R, S, D, T, t, Z, X (gone); '?' = unknown.
+  int64_t main_switches = 0;   ///< Context switches of the main thread since it began.
+  int64_t main_cpu_ns = 0;     ///< Its processor time.
+  int64_t cpu_ns = 0;          ///< Of all threads, in ticks of the kernel's.
+  int64_t threads_cpu_ns = 0;  ///< The same of the other threads that live, without those that poll for NCCL.
+  std::string wait_channel;    ///< Kernel function that the main thread sleeps in, "" = unknown or none.
 };
-/// Nullopt: there is no such process any more (of this start). Costs four small reads and holds nobody up.
+/// Nullopt: there is no such process any more (of this start). Costs four small reads and one a thread, and holds
+/// nobody up.
 std::optional<Glance> ReadGlance(int32_t pid, uint64_t start_ticks, const std::string& root = "/proc");
 
 }  // namespace lockstep::proc

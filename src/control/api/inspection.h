@@ -47,6 +47,7 @@ struct ProcessGlance {
   int64_t main_switches = 0;
   int64_t main_cpu_ns = 0;
   int64_t cpu_ns = 0;
+  int64_t threads_cpu_ns = 0;  ///< Of threads beside the main one that may carry the work.
   std::string wait_channel;
 };
 

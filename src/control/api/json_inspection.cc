@@ -37,7 +37,8 @@ void WriteGlance(const ProcessGlance& glance, JsonText* json) {
   json->Key("job_kind").Text(JobKindName(glance.job_kind)).Key("job_id").TextOrNull(glance.job_id);
   json->Key("command").TextOrNull(glance.command).Key("state").TextOrNull(glance.state);
   json->Key("main_switches").Int(glance.main_switches).Key("main_cpu_ns").Int(glance.main_cpu_ns);
-  json->Key("cpu_ns").Int(glance.cpu_ns).Key("wait_channel").TextOrNull(glance.wait_channel).End();
+  json->Key("cpu_ns").Int(glance.cpu_ns).Key("threads_cpu_ns").Int(glance.threads_cpu_ns);
+  json->Key("wait_channel").TextOrNull(glance.wait_channel).End();
 }
 
 Status ReadGlance(const Value& value, std::string path, ProcessGlance* glance) {
@@ -55,6 +56,7 @@ Status ReadGlance(const Value& value, std::string path, ProcessGlance* glance) {
   reader.Int("main_switches", 0, kAnyInt, &glance->main_switches);
   reader.Int("main_cpu_ns", 0, kAnyInt, &glance->main_cpu_ns);
   reader.Int("cpu_ns", 0, kAnyInt, &glance->cpu_ns);
+  reader.Int("threads_cpu_ns", 0, kAnyInt, &glance->threads_cpu_ns);
   reader.Text("wait_channel", &glance->wait_channel, 256);
   return reader.status();
 }

@@ -59,7 +59,7 @@ constexpr std::string_view kInspection =
     R"({"id":"abcdefgh01234567","state":"done","host":"n001","now_unix_ns":1700000000000000001,"glances":[)"
     R"({"pid":4242,"start_ticks":18446744073709551615,"launcher_pid":17,"uid":4294967294,"rank":3,"world_size":8,)"
     R"("job_kind":"slurm","job_id":"12_3","command":"python3 train.py","state":"S","main_switches":5,)"
-    R"("main_cpu_ns":6,"cpu_ns":7,"wait_channel":"futex_wait_queue"}],"processes":[],"ras":[{"address":"localhost:28028","format":"json",)"
+    R"("main_cpu_ns":6,"cpu_ns":7,"threads_cpu_ns":8,"wait_channel":"futex_wait_queue"}],"processes":[],"ras":[{"address":"localhost:28028","format":"json",)"
     R"("asked_unix_ns":1700000000000000002,"text":"{\"communicators\": []}"}],)"
     R"("missing":[{"rank":1,"host":"n002","what":"process","reason":"gone","remedy":"look"}]})";
 
