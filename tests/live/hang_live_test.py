@@ -97,6 +97,23 @@ class DaemonsTest(LiveCase):
         self.assertIn("localhost", said)
         self.assertIn("node", [one["what"] for one in data["missing"]])
 
+    def test_nodes_are_reached_through_a_carrier_and_the_unreachable_one_is_named(self):
+        """As by ssh, with a command in its place that runs the same program here."""
+        ranks = [self.start_rank(rank) for rank in (0, 1)]
+        _, path, _ = self.start_daemon()
+        carrier = self.folder / "as-ssh"
+        carrier.write_text('#!/bin/sh\n[ "$1" = down ] && { echo "connect to host down: No route to host" >&2; exit 255; }\n'
+                           'shift\nexec sh -c "$*"\n')
+        carrier.chmod(0o755)
+        data, folder, said = self.hang("--host", "up,down", "--via", f"{carrier} {{host}}", "--socket", path, "--job", self.job)
+        kept = self.kept(folder)
+        self.assertEqual([process.pid for process in ranks], [process["pid"] for process in kept["processes"]])
+        problems = [node["problem"] for node in kept["nodes"] if node["problem"] is not None]
+        self.assertEqual(1, len(problems), kept)
+        self.assertIn("No route to host", problems[0])
+        self.assertIn("No route to host", said)
+        self.assertIn("node", [one["what"] for one in data["missing"]])
+
 
 if __name__ == "__main__":
     unittest.main()
