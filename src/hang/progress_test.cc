@@ -114,7 +114,7 @@ TEST_F(Job, OtherThreadsThatWorkAreMovementAndThoseThatPollAreNone) {
     for (int i = 1; i <= 20; ++i) {
       now_ns_ += kSecond;
       ProgressSample sample = Sample(0);
-      sample.threads_cpu_ns = i * (works ? 400'000'000 : 30'000'000);
+      sample.threads_cpu_ns = i * (works ? int64_t{400'000'000} : int64_t{30'000'000});
       state = tracker_.Look(now_ns_, {sample, Sample(1)});
     }
     EXPECT_EQ(state, works ? ProgressState::kMoving : ProgressState::kSilent);
