@@ -155,6 +155,7 @@ std::optional<Value> DumpStack::CloseAll() {
   while (!marks_.empty()) {
     size_t mark = 0;
     if (!PopMark(mark) || mark == 0) return std::nullopt;
+    if (mark > stack_.size()) continue;  // What it was to fill went with the one above.
     const size_t target = mark - 1;
     if (IsDict(stack_[target].kind)) {
       if ((stack_.size() - mark) % 2 != 0) stack_.pop_back();

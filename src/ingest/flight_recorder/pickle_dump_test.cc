@@ -343,6 +343,11 @@ TEST(PickleDumpTest, BadUtf8IsReplaced) {
             "b");
 }
 
+TEST(PickleDumpTest, ACutBehindTwoMarksAtOnePlaceIsRefused) {
+  // A list, in it an empty dict, and what should be its content opened twice: both go when the cut dump is closed.
+  EXPECT_THAT(ErrorOf(std::string("\x80\x02](]}((", 8)).message, HasSubstr("ends before anything"));
+}
+
 TEST(PickleDumpTest, ACutAnywhereLeavesWhatWasWhole) {
   const std::string bytes = PickleOf(DumpOf(6));
   const FlightRecord whole = Read(bytes);
