@@ -233,5 +233,21 @@ TEST_F(DiagnoseTest, NumbersBeyondAllMeasureDoNotOverflow) {
   Judge();  // Under the sanitizer of undefined behaviour it is that which fails.
 }
 
+TEST(DiagnoseKindTest, WithoutPlacesASkippedAndASwappedCollectiveLookAlikeAndTheVerdictSaysSo) {
+  JobForTest job(4);
+  const uint32_t world = job.World();
+  for (int round = 0; round < 3; ++round) {
+    job.CallAll(world);
+    job.CallAll(world, {.operation = "gloo:broadcast"});
+  }
+  job.CallAllBut({1}, world, {.done = false});
+  job.Call(1, world, {.operation = "gloo:broadcast", .done = false});
+  const Verdict verdict = Diagnose(job.evidence()).verdict;
+  EXPECT_EQ(verdict.kind, VerdictKind::kSkippedCollective);
+  EXPECT_EQ(verdict.culprit_ranks, std::vector<int32_t>{1});
+  EXPECT_LE(verdict.confidence, 0.7);
+  EXPECT_NE(verdict.explanation.find("another order"), std::string::npos) << verdict.explanation;
+}
+
 }  // namespace
 }  // namespace lockstep::hang

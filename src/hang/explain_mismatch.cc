@@ -193,6 +193,12 @@ std::vector<Candidate> ExplainMismatches(const Findings& findings) {
     victims.erase(std::unique(victims.begin(), victims.end()), victims.end());
     verdict.victim_ranks = Without(victims, verdict.culprit_ranks);
     verdict.explanation = Sentence(findings, mismatch, verdict, deviant, common);
+    if (mismatch.kind == VerdictKind::kSkippedCollective && mismatch.deviant_goes_on_as_others_later &&
+        deviant.call != nullptr && deviant.call->site == 0) {
+      // Who waits in its first call that differs shows no more of the order; the place of that call would.
+      verdict.confidence = std::min(verdict.confidence, 0.7);
+      verdict.explanation += " Where it made that call is not recorded: it may have called the two in another order.";
+    }
     AddSites(findings, mismatch, mismatch.deviants, "culprit", verdict);
     AddSites(findings, mismatch, mismatch.others, "victim", verdict);
     verdict.advice =
