@@ -49,8 +49,8 @@ Diagnosis Diagnose(const evidence::JobEvidence& job, const DiagnoseOptions& opti
 
   Diagnosis diagnosis;
   std::vector<Candidate> candidates = Decide(findings);
+  WeighRas(findings, candidates.front());
   diagnosis.verdict = std::move(candidates.front().verdict);
-  WeighRas(findings, diagnosis.verdict);
   for (size_t i = 1; i < candidates.size() && diagnosis.context.size() < 8; ++i) {
     diagnosis.context.push_back(std::move(candidates[i].verdict));
   }

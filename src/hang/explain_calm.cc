@@ -49,7 +49,7 @@ Candidate Straggling(const Findings& findings) {
       findings.arrival.share * 100);
   verdict.advice = {fmt::format("Capture a trace of {} and of one other rank and compare the step: lockstep capture.",
                                 Ranks(verdict.culprit_ranks)),
-                    "Look at clocks, power limits and processor time stolen on that node: lockstep straggler."};
+                    "Look at clocks, power limits and processor time stolen on that node: lockstep doctor --job ID."};
   return candidate;
 }
 
@@ -140,7 +140,7 @@ std::optional<Candidate> NobodyCompletes(const Findings& findings) {
       GroupText(findings.view.groups[stuck->group]), verdict.operation, stuck->sequence,
       oldest > 0 ? " in " + Seconds(oldest) : std::string());
   verdict.advice = {"Look for completion errors in NCCL's logs: lockstep nccl-log PATH.",
-                    "Check links and pairs of nodes: lockstep doctor --hosts."};
+                    "Check links and pairs of nodes: lockstep doctor --host A,B."};
   return candidate;
 }
 

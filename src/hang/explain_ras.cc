@@ -92,6 +92,7 @@ std::optional<Candidate> Lost(const Findings& findings) {
   if (lost.empty() && nameless == nullptr) return std::nullopt;
   Candidate candidate;
   candidate.order = 47;
+  candidate.by_ras = true;
   Verdict& verdict = candidate.verdict;
   if (lost.empty()) {
     verdict.kind = VerdictKind::kCrash;
@@ -130,7 +131,7 @@ std::optional<Candidate> Lost(const Findings& findings) {
         Capital(Ranks(lost)), verb, any_dead ? " for a minute or longer" : "");
   }
   verdict.advice = {fmt::format("Look whether the process of {} is there, and at its node and log.", Ranks(lost)),
-                    "Check links and pairs of nodes: lockstep doctor --hosts."};
+                    "Check links and pairs of nodes: lockstep doctor --host A,B."};
   return candidate;
 }
 
@@ -144,6 +145,7 @@ std::optional<Candidate> Behind(const Findings& findings) {
   }
   Candidate candidate;
   candidate.order = 48;
+  candidate.by_ras = true;
   Verdict& verdict = candidate.verdict;
   verdict.explanation = "By NCCL's RAS: " + LagText(*shown);
   const std::vector<int32_t>& late = findings.ras.laggards;
@@ -230,7 +232,8 @@ std::vector<Candidate> ExplainRas(const Findings& findings) {
   return candidates;
 }
 
-void WeighRas(const Findings& findings, Verdict& verdict) {
+void WeighRas(const Findings& findings, Candidate& candidate) {
+  Verdict& verdict = candidate.verdict;
   if (verdict.kind == VerdictKind::kUndecidable) return;
   bool speaks_for = false;
   bool speaks_against = false;
@@ -244,10 +247,9 @@ void WeighRas(const Findings& findings, Verdict& verdict) {
       speaks_for = speaks_for || (loss.is_mapped && Has(verdict.culprit_ranks, loss.rank));
     }
   }
-  const bool by_ras = verdict.explanation.find("RAS") != std::string::npos;
   if (speaks_against) {
     verdict.confidence = std::max(0.5, verdict.confidence - 0.3);
-  } else if (speaks_for && !by_ras) {
+  } else if (speaks_for && !candidate.by_ras) {
     verdict.confidence = std::max(verdict.confidence, std::min(0.97, verdict.confidence + 0.05));
   }
 }

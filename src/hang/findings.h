@@ -35,6 +35,7 @@ struct Findings {
 struct Candidate {
   int order = 0;
   Verdict verdict;
+  bool by_ras = false;  ///< RAS is what it rests on, and cannot support it once more.
 };
 
 /// Each gives what it can say, none or several. Culprits and sites filled, sentences written.
@@ -58,7 +59,7 @@ std::vector<WaitEdge> CycleThrough(const Findings& findings, int32_t rank);
 bool IsHung(const Findings& findings);
 
 /// Makes a verdict surer that RAS supports, and one less sure that it speaks against.
-void WeighRas(const Findings& findings, Verdict& verdict);
+void WeighRas(const Findings& findings, Candidate& candidate);
 
 /// The best first. Never empty.
 std::vector<Candidate> Decide(const Findings& findings);

@@ -106,27 +106,15 @@ CodeSite SiteOfCall(const JobView& view, const Track& track, const Call& call, s
 }
 
 CodeSite SiteOfMain(const RankCondition& condition, int32_t rank, std::string role, std::string what) {
-  CodeSite site;
-  site.ranks = {rank};
-  site.role = std::move(role);
-  site.what = std::move(what);
-  site.function = condition.main.function;
-  site.file = condition.main.file;
-  site.line = condition.main.line;
-  site.stack = condition.main.frames;
-  return site;
+  const MainThread& main = condition.main;
+  return {{rank}, std::move(role), std::move(what), main.function, main.file, main.line, main.frames};
 }
 
 CodeSite SiteOfError(const evidence::LogEvent& event, int32_t rank, std::string role, std::string what) {
-  CodeSite site;
-  site.ranks = {rank};
-  site.role = std::move(role);
-  site.what = std::move(what);
-  site.function = event.frame.function;
-  site.file = event.frame.file;
-  site.line = event.frame.line;
-  if (event.frame.line > 0) {
-    site.stack = {event.frame};
+  const evidence::StackFrame& frame = event.frame;
+  CodeSite site = {{rank}, std::move(role), std::move(what), frame.function, frame.file, frame.line, {}};
+  if (frame.line > 0) {
+    site.stack = {frame};
   }
   return site;
 }

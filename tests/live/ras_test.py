@@ -18,7 +18,7 @@ def recorded_status():
     """NCCL 2.29.1's own answer, of a job of two ranks of which one does not answer."""
     path = RECORDED / "status_2.29.json"
     if not path.exists():
-        raise unittest.SkipTest("the recorded answers are not here")
+        raise unittest.SkipTest(f"{path} is not here: NCCL's recorded answers are shared data")
     return json.loads(path.read_text(encoding="utf-8"))
 
 

@@ -8,23 +8,14 @@ import unittest
 
 import jsonschema
 
+from capture_jobs import python_with_torch
 from lockstep_program import BINARY, DONE, FINDING, SOURCE
 from node_namespaces import Nodes, wait_until
 
-NO_PYTORCH = 3
 SCHEMA = json.loads((SOURCE / "docs/schema/doctor-1.schema.json").read_text(encoding="utf-8"))
 NAMES = ("n1", "n2")
 STEP_S = 0.4  # So long that what other programs of a busy machine take from a rank does not make it a straggler.
 STEPS = 5  # Before anyone looks: a job that is just starting is not in step yet.
-
-
-def python_with_torch():
-    done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode == NO_PYTORCH:
-        raise unittest.SkipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return done.stdout.strip()
 
 
 class DoctorTrainingTest(unittest.TestCase):
@@ -32,7 +23,9 @@ class DoctorTrainingTest(unittest.TestCase):
     def setUpClass(cls):
         cls.nodes = Nodes(*NAMES)
         cls.addClassCleanup(cls.nodes.close)
-        cls.python = python_with_torch()
+        cls.python, why_not = python_with_torch()
+        if why_not:
+            raise unittest.SkipTest(f"PyTorch cannot be had: {why_not}")
 
     def start(self, job, ranks, **odd):
         """A healthy job, so many ranks on each node; `odd` is what the second node's alone have in their environment."""

@@ -26,7 +26,8 @@ def state_of(pid):
         return "gone"
 
 
-@unittest.skipUnless(shutil.which("mpirun") and os.access(PROGRAM, os.X_OK), "there is no MPI")
+@unittest.skipUnless(shutil.which("mpirun") and os.access(PROGRAM, os.X_OK),
+                     f"mpirun or {PROGRAM} is not there: scripts/packages.txt has Open MPI's packages for the tests")
 class MpiCheckTest(unittest.TestCase):
     def collectives(self, *command, timeout="60s"):
         """The line of the checklist. Whatever else is wrong with this node is not asked here."""

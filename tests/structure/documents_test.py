@@ -36,6 +36,16 @@ class DocumentsTest(unittest.TestCase):
                     path = (match["top"] or match["path"]).rstrip(".")
                     self.assertTrue((SOURCE / path).exists(), f"{document.relative_to(SOURCE)}: {command}")
 
+    def test_commands_that_a_verdict_advises_exist(self):
+        helps = {}
+        for source in sorted((SOURCE / "src/hang").glob("*.cc")):
+            for command, flag in re.findall(r"lockstep ([a-z-]+)(?: (--[a-z-]+))?", source.read_text(encoding="utf-8")):
+                self.assertIn(command, COMMANDS, source.name)
+                if flag and BINARY:
+                    if command not in helps:
+                        helps[command] = subprocess.run([BINARY, command, "--help"], capture_output=True, text=True, check=True).stdout
+                    self.assertRegex(helps[command], rf"(?m)^\s+(?:-\w, )?{flag}\b", f"{source.name}: lockstep {command} {flag}")
+
     def test_every_group_of_tests_is_on_the_map(self):
         architecture = (SOURCE / "docs" / "architecture.md").read_text(encoding="utf-8")
         for group in sorted((SOURCE / "tests").iterdir()):
