@@ -12,6 +12,7 @@ SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).r
 MAY_INCLUDE = {
     "base": set(),
     "model": {"base"},
+    "graph": {"base"},
     "mpi_check": set(),
     "evidence": {"base"},
     "ingest/flight_recorder": {"evidence", "base"},
@@ -30,7 +31,7 @@ MAY_INCLUDE = {
     "ingest/torch_trace": {"ingest/bytes", "model", "base"},
     "ingest/perfetto": {"ingest/torch_trace", "ingest/bytes", "model", "base"},
     "ingest/job": {"ingest/perfetto", "ingest/torch_trace", "ingest/bytes", "model", "base"},
-    "analysis": {"model", "base"},
+    "analysis": {"graph", "model", "base"},
     "comparison": {"analysis", "model", "base"},
     "report": {"comparison", "analysis", "model", "base"},
     "page": {"report", "analysis", "model", "base"},
