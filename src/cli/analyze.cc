@@ -206,7 +206,7 @@ void AnalyzeCommand::WriteTimings(const model::Run& run, const analysis::Analysi
                              static_cast<double>(bytes) / seconds / 1e6, static_cast<double>(events) / seconds / 1e6);
   console.err << fmt::format("analysis      {:8.3f} s   of which, all threads added:\n", analysis_wall_s_);
   for (const analysis::PassTiming& pass : result.timings) {
-    console.err << fmt::format("  {:<12}{:8.3f} s\n", pass.name, static_cast<double>(pass.cpu_ns) / 1e9);
+    console.err << fmt::format("  {:<14}{:10.6f} s\n", pass.name, static_cast<double>(pass.cpu_ns) / 1e9);
   }
 }
 
