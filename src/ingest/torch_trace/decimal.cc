@@ -15,7 +15,7 @@ bool PushDigit(int64_t* value, char digit) {
 
 }  // namespace
 
-std::optional<int64_t> MicrosecondsToNs(std::string_view text) {
+std::optional<int64_t> DecimalToInt(std::string_view text, int digits) {
   size_t i = 0;
   const bool negative = !text.empty() && text[0] == '-';
   if (negative) ++i;
@@ -39,9 +39,9 @@ std::optional<int64_t> MicrosecondsToNs(std::string_view text) {
   }
   if (i != text.size()) return std::nullopt;
 
-  // The digits without their point; `scale` of them (which may reach past either end) make up the nanoseconds.
+  // The digits without their point; `scale` of them (which may reach past either end) make up the result.
   const auto digit_count = static_cast<int64_t>(whole.size() + fraction.size());
-  const int64_t scale = static_cast<int64_t>(whole.size()) + exponent + 3;
+  const int64_t scale = static_cast<int64_t>(whole.size()) + exponent + digits;
   const auto digit_at = [&](int64_t k) {
     if (k >= digit_count) return '0';
     const auto index = static_cast<size_t>(k);
@@ -55,6 +55,8 @@ std::optional<int64_t> MicrosecondsToNs(std::string_view text) {
     return std::nullopt;
   return negative ? -value : value;
 }
+
+std::optional<int64_t> MicrosecondsToNs(std::string_view text) { return DecimalToInt(text, 3); }
 
 std::optional<int64_t> ParseInt64(std::string_view text) {
   int64_t value = 0;
