@@ -15,6 +15,7 @@ namespace {
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
+constexpr int64_t kMaxTimeNs = 500'000'000'000'000'000;  // 16 years
 constexpr size_t kMaxWork = 1 << 20;  // Micro-batches of one iteration.
 
 Error NoPrimus(const std::string& name, const char* what) {
@@ -29,7 +30,8 @@ std::optional<int64_t> Milliseconds(value number) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\r' || text.back() == '\t')) {
     text.remove_suffix(1);
   }
-  return DecimalToInt(text, 6);
+  const auto time_ns = DecimalToInt(text, 6);
+  return time_ns && *time_ns <= kMaxTimeNs && *time_ns >= -kMaxTimeNs ? time_ns : std::nullopt;
 }
 
 /// One iteration's lists; absent when something in it is not as it should be.
@@ -77,10 +79,7 @@ std::optional<IterationLists> ReadIteration(object from) {
   for (int i = 0; i < 4; i += 2) {
     if (lists.times_ns[i].size() != lists.times_ns[i + 1].size()) return std::nullopt;
     for (size_t k = 0; k < lists.times_ns[i].size(); ++k) {
-      int64_t duration_ns = 0;
-      if (__builtin_sub_overflow(lists.times_ns[i + 1][k], lists.times_ns[i][k], &duration_ns) || duration_ns < 0) {
-        return std::nullopt;
-      }
+      if (lists.times_ns[i + 1][k] < lists.times_ns[i][k]) return std::nullopt;
     }
   }
   return lists;

@@ -33,6 +33,9 @@ constexpr size_t kMaxTypes = 1000;  // Real tables have 14; a column that is non
 constexpr size_t kMaxTypeBytes = 200;
 constexpr int32_t kMaxIndex = 1 << 20;  // Of ranks, stages, sequences: larger ones are damage.
 constexpr size_t kMaxColumns = 1000;
+// 127 years to both sides of the clock's zero, and 16 years: differences of any two instants then fit 64 bits.
+constexpr int64_t kMaxStartNs = 4'000'000'000'000'000'000;
+constexpr int64_t kMaxDurationNs = 500'000'000'000'000'000;
 
 std::string_view Unquoted(std::string_view cell) {
   while (!cell.empty() && (cell.front() == ' ' || cell.front() == '\t')) cell.remove_prefix(1);
@@ -134,10 +137,9 @@ void StudyTable::TakeLine(std::string_view line, uint64_t line_number, uint64_t 
     *target = *value;
   }
   const auto start_ns = DecimalToInt(cell(kStart), 9);
-  if (!start_ns) return refuse(kStart, "no time in seconds");
+  if (!start_ns || *start_ns > kMaxStartNs || *start_ns < -kMaxStartNs) return refuse(kStart, "no time in seconds");
   const auto duration_ns = DecimalToInt(cell(kDuration), 9);
-  int64_t end_ns = 0;
-  if (!duration_ns || *duration_ns < 0 || __builtin_add_overflow(*start_ns, *duration_ns, &end_ns)) {
+  if (!duration_ns || *duration_ns < 0 || *duration_ns > kMaxDurationNs) {
     return refuse(kDuration, "no duration in seconds");
   }
   operation.start_ns = *start_ns;
