@@ -16,7 +16,7 @@ using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
 constexpr int64_t kMaxTimeNs = 500'000'000'000'000'000;  // 16 years
-constexpr size_t kMaxWork = 1 << 20;  // Micro-batches of one iteration.
+constexpr size_t kMaxWork = 1 << 20;                     // Micro-batches of one iteration.
 
 Error NoPrimus(const std::string& name, const char* what) {
   return {.code = ErrorCode::kCorruptData,
@@ -130,6 +130,7 @@ Status ReadPrimusRank(std::string text, int32_t stage, const std::string& name, 
   const auto skip = [&](std::string_view key) {
     model::LedgerEntry entry;
     entry.code = "operation_skipped";
+    entry.severity = model::Severity::kError;
     entry.source = name;
     entry.rank = stage;
     entry.message = fmt::format("iteration '{}' is not sound and was skipped", Printable(key.substr(0, 40)));

@@ -99,6 +99,7 @@ Status StudyTable::TakeHeader(std::string_view line) {
 void StudyTable::Skip(std::string_view what, uint64_t line_number, uint64_t byte_offset) {
   model::LedgerEntry entry;
   entry.code = "operation_skipped";
+  entry.severity = model::Severity::kError;
   entry.source = name_;
   entry.byte_offset = byte_offset;
   entry.message = fmt::format("line {}: {}; the line was skipped", line_number, what);
