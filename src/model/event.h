@@ -91,6 +91,20 @@ struct CollectiveRecord {
   std::optional<int32_t> destination_rank;  ///< "Dst Rank".
 };
 
+/// What a trace says of one synchronisation as the device saw it (category cuda_sync). Self-contained, like
+/// CollectiveRecord. The event itself is on lane kOther.
+struct SyncRecord {
+  enum class Kind : uint8_t { kOther, kStream, kEvent, kContext, kStreamWaitEvent };
+  Kind kind = Kind::kOther;
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+  int64_t device = 0;                     ///< `pid` of the file.
+  std::optional<int64_t> stream;          ///< That is waited for (kStream) or that waits (kStreamWaitEvent).
+  uint32_t correlation = 0;               ///< The call's; 0 = none.
+  std::optional<int64_t> event_stream;    ///< "wait_on_stream": where the awaited event was recorded.
+  uint32_t event_record_correlation = 0;  ///< "wait_on_cuda_event_record_corr_id": of cudaEventRecord; 0 = none.
+};
+
 /// One row of the caching allocator's counters, from `[memory]` instant events.
 struct MemoryColumns {
   Column<int64_t> time_ns;

@@ -48,6 +48,7 @@ struct RankTrace {
 
   std::vector<Track> tracks;                  ///< Sorted by (lane, process_id, thread_id).
   std::vector<CollectiveRecord> collectives;  ///< Sorted by start_ns.
+  std::vector<SyncRecord> synchronisations;   ///< Sorted by start_ns; only where the profiler recorded them.
   MemoryColumns memory;                       ///< Sorted by time_ns.
 
   uint64_t event_count = 0;              ///< Elements of traceEvents, of every kind.

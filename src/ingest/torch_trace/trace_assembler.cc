@@ -202,6 +202,11 @@ TraceAssembler::Understood TraceAssembler::AddComplete(const EventFields& event,
   const NameId name = InternField(*event.name, offset_of(*event.name));
   TrackFor(lane, process_id, thread_id)->Add(*start_ns, *duration_ns, name, understood.category, correlation);
 
+  if (understood.category == Category::kSync) {
+    understood.repeatable = false;  // Every one of them must be read in full, whatever its name.
+    AddSynchronisation(event, *start_ns, *duration_ns, process_id, name);
+    return understood;
+  }
   if (event.Arg("Collective name") != nullptr) needs_general_path_[name.value] = 1;
   if (NeedsGeneralPath(name)) {
     AddCollective(event, understood.category, *start_ns, *duration_ns, {process_id, thread_id}, correlation, name);
@@ -223,6 +228,34 @@ void TraceAssembler::AddCollective(const EventFields& event, Category category, 
   };
   if (ReadCollectiveArgs(*event.all, category, content_.names[name], intern, &record))
     content_.trace.collectives.push_back(record);
+}
+
+void TraceAssembler::AddSynchronisation(const EventFields& event, int64_t start_ns, int64_t duration_ns, int64_t device,
+                                        NameId name) {
+  using Kind = model::SyncRecord::Kind;
+  const auto non_negative = [&](std::string_view key) -> std::optional<int64_t> {
+    const auto value = ReadInteger(event.Arg(key));
+    return value && *value >= 0 ? value : std::nullopt;
+  };
+  const auto correlation = [&](std::string_view key) {
+    const int64_t value = non_negative(key).value_or(0);
+    return value <= UINT32_MAX ? static_cast<uint32_t>(value) : 0;
+  };
+  const std::string_view text = content_.names[name];
+  model::SyncRecord record;
+  record.kind = text == "Stream Sync"         ? Kind::kStream
+                : text == "Event Sync"        ? Kind::kEvent
+                : text == "Context Sync"      ? Kind::kContext
+                : text == "Stream Wait Event" ? Kind::kStreamWaitEvent
+                                              : Kind::kOther;
+  record.start_ns = start_ns;
+  record.duration_ns = duration_ns;
+  record.device = device;
+  record.stream = non_negative("stream");
+  record.correlation = correlation("correlation");
+  record.event_stream = non_negative("wait_on_stream");
+  record.event_record_correlation = correlation("wait_on_cuda_event_record_corr_id");
+  content_.trace.synchronisations.push_back(record);
 }
 
 TraceAssembler::Understood TraceAssembler::AddInstant(const EventFields& event, uint64_t byte_offset,
@@ -291,6 +324,9 @@ TraceContent TraceAssembler::Finish() {
   tracks_.clear();
   for (model::CollectiveRecord& record : trace.collectives) record.start_ns += base_ns_;
   std::stable_sort(trace.collectives.begin(), trace.collectives.end(),
+                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  for (model::SyncRecord& record : trace.synchronisations) record.start_ns += base_ns_;
+  std::stable_sort(trace.synchronisations.begin(), trace.synchronisations.end(),
                    [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   for (int64_t& time : trace.memory.time_ns) time += base_ns_;
   // Times since 2001 in nanoseconds are absolute even without a base.

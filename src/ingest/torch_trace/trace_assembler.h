@@ -40,7 +40,7 @@ class TraceAssembler {
   // -----------------------------------------------------------------------------------------------------
   TrackWriter* TrackFor(model::Lane lane, int64_t process_id, int64_t thread_id);
   NameId InternName(std::string_view name);
-  /// True when events of this name must be read in full (collective metadata).
+  /// True when events of this name must be read in full (metadata of collectives and synchronisations).
   bool NeedsGeneralPath(NameId name) const { return needs_general_path_[name.value] != 0; }
   const model::NameTable& names() const { return content_.names; }
   void AddMemory(int64_t time_ns, int64_t change_bytes, int64_t allocated_bytes, int64_t reserved_bytes,
@@ -68,6 +68,7 @@ class TraceAssembler {
   void AddMetadata(const EventFields& event);
   void AddCollective(const EventFields& event, model::Category category, int64_t start_ns, int64_t duration_ns,
                      std::pair<int64_t, int64_t> place, uint32_t correlation, NameId name);
+  void AddSynchronisation(const EventFields& event, int64_t start_ns, int64_t duration_ns, int64_t device, NameId name);
   int64_t ReadPlace(const Field* field, bool* repeatable);
   NameId InternField(const Field& field, uint64_t byte_offset);
 

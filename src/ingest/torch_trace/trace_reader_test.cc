@@ -255,6 +255,33 @@ TEST(TraceReaderTest, OldCategoriesAndTextualThreadsAreUnderstood) {
   EXPECT_EQ(operators->thread_id, 25);
 }
 
+TEST(TraceReaderTest, SynchronisationsKeepWhatTheyWaitFor) {
+  const auto sync = [](const char* name, int start, const char* args) {
+    return std::string(R"({"ph": "X", "cat": "cuda_sync", "name": ")") + name + R"(", "pid": 0, "tid": 7, "ts": )" +
+           std::to_string(start) + R"(, "dur": 2, "args": {)" + args + "}}";
+  };
+  const auto content = Read(
+      Wrap(sync("Stream Sync", 20, R"("stream": 7, "correlation": 15, "device": 0)") + ",\n" +
+           sync("Context Sync", 30, R"("stream": -1, "correlation": 16, "device": 0)") + ",\n" +
+           sync("Event Sync", 10,
+                R"("wait_on_stream": 9, "wait_on_cuda_event_record_corr_id": 12, "stream": -1, "correlation": 14)")));
+  ASSERT_TRUE(content.has_value());
+  const auto& records = content->trace.synchronisations;
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].kind, model::SyncRecord::Kind::kEvent);
+  EXPECT_EQ(records[0].start_ns, 10'000);
+  EXPECT_EQ(records[0].duration_ns, 2'000);
+  EXPECT_EQ(records[0].correlation, 14u);
+  EXPECT_EQ(records[0].event_stream, 9);
+  EXPECT_EQ(records[0].event_record_correlation, 12u);
+  EXPECT_FALSE(records[0].stream.has_value());
+  EXPECT_EQ(records[1].kind, model::SyncRecord::Kind::kStream);
+  EXPECT_EQ(records[1].stream, 7);
+  EXPECT_FALSE(records[1].event_stream.has_value());
+  EXPECT_EQ(records[2].kind, model::SyncRecord::Kind::kContext);
+  EXPECT_EQ(records[2].correlation, 16u);
+}
+
 TEST(TraceReaderTest, UnsortedEventsAreSortedByStartThenLongerFirst) {
   const auto event = [](int ts, int dur) {
     return "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"d" + std::to_string(dur) +
