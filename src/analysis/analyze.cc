@@ -28,6 +28,8 @@ struct RankTables {
   std::vector<MemoryRow> memory;
   LaunchRow launch;
   std::vector<QueueRow> queues;
+  RankGraphs graphs;
+  std::optional<RangePath> range_path;
   int64_t step_count = 0;
   std::map<std::string, int64_t, std::less<>> cpu_ns;  ///< By pass.
   std::vector<model::LedgerEntry> ledger;
@@ -58,6 +60,12 @@ struct NamedRankPass {
   RankPass run;
 };
 
+void MapCriticalPath(const RankContext& context, RankTables* tables) {
+  tables->graphs = MapJobGraph(context);
+  if (const auto& range = context.options().critical_path_range)
+    tables->range_path = FindRangePath(context, range->name, range->instance);
+}
+
 constexpr NamedRankPass kRankPasses[] = {
     {"breakdown", [](const RankContext& c, RankTables* t) { ComputeBreakdown(c, &t->breakdown, &t->steps); }},
     {"idle", [](const RankContext& c, RankTables* t) { ComputeIdle(c, &t->idle, &t->idle_host); }},
@@ -65,6 +73,7 @@ constexpr NamedRankPass kRankPasses[] = {
     {"operators", [](const RankContext& c, RankTables* t) { ComputeOperators(c, &t->operators); }},
     {"memory", [](const RankContext& c, RankTables* t) { ComputeMemory(c, &t->memory); }},
     {"launch", [](const RankContext& c, RankTables* t) { ComputeLaunch(c, &t->launch, &t->queues); }},
+    {"critical_path", MapCriticalPath},
 };
 
 /// A rank without device events is named: its breakdown is made of other things than the others', or of nothing.
@@ -128,7 +137,7 @@ void MoveRows(std::vector<Row>* from, std::vector<Row>* to) {
 }
 
 /// Puts the ranks' tables together in rank order, so that the result does not depend on who finished first.
-void Collect(std::vector<RankTables> ranks, model::Run* run, AnalysisResult* result,
+void Collect(std::vector<RankTables> ranks, model::Run* run, AnalysisResult* result, std::vector<RankGraphs>* graphs,
              std::map<std::string, int64_t, std::less<>>* cpu_ns) {
   std::map<int32_t, int64_t> steps_by_rank;  // over the windows of a rank
   for (size_t i = 0; i < ranks.size(); ++i) {
@@ -148,6 +157,8 @@ void Collect(std::vector<RankTables> ranks, model::Run* run, AnalysisResult* res
     MoveRows(&tables.memory, &result->memory);
     if (result->Has("launch") && run->ranks[i].HasDeviceEvents()) result->launch.push_back(tables.launch);
     MoveRows(&tables.queues, &result->queues);
+    graphs->push_back(std::move(tables.graphs));
+    if (tables.range_path) result->range_paths.push_back(std::move(*tables.range_path));
     for (const auto& [name, spent_ns] : tables.cpu_ns) (*cpu_ns)[name] += spent_ns;
     for (model::LedgerEntry& entry : tables.ledger) run->ledger.Add(std::move(entry));
     steps_by_rank[run->ranks[i].rank.value] += tables.step_count;
@@ -207,13 +218,20 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
     if (auto note = NoteUnclaimedCollectives(*run, shared.is_communication)) ledger.push_back(std::move(*note));
   });
   shared.is_communication.resize(run->names.size());
-  Collect(AnalyzeRanks(shared, result.computed), run, &result, &cpu_ns);
+  std::vector<RankGraphs> graphs;
+  Collect(AnalyzeRanks(shared, result.computed), run, &result, &graphs, &cpu_ns);
 
   // Matching uses order and sequence only, so it can come before the clocks it is used to align.
   RunPass("collectives", &cpu_ns, &ledger, [&] { result.collectives = MatchCollectives(shared); });
   RunPass("alignment", &cpu_ns, &ledger, [&] { AlignClocks(result.collectives, run); });
   if (result.Has("collectives")) {
     RunPass("collectives", &cpu_ns, &ledger, [&] { TimeCollectives(*run, &result.collectives); });
+  }
+  if (result.Has("critical_path")) {
+    RunPass("critical_path", &cpu_ns, &ledger, [&] {
+      result.critical_path = FindCriticalPath(*run, result.collectives, graphs, options.thread_count);
+      MoveRows(&result.critical_path.notes, &ledger);
+    });
   }
   if (result.Has("stragglers")) {
     RunPass("stragglers", &cpu_ns, &ledger, [&] { result.stragglers = ComputeStragglers(shared, result.collectives); });

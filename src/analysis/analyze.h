@@ -7,6 +7,8 @@
 
 #include "analysis/breakdown.h"
 #include "analysis/collectives.h"
+#include "analysis/critical_path/critical_path.h"
+#include "analysis/critical_path/range_path.h"
 #include "analysis/finding.h"
 #include "analysis/idle.h"
 #include "analysis/imbalance.h"
@@ -40,9 +42,11 @@ struct AnalysisResult {
   std::vector<MemoryRow> memory;
   std::vector<LaunchRow> launch;
   std::vector<QueueRow> queues;
-  std::vector<Finding> findings;  ///< Largest gain first, then severity, then id.
-  int64_t step_count = 0;         ///< Most steps any rank has; 0 = no steps in the files.
-  int64_t job_span_ns = 0;        ///< First start to last end over all ranks, aligned clock (first window).
+  CriticalPath critical_path;
+  std::vector<RangePath> range_paths;  ///< Where AnalysisOptions::critical_path_range asks for them; by rank index.
+  std::vector<Finding> findings;       ///< Largest gain first, then severity, then id.
+  int64_t step_count = 0;              ///< Most steps any rank has; 0 = no steps in the files.
+  int64_t job_span_ns = 0;             ///< First start to last end over all ranks, aligned clock (first window).
   std::vector<PassTiming> timings;
 
   bool Has(std::string_view pass) const;
@@ -55,7 +59,8 @@ struct PassInfo {
   std::vector<std::string_view> needs;  ///< Passes whose result it reads.
 };
 
-/// In the order they run: breakdown, idle, kernels, operators, collectives, stragglers, imbalance, memory, launch.
+/// In the order they run: breakdown, idle, kernels, operators, collectives, stragglers, imbalance, memory, launch,
+/// critical_path.
 const std::vector<PassInfo>& Passes();
 
 /// Runs passes (`only` empty = all; their needs come along) and the clock alignment, which fills run->ranks[i].clock

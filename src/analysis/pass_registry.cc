@@ -63,6 +63,7 @@ const std::vector<PassInfo>& Passes() {
       {"imbalance", "Do the ranks have equal work?", {"breakdown", "memory"}},
       {"memory", "How much memory was in use, and how near to the limit?", {}},
       {"launch", "Does the host launch work early enough?", {}},
+      {"critical_path", "Which chain of work over all ranks fixes the step time?", {"collectives"}},
   };
   return kPasses;
 }

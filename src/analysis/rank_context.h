@@ -11,6 +11,12 @@
 
 namespace lockstep::analysis {
 
+/// A part of each rank's trace whose own critical path is asked for.
+struct CriticalPathRange {
+  std::string name;      ///< CPU events whose names contain this; empty: the whole trace.
+  int64_t instance = 0;  ///< The how manieth of them, from 0, by start.
+};
+
 struct AnalysisOptions {
   std::string step_name;                           ///< Empty: ProfilerStep#N.
   bool drop_last_step = false;                     ///< Holistic Trace Analysis' scope: docs/metrics.md#drop-last-step.
@@ -19,6 +25,7 @@ struct AnalysisOptions {
   double communication_ratio_threshold = 0.30;     ///< Finding: exposed communication over this share of compute.
   double imbalance_ratio_threshold = 0.10;
   double memory_imbalance_ratio_threshold = 0.20;
+  std::optional<CriticalPathRange> critical_path_range;
   uint32_t thread_count = 0;  ///< 0 = one per processor.
 };
 

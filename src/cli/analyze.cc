@@ -111,6 +111,14 @@ void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(group);
+  app.add_option("--critical-path-range", range_name_,
+                 "Critical path inside the CPU range whose name contains NAME (\"\": the whole trace); in --json")
+      ->type_name("NAME")
+      ->group(group);
+  app.add_option("--critical-path-instance", range_instance_, "Which of these ranges, counted from 0 (0)")
+      ->type_name("N")
+      ->check(Checked(CLI::Range(int64_t{0}, INT64_MAX)))
+      ->group(group);
   app.add_flag("--list", list_, "List the passes with the question each answers, and stop")->group(group);
   app.add_option("--fail-on", fail_on_, "Exit with status 3 when a finding is at least this severe")
       ->type_name("info|warning|critical")
@@ -231,10 +239,13 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
   ingest_wall_s_ = Seconds(start);
   start = std::chrono::steady_clock::now();
+  if (range_name_) input_.analysis().critical_path_range = {*range_name_, range_instance_};
   ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run, passes_));
   analysis_wall_s_ = Seconds(start);
 
   RETURN_IF_ERROR(CheckSelection(run, result));
+  if (range_name_ && result.Has("critical_path") && result.range_paths.empty())
+    return Misuse(fmt::format("--critical-path-range '{}' {}: no rank has that range", *range_name_, range_instance_));
   const bool partial = IsPartial(run);
   RETURN_IF_ERROR(Write(run, result, partial, console));
   console.out.flush();

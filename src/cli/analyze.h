@@ -53,6 +53,8 @@ class AnalyzeCommand : public Subcommand {
   bool timings_ = false;
   bool list_ = false;
   std::vector<std::string> passes_;
+  std::optional<std::string> range_name_;
+  int64_t range_instance_ = 0;
   std::string fail_on_;
   double analysis_wall_s_ = 0;
   double ingest_wall_s_ = 0;

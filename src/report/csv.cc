@@ -131,6 +131,16 @@ void WriteImbalance(std::ostream& out, const Run& run, const AnalysisResult& res
   }
 }
 
+void WriteCriticalPath(std::ostream& out, const Run& run, const AnalysisResult& result) {
+  CsvRows file(out, {"rank", "window", "step", "category", "name", "path_ns"});
+  for (const analysis::CriticalPathRow& row : result.critical_path.rows) {
+    const model::RankTrace& trace = run.ranks[row.rank_index];
+    const std::string_view name = run.names[row.name];
+    file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, row.step, std::string(graph::EdgeKindName(row.kind)),
+              name.empty() ? Cell() : Cell(std::string(name)), row.path_ns});
+  }
+}
+
 void WriteFindings(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
   CsvRows file(out, {"id", "severity", "ranks", "title", "evidence", "advice", "gain_ns_per_step"});
   for (const analysis::Finding& finding : result.findings) {
@@ -161,6 +171,7 @@ constexpr OtherTable kBehind[] = {
     {"collectives", "collectives", WriteCollectives},
     {"stragglers", "stragglers", WriteStragglers},
     {"imbalance", "imbalance", WriteImbalance},
+    {"critical_path", "critical_path", WriteCriticalPath},
     {"findings", "", WriteFindings},
     {"ledger", "", WriteLedger},
 };

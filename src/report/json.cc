@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "report/critical_path_json.h"
 #include "report/json_stream.h"
 #include "report/report.h"
 #include "report/tables.h"
@@ -246,6 +247,7 @@ void WriteJson(const Run& run, const AnalysisResult& result, bool partial, std::
     WriteCollectives(json, run, result);
     WriteStragglers(json, run, result);
     WriteImbalance(json, run, result);
+    WriteCriticalPath(json, run, result);
     WriteFindings(json, result);
     json.EndObject();
     WriteLedger(json, run.ledger);

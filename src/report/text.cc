@@ -16,7 +16,7 @@ struct Section {
 
 constexpr size_t kAll = SIZE_MAX;
 
-const std::array<Section, 13> kSections = {{
+const std::array<Section, 14> kSections = {{
     {"findings", "", [](const TextPage& page) { WriteFindings(page, kAll, false); }},
     {"breakdown", "breakdown", WriteBreakdownSection},
     {"steps", "breakdown", WriteStepsSection},
@@ -28,6 +28,7 @@ const std::array<Section, 13> kSections = {{
     {"imbalance", "imbalance", WriteImbalanceSection},
     {"memory", "memory", WriteMemorySection},
     {"launch", "launch", WriteLaunchSection},
+    {"critical_path", "critical_path", WriteCriticalPathSection},
     {"clocks", "", WriteClocksSection},
     {"ledger", "", [](const TextPage& page) { WriteLedger(page, false); }},
 }};

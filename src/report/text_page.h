@@ -58,6 +58,7 @@ void WriteOperatorsSection(const TextPage& page);
 void WriteCollectivesSection(const TextPage& page);
 void WriteStragglersSection(const TextPage& page);
 void WriteImbalanceSection(const TextPage& page);
+void WriteCriticalPathSection(const TextPage& page);
 void WriteMemorySection(const TextPage& page);
 void WriteLaunchSection(const TextPage& page);
 void WriteClocksSection(const TextPage& page);

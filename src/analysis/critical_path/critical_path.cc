@@ -26,6 +26,7 @@ bool IsWork(const graph::Edge& edge) {
 /// What a step yields, before steps are put together.
 struct Solved {
   std::optional<CriticalPathStep> step;
+  std::vector<CriticalPathRow> rows;
   std::map<std::pair<EdgeKind, uint32_t>, int64_t> name_slack;
   std::string error;
 };
@@ -43,7 +44,7 @@ void AddPiece(const graph::Edge& edge, int64_t start_ns, CriticalPathStep* step)
 }
 
 void FollowPath(const JobStepGraph& joined, const std::vector<int64_t>& times, const model::Run& run,
-                CriticalPathStep* step) {
+                CriticalPathStep* step, std::vector<CriticalPathRow>* rows) {
   std::map<std::tuple<size_t, EdgeKind, uint32_t>, int64_t> sums;
   for (const uint32_t index : graph::CriticalEdges(joined.graph, times, joined.sink)) {
     const graph::Edge& edge = joined.graph.edge(index);
@@ -55,9 +56,9 @@ void FollowPath(const JobStepGraph& joined, const std::vector<int64_t>& times, c
   }
   for (const auto& [key, sum_ns] : sums) {
     const auto& [rank, kind, label] = key;
-    step->rows.push_back({rank, kind, NameId{label}, sum_ns});
+    rows->push_back({rank, step->step, kind, NameId{label}, sum_ns});
   }
-  std::sort(step->rows.begin(), step->rows.end(), [&](const CriticalPathRow& a, const CriticalPathRow& b) {
+  std::sort(rows->begin(), rows->end(), [&](const CriticalPathRow& a, const CriticalPathRow& b) {
     if (a.path_ns != b.path_ns) return a.path_ns > b.path_ns;
     return std::tuple(a.rank_index, a.kind, run.names[a.name]) < std::tuple(b.rank_index, b.kind, run.names[b.name]);
   });
@@ -95,7 +96,7 @@ Solved Solve(const model::Run& run, const Collectives& collectives, const Collec
   step.rank_count = joined->rank_count;
   step.unmatched_count = joined->unmatched_count;
   const std::vector<int64_t> times = graph::EarliestTimes(joined->graph);
-  FollowPath(*joined, times, run, &step);
+  FollowPath(*joined, times, run, &step, &solved.rows);
   FindSlack(*joined, times, run.ranks.size(), &solved);
   return solved;
 }
@@ -141,6 +142,7 @@ CriticalPath FindCriticalPath(const model::Run& run, const Collectives& collecti
       if (!is_new) least->second = std::min(least->second, slack_ns);
     }
     path.steps.push_back(std::move(*solved[i].step));
+    path.rows.insert(path.rows.end(), solved[i].rows.begin(), solved[i].rows.end());
   }
   for (const auto& [key, slack_ns] : name_slack) path.names.push_back({key.first, NameId{key.second}, slack_ns});
   std::sort(path.names.begin(), path.names.end(), [&](const NameSlack& a, const NameSlack& b) {

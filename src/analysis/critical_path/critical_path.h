@@ -14,6 +14,7 @@ namespace lockstep::analysis {
 /// Time on the critical path of one step, by whose it is and what it is.
 struct CriticalPathRow {
   size_t rank_index = 0;
+  int64_t step = 0;
   graph::EdgeKind kind = graph::EdgeKind::kHost;
   NameId name;  ///< Operator, call, kernel; empty where it is nobody's.
   int64_t path_ns = 0;
@@ -44,7 +45,6 @@ struct CriticalPathStep {
   size_t rank_count = 0;
   size_t unmatched_count = 0;                               ///< Collectives that no other rank's trace answers.
   std::array<int64_t, graph::kEdgeKindCount> kind_ns = {};  ///< The path by kind; sums to path_ns.
-  std::vector<CriticalPathRow> rows;                        ///< Longest first; sums to path_ns.
   std::vector<CriticalPathPiece> pieces;                    ///< In order of time.
   std::vector<RankSlack> slack;                             ///< By rank index; ranks without any work are left out.
 };
@@ -57,6 +57,7 @@ struct NameSlack {
 };
 
 struct CriticalPath {
+  std::vector<CriticalPathRow> rows;      ///< By (window, step), then longest first; each step's sum to its path_ns.
   std::vector<CriticalPathStep> steps;    ///< By (window, step).
   std::vector<NameSlack> names;           ///< Compute, copies, transfers: least slack first, then by name.
   std::vector<model::LedgerEntry> notes;  ///< Steps that have no path.
