@@ -11,6 +11,7 @@
 
 #include "analysis/alignment.h"
 #include "analysis/kernel_kind.h"
+#include "analysis/parallelism/parallelism.h"
 #include "analysis/pass_registry.h"
 #include "base/cpu_clock.h"
 
@@ -30,6 +31,7 @@ struct RankTables {
   std::vector<QueueRow> queues;
   RankGraphs graphs;
   std::optional<RangePath> range_path;
+  ParallelismPartial parallelism;
   int64_t step_count = 0;
   std::map<std::string, int64_t, std::less<>> cpu_ns;  ///< By pass.
   std::vector<model::LedgerEntry> ledger;
@@ -74,6 +76,8 @@ constexpr NamedRankPass kRankPasses[] = {
     {"memory", [](const RankContext& c, RankTables* t) { ComputeMemory(c, &t->memory); }},
     {"launch", [](const RankContext& c, RankTables* t) { ComputeLaunch(c, &t->launch, &t->queues); }},
     {"critical_path", MapCriticalPath},
+    {"groups", [](const RankContext& c, RankTables* t) { t->parallelism.traffic = MapTraffic(c); }},
+    {"flops", [](const RankContext& c, RankTables* t) { t->parallelism.flops = MapFlops(c); }},
 };
 
 /// A rank without device events is named: its breakdown is made of other things than the others', or of nothing.
@@ -138,7 +142,7 @@ void MoveRows(std::vector<Row>* from, std::vector<Row>* to) {
 
 /// Puts the ranks' tables together in rank order, so that the result does not depend on who finished first.
 void Collect(std::vector<RankTables> ranks, model::Run* run, AnalysisResult* result, std::vector<RankGraphs>* graphs,
-             std::map<std::string, int64_t, std::less<>>* cpu_ns) {
+             ParallelismPartials* parallelism, std::map<std::string, int64_t, std::less<>>* cpu_ns) {
   std::map<int32_t, int64_t> steps_by_rank;  // over the windows of a rank
   for (size_t i = 0; i < ranks.size(); ++i) {
     RankTables& tables = ranks[i];
@@ -159,11 +163,45 @@ void Collect(std::vector<RankTables> ranks, model::Run* run, AnalysisResult* res
     MoveRows(&tables.queues, &result->queues);
     graphs->push_back(std::move(tables.graphs));
     if (tables.range_path) result->range_paths.push_back(std::move(*tables.range_path));
+    tables.parallelism.traffic.rank_index = i;
+    parallelism->Add(std::move(tables.parallelism));
     for (const auto& [name, spent_ns] : tables.cpu_ns) (*cpu_ns)[name] += spent_ns;
     for (model::LedgerEntry& entry : tables.ledger) run->ledger.Add(std::move(entry));
     steps_by_rank[run->ranks[i].rank.value] += tables.step_count;
   }
   for (const auto& entry : steps_by_rank) result->step_count = std::max(result->step_count, entry.second);
+}
+
+/// The second halves of the passes about parallelism: they read no events.
+void FinishParallelism(const model::Run& run, ParallelismPartials partials, AnalysisResult* result,
+                       std::map<std::string, int64_t, std::less<>>* cpu_ns, std::vector<model::LedgerEntry>* ledger) {
+  const auto tables = std::make_shared<Parallelism>();
+  result->parallelism = tables;
+  if (result->Has("groups")) {
+    RunPass("groups", cpu_ns, ledger, [&] {
+      ProcessGroups groups = FinishGroups(run, partials.traffic);
+      tables->groups = std::move(groups.rows);
+      tables->group_operations = std::move(groups.operations);
+    });
+  }
+  if (result->Has("ddp")) {
+    RunPass("ddp", cpu_ns, ledger, [&] { tables->ddp = FinishDdp(run, partials.traffic, tables->groups); });
+  }
+  if (result->Has("fsdp")) {
+    RunPass("fsdp", cpu_ns, ledger, [&] { tables->fsdp = FinishFsdp(run, partials.traffic, tables->groups); });
+  }
+  if (result->Has("pipeline")) {
+    RunPass("pipeline", cpu_ns, ledger,
+            [&] { tables->pipeline = FinishPipeline(run, partials.traffic, tables->groups); });
+  }
+  if (result->Has("flops")) {
+    RunPass("flops", cpu_ns, ledger, [&] {
+      for (FlopsPartial& rank : partials.flops) {
+        if (rank.rank) tables->flops.push_back(std::move(*rank.rank));
+        MoveRows(&rank.rows, &tables->flops_by_operator);
+      }
+    });
+  }
 }
 
 /// First start to last end over the ranks of the first window, on the aligned clock; a rank whose clock nobody knows
@@ -219,7 +257,8 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
   });
   shared.is_communication.resize(run->names.size());
   std::vector<RankGraphs> graphs;
-  Collect(AnalyzeRanks(shared, result.computed), run, &result, &graphs, &cpu_ns);
+  ParallelismPartials parallelism;
+  Collect(AnalyzeRanks(shared, result.computed), run, &result, &graphs, &parallelism, &cpu_ns);
 
   // Matching uses order and sequence only, so it can come before the clocks it is used to align.
   RunPass("collectives", &cpu_ns, &ledger, [&] { result.collectives = MatchCollectives(shared); });
@@ -240,6 +279,7 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
     RunPass("imbalance", &cpu_ns, &ledger,
             [&] { result.imbalance = ComputeImbalance(shared, result.breakdown, result.memory); });
   }
+  FinishParallelism(*run, std::move(parallelism), &result, &cpu_ns, &ledger);
   result.job_span_ns = JobSpan(*run);
   RunPass("findings", &cpu_ns, &ledger, [&] { result.findings = ComputeFindings(shared, result); });
   if (!result.Has("collectives")) result.collectives = {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "model/run.h"
 
 namespace lockstep::analysis {
+
+struct Parallelism;  // analysis/parallelism/parallelism.h
 
 /// How long a pass took, all threads added.
 struct PassTiming {
@@ -44,9 +47,12 @@ struct AnalysisResult {
   std::vector<QueueRow> queues;
   CriticalPath critical_path;
   std::vector<RangePath> range_paths;  ///< Where AnalysisOptions::critical_path_range asks for them; by rank index.
-  std::vector<Finding> findings;       ///< Largest gain first, then severity, then id.
-  int64_t step_count = 0;              ///< Most steps any rank has; 0 = no steps in the files.
-  int64_t job_span_ns = 0;             ///< First start to last end over all ranks, aligned clock (first window).
+  /// Tables of the passes that know how the job is divided; null when none of them ran. Shared, so that results can be
+  /// copied and this header needs no more than its name.
+  std::shared_ptr<const Parallelism> parallelism;
+  std::vector<Finding> findings;  ///< Largest gain first, then severity, then id.
+  int64_t step_count = 0;         ///< Most steps any rank has; 0 = no steps in the files.
+  int64_t job_span_ns = 0;        ///< First start to last end over all ranks, aligned clock (first window).
   std::vector<PassTiming> timings;
 
   bool Has(std::string_view pass) const;
@@ -60,7 +66,7 @@ struct PassInfo {
 };
 
 /// In the order they run: breakdown, idle, kernels, operators, collectives, stragglers, imbalance, memory, launch,
-/// critical_path.
+/// critical_path, groups, ddp, fsdp, pipeline, flops.
 const std::vector<PassInfo>& Passes();
 
 /// Runs passes (`only` empty = all; their needs come along) and the clock alignment, which fills run->ranks[i].clock

@@ -12,24 +12,6 @@
 namespace lockstep::analysis {
 namespace {
 
-/// "[0, 1, 2]" -> {0, 1, 2}; nullopt when it is not a whole list (the producer cuts long ones: "[0, 1, ...]").
-std::optional<std::vector<int32_t>> ParseRanks(std::string_view text) {
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
-  std::vector<int32_t> ranks;
-  const char* at = text.data() + 1;
-  const char* const end = text.data() + text.size() - 1;
-  while (at != end) {
-    while (at != end && (*at == ' ' || *at == ',')) ++at;
-    if (at == end) break;
-    int32_t value = 0;
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc() || value < 0) return std::nullopt;
-    ranks.push_back(value);
-    at = next;
-  }
-  return ranks;
-}
-
 void SortUnique(std::vector<int32_t>* ranks) {
   std::sort(ranks->begin(), ranks->end());
   ranks->erase(std::unique(ranks->begin(), ranks->end()), ranks->end());
@@ -106,7 +88,7 @@ class Grouper {
         group.size = trace.groups.front().size;
       return group;
     }
-    if (const auto parsed = ParseRanks(ranks_text); parsed && !parsed->empty()) {
+    if (const auto parsed = ParseGroupRanks(ranks_text); parsed && !parsed->empty()) {
       group.members = *parsed;
     } else {
       for (const model::ProcessGroup& described : trace.groups) {
@@ -165,6 +147,23 @@ class Grouper {
 };
 
 }  // namespace
+
+std::optional<std::vector<int32_t>> ParseGroupRanks(std::string_view text) {
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
+  std::vector<int32_t> ranks;
+  const char* at = text.data() + 1;
+  const char* const end = text.data() + text.size() - 1;
+  while (at != end) {
+    while (at != end && (*at == ' ' || *at == ',')) ++at;
+    if (at == end) break;
+    int32_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || value < 0) return std::nullopt;
+    ranks.push_back(value);
+    at = next;
+  }
+  return ranks;
+}
 
 std::vector<CollectiveGroup> GroupCollectiveCalls(const model::Run& run, size_t first_rank_index,
                                                   const std::vector<std::vector<CollectiveCall>>& calls) {

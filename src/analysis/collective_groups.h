@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/collective_calls.h"
@@ -19,6 +20,9 @@ struct CollectiveGroup {
   bool peer_unknown = false;                    ///< Sends and receives without a peer: nothing to join them by.
   std::vector<std::vector<size_t>> calls = {};  ///< Per rank of the window: indices into its calls, in order.
 };
+
+/// "[0, 1, 2]" -> {0, 1, 2}; absent when it is not a whole list (the producer cuts long ones: "[0, 1, ...]").
+std::optional<std::vector<int32_t>> ParseGroupRanks(std::string_view text);
 
 /// Sorts the calls of one window's ranks into groups, by identity. `calls` is parallel to the ranks
 /// [first_rank_index, first_rank_index + calls.size()) of the run. Groups are told apart by name and members, since a

@@ -59,6 +59,7 @@ void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* 
 void FindCommunicationFindings(const FindingContext& context, std::vector<Finding>* findings);
 void FindHostFindings(const FindingContext& context, std::vector<Finding>* findings);
 void FindBalanceFindings(const FindingContext& context, std::vector<Finding>* findings);
+void FindParallelismFindings(const FindingContext& context, std::vector<Finding>* findings);
 void FindCoverageFindings(const FindingContext& context, std::vector<Finding>* findings);
 
 }  // namespace lockstep::analysis

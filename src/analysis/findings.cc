@@ -24,6 +24,7 @@ std::vector<Finding> ComputeFindings(const RunContext& shared, const AnalysisRes
   FindCommunicationFindings(context, &findings);
   FindHostFindings(context, &findings);
   FindBalanceFindings(context, &findings);
+  FindParallelismFindings(context, &findings);
   FindCoverageFindings(context, &findings);
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return std::tuple(b.gain_ns_per_step.value_or(-1), b.severity, std::string_view(a.id)) <

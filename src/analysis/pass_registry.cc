@@ -64,6 +64,11 @@ const std::vector<PassInfo>& Passes() {
       {"memory", "How much memory was in use, and how near to the limit?", {}},
       {"launch", "Does the host launch work early enough?", {}},
       {"critical_path", "Which chain of work over all ranks fixes the step time?", {"collectives"}},
+      {"groups", "What is each process group for, and what does it cost?", {}},
+      {"ddp", "Are gradient buckets sent while the backward pass runs?", {"groups"}},
+      {"fsdp", "Are sharded weights gathered before they are needed?", {"groups"}},
+      {"pipeline", "How long do pipeline stages wait for each other?", {"groups"}},
+      {"flops", "How much of the device's arithmetic is used, where shapes were recorded?", {}},
   };
   return kPasses;
 }

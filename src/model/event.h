@@ -105,6 +105,18 @@ struct SyncRecord {
   uint32_t event_record_correlation = 0;  ///< "wait_on_cuda_event_record_corr_id": of cudaEventRecord; 0 = none.
 };
 
+/// Shapes of one call of an operator that multiplies matrices (matrix products, convolutions, attention), where the
+/// profiler recorded them. Texts as written, without white space; Trace clock.
+struct OperatorShape {
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+  int64_t thread_id = 0;  ///< As in Track.
+  NameId name;            ///< Of the operator.
+  NameId dims;            ///< "Input Dims": "[[8944,1024],[1024,2816]]".
+  NameId types;           ///< "Input type".
+  NameId values;          ///< "Concrete Inputs"; empty where no figure needs them.
+};
+
 /// One row of the caching allocator's counters, from `[memory]` instant events.
 struct MemoryColumns {
   Column<int64_t> time_ns;

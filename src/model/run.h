@@ -50,6 +50,7 @@ struct RankTrace {
   std::vector<CollectiveRecord> collectives;  ///< Sorted by start_ns.
   std::vector<SyncRecord> synchronisations;   ///< Sorted by start_ns; only where the profiler recorded them.
   MemoryColumns memory;                       ///< Sorted by time_ns.
+  std::vector<OperatorShape> shapes;          ///< Sorted by start_ns.
 
   uint64_t event_count = 0;              ///< Elements of traceEvents, of every kind.
   uint64_t complete_event_count = 0;     ///< Events kept in tracks.

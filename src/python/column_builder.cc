@@ -84,6 +84,10 @@ void ColumnBuilder::Append(const report::Cell& cell) {
     void operator()(uint64_t value) const { column.Int(static_cast<int64_t>(value)); }
     void operator()(double value) const { column.Double(value); }
     void operator()(const std::string& value) const { column.Text(value); }
+    void operator()(const report::IntegerList& value) const {
+      for (const int64_t item : value.values) column.child(0).Int(item);
+      column.End();
+    }
   };
   std::visit(Visitor{*this}, cell);
 }

@@ -34,6 +34,7 @@ ShownCell Shown(const Cell& cell) {
               false, true};
     }
     ShownCell operator()(const std::string& value) const { return {report::Printable(value), false, false}; }
+    ShownCell operator()(const report::IntegerList& value) const { return {value.Text(), false, false}; }
   };
   return std::visit(Visitor{}, cell);
 }

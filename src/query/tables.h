@@ -23,6 +23,7 @@ void AddBreakdownTables(TableList* tables);   ///< breakdown, steps.
 void AddNameTables(TableList* tables);        ///< kernel_totals, operators.
 void AddDeviceTables(TableList* tables);      ///< idle, idle_host, launch, queues, memory.
 void AddCollectiveTables(TableList* tables);  ///< collectives, collective_instances.
+void AddDeclaredTables(TableList* tables);    ///< Those of report/declared_tables.h.
 void AddVerdictTables(TableList* tables);     ///< stragglers, imbalance, findings, ledger.
 std::unique_ptr<Table> MakeMemoryEventTable();
 std::unique_ptr<Table> MakeCatalogTable();

@@ -42,6 +42,7 @@ std::string CsvText(const Cell& cell) {
       return value - value == 0.0 ? fmt::format("{}", value) : std::string();  // not finite: not measured
     }
     std::string operator()(const std::string& value) const { return Quoted(value); }
+    std::string operator()(const IntegerList& value) const { return Quoted(value.Text()); }
   };
   return std::visit(Visitor{}, cell);
 }

@@ -37,6 +37,11 @@ JsonRow& JsonRow::Value(const Cell& cell) {
     void operator()(uint64_t value) const { row.Uint(value); }
     void operator()(double value) const { row.Double(value); }
     void operator()(const std::string& value) const { row.Text(value); }
+    void operator()(const IntegerList& value) const {
+      row.StartArray();
+      for (const int64_t item : value.values) row.Int(item);
+      row.EndArray();
+    }
   };
   std::visit(Visitor{*this}, cell);
   return *this;

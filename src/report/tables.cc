@@ -4,6 +4,8 @@
 #include <optional>
 #include <set>
 
+#include "report/declared_tables.h"
+
 namespace lockstep::report {
 namespace {
 
@@ -169,7 +171,27 @@ std::vector<FlatTable> FlatTables(const Run& run, const AnalysisResult& result) 
   tables.push_back(MemoryTable(run, result));
   tables.push_back(LaunchTable(run, result));
   tables.push_back(QueueTable(run, result));
+  for (const DeclaredTable& declared : DeclaredTables()) {
+    FlatTable table;
+    table.name = declared.name;
+    table.pass = declared.pass;
+    for (const DeclaredColumn& column : declared.columns) table.columns.push_back(column.name);
+    table.row_count = declared.row_count(result);
+    table.fill = [&run, &result, &declared](size_t row, std::vector<Cell>* cells) {
+      for (const DeclaredColumn& column : declared.columns) cells->push_back(column.value(run, result, row));
+    };
+    tables.push_back(std::move(table));
+  }
   return tables;
+}
+
+std::string IntegerList::Text() const {
+  std::string text = "[";
+  for (const int64_t value : values) {
+    if (text.size() > 1) text += ',';
+    text += std::to_string(value);
+  }
+  return text + ']';
 }
 
 RankDevice DeviceOf(const model::RankTrace& trace) {

@@ -12,8 +12,15 @@
 
 namespace lockstep::report {
 
+/// A list of numbers in a cell: an array in JSON, its text in CSV and SQL.
+struct IntegerList {
+  std::vector<int64_t> values;
+
+  std::string Text() const;  ///< "[0,2,4]"
+};
+
 /// One value of a table; monostate = not measured (null in JSON, empty in CSV). Texts may hold any bytes.
-using Cell = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string>;
+using Cell = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, IntegerList>;
 
 /// A table whose rows hold plain values: the same names and order in JSON and CSV. docs/json.md says what they mean.
 struct FlatTable {
@@ -25,8 +32,8 @@ struct FlatTable {
   std::function<void(size_t row, std::vector<Cell>* cells)> fill;
 };
 
-/// breakdown, steps, idle, idle_host, kernels, operators, memory, launch, queues, in this order. They borrow their
-/// arguments.
+/// breakdown, steps, idle, idle_host, kernels, operators, memory, launch, queues, then DeclaredTables(), in this order.
+/// They borrow their arguments.
 std::vector<FlatTable> FlatTables(const model::Run& run, const analysis::AnalysisResult& result);
 
 /// Device that a rank's own events ran on: its name where deviceProperties has it. Ordinal absent without device

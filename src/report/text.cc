@@ -16,7 +16,7 @@ struct Section {
 
 constexpr size_t kAll = SIZE_MAX;
 
-const std::array<Section, 14> kSections = {{
+const std::array<Section, 19> kSections = {{
     {"findings", "", [](const TextPage& page) { WriteFindings(page, kAll, false); }},
     {"breakdown", "breakdown", WriteBreakdownSection},
     {"steps", "breakdown", WriteStepsSection},
@@ -29,6 +29,11 @@ const std::array<Section, 14> kSections = {{
     {"memory", "memory", WriteMemorySection},
     {"launch", "launch", WriteLaunchSection},
     {"critical_path", "critical_path", WriteCriticalPathSection},
+    {"groups", "groups", WriteGroupsSection},
+    {"ddp", "ddp", WriteDdpSection},
+    {"fsdp", "fsdp", WriteFsdpSection},
+    {"pipeline", "pipeline", WritePipelineSection},
+    {"flops", "flops", WriteFlopsSection},
     {"clocks", "", WriteClocksSection},
     {"ledger", "", [](const TextPage& page) { WriteLedger(page, false); }},
 }};

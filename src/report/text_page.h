@@ -61,6 +61,11 @@ void WriteImbalanceSection(const TextPage& page);
 void WriteCriticalPathSection(const TextPage& page);
 void WriteMemorySection(const TextPage& page);
 void WriteLaunchSection(const TextPage& page);
+void WriteGroupsSection(const TextPage& page);
+void WriteDdpSection(const TextPage& page);
+void WriteFsdpSection(const TextPage& page);
+void WritePipelineSection(const TextPage& page);
+void WriteFlopsSection(const TextPage& page);
 void WriteClocksSection(const TextPage& page);
 
 }  // namespace lockstep::report

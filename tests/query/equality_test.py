@@ -13,9 +13,11 @@ import analyze_program as lockstep
 # Table here: (table of the JSON, names there that differ here).
 OWN_CLOCK = {"start_ns": "trace_start_ns", "first_ns": "trace_first_ns", "last_ns": "trace_last_ns"}
 FLAT = {"breakdown": "breakdown", "steps": "steps", "idle": "idle", "idle_host": "idle_host", "kernels": "kernel_totals",
-        "operators": "operators", "memory": "memory", "launch": "launch", "queues": "queues"}
+        "operators": "operators", "memory": "memory", "launch": "launch", "queues": "queues",
+        "groups": "process_groups", "group_operations": "group_operations", "ddp": "ddp", "ddp_buckets": "ddp_buckets",
+        "fsdp": "fsdp", "pipeline": "pipeline", "flops": "flops", "flops_by_operator": "flops_by_operator"}
 LISTS = {"findings": ("ranks", "evidence", "advice"), "stragglers": ("activities",), "ranks": ("device_ordinals",),
-         "collective_instances": ("missing_ranks",)}
+         "collective_instances": ("missing_ranks",), "process_groups": ("ranks",)}
 KERNEL_SUMS = """SELECT rank, window, name, kind, count(*) AS count, sum(duration_ns) AS total_ns, min(duration_ns) AS min_ns,
                  max(duration_ns) AS max_ns FROM kernels GROUP BY rank, window, name, kind"""
 DEVICE_UNIONS = """SELECT rank, window, union_ns(trace_start_ns, trace_start_ns + duration_ns) AS busy_ns, count(DISTINCT device) AS devices

@@ -23,6 +23,12 @@ void RenameIds(const std::vector<NameId>& new_ids, model::RankTrace* trace) {
     rename(record.group_description);
     rename(record.group_ranks);
   }
+  for (model::OperatorShape& shape : trace->shapes) {
+    rename(shape.name);
+    rename(shape.dims);
+    rename(shape.types);
+    rename(shape.values);
+  }
 }
 
 }  // namespace lockstep::ingest

@@ -6,6 +6,7 @@
 
 #include "ingest/torch_trace/collective_args.h"
 #include "ingest/torch_trace/decimal.h"
+#include "ingest/torch_trace/operator_shape.h"
 #include "ingest/torch_trace/trace_category.h"
 
 namespace lockstep::ingest {
@@ -60,6 +61,11 @@ struct TraceAssembler::EventFields {
 
 namespace {
 
+// Why events of a name take the general path.
+constexpr uint8_t kCollective = 1;
+constexpr uint8_t kMatrix = 2;
+constexpr uint32_t kMaxShapeless = 16;
+
 uint64_t OffsetOf(const char* text_begin, uint64_t byte_offset, std::string_view span) {
   return byte_offset + static_cast<uint64_t>(span.data() - text_begin);
 }
@@ -111,7 +117,10 @@ TrackWriter* TraceAssembler::TrackFor(Lane lane, int64_t process_id, int64_t thr
 
 NameId TraceAssembler::InternName(std::string_view name) {
   const NameId id = content_.names.Intern(name);
-  if (id.value == needs_general_path_.size()) needs_general_path_.push_back(MayCarryCollectiveMetadata(name) ? 1 : 0);
+  if (id.value == needs_general_path_.size()) {
+    const uint8_t collective = MayCarryCollectiveMetadata(name) ? kCollective : 0;
+    needs_general_path_.push_back(collective | (expects_shapes_ && IsMatrixOperator(name) ? kMatrix : 0));
+  }
   return id;
 }
 
@@ -207,11 +216,29 @@ TraceAssembler::Understood TraceAssembler::AddComplete(const EventFields& event,
     AddSynchronisation(event, *start_ns, *duration_ns, process_id, name);
     return understood;
   }
-  if (event.Arg("Collective name") != nullptr) needs_general_path_[name.value] = 1;
-  if (NeedsGeneralPath(name)) {
+  if (event.Arg("Collective name") != nullptr) needs_general_path_[name.value] |= kCollective;
+  if ((needs_general_path_[name.value] & kCollective) != 0) {
     AddCollective(event, understood.category, *start_ns, *duration_ns, {process_id, thread_id}, correlation, name);
   }
+  if ((needs_general_path_[name.value] & kMatrix) != 0 && lane == Lane::kOperators) {
+    AddShape(event, *start_ns, *duration_ns, thread_id, name);
+  }
   return understood;
+}
+
+void TraceAssembler::AddShape(const EventFields& event, int64_t start_ns, int64_t duration_ns, int64_t thread_id,
+                              NameId name) {
+  model::OperatorShape shape{start_ns, duration_ns, thread_id, name, {}, {}, {}};
+  const auto intern = [&](std::string_view text) {
+    return InternName(DecodeString(text, true, 0, damage_, &scratch_));
+  };
+  if (ReadShapeArgs(*event.all, content_.names[name], intern, &shape)) {
+    content_.trace.shapes.push_back(shape);
+    return;
+  }
+  if (!content_.trace.shapes.empty() || ++shapeless_count_ < kMaxShapeless) return;
+  expects_shapes_ = false;
+  for (uint8_t& reasons : needs_general_path_) reasons &= static_cast<uint8_t>(~kMatrix);
 }
 
 void TraceAssembler::AddCollective(const EventFields& event, Category category, int64_t start_ns, int64_t duration_ns,
@@ -328,6 +355,10 @@ TraceContent TraceAssembler::Finish() {
   for (model::SyncRecord& record : trace.synchronisations) record.start_ns += base_ns_;
   std::stable_sort(trace.synchronisations.begin(), trace.synchronisations.end(),
                    [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  for (model::OperatorShape& shape : trace.shapes) shape.start_ns += base_ns_;
+  std::stable_sort(trace.shapes.begin(), trace.shapes.end(), [](const auto& a, const auto& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
+  });
   for (int64_t& time : trace.memory.time_ns) time += base_ns_;
   // Times since 2001 in nanoseconds are absolute even without a base.
   trace.base_time_known = has_base_ || (trace.first_ns && *trace.first_ns > 1'000'000'000'000'000'000);

@@ -40,7 +40,8 @@ class TraceAssembler {
   // -----------------------------------------------------------------------------------------------------
   TrackWriter* TrackFor(model::Lane lane, int64_t process_id, int64_t thread_id);
   NameId InternName(std::string_view name);
-  /// True when events of this name must be read in full (metadata of collectives and synchronisations).
+  /// True when events of this name must be read in full (metadata of collectives and synchronisations,
+  /// shapes).
   bool NeedsGeneralPath(NameId name) const { return needs_general_path_[name.value] != 0; }
   const model::NameTable& names() const { return content_.names; }
   void AddMemory(int64_t time_ns, int64_t change_bytes, int64_t allocated_bytes, int64_t reserved_bytes,
@@ -69,6 +70,7 @@ class TraceAssembler {
   void AddCollective(const EventFields& event, model::Category category, int64_t start_ns, int64_t duration_ns,
                      std::pair<int64_t, int64_t> place, uint32_t correlation, NameId name);
   void AddSynchronisation(const EventFields& event, int64_t start_ns, int64_t duration_ns, int64_t device, NameId name);
+  void AddShape(const EventFields& event, int64_t start_ns, int64_t duration_ns, int64_t thread_id, NameId name);
   int64_t ReadPlace(const Field* field, bool* repeatable);
   NameId InternField(const Field& field, uint64_t byte_offset);
 
@@ -81,7 +83,11 @@ class TraceAssembler {
   // not do: which names were seen before depends on the path that events take.
   std::vector<NameId> text_places_;
   std::map<uint32_t, int64_t> text_place_of_name_;
-  std::vector<uint8_t> needs_general_path_;
+  std::vector<uint8_t> needs_general_path_;  // by name: a set of kCollective and kMatrix
+  // Matrix operators without shapes, until one with shapes is seen. Enough of them, and no more are read in full: the
+  // profiler records the shapes of all operators or of none.
+  uint32_t shapeless_count_ = 0;
+  bool expects_shapes_ = true;
   std::string scratch_;
   uint64_t event_count_ = 0;
   int64_t base_ns_ = 0;

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/finding_context.h"
+#include "analysis/parallelism/parallelism.h"
+
+namespace lockstep::analysis {
+namespace {
+
+/// Buckets below this are latency-bound on any network in use: DDP's own default is 25 MiB.
+constexpr int64_t kSmallBucketBytes = int64_t{4} << 20;
+constexpr double kManyBuckets = 4;
+/// The tail behind the backward pass that is worth a word: share of the step.
+constexpr double kTailRatio = 0.02;
+constexpr double kExposedGatherRatio = 0.25;
+constexpr double kGatherStepRatio = 0.02;
+
+double Ratio(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+/// Many small buckets: each pays the latency of a collective again.
+void FindSmallBuckets(const FindingContext& context, const Ddp& ddp, std::vector<Finding>* findings) {
+  std::map<uint32_t, std::pair<int64_t, int64_t>> by_group;  // bytes, buckets of one pass
+  for (const DdpBucketRow& row : ddp.buckets) {
+    if (!row.bytes) return;
+    by_group[row.group].first += *row.bytes;
+    ++by_group[row.group].second;
+  }
+  for (const auto& [group, sums] : by_group) {
+    const auto [bytes, count] = sums;
+    if (static_cast<double>(count) < kManyBuckets || bytes / count >= kSmallBucketBytes) continue;
+    int64_t exposed_ns = 0;
+    int64_t passes = 0;
+    for (const DdpRow& row : ddp.ranks) {
+      if (row.group != group) continue;
+      exposed_ns += row.exposed_ns;
+      passes += static_cast<int64_t>(row.pass_count);
+    }
+    if (passes == 0 || Ratio(exposed_ns / passes, context.step_ns()) < kTailRatio) continue;
+    Finding finding;
+    finding.id = "small_buckets";
+    finding.severity = FindingSeverity::kInfo;  // what it costs is in exposed_communication
+    finding.title = fmt::format("Gradients go in {} buckets of {} on average", count,
+                                BytesText(static_cast<double>(bytes) / static_cast<double>(count)));
+    finding.evidence.push_back(
+        {"mean_bucket_bytes", static_cast<double>(bytes / count),
+         fmt::format("{} in {} all_reduces per backward pass", BytesText(static_cast<double>(bytes)), count)});
+    finding.evidence.push_back(
+        {"exposed_ns_per_pass", static_cast<double>(exposed_ns / passes),
+         fmt::format("{} of them per pass and rank with nothing computed beside them", TimeText(exposed_ns / passes))});
+    finding.advice = {"raise DDP's bucket_cap_mb (default 25): fewer, larger all_reduces pay the latency less often",
+                      "gradients of many small parameters: gradient_as_bucket_view=True saves their copies"};
+    findings->push_back(std::move(finding));
+  }
+}
+
+/// A tail behind the backward pass that one bucket makes: the last bucket is large, and nothing is left to hide it.
+void FindTail(const FindingContext& context, const Ddp& ddp, std::vector<Finding>* findings) {
+  const DdpRow* worst = nullptr;
+  const auto tail = [](const DdpRow& row) {
+    return row.tail_ns ? *row.tail_ns / static_cast<int64_t>(row.pass_count) : 0;
+  };
+  for (const DdpRow& row : ddp.ranks) {
+    if (!context.InFirstWindow(row.rank_index)) continue;
+    if (worst == nullptr || tail(row) > tail(*worst)) worst = &row;
+  }
+  if (worst == nullptr || Ratio(tail(*worst), context.step_ns()) < kTailRatio) return;
+  const DdpBucketRow* last = nullptr;
+  for (const DdpBucketRow& row : ddp.buckets) {
+    if (row.group == worst->group) last = &row;
+  }
+  Finding finding;
+  finding.id = "gradient_tail";
+  finding.severity = FindingSeverity::kInfo;  // what it costs is in exposed_communication
+  finding.ranks = {context.RankOf(worst->rank_index)};
+  finding.title = fmt::format("The optimizer waits {} for gradients after the backward pass", TimeText(tail(*worst)));
+  finding.evidence.push_back(
+      {"tail_ns_per_pass", static_cast<double>(tail(*worst)),
+       fmt::format("rank {}: {} from the end of its backward kernels to the end of the last of "
+                   "{:.1f} buckets, {} of a step",
+                   context.RankOf(worst->rank_index), TimeText(tail(*worst)), worst->buckets_per_pass,
+                   PercentText(Ratio(tail(*worst), context.step_ns())))});
+  if (last != nullptr && last->bytes) {
+    finding.evidence.push_back(
+        {"last_bucket_bytes", static_cast<double>(*last->bytes),
+         fmt::format("the last bucket has {} and is issued when {} of the backward pass is over",
+                     BytesText(static_cast<double>(*last->bytes)), PercentText(last->issue_ratio))});
+  }
+  if (worst->buckets_per_pass < 2) {
+    finding.advice.emplace_back(
+        "lower DDP's bucket_cap_mb: one bucket cannot be sent before the backward pass is nearly over");
+  } else {
+    finding.advice.emplace_back(
+        "a smaller last bucket leaves less behind the backward pass: lower bucket_cap_mb, if buckets are far above the "
+        "size at which the network is at its full rate");
+  }
+  finding.advice.emplace_back("waiting for a late rank is part of the tail: see the straggler finding first");
+  findings->push_back(std::move(finding));
+}
+
+void FindExposedGathers(const FindingContext& context, const std::vector<FsdpRow>& rows,
+                        std::vector<Finding>* findings) {
+  const FsdpRow* worst = nullptr;
+  for (const FsdpRow& row : rows) {
+    if (!context.InFirstWindow(row.rank_index)) continue;
+    if (worst == nullptr || row.gather_exposed_ns > worst->gather_exposed_ns) worst = &row;
+  }
+  if (worst == nullptr || Ratio(worst->gather_exposed_ns, worst->gather_ns) < kExposedGatherRatio) return;
+  const int64_t per_step_ns = worst->gather_exposed_ns / context.StepsOf(worst->rank_index);
+  if (Ratio(per_step_ns, context.step_ns()) < kGatherStepRatio) return;
+  Finding finding;
+  finding.id = "exposed_gathers";
+  finding.severity = FindingSeverity::kInfo;  // what it costs is in exposed_communication
+  finding.ranks = {context.RankOf(worst->rank_index)};
+  finding.title = fmt::format("Sharded weights arrive late: {}{} of gathering with nothing computed",
+                              TimeText(per_step_ns), context.per_step());
+  finding.evidence.push_back(
+      {"gather_exposed_ns", static_cast<double>(worst->gather_exposed_ns),
+       fmt::format("rank {}: {} of {} in all_gathers are exposed", context.RankOf(worst->rank_index),
+                   TimeText(worst->gather_exposed_ns), TimeText(worst->gather_ns))});
+  finding.evidence.push_back({"prefetched_count", static_cast<double>(worst->prefetched_count),
+                              fmt::format("{} of {} gathers run beside computation for half of their time or more",
+                                          worst->prefetched_count, worst->gather_count)});
+  finding.advice = {
+      "prefetch: FSDP backward_prefetch=BACKWARD_PRE and forward_prefetch=True; FSDP2 set_modules_to_forward_prefetch",
+      "wrap in units large enough that computing one takes as long as gathering the next"};
+  if (worst->resharding == Resharding::kAfterForward) {
+    finding.advice.emplace_back(
+        "where memory allows, keep weights after the forward pass (reshard_after_forward=False, SHARD_GRAD_OP): it "
+        "saves the backward pass's gathers");
+  }
+  findings->push_back(std::move(finding));
+}
+
+}  // namespace
+
+void FindParallelismFindings(const FindingContext& context, std::vector<Finding>* findings) {
+  const Parallelism& tables = ParallelismOf(context.result());
+  FindSmallBuckets(context, tables.ddp, findings);
+  FindTail(context, tables.ddp, findings);
+  FindExposedGathers(context, tables.fsdp, findings);
+}
+
+}  // namespace lockstep::analysis

@@ -1,0 +1,79 @@
+#include "analysis/parallelism/fsdp.h"
+
+#include <map>
+
+namespace lockstep::analysis {
+namespace {
+
+bool MayBeSharded(const ProcessGroupRow& group) {
+  return group.kind == GroupKind::kData || (group.kind == GroupKind::kWorld && group.is_world);
+}
+
+void AddBytes(std::optional<int64_t> bytes, std::optional<int64_t>* sum) {
+  int64_t total = 0;
+  if (bytes && !__builtin_add_overflow(sum->value_or(0), *bytes, &total)) *sum = total;
+}
+
+void AddCall(const TrafficCall& call, FsdpRow* row) {
+  if (call.kind == CollectiveKind::kAllGather) {
+    ++row->gather_count;
+    if (call.in_backward()) ++row->gather_backward_count;
+    row->gather_ns += call.duration_ns;
+    row->gather_exposed_ns += call.exposed_ns;
+    if (call.duration_ns > 0 && 2 * call.exposed_ns <= call.duration_ns) ++row->prefetched_count;
+    AddBytes(call.bytes, &row->gather_bytes);
+  } else {
+    ++row->scatter_count;
+    row->scatter_ns += call.duration_ns;
+    row->scatter_exposed_ns += call.exposed_ns;
+    AddBytes(call.bytes, &row->scatter_bytes);
+  }
+}
+
+Resharding ReshardingOf(const FsdpRow& row, bool has_phases) {
+  if (!has_phases || row.gather_count == 0) return Resharding::kUnknown;
+  const uint64_t forward = row.gather_count - row.gather_backward_count;
+  // A unit or two is kept on purpose (the last one is needed at once), so that the counts need not be equal.
+  return forward > 0 && 2 * row.gather_backward_count >= forward ? Resharding::kAfterForward : Resharding::kKept;
+}
+
+}  // namespace
+
+const char* ReshardingName(Resharding resharding) {
+  switch (resharding) {
+    case Resharding::kAfterForward: return "after_forward";
+    case Resharding::kKept: return "kept";
+    case Resharding::kUnknown: return "unknown";
+  }
+  return "unknown";
+}
+
+std::vector<FsdpRow> FinishFsdp(const model::Run& run, const std::vector<RankTraffic>& by_rank_index,
+                                const std::vector<ProcessGroupRow>& groups) {
+  const auto group_rows = RowsOfTraffic(run, by_rank_index, groups);
+  std::vector<FsdpRow> rows;
+  for (size_t i = 0; i < by_rank_index.size(); ++i) {
+    const RankTraffic& traffic = by_rank_index[i];
+    std::map<uint32_t, FsdpRow> by_group;
+    for (const TrafficCall& call : traffic.calls) {
+      const size_t r = group_rows[i][call.group];
+      if (r == SIZE_MAX || !MayBeSharded(groups[r])) continue;
+      if (call.kind != CollectiveKind::kAllGather && call.kind != CollectiveKind::kReduceScatter) continue;
+      FsdpRow& row = by_group[groups[r].number];
+      row.rank_index = traffic.rank_index;
+      row.group = groups[r].number;
+      AddCall(call, &row);
+    }
+    for (auto& [group, row] : by_group) {
+      if (row.gather_count == 0 || row.scatter_count == 0) continue;
+      row.step_count = traffic.steps.size();
+      row.resharding = ReshardingOf(row, !traffic.phases.empty());
+      row.peak_allocated_bytes = traffic.peak_allocated_bytes;
+      row.peak_reserved_bytes = traffic.peak_reserved_bytes;
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+}  // namespace lockstep::analysis

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "analysis/analyze.h"
+#include "analysis/parallelism/ddp.h"
+#include "analysis/parallelism/flops.h"
+#include "analysis/parallelism/fsdp.h"
+#include "analysis/parallelism/pipeline.h"
+#include "analysis/parallelism/process_groups.h"
+#include "analysis/parallelism/rank_traffic.h"
+
+namespace lockstep::analysis {
+
+/// What the passes of this folder read of one rank's events; all that their second halves need.
+struct ParallelismPartial {
+  RankTraffic traffic;  ///< For groups, ddp, fsdp, pipeline.
+  FlopsPartial flops;   ///< For flops.
+};
+
+/// The same of all ranks, by rank index.
+struct ParallelismPartials {
+  std::vector<RankTraffic> traffic;
+  std::vector<FlopsPartial> flops;
+
+  void Add(ParallelismPartial rank) {
+    traffic.push_back(std::move(rank.traffic));
+    flops.push_back(std::move(rank.flops));
+  }
+};
+
+/// Tables of the passes that know how the job is divided. A table is empty when its pass did not run.
+struct Parallelism {
+  std::vector<ProcessGroupRow> groups;
+  std::vector<GroupOperationRow> group_operations;
+  Ddp ddp;
+  std::vector<FsdpRow> fsdp;
+  std::vector<PipelineRow> pipeline;
+  std::vector<FlopsRankRow> flops;          ///< By rank.
+  std::vector<FlopsRow> flops_by_operator;  ///< By rank, largest time first.
+};
+
+/// The tables of `result`, all empty when none of the passes ran.
+const Parallelism& ParallelismOf(const AnalysisResult& result);
+
+}  // namespace lockstep::analysis

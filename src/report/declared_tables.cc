@@ -1,0 +1,17 @@
+#include "report/declared_tables.h"
+
+namespace lockstep::report {
+
+const std::vector<DeclaredTable>& DeclaredTables() {
+  static const std::vector<DeclaredTable> kTables = [] {
+    std::vector<DeclaredTable> tables;
+    DeclareGroupTables(&tables);
+    DeclareDdpTables(&tables);
+    DeclarePipelineTables(&tables);
+    DeclareFlopsTables(&tables);
+    return tables;
+  }();
+  return kTables;
+}
+
+}  // namespace lockstep::report
