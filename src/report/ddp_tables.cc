@@ -18,9 +18,9 @@ const std::vector<FsdpRow>& Fsdp(const AnalysisResult& result) { return Parallel
 
 template <typename Row>
 RowColumn<Row> GroupColumn() {
-  return {"group", Type::kInteger,
-          "",      "Number of the group in `groups`.",
-          "",      [](const Run&, const Row& row) { return Cell(uint64_t{row.group}); }};
+  return {"group_number", Type::kInteger, "", "Number of the group in `groups`.", "", [](const Run&, const Row& row) {
+            return Cell(uint64_t{row.group});
+          }};
 }
 
 std::vector<RowColumn<DdpRow>> RankColumns() {

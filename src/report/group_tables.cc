@@ -19,7 +19,7 @@ const std::vector<GroupOperationRow>& Operations(const AnalysisResult& result) {
 std::vector<RowColumn<ProcessGroupRow>> GroupColumns() {
   using Row = ProcessGroupRow;
   return {
-      {"group", Type::kInteger, "", "Number of the group in this table, from 0.", "",
+      {"group_number", Type::kInteger, "", "Number of the group in this table, from 0.", "",
        [](const Run&, const Row& row) { return Cell(uint64_t{row.number}); }},
       {"window", Type::kInteger, "", "Window it belongs to.", "",
        [](const Run&, const Row& row) { return Cell(int64_t{row.window}); }},
@@ -70,7 +70,7 @@ std::vector<RowColumn<ProcessGroupRow>> GroupColumns() {
 std::vector<RowColumn<GroupOperationRow>> OperationColumns() {
   using Row = GroupOperationRow;
   return {
-      {"group", Type::kInteger, "", "Number of the group in `groups`.", "",
+      {"group_number", Type::kInteger, "", "Number of the group in `groups`.", "",
        [](const Run&, const Row& row) { return Cell(uint64_t{row.group}); }},
       {"name", Type::kText, "", "`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `broadcast`, `send`, ...",
        "", [](const Run&, const Row& row) { return TextCell(analysis::CollectiveKindName(row.kind)); }},

@@ -17,7 +17,7 @@ std::vector<RowColumn<PipelineRow>> StageColumns() {
   return {
       RankColumn<Row>(),
       WindowColumn<Row>(),
-      {"group", Type::kInteger, "", "Number of the group in `groups`.", "",
+      {"group_number", Type::kInteger, "", "Number of the group in `groups`.", "",
        [](const Run&, const Row& row) { return Cell(uint64_t{row.group}); }},
       {"stage", Type::kInteger, "", "Place among the group's ranks, from 0.", "",
        [](const Run&, const Row& row) { return Cell(uint64_t{row.stage}); }},

@@ -34,7 +34,7 @@ class ParallelismTest(unittest.TestCase):
         for row in groups:
             self.assertEqual(row["trace_count"], len(row["ranks"]))
             self.assertLessEqual(row["exposed_ns"], row["communication_ns"])
-            operations = [operation for operation in answer.data["group_operations"] if operation["group"] == row["group"]]
+            operations = [operation for operation in answer.data["group_operations"] if operation["group_number"] == row["group_number"]]
             self.assertEqual(sum(operation["call_count"] for operation in operations), row["call_count"])
         for row in tensor:
             self.assertEqual((row["basis"], row["confidence"]), ("description", "high"))

@@ -14,7 +14,7 @@ const std::array<DevicePeak, 15> kPeaks = {{
     {"H100 NVL", 835 * kTera, 835 * kTera, 418 * kTera, 60 * kTera, 3.9 * kTera, "NVIDIA H100 datasheet (NVL)"},
     {"H100", 989.5 * kTera, 989.5 * kTera, 494.5 * kTera, 67 * kTera, 3.35 * kTera, "NVIDIA H100 datasheet (SXM)"},
     {"H200", 989.5 * kTera, 989.5 * kTera, 494.5 * kTera, 67 * kTera, 4.8 * kTera, "NVIDIA H200 datasheet (SXM)"},
-    {"B200", 2250 * kTera, 2250 * kTera, 1125 * kTera, 75 * kTera, 7.7 * kTera,
+    {"B200", 2250 * kTera, 2250 * kTera, 1100 * kTera, 75 * kTera, 7.7 * kTera,
      "NVIDIA Blackwell datasheet (HGX B200)"},
     {"A100-SXM4-80GB", 312 * kTera, 312 * kTera, 156 * kTera, 19.5 * kTera, 2.039 * kTera, "NVIDIA A100 datasheet"},
     {"A100-SXM4-40GB", 312 * kTera, 312 * kTera, 156 * kTera, 19.5 * kTera, 1.555 * kTera, "NVIDIA A100 datasheet"},
