@@ -275,6 +275,10 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
   if (result.Has("stragglers")) {
     RunPass("stragglers", &cpu_ns, &ledger, [&] { result.stragglers = ComputeStragglers(shared, result.collectives); });
   }
+  if (result.Has("wait_states")) {
+    RunPass("wait_states", &cpu_ns, &ledger,
+            [&] { result.wait_states = ComputeWaitStates(shared, result.collectives); });
+  }
   if (result.Has("imbalance")) {
     RunPass("imbalance", &cpu_ns, &ledger,
             [&] { result.imbalance = ComputeImbalance(shared, result.breakdown, result.memory); });

@@ -18,6 +18,7 @@
 #include "analysis/memory.h"
 #include "analysis/operators.h"
 #include "analysis/stragglers.h"
+#include "analysis/wait_states/wait_states.h"
 #include "base/result.h"
 #include "model/run.h"
 
@@ -41,6 +42,7 @@ struct AnalysisResult {
   std::vector<OperatorRow> operators;
   Collectives collectives;
   Stragglers stragglers;
+  WaitStates wait_states;
   Imbalance imbalance;
   std::vector<MemoryRow> memory;
   std::vector<LaunchRow> launch;
@@ -65,8 +67,8 @@ struct PassInfo {
   std::vector<std::string_view> needs;  ///< Passes whose result it reads.
 };
 
-/// In the order they run: breakdown, idle, kernels, operators, collectives, stragglers, imbalance, memory, launch,
-/// critical_path, groups, ddp, fsdp, pipeline, flops.
+/// In the order they run: breakdown, idle, kernels, operators, collectives, stragglers, wait_states, imbalance, memory,
+/// launch, critical_path, groups, ddp, fsdp, pipeline, flops.
 const std::vector<PassInfo>& Passes();
 
 /// Runs passes (`only` empty = all; their needs come along) and the clock alignment, which fills run->ranks[i].clock

@@ -196,6 +196,7 @@ class WindowMatcher {
       member.end_ns = member.trace_end_ns = call.start_ns + call.duration_ns;
       member.duration_ns = call.duration_ns;
       member.issue = call.issue;
+      member.kind = call.kind;
       instance.members.push_back(member);
       while (next_present < present.size() && present[next_present] < RankOf(r)) {
         instance.missing_ranks.push_back({present[next_present++]});

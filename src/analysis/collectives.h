@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/collective_kind.h"
 #include "analysis/rank_context.h"
 #include "base/ids.h"
 
@@ -34,6 +35,8 @@ struct CollectiveMember {
   int64_t trace_end_ns = 0;                   ///< The same end on the rank's own clock.
   int64_t duration_ns = 0;                    ///< Of the kernel or range; needs no clock.
   std::optional<CollectiveIssue> issue = {};  ///< Absent when the launch call is not in the file.
+  /// What this member calls: of a send_recv, one sends and one receives.
+  CollectiveKind kind = CollectiveKind::kOther;
 };
 
 /// One collective instance, all ranks. Source: docs/metrics.md#collectives.

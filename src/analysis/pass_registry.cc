@@ -60,6 +60,7 @@ const std::vector<PassInfo>& Passes() {
       {"operators", "Which operators take the time, on the CPU and on the device?", {}},
       {"collectives", "How long did each collective wait, and how fast did it transfer?", {}},
       {"stragglers", "Which rank do the others wait for, and what was it doing?", {"collectives"}},
+      {"wait_states", "What made the others wait first of all, and on which rank?", {"collectives"}},
       {"imbalance", "Do the ranks have equal work?", {"breakdown", "memory"}},
       {"memory", "How much memory was in use, and how near to the limit?", {}},
       {"launch", "Does the host launch work early enough?", {}},

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/collectives.h"
+#include "analysis/rank_context.h"
+#include "analysis/wait_states/wait_plan.h"
+#include "analysis/wait_states/wait_states.h"
+
+namespace lockstep::analysis {
+
+/// Time of a stretch that went into one thing.
+struct ActivityShare {
+  RootCause cause = RootCause::kHost;
+  NameId name;  ///< Kernel, operator, annotation, frame or call; empty where nothing is recorded.
+  int64_t duration_ns = 0;
+};
+
+/// Time of a stretch in one of the rank's own collectives, with nothing else running.
+struct OwnWait {
+  uint32_t place = 0;       ///< Index into WaitPlan::places of the rank.
+  int64_t wait_ns = 0;      ///< Before the last member arrived.
+  int64_t transfer_ns = 0;  ///< After that.
+};
+
+struct StretchActivity {
+  std::vector<ActivityShare> shares;  ///< By (cause, name).
+  std::vector<OwnWait> waits;         ///< By place.
+};
+
+/// Second round, map: one rank's stretches.
+struct WaitRankActivity {
+  std::vector<StretchActivity> stretches;  ///< Parallel to WaitPlan::stretches of the rank.
+};
+
+/// Books every instant of a stretch once. A rank with a device: compute kernel, else copy, else one of its collectives
+/// (waiting, then transferring), else idle; idle time goes to what the CPU thread did that launched what ended it, and
+/// once that call had returned to launch delay. A rank without: data loading, garbage collection or checkpoint, else
+/// operator, else collective, else annotation or frame, else nothing recorded. Source: docs/metrics.md#wait-states.
+/// Cost: O(events of the rank) where it has stretches.
+WaitRankActivity MapWaitActivity(const RunContext& shared, const Collectives& collectives, const WaitPlan& plan,
+                                 size_t rank_index);
+
+}  // namespace lockstep::analysis
