@@ -10,6 +10,10 @@ constexpr CollectiveNames kNames[] = {
      "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "all_gather"},
     {"_reduce_scatter_base", "c10d::_reduce_scatter_base_", "nccl:_reduce_scatter_base", "gloo:reduce_scatter",
      "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "reduce_scatter"},
+    {"send", "c10d::send", "nccl:send", "gloo:send", "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
+     "send_recv"},
+    {"recv", "c10d::recv_", "nccl:recv", "gloo:recv", "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
+     "send_recv"},
 };
 
 }  // namespace

@@ -251,7 +251,7 @@ void EventWriter::Instant(const LogEvent& event) {
 void EventWriter::CollectiveArguments(const CollectiveLog& log, bool on_kernel) {
   if (old_names_ || spec_.cpu_only) return;
   const GroupLog& group = job_.groups[log.group];
-  ArgumentRaw("\"Collective name\"", std::string("\"") + log.name + "\"");
+  ArgumentRaw("\"Collective name\"", std::string("\"") + log.NameOn(rank_) + "\"");
   Argument("\"In msg nelems\"", log.in_elements);
   Argument("\"Out msg nelems\"", log.out_elements);
   Argument("\"Group size\"", static_cast<int64_t>(group.ranks.size()));
@@ -261,6 +261,10 @@ void EventWriter::CollectiveArguments(const CollectiveLog& log, bool on_kernel) 
   ArgumentRaw("\"Process Group Name\"", "\"" + group.name + "\"");
   ArgumentRaw("\"Process Group Description\"", "\"" + group.description + "\"");
   ArgumentRaw("\"Process Group Ranks\"", group_ranks_[log.group]);
+  if (log.sender >= 0) {
+    if (rank_ == log.sender) Argument("\"Dst Rank\"", log.ranks.back());
+    if (rank_ != log.sender) Argument("\"Src Rank\"", log.sender);
+  }
   if (!on_kernel) {
     Argument("\"Global rank start\"", group.ranks.front());
     Argument("\"Global rank stride\"", group.ranks.size() > 1 ? group.ranks[1] - group.ranks[0] : 0);

@@ -57,6 +57,10 @@ struct CollectiveLog {
   std::vector<int32_t> ranks;
   std::vector<int64_t> arrival_ns;  ///< Parallel to ranks.
   std::vector<int64_t> end_ns;
+  int32_t sender = -1;  ///< Messages: the rank that sends; ranks[1] receives.
+
+  /// What the member on `rank` calls it: "send" or "recv" for messages, else `name`.
+  const char* NameOn(int32_t rank) const { return sender < 0 ? name : rank == sender ? "send" : "recv"; }
 };
 
 struct GroupLog {

@@ -13,6 +13,10 @@ namespace {
 constexpr int64_t kLayerElements = 7'087'872;
 constexpr uint8_t kDataStream = 20;
 constexpr uint8_t kTensorStream = 24;
+constexpr uint8_t kPipelineStream = 28;
+constexpr int64_t kMessageElements = 2'097'152;
+
+size_t SlotOf(uint8_t stream) { return stream == kTensorStream ? 1 : stream == kPipelineStream ? 2 : 0; }
 
 class JobSimulator {
  public:
@@ -23,6 +27,8 @@ class JobSimulator {
     for (int32_t rank = 0; rank < spec.rank_count; ++rank) ranks_.emplace_back(spec, rank, job);
     gather_ready_ns_.assign(ranks_.size(), 0);
     gradient_ready_ns_.assign(ranks_.size(), 0);
+    for (size_t r = 0; r < ranks_.size(); ++r) everyone_.push_back(r);
+    active_ = everyone_;
     names_.loader = job->names.Intern("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
     names_.forward = job->names.Intern("DistributedDataParallel.forward");
     names_.optimizer = job->names.Intern("Optimizer.step#AdamW.step");
@@ -46,6 +52,11 @@ class JobSimulator {
   }
 
   void RunStep(int32_t step) {
+    step_ = step;
+    if (spec_.pipeline_parallel > 1) {
+      RunPipelineStep(step);
+      return;
+    }
     for (size_t r = 0; r < ranks_.size(); ++r) Load(r, step);
     if (spec_.sharded) Gather(0, kMainThread);
     for (int32_t layer = 0; layer < spec_.layer_count; ++layer) ForwardLayer(layer, step);
@@ -72,6 +83,39 @@ class JobSimulator {
     for (size_t r = 0; r < ranks_.size(); ++r) Optimize(r);
   }
 
+  /// Forward through all stages micro-batch by micro-batch, backward likewise, then the gradients of every stage.
+  void RunPipelineStep(int32_t step) {
+    for (size_t r = 0; r < ranks_.size(); ++r) Load(r, step);
+    const int32_t stages = spec_.pipeline_parallel;
+    for (micro_batch_ = 0; micro_batch_ < spec_.micro_batches; ++micro_batch_) {
+      for (int32_t stage = 0; stage < stages; ++stage) {
+        active_ = RanksOfStage(stage);
+        for (int32_t layer = 0; layer < spec_.layer_count; ++layer) ForwardLayer(layer, step);
+        if (stage + 1 < stages) SendToStage(stage + 1, kMainThread);
+      }
+    }
+    micro_batch_ = 0;
+    active_ = everyone_;
+    for (const size_t r : active_) EndForward(r);
+    for (int32_t batch = 0; batch < spec_.micro_batches; ++batch) {
+      for (int32_t stage = stages - 1; stage >= 0; --stage) {
+        active_ = RanksOfStage(stage);
+        for (int32_t layer = spec_.layer_count - 1; layer >= 0; --layer) BackwardLayer(layer, step);
+        if (stage > 0) SendToStage(stage - 1, kAutogradThread);
+      }
+    }
+    active_ = everyone_;
+    const bool has_replicas = spec_.rank_count > stages * spec_.tensor_parallel;
+    for (int32_t layer = 0; layer < spec_.layer_count && has_replicas; layer += spec_.bucket_layers) {
+      SendGradients("allreduce", spec_.bucket_layers);
+    }
+    if (spec_.gradient_norm) {
+      for (const size_t r : active_) Issue(r, kAutogradThread, 0, "allreduce", 1, true, false);
+      Resolve(spec_.transfer_ns / 16);
+    }
+    for (size_t r = 0; r < ranks_.size(); ++r) Optimize(r);
+  }
+
   int64_t LatestHost() const {
     int64_t latest = 0;
     for (const RankSimulator& rank : ranks_) latest = std::max(latest, rank.host_ns(kMainThread));
@@ -86,8 +130,8 @@ class JobSimulator {
     data_group_.assign(all.ranks.size(), 0);
     tensor_group_.assign(all.ranks.size(), 0);
     const int32_t width = spec_.tensor_parallel;
-    if (width <= 1) return;
-    for (int32_t first = 0; first < spec_.rank_count; first += width) {
+    if (width <= 1 && spec_.pipeline_parallel <= 1) return;
+    for (int32_t first = 0; first < spec_.rank_count && width > 1; first += width) {
       GroupLog group{std::to_string(job_->groups.size()), "tensor_parallel", {}, kTensorStream};
       for (int32_t rank = first; rank < std::min(first + width, spec_.rank_count); ++rank) {
         group.ranks.push_back(rank);
@@ -95,14 +139,62 @@ class JobSimulator {
       }
       job_->groups.push_back(group);
     }
-    for (int32_t first = 0; first < width; ++first) {
+    const int32_t replica = width * spec_.pipeline_parallel;
+    for (int32_t first = 0; first < replica; ++first) {
       GroupLog group{std::to_string(job_->groups.size()), "data_parallel", {}, kDataStream};
-      for (int32_t rank = first; rank < spec_.rank_count; rank += width) {
+      for (int32_t rank = first; rank < spec_.rank_count; rank += replica) {
         group.ranks.push_back(rank);
         data_group_[static_cast<size_t>(rank)] = static_cast<uint32_t>(job_->groups.size());
       }
       job_->groups.push_back(group);
     }
+    pipeline_group_.assign(all.ranks.size(), 0);
+    for (int32_t first = 0; first < spec_.rank_count && spec_.pipeline_parallel > 1; ++first) {
+      if (first % replica >= width) continue;
+      GroupLog group{std::to_string(job_->groups.size()), "pipeline_parallel", {}, kPipelineStream};
+      for (int32_t rank = first; rank < first + replica; rank += width) {
+        group.ranks.push_back(rank);
+        pipeline_group_[static_cast<size_t>(rank)] = static_cast<uint32_t>(job_->groups.size());
+      }
+      job_->groups.push_back(group);
+    }
+  }
+
+  std::vector<size_t> RanksOfStage(int32_t stage) const {
+    std::vector<size_t> ranks;
+    for (const size_t r : everyone_) {
+      if (static_cast<int32_t>(r) / spec_.tensor_parallel % spec_.pipeline_parallel == stage) ranks.push_back(r);
+    }
+    return ranks;
+  }
+
+  /// From the active stage to its neighbour. The receiver's compute waits for it, the sender's does not.
+  void SendToStage(int32_t stage, uint8_t lane) {
+    const std::vector<size_t> receivers = RanksOfStage(stage);
+    for (size_t i = 0; i < active_.size(); ++i) {
+      CollectiveLog log;
+      log.group = pipeline_group_[active_[i]];
+      log.sequence = sequences_[log.group]++;
+      log.name = "send";
+      log.in_elements = log.out_elements = kMessageElements;
+      log.sender = static_cast<int32_t>(active_[i]);
+      log.ranks = {log.sender, static_cast<int32_t>(receivers[i])};
+      const auto index = static_cast<uint32_t>(job_->collectives.size());
+      job_->collectives.push_back(log);
+      for (const int32_t r : log.ranks) {
+        PendingCollective pending = ranks_[static_cast<size_t>(r)].Issue(lane, index, kPipelineStream, true);
+        pending.blocks_compute = r != log.sender;
+        pending_[index].push_back(pending);
+      }
+    }
+    Resolve(spec_.transfer_ns / 8);
+    TakeGathered();
+  }
+
+  static bool Affects(const PlantedStraggler& planted, int32_t step) {
+    if (planted.every <= 0) return !planted.step || *planted.step == step;
+    const int32_t since = step - planted.step.value_or(0);
+    return since >= 0 && since % planted.every == 0;
   }
 
   /// The delay planted for a rank in a step, of one way of being slow.
@@ -110,7 +202,7 @@ class JobSimulator {
     int64_t delay_ns = 0;
     for (const PlantedStraggler& planted : spec_.stragglers) {
       if (static_cast<size_t>(planted.rank) != r || planted.by != by) continue;
-      if (planted.step && *planted.step != step) continue;
+      if (!Affects(planted, step)) continue;
       delay_ns += planted.delay_ns;
     }
     return delay_ns;
@@ -119,7 +211,9 @@ class JobSimulator {
   void Load(size_t r, int32_t step) {
     RankSimulator& rank = ranks_[r];
     extra_ns_.resize(ranks_.size());
-    extra_ns_[r] = Delay(r, step, SlowBy::kKernel) / std::max<int64_t>(program_.KernelCount(spec_.layer_count), 1);
+    const int64_t kernels = std::max<int64_t>(program_.KernelCount(spec_.layer_count), 1);
+    const int64_t batches = spec_.pipeline_parallel > 1 ? spec_.micro_batches : 1;
+    extra_ns_[r] = Delay(r, step, SlowBy::kKernel) / (kernels * batches);
     rank.BeginStep("ProfilerStep#" + std::to_string(spec_.first_step + step));
     const size_t loader = rank.Open(kMainThread, EventKind::kUserAnnotation, names_.loader);
     rank.Spend(kMainThread, spec_.loader_ns + Delay(r, step, SlowBy::kLoader));
@@ -128,7 +222,8 @@ class JobSimulator {
       const size_t to = rank.Open(kMainThread, EventKind::kCpuOp, names_.copy_to);
       const size_t to_copy = rank.Open(kMainThread, EventKind::kCpuOp, names_.to_copy);
       const size_t inner = rank.Open(kMainThread, EventKind::kCpuOp, names_.copy_);
-      rank.Copy(kMainThread, names_.to_device, names_.copy_call, 41'000 + rank.Random(3'000));
+      const int64_t copy_ns = 41'000 + rank.Random(3'000);
+      rank.Copy(kMainThread, names_.to_device, names_.copy_call, copy_ns + Delay(r, step, SlowBy::kCopy) / 2);
       rank.Close(inner, kMainThread);
       rank.Close(to_copy, kMainThread);
       rank.Close(to, kMainThread);
@@ -138,6 +233,7 @@ class JobSimulator {
     rank.Set(kMainThread, names_.set, names_.set_call, 5'000 + rank.Random(500));
     rank.Close(zero, kMainThread);
     rank.Close(zero_grad, kMainThread);
+    rank.Spend(kMainThread, Delay(r, step, SlowBy::kUnrecorded));
     forward_rows_.resize(ranks_.size());
     forward_rows_[r] = rank.Open(kMainThread, EventKind::kUserAnnotation, names_.forward);
   }
@@ -145,9 +241,9 @@ class JobSimulator {
   void ForwardLayer(int32_t layer, int32_t step) {
     TakeGathered();
     if (spec_.sharded && layer + 1 < spec_.layer_count) Gather(layer + 1, kMainThread);
-    for (size_t r = 0; r < ranks_.size(); ++r) {
+    for (const size_t r : active_) {
       RankSimulator& rank = ranks_[r];
-      if (layer == spec_.layer_count / 2) rank.Spend(kMainThread, Delay(r, step, SlowBy::kHost));
+      if (layer == spec_.layer_count / 2 && micro_batch_ == 0) Stall(r, step);
       size_t call = 0;
       size_t module = 0;
       if (spec_.stacks) {
@@ -161,25 +257,48 @@ class JobSimulator {
       }
     }
     if (spec_.tensor_parallel > 1) {
-      for (size_t r = 0; r < ranks_.size(); ++r)
-        Issue(r, kMainThread, tensor_group_[r], "allreduce", 4'194'304, true, true);
+      for (const size_t r : active_) Issue(r, kMainThread, tensor_group_[r], "allreduce", 4'194'304, true, true);
       Resolve(spec_.transfer_ns / 8);
       TakeGathered();
     }
   }
 
+  /// What is planted in the middle of the forward pass.
+  void Stall(size_t r, int32_t step) {
+    RankSimulator& rank = ranks_[r];
+    rank.Spend(kMainThread, Delay(r, step, SlowBy::kHost));
+    const auto in_range = [&](SlowBy by, EventKind kind, const char* name) {
+      const int64_t delay_ns = Delay(r, step, by);
+      if (delay_ns == 0) return;
+      const size_t row = rank.Open(kMainThread, kind, job_->names.Intern(name));
+      rank.Spend(kMainThread, delay_ns);
+      rank.Close(row, kMainThread);
+    };
+    in_range(SlowBy::kOperator, EventKind::kCpuOp, "aten::nonzero");
+    in_range(SlowBy::kCollector, EventKind::kUserAnnotation, "gc.collect");
+    in_range(SlowBy::kCheckpoint, EventKind::kUserAnnotation, "torch.save");
+    if (const int64_t delay_ns = Delay(r, step, SlowBy::kAllocator); delay_ns > 0) {
+      const size_t row = rank.Open(kMainThread, EventKind::kCpuOp, job_->names.Intern("aten::empty_strided"));
+      rank.Call(kMainThread, job_->names.Intern("cudaMalloc"), delay_ns);
+      rank.Close(row, kMainThread);
+    }
+    rank.DelayNextKernel(Delay(r, step, SlowBy::kLaunch));
+  }
+
   void EndForward(size_t r) {
     RankSimulator& rank = ranks_[r];
     rank.Close(forward_rows_[r], kMainThread);
-    rank.Run(kMainThread, program_.loss, 0, false);
+    const int32_t stages = spec_.pipeline_parallel;
+    const bool has_loss = static_cast<int32_t>(r) / spec_.tensor_parallel % stages == stages - 1;
+    if (has_loss) rank.Run(kMainThread, program_.loss, 0, false);
     rank.set_host_ns(kAutogradThread, rank.host_ns(kMainThread) + 18'000);
-    rank.Run(kAutogradThread, program_.loss_backward, 0, true);
+    if (has_loss) rank.Run(kAutogradThread, program_.loss_backward, 0, true);
   }
 
   void BackwardLayer(int32_t layer, int32_t) {
     TakeGathered();
     if (spec_.sharded && layer > 0) Gather(layer - 1, kAutogradThread);
-    for (size_t r = 0; r < ranks_.size(); ++r) {
+    for (const size_t r : active_) {
       for (const OpSpec& op : program_.backward) ranks_[r].Run(kAutogradThread, op, extra_ns_[r], true);
     }
   }
@@ -240,8 +359,10 @@ class JobSimulator {
   void Resolve(int64_t transfer_ns) {
     for (auto& [index, members] : pending_) {
       CollectiveLog& log = job_->collectives[index];
-      const size_t slot = job_->groups[log.group].stream == kTensorStream ? 1 : 0;
+      const size_t slot = SlotOf(job_->groups[log.group].stream);
       int64_t last_ns = 0;
+      int64_t slower_ns = 0;
+      for (const int32_t member : log.ranks) slower_ns += Delay(static_cast<size_t>(member), step_, SlowBy::kLink);
       for (size_t i = 0; i < members.size(); ++i) {
         const RankSimulator& rank = ranks_[static_cast<size_t>(log.ranks[i])];
         log.arrival_ns.push_back(std::max(members[i].ready_ns, rank.stream_free_ns(slot) + 1'000));
@@ -249,7 +370,7 @@ class JobSimulator {
       }
       for (size_t i = 0; i < members.size(); ++i) {
         const auto r = static_cast<size_t>(log.ranks[i]);
-        const int64_t end_ns = last_ns + transfer_ns + ranks_[r].Random(spec_.jitter_ns);
+        const int64_t end_ns = last_ns + transfer_ns + slower_ns + ranks_[r].Random(spec_.jitter_ns);
         log.end_ns.push_back(end_ns);
         ranks_[r].Complete(members[i], log.arrival_ns[i], end_ns);
         ranks_[r].set_stream_free_ns(slot, end_ns);
@@ -279,6 +400,11 @@ class JobSimulator {
   std::vector<RankSimulator> ranks_;
   std::vector<uint32_t> data_group_;
   std::vector<uint32_t> tensor_group_;
+  std::vector<uint32_t> pipeline_group_;
+  std::vector<size_t> everyone_;
+  std::vector<size_t> active_;  ///< The ranks that run now: of one pipeline stage, or all.
+  int32_t step_ = 0;
+  int32_t micro_batch_ = 0;
   std::vector<uint32_t> sequences_;
   std::vector<int64_t> extra_ns_;
   std::vector<size_t> forward_rows_;

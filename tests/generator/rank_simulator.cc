@@ -1,6 +1,7 @@
 #include "generator/rank_simulator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "generator/collective_names.h"
 #include "generator/job_simulator.h"
@@ -21,6 +22,7 @@ constexpr int64_t kMemoryBytes = 1 << 20;
 
 RankSimulator::RankSimulator(const TraceSpec& spec, int32_t rank, JobLog* job)
     : spec_(spec),
+      rank_(rank),
       log_(&job->ranks[static_cast<size_t>(rank)]),
       job_(job),
       random_(Mix(spec.seed * 1000003 + static_cast<uint64_t>(rank))),
@@ -124,7 +126,7 @@ void RankSimulator::DeviceWork(uint8_t lane, EventKind kind, uint32_t name, uint
   // Compilers evaluate arguments in orders of their own: a statement draws at most one number.
   const int64_t after_other_work_ns = compute_free_ns_ + 800 + Random(500);
   const int64_t after_launch_ns = host_ns_[lane] + 1'200 + Random(900);
-  work.start_ns = std::max(after_launch_ns, after_other_work_ns);
+  work.start_ns = std::max(after_launch_ns, after_other_work_ns) + std::exchange(kernel_delay_ns_, 0);
   work.duration_ns = duration_ns;
   work.extra = static_cast<uint32_t>(duration_ns / 100);
   compute_free_ns_ = work.end_ns();
@@ -178,7 +180,7 @@ void RankSimulator::WaitUntil(int64_t time_ns) {
 }
 
 PendingCollective RankSimulator::Issue(uint8_t lane, uint32_t collective, uint8_t stream, bool waits_for_compute) {
-  const CollectiveNames& names = NamesOf(job_->collectives[collective].name);
+  const CollectiveNames& names = NamesOf(job_->collectives[collective].NameOn(rank_));
   const size_t outer = Open(lane, EventKind::kCpuOp, job_->names.Intern(names.operator_name));
   PendingCollective pending;
   pending.collective = collective;

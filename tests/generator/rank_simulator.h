@@ -51,6 +51,8 @@ class RankSimulator {
   void WaitUntil(int64_t time_ns);
   int64_t stream_free_ns(size_t slot) const { return stream_free_ns_[slot]; }
   void set_stream_free_ns(size_t slot, int64_t time_ns) { stream_free_ns_[slot] = time_ns; }
+  /// The next kernel starts that much after it could.
+  void DelayNextKernel(int64_t delay_ns) { kernel_delay_ns_ = delay_ns; }
   int64_t Random(int64_t below);
 
  private:
@@ -60,12 +62,13 @@ class RankSimulator {
   LogEvent* AddCpu(uint8_t lane, EventKind kind, uint32_t name);
 
   const TraceSpec& spec_;
+  const int32_t rank_;
   RankLog* log_;
   JobLog* job_;
   uint64_t random_;
   int64_t host_ns_[3];
   int64_t compute_free_ns_;
-  int64_t stream_free_ns_[2] = {0, 0};
+  int64_t stream_free_ns_[3] = {0, 0, 0};
   uint32_t next_external_ = 1;
   uint32_t next_correlation_;
   uint32_t next_sequence_ = 1;
@@ -73,6 +76,7 @@ class RankSimulator {
   uint32_t current_external_ = 0;
   std::vector<std::pair<uint32_t, uint32_t>>
       forward_marks_;  ///< (flow, sequence) of operators awaiting their backward.
+  int64_t kernel_delay_ns_ = 0;
   size_t step_row_ = 0;
   size_t step_device_begin_ = 0;
   int64_t allocated_ = 1 << 28;

@@ -22,6 +22,15 @@ enum class SlowBy : uint8_t {
   kKernel,  ///< Its compute kernels take longer.
   kLoader,  ///< Its data loader takes longer; the device waits.
   kHost,    ///< Its main thread stalls in the middle of the forward pass, with nothing recorded.
+  // The following stall the main thread in the middle of the forward pass too, in what is recorded.
+  kOperator,    ///< In a CPU operator ("aten::nonzero").
+  kCollector,   ///< In Python's garbage collector ("gc.collect").
+  kAllocator,   ///< In a runtime call ("cudaMalloc") inside an operator.
+  kCheckpoint,  ///< In a range called "torch.save".
+  kLaunch,      ///< A kernel in the middle of the forward pass starts later than it could.
+  kCopy,        ///< Its copies to the device take longer.
+  kUnrecorded,  ///< Its main thread stalls before the forward pass, outside of any range but the step's.
+  kLink,        ///< Every collective and message it has part in transfers that much longer.
 };
 
 struct PlantedStraggler {
@@ -29,6 +38,7 @@ struct PlantedStraggler {
   int64_t delay_ns = 0;  ///< Per affected step.
   SlowBy by = SlowBy::kKernel;
   std::optional<int32_t> step = {};  ///< Only this step (one-off); absent = every step (chronic).
+  int32_t every = 0;                 ///< > 0: every so-many-th step, the first being `step` (or 0).
 };
 
 /// A rank's file holds only events that lie wholly in [start, end) of the job, counted from its first instant.
@@ -64,6 +74,11 @@ struct TraceSpec {
   bool lean = false;           ///< Only annotations and device events, with few arguments: large jobs in small files.
   bool cpu_only = false;       ///< A Gloo job: operators run on the CPU, no device events.
 
+  /// Stages of a pipeline, each of layer_count layers; ranks of a stage follow each other, then the next stage's, then
+  /// the next replica's. Every micro-batch goes forward through all stages, then every one backward.
+  int32_t pipeline_parallel = 1;
+  int32_t micro_batches = 2;
+  bool gradient_norm = false;     ///< With a pipeline: a small all_reduce over all ranks before the optimizer.
   int32_t tensor_parallel = 1;    ///< Ranks per tensor-parallel group: an all_reduce per layer in the forward pass.
   bool sharded = false;           ///< Gathers of weights and reduce_scatters of gradients instead of all_reduces.
   int32_t bucket_layers = 4;      ///< Layers per gradient bucket.

@@ -24,6 +24,14 @@ const char* SlowByName(SlowBy by) {
     case SlowBy::kKernel: return "kernel";
     case SlowBy::kLoader: return "loader";
     case SlowBy::kHost: return "host";
+    case SlowBy::kOperator: return "operator";
+    case SlowBy::kCollector: return "gc";
+    case SlowBy::kAllocator: return "allocator";
+    case SlowBy::kCheckpoint: return "checkpoint";
+    case SlowBy::kLaunch: return "launch";
+    case SlowBy::kCopy: return "copy";
+    case SlowBy::kUnrecorded: return "unrecorded";
+    case SlowBy::kLink: return "link";
   }
   return "";
 }

@@ -42,7 +42,7 @@ class Blamer {
         collectives_(collectives),
         plan_(plan),
         activity_(activity),
-        slow_ns_(SlowTransfers(collectives)),
+        slow_ns_(SlowTransfers(collectives, plan)),
         nodes_(plan.nodes.size()) {}
 
   WaitStates Finish() {
@@ -50,9 +50,9 @@ class Blamer {
     std::map<std::pair<size_t, WaitStateKind>, WaitStateRow> rows;
     for (uint32_t i = 0; i < collectives_.instances.size(); ++i) {
       const CollectiveInstance& instance = collectives_.instances[i];
-      if (!HasWait(instance)) continue;
+      if (!plan_.HasWait(i)) continue;
       for (uint32_t m = 0; m < instance.members.size(); ++m) {
-        const int64_t wait_ns = instance.members[m].wait_ns.value_or(0);
+        const int64_t wait_ns = plan_.WaitOf(collectives_, i, m);
         if (wait_ns <= 0) continue;
         const WaitStateKind kind = KindOf(instance, m);
         WaitStateRow& row = rows[{instance.members[m].rank_index, kind}];
@@ -90,21 +90,19 @@ class Blamer {
 
   /// Whom member m waited for. While several late members are missing they share it.
   std::vector<Charge> Charges(uint32_t i, uint32_t m) const {
-    const CollectiveInstance& instance = collectives_.instances[i];
-    const int64_t from_ns = instance.members[m].arrival_ns;
+    const std::vector<int64_t>& arrivals = plan_.arrival_ns[i];
     std::vector<Charge> charges;
-    for (uint32_t k = 0; k < instance.members.size(); ++k) {
+    for (uint32_t k = 0; k < arrivals.size(); ++k) {
       const int32_t node = plan_.node_of_member[i][k];
-      if (k == m || node < 0 || instance.members[k].arrival_ns <= from_ns) continue;
+      if (k == m || node < 0 || arrivals[k] <= arrivals[m]) continue;
       charges.push_back({node, k, 0});
     }
     std::sort(charges.begin(), charges.end(), [&](const Charge& a, const Charge& b) {
-      return std::pair(instance.members[a.member].arrival_ns, a.member) <
-             std::pair(instance.members[b.member].arrival_ns, b.member);
+      return std::pair(arrivals[a.member], a.member) < std::pair(arrivals[b.member], b.member);
     });
-    int64_t at_ns = from_ns;
+    int64_t at_ns = arrivals[m];
     for (size_t first = 0; first < charges.size(); ++first) {
-      const int64_t until_ns = instance.members[charges[first].member].arrival_ns;
+      const int64_t until_ns = arrivals[charges[first].member];
       const int64_t each_ns = (until_ns - at_ns) / static_cast<int64_t>(charges.size() - first);
       for (size_t k = first; k < charges.size(); ++k) charges[k].wait_ns += each_ns;
       at_ns = until_ns;
@@ -308,8 +306,9 @@ class Blamer {
   }
 
   int64_t WaitOf(uint32_t instance, uint32_t rank_index) const {
-    for (const CollectiveMember& member : collectives_.instances[instance].members) {
-      if (member.rank_index == rank_index) return member.wait_ns.value_or(0);
+    const std::vector<CollectiveMember>& members = collectives_.instances[instance].members;
+    for (uint32_t m = 0; m < members.size(); ++m) {
+      if (members[m].rank_index == rank_index) return plan_.WaitOf(collectives_, instance, m);
     }
     return 0;
   }

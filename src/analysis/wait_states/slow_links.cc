@@ -5,8 +5,6 @@
 #include <string_view>
 #include <tuple>
 
-#include "analysis/wait_states/wait_plan.h"
-
 namespace lockstep::analysis {
 namespace {
 
@@ -15,11 +13,11 @@ constexpr int64_t kMinimumNs = 5'000;
 
 }  // namespace
 
-std::vector<int64_t> SlowTransfers(const Collectives& collectives) {
+std::vector<int64_t> SlowTransfers(const Collectives& collectives, const WaitPlan& plan) {
   std::map<std::tuple<std::string_view, int64_t, size_t>, std::vector<size_t>> alike;
   for (size_t i = 0; i < collectives.instances.size(); ++i) {
     const CollectiveInstance& instance = collectives.instances[i];
-    if (!HasWait(instance) || !instance.bytes) continue;
+    if (!plan.HasWait(static_cast<uint32_t>(i)) || !instance.bytes) continue;
     alike[{instance.name, *instance.bytes, instance.members.size()}].push_back(i);
   }
   std::vector<int64_t> excess(collectives.instances.size(), 0);

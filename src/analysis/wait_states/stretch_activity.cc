@@ -151,8 +151,9 @@ class RankMeter {
     std::vector<Booked> pieces;
     for (uint32_t p = 0; p < plan_.places[rank_index_].size(); ++p) {
       const CollectiveMember& member = MemberAt(p);
-      const int64_t ready_ns =
-          std::clamp(member.trace_start_ns + member.wait_ns.value_or(0), member.trace_start_ns, member.trace_end_ns);
+      const SequencePlace& place = plan_.places[rank_index_][p];
+      const int64_t wait_ns = plan_.WaitOf(collectives_, place.instance, place.member);
+      const int64_t ready_ns = std::clamp(member.trace_start_ns + wait_ns, member.trace_start_ns, member.trace_end_ns);
       pieces.push_back({{member.trace_start_ns, ready_ns}, kWaitEntry, p});
       pieces.push_back({{ready_ns, member.trace_end_ns}, kTransferEntry, p});
     }

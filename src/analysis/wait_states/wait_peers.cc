@@ -175,7 +175,10 @@ class PeerChooser {
         continue;
       }
       const auto uncertainty = run_.ranks[match.rank_index].clock.uncertainty_ns;
-      if (!own_uncertainty || !uncertainty) continue;
+      if (!own_uncertainty || !uncertainty) {
+        later.push_back(Length(node->rank_index, OwnStretch(*node)) - Length(match.rank_index, match.stretch));
+        continue;
+      }
       uncertainty_ns = std::max(uncertainty_ns, *own_uncertainty + *uncertainty);
       later.push_back(MemberAt(node->rank_index, node->last).arrival_ns -
                       MemberAt(match.rank_index, match.stretch.to).arrival_ns);

@@ -13,7 +13,8 @@
 namespace lockstep::analysis {
 namespace {
 
-constexpr int64_t kMinimumNs = 5'000;  // below it is the noise of launches
+constexpr int64_t kMinimumNs = 5'000;      // below it is the noise of launches
+constexpr int64_t kEndsDifferNs = 20'000;  // between members of one collective, by rounding, stamping and the network
 constexpr int64_t kFloorShareOfStep = 100;
 
 uint64_t Mix(uint64_t seed, uint64_t value) {
@@ -28,6 +29,23 @@ uint64_t GroupKey(const CollectiveInstance& instance) {
   return key;
 }
 
+bool KnowsClocks(const model::Run& run, const CollectiveInstance& instance) {
+  return std::all_of(instance.members.begin(), instance.members.end(), [&](const CollectiveMember& member) {
+    return run.ranks[member.rank_index].clock.uncertainty_ns.has_value();
+  });
+}
+
+std::vector<int64_t> ArrivalsOf(const model::Run& run, const CollectiveInstance& instance) {
+  std::vector<int64_t> arrivals;
+  if (!instance.complete || !instance.transfer_ns || instance.members.size() < 2) return arrivals;
+  const bool known = KnowsClocks(run, instance);
+  if (!instance.synchronising && !(known && IsMessage(instance))) return arrivals;
+  for (const CollectiveMember& member : instance.members) {
+    arrivals.push_back(known ? member.arrival_ns : -member.duration_ns);
+  }
+  return arrivals;
+}
+
 /// Puts every rank's places in the order of its program and marks what they are.
 class PlaceLister {
  public:
@@ -40,7 +58,7 @@ class PlaceLister {
     plan_->place_of_member.resize(collectives_.instances.size());
     for (size_t i = 0; i < collectives_.instances.size(); ++i) {
       const CollectiveInstance& instance = collectives_.instances[i];
-      if (!HasWait(instance)) continue;
+      if (!plan_->HasWait(static_cast<uint32_t>(i))) continue;
       groups[i] = GroupKey(instance);
       plan_->place_of_member[i].assign(instance.members.size(), UINT32_MAX);
       for (size_t m = 0; m < instance.members.size(); ++m) {
@@ -110,38 +128,39 @@ class NodeFinder {
     plan_->node_of_member.resize(collectives_.instances.size());
     for (uint32_t i = 0; i < collectives_.instances.size(); ++i) {
       const CollectiveInstance& instance = collectives_.instances[i];
-      if (!HasWait(instance)) continue;
+      if (!plan_->HasWait(i)) continue;
       plan_->node_of_member[i].assign(instance.members.size(), -1);
       for (uint32_t m = 0; m < instance.members.size(); ++m) {
-        if (const int64_t lateness_ns = Lateness(instance, m); lateness_ns > 0) Note(i, m, lateness_ns);
+        if (const int64_t lateness_ns = Lateness(i, m); lateness_ns > 0) Note(i, m, lateness_ns);
       }
     }
   }
 
  private:
+  /// Sum of the member's and the worst other's; where durations are compared instead, by how much ends may differ.
   int64_t Uncertainty(const CollectiveInstance& instance, size_t m) const {
     const auto own = run_.ranks[instance.members[m].rank_index].clock.uncertainty_ns;
     int64_t others_ns = 0;
     for (size_t k = 0; k < instance.members.size(); ++k) {
       if (k == m) continue;
       const auto other = run_.ranks[instance.members[k].rank_index].clock.uncertainty_ns;
-      if (!own || !other) return std::numeric_limits<int64_t>::max();
+      if (!own || !other) return kEndsDifferNs;
       others_ns = std::max(others_ns, *other);
     }
     return *own + others_ns;
   }
 
   /// Against the median of the others; 0 where the clocks cannot tell.
-  int64_t Lateness(const CollectiveInstance& instance, size_t m) {
+  int64_t Lateness(uint32_t i, size_t m) {
+    const CollectiveInstance& instance = collectives_.instances[i];
     if (&instance != sorted_of_) {
       sorted_of_ = &instance;
-      sorted_.clear();
-      for (const CollectiveMember& member : instance.members) sorted_.push_back(member.arrival_ns);
+      sorted_ = plan_->arrival_ns[i];
       std::sort(sorted_.begin(), sorted_.end());
     }
-    const int64_t own_ns = instance.members[m].arrival_ns;
-    size_t middle = (sorted_.size() - 2) / 2;  // of the others
-    if (own_ns <= sorted_[middle]) return 0;   // not in the later half
+    const int64_t own_ns = plan_->arrival_ns[i][m];
+    const size_t middle = (sorted_.size() - 2) / 2;  // of the others, if this is in the later half
+    if (own_ns <= sorted_[middle]) return 0;
     const int64_t lateness_ns = own_ns - sorted_[middle];
     if (lateness_ns < kMinimumNs) return 0;
     return lateness_ns > Uncertainty(instance, m) ? lateness_ns : 0;
@@ -223,9 +242,12 @@ bool IsMessage(const CollectiveInstance& instance) {
          (first == CollectiveKind::kReceive && second == CollectiveKind::kSend);
 }
 
-bool HasWait(const CollectiveInstance& instance) {
-  if (!instance.complete || !instance.transfer_ns || instance.members.size() < 2) return false;
-  return instance.synchronising || IsMessage(instance);
+int64_t WaitPlan::WaitOf(const Collectives& collectives, uint32_t instance, uint32_t member) const {
+  if (!HasWait(instance)) return 0;
+  const std::vector<int64_t>& arrivals = arrival_ns[instance];
+  const int64_t wait_ns = *std::max_element(arrivals.begin(), arrivals.end()) - arrivals[member];
+  const CollectiveInstance& of = collectives.instances[instance];
+  return IsMessage(of) ? std::min(wait_ns, of.members[member].duration_ns) : wait_ns;
 }
 
 int64_t WaitPlan::FloorNs() const { return std::max(kMinimumNs, step_ns / kFloorShareOfStep); }
@@ -237,6 +259,9 @@ WaitRankFacts MapWaitRankFacts(const RunContext& shared, size_t rank_index) {
 WaitPlan PlanWaitStates(const model::Run& run, const Collectives& collectives,
                         const std::vector<WaitRankFacts>& facts) {
   WaitPlan plan;
+  for (const CollectiveInstance& instance : collectives.instances) {
+    plan.arrival_ns.push_back(ArrivalsOf(run, instance));
+  }
   PlaceLister(collectives, facts, &plan).List();
   MeasureSteps(run, facts, &plan);
   NodeFinder(run, collectives, &plan).Find();

@@ -58,19 +58,25 @@ struct LateNode {
 /// What is to be measured on which rank, and why. The same from the same input.
 struct WaitPlan {
   std::vector<int64_t> record_start_ns;  ///< By rank, its own clock: all ranks of its window are recorded from here.
-  std::vector<std::vector<SequencePlace>> places;      ///< By rank.
-  std::vector<std::vector<WaitStretch>> stretches;     ///< By rank, sorted, each once.
+  std::vector<std::vector<SequencePlace>> places;   ///< By rank.
+  std::vector<std::vector<WaitStretch>> stretches;  ///< By rank, sorted, each once.
+  /// By instance and member: arrival on a clock that they share. The aligned one where it is known; else, of
+  /// synchronising collectives, one that reads 0 at their common end, since durations need no clock. Empty: no waiting
+  /// is told (incomplete, impossible, neither synchronising nor a message, or a message between unknown clocks).
+  std::vector<std::vector<int64_t>> arrival_ns;
   std::vector<LateNode> nodes;                         ///< By (arrival of the first place, rank).
   std::vector<std::vector<int32_t>> node_of_member;    ///< By instance and member; -1 = not late.
   std::vector<std::vector<uint32_t>> place_of_member;  ///< By instance and member; UINT32_MAX = none.
   int64_t step_ns = 0;         ///< Median length of a step; where there are none the length of the job.
   std::vector<int64_t> steps;  ///< Numbers of the steps that hold collectives, ascending.
 
+  /// A member's waiting for the last to arrive, of messages no longer than its own part took; 0 where none is told.
+  int64_t WaitOf(const Collectives& collectives, uint32_t instance, uint32_t member) const;
+  bool HasWait(uint32_t instance) const { return !arrival_ns[instance].empty(); }
   int64_t FloorNs() const;  ///< Below it no delay of a step is told.
 };
 
-/// True if waiting in it can be put down to somebody: complete, possible, and synchronising or a message.
-bool HasWait(const CollectiveInstance& instance);
+/// A send and its receive.
 bool IsMessage(const CollectiveInstance& instance);
 
 /// First round, reduce.

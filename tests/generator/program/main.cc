@@ -26,18 +26,28 @@ std::vector<std::string> Split(const std::string& text, char separator) {
 
 int64_t MicrosToNs(const std::string& text) { return std::llround(std::stod(text) * 1000); }
 
-/// RANK:DELAY_US[:kernel|loader|host[:STEP_IDX]]
+/// RANK:DELAY_US[:HOW[:STEP_IDX[:EVERY]]]
 lockstep::tracegen::PlantedStraggler ReadStraggler(const std::string& text) {
   const std::vector<std::string> parts = Split(text, ':');
-  if (parts.size() < 2 || parts.size() > 4)
-    throw std::runtime_error("a straggler is RANK:DELAY_US[:HOW[:STEP]], not " + text);
+  if (parts.size() < 2 || parts.size() > 5)
+    throw std::runtime_error("a straggler is RANK:DELAY_US[:HOW[:STEP[:EVERY]]], not " + text);
   lockstep::tracegen::PlantedStraggler planted;
   planted.rank = std::stoi(parts[0]);
   planted.delay_ns = MicrosToNs(parts[1]);
-  const std::map<std::string, SlowBy> ways = {
-      {"kernel", SlowBy::kKernel}, {"loader", SlowBy::kLoader}, {"host", SlowBy::kHost}};
+  const std::map<std::string, SlowBy> ways = {{"kernel", SlowBy::kKernel},
+                                              {"loader", SlowBy::kLoader},
+                                              {"host", SlowBy::kHost},
+                                              {"operator", SlowBy::kOperator},
+                                              {"gc", SlowBy::kCollector},
+                                              {"allocator", SlowBy::kAllocator},
+                                              {"checkpoint", SlowBy::kCheckpoint},
+                                              {"launch", SlowBy::kLaunch},
+                                              {"copy", SlowBy::kCopy},
+                                              {"link", SlowBy::kLink},
+                                              {"unrecorded", SlowBy::kUnrecorded}};
   if (parts.size() > 2) planted.by = ways.at(parts[2]);
-  if (parts.size() > 3) planted.step = std::stoi(parts[3]);
+  if (parts.size() > 3 && !parts[3].empty()) planted.step = std::stoi(parts[3]);
+  if (parts.size() > 4) planted.every = std::stoi(parts[4]);
   return planted;
 }
 
@@ -86,6 +96,11 @@ void AddOptions(CLI::App* app, TraceSpec* spec, Texts* texts) {
   app->add_flag("--cpu-only", spec->cpu_only, "a Gloo job without a device");
   app->add_option("--tensor-parallel", spec->tensor_parallel, "ranks per tensor-parallel group")
       ->check(CLI::Range(1, 1024));
+  app->add_option("--pipeline-parallel", spec->pipeline_parallel, "stages of the pipeline, --layers each")
+      ->check(CLI::Range(1, 1024));
+  app->add_flag("--gradient-norm", spec->gradient_norm, "with a pipeline, an all_reduce over all ranks per step");
+  app->add_option("--micro-batches", spec->micro_batches, "micro-batches of a step, with a pipeline")
+      ->check(CLI::Range(1, 1024));
   app->add_flag("--sharded", spec->sharded, "gathers and reduce_scatters instead of all_reduces");
   app->add_option("--bucket-layers", spec->bucket_layers, "layers per gradient bucket")->check(CLI::Range(1, 100000));
   app->add_option("--transfer-us", texts->transfer_us, "pure transfer time of a gradient collective");
@@ -98,7 +113,9 @@ void AddOptions(CLI::App* app, TraceSpec* spec, Texts* texts) {
   app->add_option("--offset-us", texts->offset_us, "clock offset per rank")->delimiter(',');
   app->add_option("--drift-ppm", spec->drift_ppm, "clock drift per rank")->delimiter(',');
   app->add_option("--ranks-per-host", spec->ranks_per_host, "devices of a host")->check(CLI::Range(1, 1024));
-  app->add_option("--straggler", texts->stragglers, "RANK:DELAY_US[:kernel|loader|host[:STEP_IDX]]");
+  app->add_option("--straggler", texts->stragglers,
+                  "RANK:DELAY_US[:kernel|loader|host|operator|gc|allocator|checkpoint|launch|copy|unrecorded|link[:"
+                  "STEP_IDX[:EVERY]]]");
   app->add_option("--clip", texts->clips, "RANK:START_US:END_US, the window of a rank");
   app->add_option("--cut", texts->cuts, "RANK:RATIO, the file ends after this share of its JSON");
   app->add_option("--missing", spec->missing_ranks, "ranks that leave no file")->delimiter(',');
