@@ -12,7 +12,9 @@ namespace {
 
 using analysis::Finding;
 using analysis::ImbalanceRow;
+using analysis::RootCauseRow;
 using analysis::StragglerRow;
+using analysis::WaitStateRow;
 using model::LedgerEntry;
 using Type = ColumnType;
 
@@ -65,6 +67,66 @@ std::vector<Field<StragglerRow>> StragglerFields() {
            }
          }));
        }},
+  };
+}
+
+std::vector<Field<WaitStateRow>> WaitStateFields() {
+  using Row = WaitStateRow;
+  return {
+      RankField<Row>(),
+      WindowField<Row>(),
+      {{"kind", Type::kText, "", "`late_sender`, `late_receiver` or `wait_at_collective`.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(WaitStateKindName(row.kind)); }},
+      {{"count", Type::kInteger, "count", "Collectives or messages in which it waited.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Count(row.count); }},
+      {{"wait_ns", Type::kInteger, "ns", "Its waiting in them, added up.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.wait_ns); }},
+  };
+}
+
+std::vector<Field<RootCauseRow>> RootCauseFields() {
+  using Row = RootCauseRow;
+  return {
+      {{"cause", Type::kText, "",
+        "`kernel`, `copy`, `launch_delay`, `host`, `data_loading`, `garbage_collection`, `allocator`, `checkpoint`, "
+        "`nothing_recorded` or `slow_link`.",
+        ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(RootCauseName(row.cause)); }},
+      {{"rank", Type::kInteger, "", "Rank that began it.", "a slow link that no single rank has part in"},
+       [](const Source& source, const Row& row, CellOut& out) {
+         out.Optional(row.rank_index ? std::optional(source.rank(*row.rank_index).rank.value) : std::nullopt);
+       }},
+      {{"window", Type::kInteger, "", "0 for the first trace of this rank in time, 1 for the next, and so on.", ""},
+       [](const Source& source, const Row& row, CellOut& out) {
+         out.Int(source.rank(row.rank_indices.front()).window);
+       }},
+      {{"name", Type::kText, "",
+        "Kernel, operator, range or call that took longest beyond the peers'; of a link its "
+        "group.",
+        "nothing recorded"},
+       [](const Source&, const Row& row, CellOut& out) { out.StaticOrNull(row.name); }},
+      {{"own_ns", Type::kInteger, "ns", "Its time in the worst stretch; of a link the slowest transfer.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.own_ns); }},
+      {{"peers_ns", Type::kInteger, "ns", "The peers' median of the same.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.peers_ns); }},
+      {{"direct_wait_ns", Type::kInteger, "ns", "Waiting of others for this rank itself.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.direct_wait_ns); }},
+      {{"propagated_wait_ns", Type::kInteger, "ns", "Waiting for ranks that were late because they waited for it.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.propagated_wait_ns); }},
+      {{"wait_ratio", Type::kReal, "0..1", "Both together / all waiting of the job.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Real(row.wait_ratio); }},
+      {{"collective_count", Type::kInteger, "count", "Collectives and messages in which somebody waited for it.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Count(row.collective_count); }},
+      {{"delay_ns", Type::kInteger, "ns", "What the rank lost by it, over the steps in which it showed.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.delay_ns); }},
+      {{"pattern", Type::kText, "", "`chronic`, `periodic`, `one_off` or `irregular`.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(WaitPatternName(row.pattern)); }},
+      {{"period_steps", Type::kInteger, "steps", "Every so-many-th step.", "not periodic"},
+       [](const Source&, const Row& row, CellOut& out) { out.Optional(row.period_steps); }},
+      {{"step_count", Type::kInteger, "count", "Steps that were looked at.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.step_count); }},
+      {{"steps", Type::kJson, "", "Numbers of the steps in which it showed.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Copy(fmt::format("[{}]", fmt::join(row.steps, ","))); }},
   };
 }
 
@@ -157,6 +219,12 @@ void AddVerdictTables(TableList* tables) {
                     "stragglers", StragglerFields(), [](const Source& source) {
                       return std::span<const StragglerRow>(source.result().stragglers.rows);
                     });
+  Add<WaitStateRow>(
+      tables, "wait_states", "Waiting of each rank by kind of wait state", "wait_states", WaitStateFields(),
+      [](const Source& source) { return std::span<const WaitStateRow>(source.result().wait_states.rows); });
+  Add<RootCauseRow>(
+      tables, "root_causes", "What made ranks wait first of all, most waiting first", "wait_states", RootCauseFields(),
+      [](const Source& source) { return std::span<const RootCauseRow>(source.result().wait_states.causes); });
   Add<ImbalanceRow>(tables, "imbalance", "Spread of one quantity over the ranks", "imbalance", ImbalanceFields(),
                     [](const Source& source) { return std::span<const ImbalanceRow>(source.result().imbalance.rows); });
   Add<Finding>(tables, "findings", "What is wrong, for whom, how that is known, what to do; largest gain first", "all",

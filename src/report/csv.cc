@@ -124,6 +124,27 @@ void WriteStragglers(std::ostream& out, const Run& run, const AnalysisResult& re
   }
 }
 
+void WriteWaitStateRows(std::ostream& out, const Run& run, const AnalysisResult& result) {
+  CsvRows file(out, {"rank", "window", "kind", "count", "wait_ns"});
+  for (const analysis::WaitStateRow& row : result.wait_states.rows) {
+    const model::RankTrace& trace = run.ranks[row.rank_index];
+    file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, std::string(WaitStateKindName(row.kind)), row.count,
+              row.wait_ns});
+  }
+}
+
+void WriteRootCauses(std::ostream& out, const Run& run, const AnalysisResult& result) {
+  CsvRows file(out, {"cause", "rank", "window", "name", "own_ns", "peers_ns", "direct_wait_ns", "propagated_wait_ns",
+                     "wait_ratio", "collective_count", "delay_ns", "pattern", "period_steps", "step_count"});
+  for (const analysis::RootCauseRow& row : result.wait_states.causes) {
+    file.Row({std::string(RootCauseName(row.cause)),
+              row.rank_index ? Cell(int64_t{run.ranks[*row.rank_index].rank.value}) : Cell(),
+              int64_t{run.ranks[row.rank_indices.front()].window}, row.name, row.own_ns, row.peers_ns,
+              row.direct_wait_ns, row.propagated_wait_ns, row.wait_ratio, row.collective_count, row.delay_ns,
+              std::string(WaitPatternName(row.pattern)), OptionalInt(row.period_steps), row.step_count});
+  }
+}
+
 void WriteImbalance(std::ostream& out, const Run& run, const AnalysisResult& result) {
   CsvRows file(out, {"quantity", "mean", "min", "max", "ratio", "min_rank", "max_rank"});
   for (const analysis::ImbalanceRow& row : result.imbalance.rows) {
@@ -171,6 +192,8 @@ constexpr OtherTable kBefore[] = {{"ranks", "", WriteRanks}};
 constexpr OtherTable kBehind[] = {
     {"collectives", "collectives", WriteCollectives},
     {"stragglers", "stragglers", WriteStragglers},
+    {"wait_states", "wait_states", WriteWaitStateRows},
+    {"root_causes", "wait_states", WriteRootCauses},
     {"imbalance", "imbalance", WriteImbalance},
     {"critical_path", "critical_path", WriteCriticalPath},
     {"findings", "", WriteFindings},

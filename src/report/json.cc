@@ -4,6 +4,7 @@
 #include "report/json_stream.h"
 #include "report/report.h"
 #include "report/tables.h"
+#include "report/wait_states_json.h"
 
 namespace lockstep::report {
 namespace {
@@ -246,6 +247,7 @@ void WriteJson(const Run& run, const AnalysisResult& result, bool partial, std::
     for (const FlatTable& table : FlatTables(run, result)) WriteFlatTable(json, table, result.Has(table.pass));
     WriteCollectives(json, run, result);
     WriteStragglers(json, run, result);
+    WriteWaitStates(json, run, result);
     WriteImbalance(json, run, result);
     WriteCriticalPath(json, run, result);
     WriteFindings(json, result);

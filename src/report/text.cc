@@ -16,7 +16,7 @@ struct Section {
 
 constexpr size_t kAll = SIZE_MAX;
 
-const std::array<Section, 19> kSections = {{
+const std::array<Section, 20> kSections = {{
     {"findings", "", [](const TextPage& page) { WriteFindings(page, kAll, false); }},
     {"breakdown", "breakdown", WriteBreakdownSection},
     {"steps", "breakdown", WriteStepsSection},
@@ -25,6 +25,7 @@ const std::array<Section, 19> kSections = {{
     {"operators", "operators", WriteOperatorsSection},
     {"collectives", "collectives", WriteCollectivesSection},
     {"stragglers", "stragglers", WriteStragglersSection},
+    {"wait_states", "wait_states", WriteWaitStatesSection},
     {"imbalance", "imbalance", WriteImbalanceSection},
     {"memory", "memory", WriteMemorySection},
     {"launch", "launch", WriteLaunchSection},

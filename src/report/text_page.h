@@ -57,6 +57,7 @@ void WriteKernelsSection(const TextPage& page);
 void WriteOperatorsSection(const TextPage& page);
 void WriteCollectivesSection(const TextPage& page);
 void WriteStragglersSection(const TextPage& page);
+void WriteWaitStatesSection(const TextPage& page);
 void WriteImbalanceSection(const TextPage& page);
 void WriteCriticalPathSection(const TextPage& page);
 void WriteMemorySection(const TextPage& page);

@@ -1,0 +1,80 @@
+#include "analysis/wait_states/chain_text.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "analysis/finding_context.h"
+
+namespace lockstep::analysis {
+namespace {
+
+std::string ShortName(std::string_view name) {
+  static constexpr size_t kMaxLength = 100;
+  if (name.size() <= kMaxLength) return std::string(name);
+  size_t cut = kMaxLength;
+  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80U) --cut;  // not inside a UTF-8 character
+  return std::string(name.substr(0, cut)) + "...";
+}
+
+/// What it took, and what the peers' took where they did it at all.
+std::string TookText(const RootCauseRow& cause) {
+  if (cause.peers_ns <= 0) return fmt::format("took {}, the peers' nothing", TimeText(cause.own_ns));
+  const double times = static_cast<double>(cause.own_ns) / static_cast<double>(cause.peers_ns);
+  return fmt::format("took {:.1f} x its peers' ({} against {})", times, TimeText(cause.own_ns),
+                     TimeText(cause.peers_ns));
+}
+
+/// Behind "rank 3's" or "whose".
+std::string PossessionText(const RootCauseRow& cause) {
+  const std::string name = ShortName(cause.name);
+  switch (cause.cause) {
+    case RootCause::kKernel: return fmt::format("kernel '{}' {}", name, TookText(cause));
+    case RootCause::kCopy: return fmt::format("copy '{}' {}", name, TookText(cause));
+    case RootCause::kLaunchDelay: return fmt::format("launch of '{}' {}", name, TookText(cause));
+    case RootCause::kHost: return fmt::format("CPU was in '{}', which {}", name, TookText(cause));
+    case RootCause::kDataLoading: return fmt::format("data loading ('{}') {}", name, TookText(cause));
+    case RootCause::kGarbageCollection: return fmt::format("garbage collection ('{}') {}", name, TookText(cause));
+    case RootCause::kAllocator: return fmt::format("allocator ('{}') {}", name, TookText(cause));
+    case RootCause::kCheckpoint: return fmt::format("checkpoint ('{}') {}", name, TookText(cause));
+    case RootCause::kNothingRecorded:
+      return fmt::format("CPU was in code that is not recorded: it {}", TookText(cause));
+    case RootCause::kSlowLink: break;
+  }
+  return fmt::format("transfer in group {} {}", name, TookText(cause));
+}
+
+}  // namespace
+
+std::string CauseText(const model::Run& run, const RootCauseRow& cause) {
+  if (cause.rank_index)
+    return fmt::format("rank {}'s {}", run.ranks[*cause.rank_index].rank.value, PossessionText(cause));
+  return fmt::format("the {}", PossessionText(cause));
+}
+
+std::string ChainText(const model::Run& run, const Collectives& collectives, const RootCauseRow& cause,
+                      const WaitChain& chain) {
+  std::string text;
+  for (const WaitHop& hop : chain.hops) {
+    const CollectiveInstance& instance = collectives.instances[hop.instance];
+    text +=
+        text.empty() ? fmt::format("rank {} waited", run.ranks[hop.victim_rank_index].rank.value) : ", which waited";
+    text += fmt::format(" {} in {} {} of group {} for rank {}", TimeText(hop.wait_ns), instance.name, instance.sequence,
+                        instance.group, run.ranks[hop.late_rank_index].rank.value);
+  }
+  if (cause.cause == RootCause::kSlowLink) return text + ", held up by a slow link: the " + PossessionText(cause);
+  return text + ", whose " + PossessionText(cause);
+}
+
+std::string PatternText(const RootCauseRow& cause) {
+  switch (cause.pattern) {
+    case WaitPattern::kChronic: return fmt::format("chronic: in {} of {} steps", cause.steps.size(), cause.step_count);
+    case WaitPattern::kPeriodic: return fmt::format("periodic: every {} steps", cause.period_steps.value_or(0));
+    case WaitPattern::kOneOff: return fmt::format("once, in step {}", cause.steps.empty() ? 0 : cause.steps.front());
+    case WaitPattern::kIrregular: break;
+  }
+  if (cause.step_count == 0) return "the trace has no steps";
+  return fmt::format("irregular: in {} of {} steps", cause.steps.size(), cause.step_count);
+}
+
+}  // namespace lockstep::analysis

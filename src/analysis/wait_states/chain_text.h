@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "analysis/collectives.h"
+#include "analysis/wait_states/wait_states.h"
+#include "model/run.h"
+
+namespace lockstep::analysis {
+
+/// "rank 1's kernel 'sgemm' took 3.2 ms where its peers' took 1.1 ms", "rank 3's CPU was in gc.collect for ...".
+std::string CauseText(const model::Run& run, const RootCauseRow& cause);
+
+/// "rank 6 waited 41 ms in all_reduce 12 of group tp1 for rank 5, which waited 40 ms in send_recv 3 of group pp for
+/// rank 1, whose kernel ...".
+std::string ChainText(const model::Run& run, const Collectives& collectives, const RootCauseRow& cause,
+                      const WaitChain& chain);
+
+/// "chronic", "every 4th step", "once, in step 7", "in 3 of 20 steps".
+std::string PatternText(const RootCauseRow& cause);
+
+}  // namespace lockstep::analysis
