@@ -6,6 +6,7 @@
 
 #include "analysis/finding_context.h"
 #include "analysis/interval_union.h"
+#include "analysis/wait_states/chain_text.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -197,6 +198,78 @@ void Describe(const FindingContext& context, const StragglerRow& row, Finding* f
                    worst.sequence, worst.group, TimeText(longest_ns), TimeText(worst.transfer_ns.value_or(0)))});
 }
 
+/// The costliest first cause that began with a rank of the set, or came to one of them through others.
+const RootCauseRow* FirstCause(const FindingContext& context, const LateSet& late) {
+  for (const RootCauseRow& cause : context.result().wait_states.causes) {
+    if (!cause.rank_index || !context.InFirstWindow(*cause.rank_index)) continue;
+    if (late.Has(*cause.rank_index)) return &cause;
+    for (const WaitChain& chain : cause.chains) {
+      for (const WaitHop& hop : chain.hops) {
+        if (late.Has(hop.late_rank_index)) return &cause;
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// Late only because it waited for another rank, as far as is known.
+bool OnlyPassedItOn(const FindingContext& context, size_t rank_index) {
+  bool passed_on = false;
+  for (const RootCauseRow& cause : context.result().wait_states.causes) {
+    if (cause.rank_index == rank_index) return false;
+    for (const WaitChain& chain : cause.chains) {
+      for (const WaitHop& hop : chain.hops) {
+        passed_on = passed_on || (hop.late_rank_index == rank_index && &hop != &chain.hops.back());
+      }
+    }
+  }
+  return passed_on;
+}
+
+/// The chain that shows most of the way.
+const WaitChain* LongestChain(const RootCauseRow& cause) {
+  const auto longest =
+      std::max_element(cause.chains.begin(), cause.chains.end(),
+                       [](const WaitChain& a, const WaitChain& b) { return a.hops.size() < b.hops.size(); });
+  return longest == cause.chains.end() ? nullptr : &*longest;
+}
+
+void DescribeCause(const FindingContext& context, const RootCauseRow& cause, Finding* finding) {
+  const auto wait_ns = static_cast<double>(cause.direct_wait_ns + cause.propagated_wait_ns);
+  finding->evidence.push_back({"first_cause_wait_ns", wait_ns,
+                               fmt::format("first cause of {} of all waiting: {}; {}", PercentText(cause.wait_ratio),
+                                           CauseText(context.run(), cause), PatternText(cause))});
+  const WaitChain* chain = LongestChain(cause);
+  if (chain == nullptr || chain->hops.size() < 2) return;
+  finding->evidence.push_back({"chain_wait_ns", static_cast<double>(chain->wait_ns),
+                               ChainText(context.run(), context.result().collectives, cause, *chain)});
+}
+
+/// What the kinds of activities do not tell apart. Empty: their own advice says it.
+std::string AdviceOf(int32_t rank, const RootCauseRow& cause) {
+  switch (cause.cause) {
+    case RootCause::kGarbageCollection:
+      return fmt::format(
+          "keep the garbage collector out of rank {}'s steps: gc.freeze() after set-up, gc.disable(), and "
+          "gc.collect() on all ranks in the same step",
+          rank);
+    case RootCause::kAllocator:
+      return fmt::format(
+          "rank {} goes to the device's allocator in its steps: keep memory below the limit, or set "
+          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+          rank);
+    case RootCause::kCheckpoint:
+      return fmt::format(
+          "let rank {} write its checkpoint beside the training (torch.distributed.checkpoint.async_save), "
+          "or on all ranks in shares",
+          rank);
+    case RootCause::kLaunchDelay:
+      return fmt::format("check what else runs on rank {}'s device and host: kernels were launched and did not start",
+                         rank);
+    default: return {};
+  }
+}
+
 void Advise(const FindingContext& context, const StragglerRow& row, std::vector<std::string>* advice) {
   const int32_t rank = context.RankOf(row.rank_index);
   const LateActivity* activity = MainActivity(row);
@@ -254,20 +327,33 @@ void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* 
   Finding finding;
   finding.id = "straggler";
   LateSet set;
-  for (const StragglerRow* row : late) {
-    finding.ranks.push_back(context.RankOf(row->rank_index));
-    set.ranks.push_back(row->rank_index);
-  }
+  for (const StragglerRow* row : late) set.ranks.push_back(row->rank_index);
+  // Who only passed it on is not held up for it.
+  const auto passed_on = std::stable_partition(
+      late.begin(), late.end(), [&](const StragglerRow* row) { return !OnlyPassedItOn(context, row->rank_index); });
+  if (passed_on != late.begin()) late.erase(passed_on, late.end());
+  for (const StragglerRow* row : late) finding.ranks.push_back(context.RankOf(row->rank_index));
+  // Who began it goes before those who passed it on.
+  const RootCauseRow* cause = FirstCause(context, set);
+  const bool began_elsewhere = cause != nullptr && !set.Has(*cause->rank_index);
+  if (began_elsewhere) finding.ranks.insert(finding.ranks.begin(), context.RankOf(*cause->rank_index));
   finding.gain_ns_per_step =
       std::min(JointDelay(context, set) / context.StepsOf(set.ranks.front()), LeastExposedOfOthers(context, set));
   finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
   finding.title =
       fmt::format("{} {} the others up", RanksText(finding.ranks), finding.ranks.size() == 1 ? "holds" : "hold");
   finding.title.front() = 'R';
-  if (const LateActivity* activity = MainActivity(*late.front())) {
+  if (began_elsewhere) {
+    finding.title += fmt::format(" (it began with {})", CauseText(context.run(), *cause));
+  } else if (const LateActivity* activity = MainActivity(*late.front())) {
     finding.title += fmt::format(" ({})", ShortName(activity->name));
   }
   for (size_t i = 0; i < late.size() && i < kMaxDescribed; ++i) Describe(context, *late[i], &finding);
+  if (cause != nullptr) {
+    DescribeCause(context, *cause, &finding);
+    const std::string advice = AdviceOf(context.RankOf(*cause->rank_index), *cause);
+    if (!advice.empty()) finding.advice.push_back(advice);
+  }
   Advise(context, *late.front(), &finding.advice);
   findings->push_back(std::move(finding));
 }

@@ -16,8 +16,8 @@ FLAT = {"breakdown": "breakdown", "steps": "steps", "idle": "idle", "idle_host":
         "operators": "operators", "memory": "memory", "launch": "launch", "queues": "queues",
         "groups": "process_groups", "group_operations": "group_operations", "ddp": "ddp", "ddp_buckets": "ddp_buckets",
         "fsdp": "fsdp", "pipeline": "pipeline", "flops": "flops", "flops_by_operator": "flops_by_operator"}
-LISTS = {"findings": ("ranks", "evidence", "advice"), "stragglers": ("activities",), "ranks": ("device_ordinals",),
-         "collective_instances": ("missing_ranks",), "process_groups": ("ranks",)}
+LISTS = {"findings": ("ranks", "evidence", "advice"), "stragglers": ("activities",), "root_causes": ("steps",),
+         "ranks": ("device_ordinals",), "collective_instances": ("missing_ranks",), "process_groups": ("ranks",)}
 KERNEL_SUMS = """SELECT rank, window, name, kind, count(*) AS count, sum(duration_ns) AS total_ns, min(duration_ns) AS min_ns,
                  max(duration_ns) AS max_ns FROM kernels GROUP BY rank, window, name, kind"""
 DEVICE_UNIONS = """SELECT rank, window, union_ns(trace_start_ns, trace_start_ns + duration_ns) AS busy_ns, count(DISTINCT device) AS devices
@@ -52,7 +52,8 @@ class EqualityTest(unittest.TestCase):
         if data_run.document is None:
             return None  # other formats: both refuse
         data = data_run.data
-        tables = [*FLAT.values(), "ranks", "collectives", "collective_instances", "stragglers", "imbalance", "findings", "ledger"]
+        tables = [*FLAT.values(), "ranks", "collectives", "collective_instances", "stragglers", "wait_states", "root_causes", "imbalance", "findings",
+                  "ledger"]
         answers = ask([str(path) for path in paths], [f"SELECT * FROM {table}" for table in tables] + [KERNEL_SUMS, DEVICE_UNIONS, OVERLAPS])
         got = dict(zip(tables, answers))
         for table, columns in LISTS.items():
@@ -105,6 +106,10 @@ class EqualityTest(unittest.TestCase):
     def check_verdicts(self, data, ledger, got):
         wanted = [{key: value for key, value in row.items() if key != "worst_collective"} for row in data["stragglers"]]
         self.check_rows(wanted, got["stragglers"])
+        self.check_rows(data["wait_states"]["states"], got["wait_states"])
+        causes = [{key: value for key, value in row.items() if key not in ("ranks", "text", "chains")}
+                  for row in data["wait_states"]["causes"]]
+        self.check_rows(causes, got["root_causes"])
         for row, ours in zip(data["stragglers"], got["stragglers"]):
             worst = row["worst_collective"]
             self.assertEqual(worst is None, ours["worst_instance"] is None)

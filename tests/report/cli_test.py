@@ -218,8 +218,8 @@ class OutputTest(Folder):
         done = run("analyze", "--list")
         self.assertEqual(done.returncode, 0)
         names = [line.split()[0] for line in done.stdout.splitlines()]
-        self.assertEqual(names, ["breakdown", "idle", "kernels", "operators", "collectives", "stragglers", "imbalance", "memory",
-                                 "launch", "critical_path", "groups", "ddp", "fsdp", "pipeline", "flops"])
+        self.assertEqual(names, ["breakdown", "idle", "kernels", "operators", "collectives", "stragglers", "wait_states", "imbalance",
+                                 "memory", "launch", "critical_path", "groups", "ddp", "fsdp", "pipeline", "flops"])
 
 
 class CompletionTest(unittest.TestCase):
