@@ -9,6 +9,10 @@ One rank can be made slow on purpose, so that there is something to find:
 
     --slow-kind data      every sample of that rank's DataLoader waits, as on slow storage
     --slow-kind compute   that rank's forward pass multiplies matrices nobody needs
+    --slow-kind gc        that rank's garbage collector goes over many objects in every step
+
+Python's garbage collector leaves nothing in a trace by itself. Here gc.callbacks put a range "gc: generation N" around
+each collection, which names it; with stacks (--with-stack) a call of gc.collect() shows as well, an automatic collection does not.
 
 With --no-sync no gradients are exchanged: held against the same job with them, that is what communication costs
 (lockstep scaling --no-sync).
@@ -18,6 +22,7 @@ Each rank writes TRACE_DIR/rank<r>.json.gz: one profiler window of --active-step
 
 import argparse
 import contextlib
+import gc
 import gzip
 import pathlib
 import shutil
@@ -96,6 +101,33 @@ def burn(seconds):
             a = torch.tanh(a @ a)
 
 
+@contextlib.contextmanager
+def recorded_collections():
+    """Puts a range in the trace around each run of the garbage collector."""
+    running = []
+
+    def callback(phase, info):
+        if phase == "start":
+            running.append(record_function(f"gc: generation {info['generation']}"))
+            running[-1].__enter__()
+        elif running:
+            running.pop().__exit__(None, None, None)
+
+    gc.callbacks.append(callback)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(callback)
+
+
+def collect(seconds, objects):
+    """Goes over `objects`, which are all in use, for a given time."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        gc.collect()
+    return len(objects)
+
+
 def write_trace(profiler, folder):
     """Writes the window to FOLDER/rank<r>.json.gz, complete or not at all."""
     plain = folder / f"rank{dist.get_rank()}.json"
@@ -120,7 +152,7 @@ def parse_arguments():
     parser.add_argument("--bucket-mb", type=float, default=1.0, help="DDP's bucket size in MB (default 1.0)")
     parser.add_argument("--slow-rank", type=int, default=None, help="the rank to make slow (default: none)")
     parser.add_argument("--slow-ms", type=float, default=60.0, help="how much slower per step, in ms (default 60)")
-    parser.add_argument("--slow-kind", choices=("data", "compute"), default="data", help="what is slow (default data)")
+    parser.add_argument("--slow-kind", choices=("data", "compute", "gc"), default="data", help="what is slow (default data)")
     parser.add_argument("--no-sync", action="store_true", help="do not exchange gradients (ranks then learn apart)")
     parser.add_argument("--record-shapes", action=argparse.BooleanOptionalAction, default=True,
                         help="record the shapes of operators' inputs; a Gloo collective's bytes come from them (default on)")
@@ -148,7 +180,8 @@ def main():
 
     arguments.trace_dir.mkdir(parents=True, exist_ok=True)
     losses = []
-    with profile(
+    objects = [[number] for number in range(300_000)] if slow_kind == "gc" and slow_s > 0 else []
+    with recorded_collections(), profile(
         activities=[ProfilerActivity.CPU],
         schedule=schedule(wait=arguments.skip_steps, warmup=1, active=arguments.active_steps, repeat=1),
         on_trace_ready=lambda profiler: write_trace(profiler, arguments.trace_dir),
@@ -164,6 +197,8 @@ def main():
                 loss = nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
                 if slow_kind == "compute" and slow_s > 0:
                     burn(slow_s)
+            if objects:
+                collect(slow_s, objects)
             with exchange(), record_function("backward"):
                 loss.backward()
             with record_function("optimizer"):

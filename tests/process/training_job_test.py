@@ -32,6 +32,13 @@ class TrainingJobTest(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual([f"rank{rank}.json.gz" for rank in range(4)], sorted(path.name for path in self.folder.iterdir()))
 
+    def check_first_cause(self, report, cause, name):
+        causes = report["data"]["wait_states"]["causes"]
+        self.assertTrue(causes)
+        self.assertEqual((2, cause, "chronic"), (causes[0]["rank"], causes[0]["cause"], causes[0]["pattern"]), causes)
+        self.assertIn(name, causes[0]["name"])
+        self.assertTrue(all(chain["hops"][-1]["late_rank"] == 2 for chain in causes[0]["chains"]))
+
     # The ranks may have to share two cores with whatever else the machine does: the slow rank is slow by more than that.
     def test_a_slow_data_loader_is_found(self):
         self.train("--slow-ms", "150")
@@ -40,12 +47,21 @@ class TrainingJobTest(unittest.TestCase):
         self.assertIsNotNone(straggler)
         self.assertEqual(2, straggler["ranks"][0])
         self.assertIn("read_sample_from_slow_storage", json.dumps(straggler))
+        self.check_first_cause(report, "data_loading", "DataLoader")
 
     def test_slow_computation_is_found(self):
         self.train("--slow-kind", "compute", "--slow-ms", "250")
-        straggler = finding(analyze_json(self.folder), "straggler")
+        report = analyze_json(self.folder)
+        straggler = finding(report, "straggler")
         self.assertIsNotNone(straggler)
         self.assertEqual(2, straggler["ranks"][0])
+        self.check_first_cause(report, "host", "aten::")
+
+    def test_garbage_collection_is_found(self):
+        self.train("--slow-kind", "gc", "--slow-ms", "200", "--active-steps", "3")
+        report = analyze_json(self.folder)
+        self.assertEqual(2, finding(report, "straggler")["ranks"][0])
+        self.check_first_cause(report, "garbage_collection", "gc: generation 2")
 
     def test_traces_without_shapes_are_analysed(self):
         self.train("--slow-ms", "150", "--no-record-shapes", "--active-steps", "3")

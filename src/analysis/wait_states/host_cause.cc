@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "analysis/host_role.h"
 
@@ -10,32 +11,27 @@ namespace {
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-bool Contains(std::string_view text, std::string_view lower) {
-  return std::search(text.begin(), text.end(), lower.begin(), lower.end(),
-                     [](char a, char b) { return Lower(a) == b; }) != text.end();
-}
-
-bool Begins(std::string_view text, std::string_view lower) {
-  return text.size() >= lower.size() &&
-         std::equal(lower.begin(), lower.end(), text.begin(), [](char a, char b) { return a == Lower(b); });
-}
-
 template <size_t kCount>
 bool ContainsAny(std::string_view text, const std::array<std::string_view, kCount>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return Contains(text, part); });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
 }
 
 template <size_t kCount>
 bool BeginsAny(std::string_view text, const std::array<std::string_view, kCount>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return Begins(text, part); });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.substr(0, part.size()) == part; });
 }
+
+// Names come in lower case from here on.
 
 /// "gc" alone or as the first word: "gc", "gc.collect", "gc: generation 2". Frames of the module read
 /// "<built-in function collect>".
 bool IsGarbageCollection(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kParts = {"gc.collect", "gc_collect", "garbage collect",
                                                              "garbage_collect"};
-  if (Begins(name, "gc") && (name.size() == 2 || name[2] == ' ' || name[2] == ':' || name[2] == '.')) return true;
+  if (name.substr(0, 2) == "gc" && (name.size() == 2 || name[2] == ' ' || name[2] == ':' || name[2] == '.'))
+    return true;
   return name == "<built-in function collect>" || ContainsAny(name, kParts);
 }
 
@@ -73,10 +69,12 @@ HostKind HostKindOf(std::string_view name) {
     case HostRole::kUnknown:
     case HostRole::kWork: break;
   }
-  if (IsGarbageCollection(name)) return HostKind::kGarbageCollection;
-  if (IsCheckpoint(name)) return HostKind::kCheckpoint;
-  if (IsAllocator(name)) return HostKind::kAllocator;
-  if (IsLaunch(name)) return HostKind::kLaunch;
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
+  if (IsGarbageCollection(lower)) return HostKind::kGarbageCollection;
+  if (IsCheckpoint(lower)) return HostKind::kCheckpoint;
+  if (IsAllocator(lower)) return HostKind::kAllocator;
+  if (IsLaunch(lower)) return HostKind::kLaunch;
   return HostKind::kWork;
 }
 

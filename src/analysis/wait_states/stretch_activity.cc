@@ -91,14 +91,14 @@ void MakeDisjoint(std::vector<Booked>* pieces) {
 
 class RankMeter {
  public:
-  RankMeter(const RunContext& shared, const Collectives& collectives, const WaitPlan& plan, size_t rank_index)
+  RankMeter(const RunContext& shared, const Collectives& collectives, const WaitPlan& plan, size_t rank_index,
+            HostKinds* kinds)
       : shared_(shared),
         trace_(shared.run->ranks[rank_index]),
         collectives_(collectives),
         plan_(plan),
         rank_index_(rank_index),
-        kinds_(shared.run->names),
-        threads_(trace_, &kinds_),
+        threads_(trace_, kinds),
         ledger_({}) {}
 
   WaitRankActivity Measure() {
@@ -334,7 +334,6 @@ class RankMeter {
   const Collectives& collectives_;
   const WaitPlan& plan_;
   const size_t rank_index_;
-  HostKinds kinds_;
   HostThreads threads_;
   Ledger ledger_;
   std::vector<Interval> wanted_;
@@ -343,9 +342,9 @@ class RankMeter {
 }  // namespace
 
 WaitRankActivity MapWaitActivity(const RunContext& shared, const Collectives& collectives, const WaitPlan& plan,
-                                 size_t rank_index) {
+                                 size_t rank_index, HostKinds* kinds) {
   if (plan.stretches[rank_index].empty()) return {};
-  return RankMeter(shared, collectives, plan, rank_index).Measure();
+  return RankMeter(shared, collectives, plan, rank_index, kinds).Measure();
 }
 
 }  // namespace lockstep::analysis

@@ -5,6 +5,7 @@
 
 #include "analysis/collectives.h"
 #include "analysis/rank_context.h"
+#include "analysis/wait_states/host_cause.h"
 #include "analysis/wait_states/wait_plan.h"
 #include "analysis/wait_states/wait_states.h"
 
@@ -38,8 +39,8 @@ struct WaitRankActivity {
 /// (waiting, then transferring), else idle; idle time goes to what the CPU thread did that launched what ended it, and
 /// once that call had returned to launch delay. A rank without: data loading, garbage collection or checkpoint, else
 /// operator, else collective, else annotation or frame, else nothing recorded. Source: docs/metrics.md#wait-states.
-/// Cost: O(events of the rank) where it has stretches.
+/// `kinds` may serve all ranks of a run, one at a time. Cost: O(events of the rank) where it has stretches.
 WaitRankActivity MapWaitActivity(const RunContext& shared, const Collectives& collectives, const WaitPlan& plan,
-                                 size_t rank_index);
+                                 size_t rank_index, HostKinds* kinds);
 
 }  // namespace lockstep::analysis

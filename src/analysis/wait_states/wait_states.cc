@@ -46,8 +46,9 @@ WaitStates ComputeWaitStates(const RunContext& shared, const Collectives& collec
   std::vector<WaitRankFacts> facts;
   for (size_t r = 0; r < rank_count; ++r) facts.push_back(MapWaitRankFacts(shared, r));
   const WaitPlan plan = PlanWaitStates(*shared.run, collectives, facts);
+  HostKinds kinds(shared.run->names);
   std::vector<WaitRankActivity> activity;
-  for (size_t r = 0; r < rank_count; ++r) activity.push_back(MapWaitActivity(shared, collectives, plan, r));
+  for (size_t r = 0; r < rank_count; ++r) activity.push_back(MapWaitActivity(shared, collectives, plan, r, &kinds));
   return FinishWaitStates(*shared.run, collectives, plan, activity);
 }
 
