@@ -276,8 +276,10 @@ TEST(PlantedCausesTest, SweepFindsNineteenOfTwenty) {
       if (spec.stragglers[1].rank == spec.stragglers[0].rank) spec.stragglers.pop_back();
     }
     (spec.stragglers.size() == 1 ? one : two).Add(Analyse(spec), spec);
+    printf("after %d jobs: one planted %d of %d; two at a time %d of %d\n", trial + 1, one.right, one.all, two.right,
+           two.all);
+    fflush(stdout);
   }
-  printf("one planted: %d of %d; two at a time: %d of %d\n", one.right, one.all, two.right, two.all);
   EXPECT_GE(100 * one.right, 95 * one.all);
   EXPECT_GE(100 * two.right, 95 * two.all);
 }
@@ -289,6 +291,10 @@ TEST(PlantedCausesTest, SweepOf200BalancedJobsBlamesNobody) {
   for (int trial = 0; trial < 200; ++trial) {
     const TraceSpec spec = AnyJob(&random);
     const Answer answer = Analyse(spec);
+    if (trial % 10 == 9) {
+      printf("balanced jobs with blame: %d before job %d\n", blamed, trial + 1);
+      fflush(stdout);
+    }
     if (answer.causes().empty()) continue;
     ++blamed;
     printf("blamed (seed %lu, %d ranks): %s\n", static_cast<unsigned long>(spec.seed), spec.rank_count,
