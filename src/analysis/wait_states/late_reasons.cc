@@ -35,7 +35,7 @@ int64_t Excess(int64_t own_ns, std::vector<int64_t>* peers) {
 class ReasonFinder {
  public:
   ReasonFinder(const LateNode& node, const std::vector<WaitRankActivity>& activity, const WaitPlan& plan)
-      : node_(node), own_(activity[node.rank_index].stretches[node.stretch]), plan_(plan) {
+      : own_(activity[node.rank_index].stretches[node.stretch]) {
     for (const PeerStretch& peer : node.peers) {
       peers_.push_back(&activity[peer.rank_index].stretches[peer.stretch]);
       const WaitStretch& stretch = plan.stretches[peer.rank_index][peer.stretch];
@@ -130,9 +130,7 @@ class ReasonFinder {
     }
   }
 
-  const LateNode& node_;
   const StretchActivity& own_;
-  const WaitPlan& plan_;
   std::vector<const StretchActivity*> peers_;
   std::vector<int64_t> shift_;  // a peer's place less that of the late rank
 };
