@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "analysis/alignment.h"
 #include "analysis/kernel_kind.h"
 #include "analysis/parallelism/parallelism.h"
 #include "analysis/pass_registry.h"
+#include "analysis/rank_map.h"
+#include "analysis/rank_passes.h"
 #include "base/cpu_clock.h"
 
 namespace lockstep::analysis {
@@ -114,25 +114,25 @@ RankTables AnalyzeRank(const RunContext& shared, size_t rank_index, const std::v
   return tables;
 }
 
-/// Every rank's tables, by rank index. Threads take ranks from a counter; what a rank yields depends on it alone.
+struct RankTablesArgs {
+  std::vector<std::string> passes;
+  bool run_has_device_events = false;
+};
+
+struct RankTablesPass {
+  static constexpr std::string_view kName = "rank_tables";
+  using Args = RankTablesArgs;
+  using Partial = RankTables;
+  static Partial Map(const RunContext& shared, size_t rank_index, const Args& args) {
+    return AnalyzeRank(shared, rank_index, args.passes, args.run_has_device_events);
+  }
+};
+
+/// Every rank's tables, by rank index; what a rank yields depends on it alone.
 std::vector<RankTables> AnalyzeRanks(const RunContext& shared, const std::vector<std::string>& passes) {
-  const size_t rank_count = shared.run->ranks.size();
   const bool has_device_events = std::any_of(shared.run->ranks.begin(), shared.run->ranks.end(),
                                              [](const model::RankTrace& rank) { return rank.HasDeviceEvents(); });
-  std::vector<RankTables> tables(rank_count);
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next.fetch_add(1); i < rank_count; i = next.fetch_add(1)) {
-      tables[i] = AnalyzeRank(shared, i, passes, has_device_events);
-    }
-  };
-  const size_t wanted =
-      shared.options.thread_count > 0 ? shared.options.thread_count : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> threads;
-  for (size_t i = 1; i < std::min(wanted, rank_count); ++i) threads.emplace_back(work);
-  work();
-  threads.clear();  // Joins them, so that every rank is done.
-  return tables;
+  return MapRanks<RankTablesPass>(shared, {passes, has_device_events});
 }
 
 template <typename Row>
@@ -238,6 +238,8 @@ std::vector<PassTiming> ListTimings(const std::map<std::string, int64_t, std::le
 
 }  // namespace
 
+void AddRankTablesPasses(RankPasses* passes) { passes->Add<RankTablesPass>(); }
+
 bool AnalysisResult::Has(std::string_view pass) const {
   return std::find(computed.begin(), computed.end(), pass) != computed.end();
 }
@@ -245,6 +247,7 @@ bool AnalysisResult::Has(std::string_view pass) const {
 Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, const std::vector<std::string>& only) {
   AnalysisResult result;
   ASSIGN_OR_RETURN(result.computed, ResolvePasses(only));
+  if (!std::all_of(result.computed.begin(), result.computed.end(), AsksRanks)) FetchEvents(run);
   std::map<std::string, int64_t, std::less<>> cpu_ns;
   std::vector<model::LedgerEntry> ledger;
 
@@ -252,8 +255,11 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
   shared.run = run;
   shared.options = options;
   RunPass("context", &cpu_ns, &ledger, [&] {
-    shared.is_communication = ClassifyCommunication(*run, options.communication_kernels);
-    if (auto note = NoteUnclaimedCollectives(*run, shared.is_communication)) ledger.push_back(std::move(*note));
+    const DeviceNames device_names = FindDeviceNames(*run, options.thread_count);
+    shared.is_communication = ClassifyCommunication(*run, device_names, options.communication_kernels);
+    if (auto note = NoteUnclaimedCollectives(*run, device_names, shared.is_communication)) {
+      ledger.push_back(std::move(*note));
+    }
   });
   shared.is_communication.resize(run->names.size());
   std::vector<RankGraphs> graphs;

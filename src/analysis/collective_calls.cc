@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "analysis/kernel_kind.h"
+#include "analysis/rank_map.h"
+#include "analysis/rank_passes.h"
 #include "model/step.h"
 
 namespace lockstep::analysis {
@@ -266,10 +268,26 @@ class CallFinder {
   std::vector<CollectiveCall> calls_;
 };
 
+struct CollectiveCallsPass {
+  static constexpr std::string_view kName = "collective_calls";
+  using Args = bool;  // Nothing to say.
+  using Partial = std::vector<CollectiveCall>;
+  static Partial Map(const RunContext& shared, size_t rank_index, const Args& /*args*/) {
+    return FindCollectiveCalls(shared, rank_index);
+  }
+};
+
 }  // namespace
+
+void AddCollectiveCallPasses(RankPasses* passes) { passes->Add<CollectiveCallsPass>(); }
 
 std::vector<CollectiveCall> FindCollectiveCalls(const RunContext& shared, size_t rank_index) {
   return CallFinder(shared, rank_index).Find();
+}
+
+std::vector<std::vector<CollectiveCall>> FindCollectiveCalls(const RunContext& shared,
+                                                             const std::vector<size_t>& rank_indices) {
+  return MapRanks<CollectiveCallsPass>(shared, false, rank_indices);
 }
 
 }  // namespace lockstep::analysis

@@ -39,4 +39,8 @@ struct CollectiveCall {
 /// of its own. Source: docs/metrics.md#collective-calls. Cost: O(device events + runtime events + records).
 std::vector<CollectiveCall> FindCollectiveCalls(const RunContext& shared, size_t rank_index);
 
+/// Of several ranks, in their order, wherever their events are.
+std::vector<std::vector<CollectiveCall>> FindCollectiveCalls(const RunContext& shared,
+                                                             const std::vector<size_t>& rank_indices);
+
 }  // namespace lockstep::analysis

@@ -262,10 +262,9 @@ Collectives MatchCollectives(const RunContext& shared) {
   Collectives result;
   const std::vector<model::RankTrace>& ranks = shared.run->ranks;
   for (size_t first = 0; first < ranks.size();) {
-    Calls calls;
-    for (size_t i = first; i < ranks.size() && ranks[i].window == ranks[first].window; ++i) {
-      calls.push_back(FindCollectiveCalls(shared, i));
-    }
+    std::vector<size_t> of_window;
+    for (size_t i = first; i < ranks.size() && ranks[i].window == ranks[first].window; ++i) of_window.push_back(i);
+    const Calls calls = FindCollectiveCalls(shared, of_window);
     WindowMatcher(shared, first, calls, &result).Match();
     first += calls.size();
   }

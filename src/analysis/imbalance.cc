@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/rank_map.h"
+#include "analysis/rank_passes.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -42,7 +45,18 @@ double KernelCount(const model::RankTrace& rank) {
   return count;
 }
 
+struct KernelCountPass {
+  static constexpr std::string_view kName = "kernel_count";
+  using Args = bool;  // Nothing to say.
+  using Partial = double;
+  static Partial Map(const RunContext& shared, size_t rank_index, const Args& /*args*/) {
+    return KernelCount(shared.run->ranks[rank_index]);
+  }
+};
+
 }  // namespace
+
+void AddImbalancePasses(RankPasses* passes) { passes->Add<KernelCountPass>(); }
 
 Imbalance ComputeImbalance(const RunContext& shared, const Breakdown& breakdown, const std::vector<MemoryRow>& memory) {
   Imbalance imbalance;
@@ -73,10 +87,13 @@ Imbalance ComputeImbalance(const RunContext& shared, const Breakdown& breakdown,
     AddRow(quantity.name, samples, &imbalance);
   }
 
-  Samples kernels;
+  std::vector<size_t> with_device;
   for (size_t i = 0; i < ranks.size(); ++i) {
-    if (first_window(i) && ranks[i].HasDeviceEvents()) kernels.emplace_back(i, KernelCount(ranks[i]));
+    if (first_window(i) && ranks[i].HasDeviceEvents()) with_device.push_back(i);
   }
+  const std::vector<double> kernel_counts = MapRanks<KernelCountPass>(shared, false, with_device);
+  Samples kernels;
+  for (size_t k = 0; k < with_device.size(); ++k) kernels.emplace_back(with_device[k], kernel_counts[k]);
   AddRow("kernel_count", kernels, &imbalance);
 
   // A rank's devices add up; the CPU's counters are a quantity of their own.

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
+
+#include "analysis/rank_map.h"
+#include "analysis/rank_passes.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -54,18 +58,14 @@ bool HasAnyMark(std::string_view name, const Marks& marks) {
   return std::any_of(marks.begin(), marks.end(), [&](std::string_view mark) { return HasMark(folded, mark); });
 }
 
-/// Device events by name. Only these names need the look at the text; Python frames and operators outnumber them by
-/// far.
-std::vector<uint64_t> CountKernels(const model::Run& run) {
-  std::vector<uint64_t> counts(run.names.size());
-  for (const model::RankTrace& rank : run.ranks) {
-    for (const model::Track& track : rank.tracks) {
-      if (track.lane != model::Lane::kDevice) continue;
-      for (const NameId name : track.events.name) ++counts[name.value];
-    }
+struct DeviceNamesPass {
+  static constexpr std::string_view kName = "device_names";
+  using Args = bool;  // Nothing to say.
+  using Partial = RankDeviceNames;
+  static Partial Map(const RunContext& shared, size_t rank_index, const Args& /*args*/) {
+    return MapDeviceNames(shared.run->ranks[rank_index]);
   }
-  return counts;
-}
+};
 
 }  // namespace
 
@@ -88,34 +88,78 @@ bool IsCpuCollectiveName(std::string_view name) {
                      [&](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; });
 }
 
+RankDeviceNames MapDeviceNames(const model::RankTrace& trace) {
+  RankDeviceNames names;
+  uint32_t low = UINT32_MAX;
+  uint32_t high = 0;
+  const auto for_each = [&trace](const auto& visit) {
+    for (const model::Track& track : trace.tracks) {
+      if (track.lane != model::Lane::kDevice) continue;
+      for (const NameId name : track.events.name) visit(name.value);
+    }
+  };
+  for_each([&](uint32_t name) {
+    low = std::min(low, name);
+    high = std::max(high, name);
+  });
+  if (low <= high) {
+    std::vector<uint64_t> counts(high - low + size_t{1});  // A file's names lie together.
+    for_each([&](uint32_t name) { ++counts[name - low]; });
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] > 0) names.counts.emplace_back(NameId{low + static_cast<uint32_t>(i)}, counts[i]);
+    }
+  }
+  std::set<NameId> recorded;
+  for (const model::CollectiveRecord& record : trace.collectives) {
+    if (record.source == model::CollectiveRecord::Source::kKernel) recorded.insert(record.event_name);
+  }
+  names.recorded_as_collective.assign(recorded.begin(), recorded.end());
+  return names;
+}
+
+void AddKernelKindPasses(RankPasses* passes) { passes->Add<DeviceNamesPass>(); }
+
+DeviceNames FindDeviceNames(const model::Run& run, uint32_t thread_count) {
+  RunContext shared;
+  shared.run = &run;
+  shared.options.thread_count = thread_count;
+  DeviceNames names;
+  names.counts.resize(run.names.size());
+  names.recorded_as_collective.resize(run.names.size());
+  for (const RankDeviceNames& rank : MapRanks<DeviceNamesPass>(shared, false)) {
+    for (const auto& [name, count] : rank.counts) names.counts[name.value] += count;
+    for (const NameId name : rank.recorded_as_collective) names.recorded_as_collective[name.value] = true;
+  }
+  return names;
+}
+
 std::vector<bool> ClassifyCommunication(const model::Run& run, const std::vector<std::string>& own_kernels) {
-  std::vector<bool> is_communication(run.names.size());
-  const std::vector<uint64_t> kernel_counts = CountKernels(run);
+  return ClassifyCommunication(run, FindDeviceNames(run), own_kernels);
+}
+
+std::vector<bool> ClassifyCommunication(const model::Run& run, const DeviceNames& device_names,
+                                        const std::vector<std::string>& own_kernels) {
+  std::vector<bool> is_communication = device_names.recorded_as_collective;
+  // Only these names need the look at the text; Python frames and operators outnumber them by far.
   for (uint32_t i = 0; i < run.names.size(); ++i) {
-    if (kernel_counts[i] == 0) continue;
+    if (device_names.counts[i] == 0 || is_communication[i]) continue;
     const std::string_view name = run.names[NameId{i}];
     is_communication[i] = IsCommunicationKernelName(name) ||
                           std::any_of(own_kernels.begin(), own_kernels.end(), [name](const std::string& own) {
                             return name.find(own) != std::string_view::npos;
                           });
   }
-  for (const model::RankTrace& rank : run.ranks) {
-    for (const model::CollectiveRecord& record : rank.collectives) {
-      if (record.source == model::CollectiveRecord::Source::kKernel) is_communication[record.event_name.value] = true;
-    }
-  }
   return is_communication;
 }
 
-std::optional<model::LedgerEntry> NoteUnclaimedCollectives(const model::Run& run,
+std::optional<model::LedgerEntry> NoteUnclaimedCollectives(const model::Run& run, const DeviceNames& device_names,
                                                            const std::vector<bool>& is_communication) {
-  const std::vector<uint64_t> kernel_counts = CountKernels(run);
   uint64_t count = 0;
   std::string_view example;
   for (uint32_t i = 0; i < run.names.size(); ++i) {
     const std::string_view name = run.names[NameId{i}];
-    if (kernel_counts[i] == 0 || is_communication[i] || !LooksLikeCollectiveKernel(name)) continue;
-    count += kernel_counts[i];
+    if (device_names.counts[i] == 0 || is_communication[i] || !LooksLikeCollectiveKernel(name)) continue;
+    count += device_names.counts[i];
     if (example.empty() || name < example) example = name;
   }
   if (count == 0) return std::nullopt;
@@ -127,6 +171,11 @@ std::optional<model::LedgerEntry> NoteUnclaimedCollectives(const model::Run& run
                   std::string(example.substr(0, 120));
   entry.advice = "count them as communication with --communication-kernel TEXT, a part of their names";
   return entry;
+}
+
+std::optional<model::LedgerEntry> NoteUnclaimedCollectives(const model::Run& run,
+                                                           const std::vector<bool>& is_communication) {
+  return NoteUnclaimedCollectives(run, FindDeviceNames(run), is_communication);
 }
 
 }  // namespace lockstep::analysis

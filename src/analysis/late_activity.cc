@@ -11,6 +11,8 @@
 #include "analysis/host_role.h"
 #include "analysis/host_time.h"
 #include "analysis/interval_union.h"
+#include "analysis/rank_map.h"
+#include "analysis/rank_passes.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -24,6 +26,16 @@ constexpr int64_t kMinimumShare = 50;  // an excess below a 50th of the whole ex
 using Key = std::pair<LateCause, NameId>;
 /// Of one arrival: time by what it went into, one value per rank looked at.
 using Table = std::map<Key, std::vector<int64_t>>;
+/// The same of one rank.
+using RankTable = std::map<Key, int64_t>;
+
+/// One of the ranks looked at: its stretches, by arrival.
+struct LateRank {
+  size_t rank_index = 0;
+  std::vector<uint8_t> present;
+  std::vector<LateWindow> windows;
+  std::set<std::pair<int64_t, int64_t>> issuers = {};  ///< (process, thread) that issued the collectives.
+};
 
 /// Length of [piece] outside `cover`, which is sorted and disjoint.
 int64_t LengthOutside(Interval piece, const std::vector<Interval>& cover) {
@@ -36,44 +48,33 @@ int64_t LengthOutside(Interval piece, const std::vector<Interval>& cover) {
   return length;
 }
 
-/// Measures one rank's stretches into the tables of all arrivals.
+/// Measures one rank's stretches into a table per arrival.
 class RankMeter {
  public:
-  RankMeter(const RunContext& shared, const Collectives& collectives, const LateWindows& late, size_t slot,
-            std::vector<Table>* tables)
+  RankMeter(const RunContext& shared, const LateRank& late)
       : shared_(shared),
-        trace_(shared.run->ranks[late.ranks[slot]]),
+        trace_(shared.run->ranks[late.rank_index]),
         late_(late),
-        slot_(slot),
-        tables_(tables),
-        roles_(shared.run->names) {
-    for (const LateArrival& arrival : late.arrivals) {
-      if (!arrival.present[slot]) continue;
-      for (const CollectiveMember& member : collectives.instances[arrival.instance].members) {
-        if (member.rank_index == late.ranks[slot] && member.issue) {
-          issuers_.emplace(member.issue->process_id, member.issue->thread_id);
-        }
-      }
-    }
-  }
+        tables_(late.windows.size()),
+        roles_(shared.run->names),
+        issuers_(late.issuers) {}
 
-  void Measure() {
+  std::vector<RankTable> Measure() {
     if (trace_.HasDeviceEvents()) MeasureDevice();
     MeasureHost();
+    return std::move(tables_);
   }
 
  private:
   void Add(size_t arrival, LateCause cause, NameId name, int64_t duration_ns) {
     if (duration_ns <= 0) return;
-    std::vector<int64_t>& values = (*tables_)[arrival][{cause, name}];
-    values.resize(late_.ranks.size(), 0);
-    values[slot_] += duration_ns;
+    tables_[arrival][{cause, name}] += duration_ns;
   }
 
   void MeasureDevice() {
-    for (size_t k = 0; k < late_.arrivals.size(); ++k) {
-      if (!late_.arrivals[k].present[slot_]) continue;
-      const Interval window = late_.arrivals[k].windows[slot_].device;
+    for (size_t k = 0; k < late_.windows.size(); ++k) {
+      if (!late_.present[k]) continue;
+      const Interval window = late_.windows[k].device;
       IntervalUnion busy;
       for (const model::Track& track : trace_.tracks) {
         if (track.lane == model::Lane::kDevice) MeasureStream(k, track.events, window, &busy);
@@ -103,9 +104,9 @@ class RankMeter {
   void MeasureHost() {
     std::vector<Interval> windows;
     std::vector<size_t> arrivals;
-    for (size_t k = 0; k < late_.arrivals.size(); ++k) {
-      const Interval window = late_.arrivals[k].windows[slot_].host;
-      if (!late_.arrivals[k].present[slot_] || window.start_ns >= window.end_ns) continue;
+    for (size_t k = 0; k < late_.windows.size(); ++k) {
+      const Interval window = late_.windows[k].host;
+      if (!late_.present[k] || window.start_ns >= window.end_ns) continue;
       windows.push_back(window);
       arrivals.push_back(k);
     }
@@ -175,15 +176,44 @@ class RankMeter {
 
   const RunContext& shared_;
   const model::RankTrace& trace_;
-  const LateWindows& late_;
-  const size_t slot_;
-  std::vector<Table>* const tables_;
+  const LateRank& late_;
+  std::vector<RankTable> tables_;
   HostRoles roles_;
   std::set<std::pair<int64_t, int64_t>> issuers_;
   size_t counted_arrival_ = 0;
   std::vector<int64_t> counted_ns_;    // by name, and whether in a data loader
   std::vector<size_t> counted_slots_;  // those that are not 0; a slot may come twice, with 0 the second time
 };
+
+struct LateActivityPass {
+  static constexpr std::string_view kName = "late_activity";
+  using Args = std::vector<LateRank>;
+  using Partial = std::vector<RankTable>;
+  static Partial Map(const RunContext& shared, size_t rank_index, const Args& args) {
+    const auto own = std::find_if(args.begin(), args.end(),
+                                  [rank_index](const LateRank& late) { return late.rank_index == rank_index; });
+    return own != args.end() ? RankMeter(shared, *own).Measure() : Partial();
+  }
+};
+
+std::vector<LateRank> ByRank(const LateWindows& windows, const Collectives& collectives) {
+  std::vector<LateRank> ranks;
+  for (size_t slot = 0; slot < windows.ranks.size(); ++slot) {
+    LateRank rank = {.rank_index = windows.ranks[slot], .present = {}, .windows = {}};
+    for (const LateArrival& arrival : windows.arrivals) {
+      rank.present.push_back(arrival.present[slot]);
+      rank.windows.push_back(arrival.windows[slot]);
+      if (!arrival.present[slot]) continue;
+      for (const CollectiveMember& member : collectives.instances[arrival.instance].members) {
+        if (member.rank_index == rank.rank_index && member.issue) {
+          rank.issuers.emplace(member.issue->process_id, member.issue->thread_id);
+        }
+      }
+    }
+    ranks.push_back(std::move(rank));
+  }
+  return ranks;
+}
 
 /// Own value less the median of the other members that are present.
 int64_t Excess(const std::vector<int64_t>& values, const std::vector<uint8_t>& present) {
@@ -211,6 +241,8 @@ std::string ActivityName(const Key& key, const model::NameTable& names) {
 
 }  // namespace
 
+void AddLateActivityPasses(RankPasses* passes) { passes->Add<LateActivityPass>(); }
+
 const char* LateCauseName(LateCause cause) {
   switch (cause) {
     case LateCause::kDataLoading: return "data_loading";
@@ -229,8 +261,15 @@ std::vector<LateActivity> FindLateActivities(const RunContext& shared, const Col
                                    spells.begin() + static_cast<std::ptrdiff_t>(std::min(spells.size(), kMaxSpells)));
   const LateWindows windows = FindLateWindows(*shared.run, collectives, rank_index, std::move(costliest), kMaxOthers);
   std::vector<Table> tables(windows.arrivals.size());
-  for (size_t slot = 0; slot < windows.ranks.size(); ++slot) {
-    RankMeter(shared, collectives, windows, slot, &tables).Measure();
+  const auto measured = MapRanks<LateActivityPass>(shared, ByRank(windows, collectives), windows.ranks);
+  for (size_t slot = 0; slot < measured.size(); ++slot) {
+    for (size_t k = 0; k < measured[slot].size(); ++k) {
+      for (const auto& [key, duration_ns] : measured[slot][k]) {
+        std::vector<int64_t>& values = tables[k][key];
+        values.resize(windows.ranks.size(), 0);
+        values[slot] += duration_ns;
+      }
+    }
   }
 
   std::map<Key, int64_t> excess;

@@ -7,7 +7,7 @@
 
 #include "analysis/interval_union.h"
 #include "analysis/late_activity.h"
-#include "model/step.h"
+#include "analysis/rank_steps.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -35,11 +35,11 @@ struct RankTally {
 class StragglerFinder {
  public:
   StragglerFinder(const RunContext& shared, const Collectives& collectives)
-      : shared_(shared), run_(*shared.run), collectives_(collectives), tallies_(run_.ranks.size()) {
-    for (const model::RankTrace& rank : run_.ranks) {
-      steps_.push_back(model::FindSteps(rank, run_.names, shared.options.step_name));
-    }
-  }
+      : shared_(shared),
+        run_(*shared.run),
+        collectives_(collectives),
+        tallies_(run_.ranks.size()),
+        steps_(FindRankSteps(shared)) {}
 
   Stragglers Find() {
     for (size_t i = 0; i < collectives_.instances.size(); ++i) Tally(i);

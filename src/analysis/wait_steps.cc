@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "analysis/interval_union.h"
-#include "model/step.h"
+#include "analysis/rank_steps.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -12,12 +12,7 @@ namespace {
 /// The steps of every rank, and where a collective belongs in them.
 class StepFinder {
  public:
-  explicit StepFinder(const RunContext& shared) {
-    steps_.reserve(shared.run->ranks.size());
-    for (const model::RankTrace& rank : shared.run->ranks) {
-      steps_.push_back(model::FindSteps(rank, shared.run->names, shared.options.step_name));
-    }
-  }
+  explicit StepFinder(const RunContext& shared) : steps_(FindRankSteps(shared)) {}
 
   /// The step in which the member's collective was issued (or, unknown, began): the last to start before it.
   std::optional<int64_t> Of(const CollectiveMember& member) const {

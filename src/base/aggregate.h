@@ -10,9 +10,7 @@ namespace aggregate_internal {
 /// Turns into anything, in unevaluated code only: fills a place between an aggregate's braces.
 struct AnyValue {
   template <typename T>
-  operator T&() const&& noexcept;  // NOLINT(google-explicit-constructor)
-  template <typename T>
-  operator T&&() const&& noexcept;  // NOLINT(google-explicit-constructor)
+  operator T() const noexcept;  // NOLINT(google-explicit-constructor)
 };
 template <size_t>
 using AnyAt = AnyValue;

@@ -52,6 +52,29 @@ Everything Sample() {
   return sample;
 }
 
+struct Columns {
+  Column<int64_t> times;
+};
+
+struct MoveOnly {
+  std::string name;
+  Columns columns;
+  std::vector<Columns> list;
+  int32_t last = 0;
+};
+
+TEST(ArchiveTest, StructsThatOnlyMoveAreTakenToo) {
+  MoveOnly written;
+  written.columns.times.push_back(5);
+  written.list.emplace_back().times.push_back(6);
+  written.last = 7;
+  const auto read = FromBytes<MoveOnly>(ToBytes(written));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->columns.times[0], 5);
+  EXPECT_EQ(read->list.at(0).times[0], 6);
+  EXPECT_EQ(read->last, 7);
+}
+
 class Hidden {
  public:
   explicit Hidden(int32_t value = 0) : value_(value) {}

@@ -1,6 +1,7 @@
 #include "base/team.h"
 
 #include <exception>
+#include <new>
 
 namespace lockstep {
 namespace {
@@ -18,6 +19,9 @@ std::string Team::AnswerTo(const std::string& question, std::string_view args) c
     const auto handler = handlers_.find(question);
     if (handler == handlers_.end()) throw TeamError("this process does not know the question '" + question + "'");
     return kAnswered + handler->second(args);
+  } catch (const std::bad_alloc&) {
+    return kFailed + std::string("process ") + std::to_string(process()) +
+           " is out of memory; start more processes, or on nodes with more memory";
   } catch (const std::exception& error) {
     return kFailed + std::string(error.what());
   }

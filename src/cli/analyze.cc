@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "analysis/rank_map.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "cli/output_file.h"
@@ -249,7 +250,10 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   const bool partial = IsPartial(run);
   RETURN_IF_ERROR(Write(run, result, partial, console));
   console.out.flush();
-  if (!page_file_.empty()) RETURN_IF_ERROR(WritePage(run, result, partial, console));
+  if (!page_file_.empty()) {
+    analysis::FetchEvents(&run);  // The page shows them.
+    RETURN_IF_ERROR(WritePage(run, result, partial, console));
+  }
   if (timings_) WriteTimings(run, result, console);
   return ExitStatusOf(result, partial);
 }

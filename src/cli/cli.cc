@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/team.h"
 #include "cli/analyze.h"
 #include "cli/capture.h"
 #include "cli/compare.h"
@@ -51,30 +52,23 @@ void TakeOneValueAtATime(CLI::App& app) {
 
 class Program {
  public:
-  Program() : root_("Where the time of a distributed training job goes, and which rank holds it up", "lockstep") {
+  explicit Program(bool has_team)
+      : root_("Where the time of a distributed training job goes, and which rank holds it up",
+              has_team ? "lockstep-mpi" : "lockstep") {
     root_.formatter(std::make_shared<HelpFormatter>());
     root_.set_help_flag("-h,--help", "Print this help");
     root_.set_version_flag("--version", VersionText(), "Print the version");
     root_.require_subcommand(0, 1);
-    root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
-    commands_.push_back(std::make_unique<AnalyzeCommand>());
-    commands_.push_back(std::make_unique<CaptureCommand>());
-    commands_.push_back(std::make_unique<CompareCommand>());
-    commands_.push_back(std::make_unique<ScalingCommand>());
-    commands_.push_back(std::make_unique<HangCommand>());
-    commands_.push_back(std::make_unique<NcclLogCommand>());
-    commands_.push_back(std::make_unique<MergeCommand>());
-    commands_.push_back(std::make_unique<ServeCommand>());
-    commands_.push_back(std::make_unique<OpenCommand>());
-    commands_.push_back(std::make_unique<QueryCommand>());
-    commands_.push_back(std::make_unique<ExportCommand>());
-    commands_.push_back(std::make_unique<RunCommand>());
-    commands_.push_back(std::make_unique<DoctorCommand>());
-    commands_.push_back(std::make_unique<StatusCommand>());
-    commands_.push_back(std::make_unique<WatchCommand>());
-    commands_.push_back(std::make_unique<TunnelCommand>());
-    commands_.push_back(std::make_unique<CompletionCommand>(root_));
-    commands_.push_back(std::make_unique<VersionCommand>());
+    if (has_team) {
+      root_.footer(
+          "Started by mpirun or srun --mpi=pmix; --deadline SECONDS ends it when it is not done by then (3600).\n\n"
+          "Examples:\n  mpirun -np 4 lockstep-mpi analyze traces/\n  srun --mpi=pmix -K -N4 lockstep-mpi analyze "
+          "/local/traces --json");
+      AddTeamCommands();
+    } else {
+      root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
+      AddCommands();
+    }
     for (const auto& command : commands_) {
       CLI::App* app = root_.add_subcommand(command->name(), command->purpose());
       app->set_help_flag("-h,--help", "Print this help");
@@ -116,6 +110,35 @@ class Program {
   }
 
  private:
+  void AddCommands() {
+    commands_.push_back(std::make_unique<AnalyzeCommand>());
+    commands_.push_back(std::make_unique<CaptureCommand>());
+    commands_.push_back(std::make_unique<CompareCommand>());
+    commands_.push_back(std::make_unique<ScalingCommand>());
+    commands_.push_back(std::make_unique<HangCommand>());
+    commands_.push_back(std::make_unique<NcclLogCommand>());
+    commands_.push_back(std::make_unique<MergeCommand>());
+    commands_.push_back(std::make_unique<ServeCommand>());
+    commands_.push_back(std::make_unique<OpenCommand>());
+    commands_.push_back(std::make_unique<QueryCommand>());
+    commands_.push_back(std::make_unique<ExportCommand>());
+    commands_.push_back(std::make_unique<RunCommand>());
+    commands_.push_back(std::make_unique<DoctorCommand>());
+    commands_.push_back(std::make_unique<StatusCommand>());
+    commands_.push_back(std::make_unique<WatchCommand>());
+    commands_.push_back(std::make_unique<TunnelCommand>());
+    commands_.push_back(std::make_unique<CompletionCommand>(root_));
+    commands_.push_back(std::make_unique<VersionCommand>());
+  }
+
+  void AddTeamCommands() {
+    commands_.push_back(std::make_unique<AnalyzeCommand>());
+    commands_.push_back(std::make_unique<CompareCommand>());
+    commands_.push_back(std::make_unique<HangCommand>());
+    commands_.push_back(std::make_unique<MergeCommand>());
+    commands_.push_back(std::make_unique<VersionCommand>());
+  }
+
   Subcommand* CommandNamed(const std::string& name) const {
     for (const auto& command : commands_) {
       if (name == command->name()) return command.get();
@@ -192,9 +215,11 @@ class Program {
 // Any exception that gets this far is a library's or ours: one line, no stack of terms.
 int Guarded(int argc, char** argv, Console& console) {
   try {
-    return Program().Run(argc, argv, console);
+    return Program(console.team != nullptr).Run(argc, argv, console);
   } catch (const std::bad_alloc&) {
     console.err << "lockstep: out of memory; give it fewer files at a time, or a machine with more memory\n";
+  } catch (const TeamError& error) {
+    console.err << "lockstep: " << report::Printable(error.what()) << '\n';
   } catch (const std::exception& error) {
     console.err << "lockstep: " << error.what() << "; this is a fault of lockstep, please report it\n";
   }
@@ -203,12 +228,19 @@ int Guarded(int argc, char** argv, Console& console) {
 
 }  // namespace
 
-int Main(int argc, char** argv) {
+namespace {
+
+int Print(int argc, char** argv, bool may_be_terminal, ingest::TeamIngest* team, ingest::TeamEvidence* team_evidence) {
   std::setlocale(LC_CTYPE, "");  // numbers stay in the C locale
   InstallSignalHandlers();
   FdBuffer buffer(STDOUT_FILENO);
   std::ostream out(&buffer);
-  Console console{out, std::cerr, ::isatty(STDOUT_FILENO) == 1, ::isatty(STDERR_FILENO) == 1};
+  Console console{out,
+                  std::cerr,
+                  may_be_terminal && ::isatty(STDOUT_FILENO) == 1,
+                  may_be_terminal && ::isatty(STDERR_FILENO) == 1,
+                  team,
+                  team_evidence};
   const int status = Guarded(argc, argv, console);
   out.flush();
   // A reader that has gone has what it wanted; anything else means that output is missing.
@@ -217,6 +249,14 @@ int Main(int argc, char** argv) {
     return kFailed;
   }
   return status;
+}
+
+}  // namespace
+
+int Main(int argc, char** argv) { return Print(argc, argv, true, nullptr, nullptr); }
+
+int TeamMain(int argc, char** argv, ingest::TeamIngest* team, ingest::TeamEvidence* team_evidence) {
+  return Print(argc, argv, false, team, team_evidence);
 }
 
 }  // namespace lockstep::cli

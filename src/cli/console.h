@@ -5,6 +5,11 @@
 #include <string>
 #include <vector>
 
+namespace lockstep::ingest {
+class TeamEvidence;
+class TeamIngest;
+}  // namespace lockstep::ingest
+
 namespace lockstep::cli {
 
 /// Buffered writing to a file descriptor that remembers the first error and then swallows everything: a report whose
@@ -37,6 +42,9 @@ struct Console {
   std::ostream& err;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
+  /// `lockstep-mpi`: the processes that read traces and evidence. Null: this one alone.
+  ingest::TeamIngest* team = nullptr;
+  ingest::TeamEvidence* team_evidence = nullptr;
 
   /// kAuto: on a terminal unless NO_COLOR is set or TERM is dumb; CLICOLOR_FORCE other than 0 forces it.
   bool UseColour(ColourMode mode) const;

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/run_input.h"
 #include "ingest/evidence/evidence_files.h"
+#include "ingest/evidence/team_evidence.h"
 #include "page/hang/hang_page.h"
 #include "report/hang/hang_report.h"
 
@@ -142,7 +143,8 @@ Result<int> HangCommand::Run(Console& console) {
   options.on_progress = [&progress](size_t done, size_t total) {
     progress.Show([&](double elapsed_s) { return FilesText(done, total, elapsed_s); });
   };
-  Result<evidence::JobEvidence> read = ingest::ReadEvidence(paths_, options);
+  Result<evidence::JobEvidence> read = console.team_evidence != nullptr ? console.team_evidence->Read(paths_, options)
+                                                                        : ingest::ReadEvidence(paths_, options);
   progress.Finish();
   if (!read) return std::move(read).error();
   evidence::JobEvidence job = std::move(*read);

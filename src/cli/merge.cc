@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "analysis/rank_map.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "cli/ranges.h"
@@ -220,6 +221,7 @@ Result<int> MergeCommand::Run(Console& console) {
 
   ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
   ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run, {"collectives"}));
+  analysis::FetchEvents(&run);
   options_.step_name = input_.analysis().step_name;
   options_.version = VersionText();
   Result<timeline::Summary> summary = Error{};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/progress.h"
+#include "ingest/job/team_ingest.h"
 #include "report/tables.h"
 
 namespace lockstep::cli {
@@ -74,7 +75,8 @@ Result<model::Run> RunInput::Ingest(const std::vector<std::string>& paths, Conso
   Progress progress(console.err, console.err_is_terminal, quiet);
   ingest_.thread_count = analysis_.thread_count;
   ingest_.on_progress = [&](const ingest::IngestProgress& now) { progress.Update(now); };
-  Result<model::Run> run = ingest::IngestRun(paths, ingest_);
+  Result<model::Run> run =
+      console.team != nullptr ? console.team->Run(paths, ingest_) : ingest::IngestRun(paths, ingest_);
   ingest_.on_progress = {};
   // The command line was sound; the files were not: that is a failure, not a misuse.
   if (!run && run.error().code == ErrorCode::kInvalidArgument) run.error().code = ErrorCode::kNotFound;

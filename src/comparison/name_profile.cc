@@ -1,14 +1,11 @@
 #include <algorithm>
-#include <atomic>
 #include <cctype>
 #include <map>
-#include <mutex>
-#include <thread>
 #include <tuple>
 
-#include "analysis/kernel_kind.h"
 #include "analysis/name_rows.h"
 #include "analysis/rank_context.h"
+#include "analysis/rank_map.h"
 #include "comparison/run_profile.h"
 
 namespace lockstep::comparison {
@@ -25,10 +22,16 @@ struct RankName {
   std::map<size_t, std::pair<uint64_t, int64_t>> steps;  ///< Count and time by step.
 };
 
+/// RunProfile's, for the way to where the events are.
+struct WantedSteps {
+  bool has_steps = false;
+  std::vector<std::pair<int32_t, int64_t>> steps;
+};
+
 /// Finds the step that an instant of a rank's own clock lies in.
 class StepFinder {
  public:
-  StepFinder(const analysis::RankContext& context, const RunProfile& profile)
+  StepFinder(const analysis::RankContext& context, const WantedSteps& profile)
       : steps_(context.steps), whole_(!profile.has_steps && !profile.steps.empty()) {
     const int32_t window = context.trace().window;
     for (const model::Step& step : steps_) {
@@ -68,7 +71,7 @@ std::optional<EventClass> ClassOf(model::Lane lane) {
   }
 }
 
-std::vector<RankName> NamesOfRank(const analysis::RankContext& context, const RunProfile& profile) {
+std::vector<RankName> NamesOfRank(const analysis::RankContext& context, const WantedSteps& profile) {
   const model::RankTrace& trace = context.trace();
   analysis::RowsByKey<RankName> rows(context.names().size() * kClassCount);
   StepFinder step_of(context, profile);
@@ -98,12 +101,20 @@ std::vector<RankName> NamesOfRank(const analysis::RankContext& context, const Ru
   return std::move(rows.rows());
 }
 
-/// Rows of all ranks by class and text. Integer sums: the order in which ranks come in changes nothing.
+struct NamesPass {
+  static constexpr std::string_view kName = "comparison.names";
+  using Args = WantedSteps;
+  using Partial = std::vector<RankName>;
+  static Partial Map(const analysis::RunContext& shared, size_t rank_index, const Args& args) {
+    return NamesOfRank(analysis::MakeRankContext(shared, rank_index), args);
+  }
+};
+
+/// Rows of all ranks by class and text.
 class NameSums {
  public:
   explicit NameSums(size_t step_count) : step_count_(step_count) {}
   void Add(const std::vector<RankName>& rows, int32_t rank, const model::NameTable& names) {
-    const std::scoped_lock lock(mutex_);
     for (const RankName& row : rows) {
       std::string text = NameOfEvent(names[row.name]);
       NameProfile& sum = sums_[{row.kind, text}];
@@ -135,12 +146,13 @@ class NameSums {
  private:
   using Key = std::pair<EventClass, std::string>;
   size_t step_count_;
-  std::mutex mutex_;
   std::map<Key, NameProfile> sums_;
   std::map<Key, std::map<int32_t, int64_t>> ranks_;
 };
 
 }  // namespace
+
+void AddRankPasses(analysis::RankPasses* passes) { passes->Add<NamesPass>(); }
 
 std::string NameOfEvent(std::string_view name) {
   static constexpr std::string_view kStep = "ProfilerStep#";
@@ -152,22 +164,9 @@ void AddNames(const model::Run& run, const analysis::AnalysisOptions& analysis, 
   analysis::RunContext shared;
   shared.run = &run;
   shared.options = analysis;
-  shared.is_communication = analysis::ClassifyCommunication(run, analysis.communication_kernels);
-  shared.is_communication.resize(run.names.size());
+  const auto by_rank = analysis::MapRanks<NamesPass>(shared, {profile->has_steps, profile->steps});
   NameSums sums(profile->steps.size());
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next.fetch_add(1); i < run.ranks.size(); i = next.fetch_add(1)) {
-      const analysis::RankContext context = analysis::MakeRankContext(shared, i);
-      sums.Add(NamesOfRank(context, *profile), run.ranks[i].rank.value, run.names);
-    }
-  };
-  const size_t wanted =
-      analysis.thread_count > 0 ? analysis.thread_count : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> threads;
-  for (size_t i = 1; i < std::min(wanted, run.ranks.size()); ++i) threads.emplace_back(work);
-  work();
-  threads.clear();
+  for (size_t i = 0; i < by_rank.size(); ++i) sums.Add(by_rank[i], run.ranks[i].rank.value, run.names);
   profile->names = sums.Take();
 }
 

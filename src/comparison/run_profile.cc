@@ -126,10 +126,10 @@ void AddFacts(const model::Run& run, RunProfile* profile) {
   for (const model::RankTrace& trace : run.ranks) {
     ranks.insert(trace.rank.value);
     profile->world_size = std::max(profile->world_size, trace.world_size.value_or(0));
-    for (const model::Track& track : trace.tracks) {
-      if (!profile->device.empty() || track.lane != model::Lane::kDevice || track.events.empty()) continue;
+    for (const DeviceOrdinal ordinal : trace.DeviceOrdinals()) {
+      if (!profile->device.empty()) continue;
       for (const model::Device& device : trace.devices) {
-        if (device.ordinal == track.device()) profile->device = device.name;
+        if (device.ordinal == ordinal) profile->device = device.name;
       }
     }
   }

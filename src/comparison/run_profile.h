@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/analyze.h"
+#include "analysis/rank_map.h"
 #include "model/run.h"
 
 namespace lockstep::comparison {
@@ -100,6 +101,9 @@ RunProfile MakeRunProfile(std::string label, const model::Run& run, const analys
 
 /// "ProfilerStep#12" without its number, so that it is one name.
 std::string NameOfEvent(std::string_view name);
+
+/// Every pass of this layer that asks ranks.
+void AddRankPasses(analysis::RankPasses* passes);
 
 /// Fills `names` and `collectives` of a profile whose steps are known.
 void AddNames(const model::Run& run, const analysis::AnalysisOptions& analysis, RunProfile* profile);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/ids.h"
 #include "model/clock.h"
 #include "model/event.h"
+#include "model/event_holders.h"
 #include "model/ledger.h"
 #include "model/name_table.h"
 
@@ -31,6 +33,11 @@ struct ProcessGroup {
   std::string backend;
   std::optional<int32_t> size = {};
   std::vector<int32_t> ranks = {};  ///< Global ranks; empty when the file does not list them.
+};
+
+/// What is known of events that another process holds (model/event_holders.h).
+struct HeldElsewhere {
+  std::vector<DeviceOrdinal> device_ordinals;  ///< As RankTrace::DeviceOrdinals.
 };
 
 /// One trace file: one rank's window of time.
@@ -62,12 +69,12 @@ struct RankTrace {
   /// Times are RunNs already, corrected when `lockstep merge` wrote the file; `clock` says how well.
   bool clock_is_aligned = false;
 
-  bool HasDeviceEvents() const {
-    for (const Track& track : tracks) {
-      if (track.lane == Lane::kDevice && !track.events.empty()) return true;
-    }
-    return false;
-  }
+  /// Set where another process holds tracks, collectives and memory, which are empty here.
+  std::optional<HeldElsewhere> elsewhere = {};
+
+  bool HasDeviceEvents() const;
+  /// Devices with events, ascending.
+  std::vector<DeviceOrdinal> DeviceOrdinals() const;
 };
 
 /// Does `trace` count its time from elsewhere than `first`, with nothing to join them? One of the two lost the base
@@ -82,6 +89,7 @@ struct Run {
   std::vector<RankTrace> ranks;  ///< Sorted by (window, rank).
   NameTable names;
   Ledger ledger;
+  std::unique_ptr<EventHolders> holders = {};  ///< Null: the events are in `ranks`.
 };
 
 }  // namespace lockstep::model

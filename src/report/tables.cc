@@ -197,9 +197,7 @@ std::string IntegerList::Text() const {
 RankDevice DeviceOf(const model::RankTrace& trace) {
   RankDevice found;
   std::set<int32_t> ordinals;
-  for (const model::Track& track : trace.tracks) {
-    if (track.lane == model::Lane::kDevice && !track.events.empty()) ordinals.insert(track.device().value);
-  }
+  for (const DeviceOrdinal ordinal : trace.DeviceOrdinals()) ordinals.insert(ordinal.value);
   found.ordinals.assign(ordinals.begin(), ordinals.end());
   for (const model::Device& device : trace.devices) {
     if (ordinals.count(device.ordinal.value) != 0) {

@@ -14,6 +14,7 @@ MAY_INCLUDE = {
     "model": {"base"},
     "graph": {"base"},
     "mpi_check": set(),
+    "mpi": {"cli", "comparison", "analysis", "ingest/evidence", "ingest/job", "model", "base"},
     "evidence": {"base"},
     "ingest/flight_recorder": {"evidence", "base"},
     "ingest/rank_log": {"evidence", "base"},

@@ -25,6 +25,11 @@ struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
+FileIdentity IdentityOf(const struct stat& status) {
+  return {.modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
+          .inode = status.st_ino};
+}
+
 class Finder {
  public:
   Finder(const ByteLimits& limits, model::Ledger* ledger) : limits_(limits), ledger_(ledger) {}
@@ -97,10 +102,11 @@ class Finder {
       return;
     }
     if (kind == NameKind::kArchive) {
-      ListArchive(path);
+      ListArchive(path, IdentityOf(status));
       return;
     }
     TraceFile file;
+    file.identity = IdentityOf(status);
     file.path = path;
     file.size_bytes = static_cast<uint64_t>(status.st_size);
     file.facts = ReadNameFacts(path);
@@ -108,7 +114,7 @@ class Finder {
     found_.push_back(std::move(file));
   }
 
-  void ListArchive(const std::string& path) {
+  void ListArchive(const std::string& path, const FileIdentity& identity) {
     auto archive = ArchiveReader::Open(path, limits_);
     if (!archive) {
       Refuse("unreadable_archive", path, archive.error().message, "");
@@ -122,12 +128,14 @@ class Finder {
         return;
       }
       if (!*next) return;
-      TakeMember(path, **archive, **next);
+      TakeMember(path, identity, **archive, **next);
     }
   }
 
-  void TakeMember(const std::string& path, const ArchiveReader& archive, const ArchiveMember& member) {
+  void TakeMember(const std::string& path, const FileIdentity& identity, const ArchiveReader& archive,
+                  const ArchiveMember& member) {
     TraceFile file;
+    file.identity = identity;
     file.path = path;
     file.member = member.name;
     file.size_bytes = member.size_bytes;
@@ -183,22 +191,26 @@ std::string Joined(const std::vector<std::string>& paths) {
 
 }  // namespace
 
+bool InOrderOfName(const TraceFile& a, const TraceFile& b) {
+  return a.path != b.path ? NaturalLess(a.path, b.path) : NaturalLess(a.member, b.member);
+}
+
+Error NoTraceFound(const std::vector<std::string>& paths, const model::Ledger& ledger) {
+  std::string message =
+      fmt::format("no trace found in {}: looked for *.json and *.pftrace, plain, .gz and .zst", Joined(paths));
+  for (const model::LedgerEntry& entry : ledger.entries()) {
+    if (entry.severity == model::Severity::kError) message += fmt::format("; {}: {}", entry.source, entry.message);
+  }
+  return Error{.code = ErrorCode::kNotFound, .message = std::move(message)};
+}
+
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
                                               model::Ledger* ledger) {
   Finder finder(limits, ledger);
   for (const std::string& path : paths) RETURN_IF_ERROR(finder.TakeNamed(path));
   std::vector<TraceFile> found = finder.TakeFound();
-  if (found.empty()) {
-    std::string message =
-        fmt::format("no trace found in {}: looked for *.json and *.pftrace, plain, .gz and .zst", Joined(paths));
-    for (const model::LedgerEntry& entry : ledger->entries()) {
-      if (entry.severity == model::Severity::kError) message += fmt::format("; {}: {}", entry.source, entry.message);
-    }
-    return Error{.code = ErrorCode::kNotFound, .message = std::move(message)};
-  }
-  std::stable_sort(found.begin(), found.end(), [](const TraceFile& a, const TraceFile& b) {
-    return a.path != b.path ? NaturalLess(a.path, b.path) : NaturalLess(a.member, b.member);
-  });
+  if (found.empty()) return NoTraceFound(paths, *ledger);
+  std::stable_sort(found.begin(), found.end(), InOrderOfName);
   return found;
 }
 

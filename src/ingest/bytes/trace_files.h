@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,6 +28,14 @@ struct NameFacts {
 /// "{host}_{pid}.{ts}.pt.trace.json.gz", "{trace}-{rank}-of-{world}.json". Never fails: what is not said is absent.
 NameFacts ReadNameFacts(std::string_view path);
 
+/// Tells files of different nodes apart, and knows one again that several nodes share: not by the file system's device
+/// number, which is each node's own for one network file system.
+struct FileIdentity {
+  int64_t modified_ns = 0;
+  uint64_t inode = 0;
+  friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;
+};
+
 /// One candidate trace.
 struct TraceFile {
   std::string path;         ///< On disk.
@@ -40,6 +49,7 @@ struct TraceFile {
       false;                ///< Inside a compressed tar: reading the members in order with one TraceOpener is linear.
   uint32_t member_idx = 0;  ///< Where in the archive: the count of members before it, ...
   uint64_t member_position = 0;  ///< ... and the byte its header begins at, where that can be sought (plain tar).
+  FileIdentity identity = {};    ///< Of the file on disk.
 
   /// For people: control characters and broken UTF-8 are escaped.
   std::string DisplayName() const;
@@ -52,6 +62,12 @@ struct TraceFile {
 /// found. Files that cannot be opened get a ledger row and are left out.
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
                                               model::Ledger* ledger);
+
+/// The order of FindTraceFiles.
+bool InOrderOfName(const TraceFile& a, const TraceFile& b);
+
+/// What FindTraceFiles says when there is nothing; kNotFound.
+Error NoTraceFound(const std::vector<std::string>& paths, const model::Ledger& ledger);
 
 /// Opens a file or an archive's member; a member that is itself compressed is decompressed.
 /// Errors: those of OpenFile; kNotFound when the archive has changed since it was listed.

@@ -15,6 +15,7 @@
 #include "ingest/evidence/evidence_names.h"
 #include "ingest/evidence/evidence_part.h"
 #include "ingest/evidence/find_files.h"
+#include "ingest/evidence/read_files.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -117,8 +118,11 @@ std::vector<EvidencePart> ReadFile(const EvidenceFile& file, std::string& scratc
   return parts;
 }
 
-/// Each file by whichever thread is free; results in the files' order.
-std::vector<EvidencePart> ReadAll(const std::vector<EvidenceFile>& files, const EvidenceOptions& options) {
+}  // namespace
+
+/// Each file by whichever thread is free.
+std::vector<std::vector<EvidencePart>> ReadEvidenceFiles(const std::vector<EvidenceFile>& files,
+                                                         const EvidenceOptions& options) {
   std::vector<std::vector<EvidencePart>> results(files.size());
   std::atomic<size_t> next = 0;
   std::mutex progress_mutex;
@@ -139,19 +143,23 @@ std::vector<EvidencePart> ReadAll(const std::vector<EvidenceFile>& files, const 
     for (size_t i = 1; i < count; ++i) threads.emplace_back(work);
     work();
   }
-  std::vector<EvidencePart> parts;
-  for (std::vector<EvidencePart>& result : results) {
-    for (EvidencePart& part : result) parts.push_back(std::move(part));
-  }
-  return parts;
+  return results;
 }
-
-}  // namespace
 
 Result<evidence::JobEvidence> ReadEvidence(const std::vector<std::string>& paths, const EvidenceOptions& options) {
   std::vector<evidence::EvidenceProblem> problems;
   ASSIGN_OR_RETURN(const std::vector<EvidenceFile> files, FindEvidenceFiles(paths, &problems));
-  std::vector<EvidencePart> parts = ReadAll(files, options);
+  return FinishEvidence(paths, problems, ReadEvidenceFiles(files, options));
+}
+
+Result<evidence::JobEvidence> FinishEvidence(const std::vector<std::string>& paths,
+                                             const std::vector<evidence::EvidenceProblem>& found_problems,
+                                             std::vector<std::vector<EvidencePart>> by_file) {
+  std::vector<evidence::EvidenceProblem> problems = found_problems;
+  std::vector<EvidencePart> parts;
+  for (std::vector<EvidencePart>& of_file : by_file) {
+    for (EvidencePart& part : of_file) parts.push_back(std::move(part));
+  }
   const bool any = std::any_of(parts.begin(), parts.end(), [](const EvidencePart& part) {
     return part.record || !part.stacks.empty() || part.log || part.ras || !part.nccl.empty() || part.process ||
            part.header;

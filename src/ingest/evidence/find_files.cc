@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <system_error>
@@ -75,7 +76,13 @@ class Finder {
   void TakeFile(const std::string& path, const struct stat& status, bool named) {
     if (!named && IsNeverEvidence(path)) return;
     if (!seen_.insert({status.st_dev, status.st_ino}).second) return;
-    found_.push_back({path, root_, named, KindOfName(path) == NameKind::kArchive});
+    found_.push_back({.path = path,
+                      .root = root_,
+                      .named_by_user = named,
+                      .is_archive = KindOfName(path) == NameKind::kArchive,
+                      .size_bytes = static_cast<uint64_t>(status.st_size),
+                      .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
+                      .inode = status.st_ino});
   }
 
   void Refuse(const std::string& path, std::string message) {
@@ -89,6 +96,18 @@ class Finder {
 };
 
 }  // namespace
+
+bool InOrderOfWalk(const EvidenceFile& a, const EvidenceFile& b) {
+  if (a.root != b.root) return a.root < b.root;
+  const auto parts = [](const std::string& path) {
+    std::vector<std::string> names;
+    for (const auto& name : std::filesystem::path(path)) names.push_back(name.string());
+    return names;
+  };
+  const std::vector<std::string> of_a = parts(a.path);
+  const std::vector<std::string> of_b = parts(b.path);
+  return std::lexicographical_compare(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), NaturalLess);
+}
 
 Result<std::vector<EvidenceFile>> FindEvidenceFiles(const std::vector<std::string>& paths,
                                                     std::vector<evidence::EvidenceProblem>* problems) {

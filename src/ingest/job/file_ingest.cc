@@ -126,10 +126,12 @@ class FileIngest {
       finished_[file_idx] = true;
       for (; next_merge_ < finished_.size() && finished_[next_merge_]; ++next_merge_) {
         std::vector<TraceContent>& contents = outcomes_[next_merge_].contents;
-        if (contents.empty()) continue;
         // A file with several ranks has one table for all.
-        merged.emplace_back(next_merge_, MergeNames(contents.front().names, names_));
-        contents.front().names = model::NameTable();
+        if (!contents.empty()) {
+          merged.emplace_back(next_merge_, MergeNames(contents.front().names, names_));
+          contents.front().names = model::NameTable();
+        }
+        outcomes_[next_merge_].name_count = names_->size();
       }
     }
     for (const auto& [idx, new_ids] : merged) {

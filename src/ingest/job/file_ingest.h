@@ -17,6 +17,7 @@ struct FileOutcome {
   std::vector<TraceContent> contents = {};
   std::optional<Error> error = {};  ///< Set when there is no content.
   bool source_failed = false;       ///< The bytes could not be had; otherwise they are no trace.
+  uint32_t name_count = 0;          ///< Of the run's table once the names of this file were merged into it.
 };
 
 /// Reads all files on up to `thread_count` threads and merges their names into `names` in the order of `files`, so that

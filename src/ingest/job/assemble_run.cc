@@ -1,0 +1,91 @@
+#include "ingest/job/assemble_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "ingest/job/rank_assignment.h"
+
+namespace lockstep::ingest {
+namespace {
+
+const char* LedgerCode(const Error& error, bool source_failed) {
+  if (error.code == ErrorCode::kLimitExceeded) return "limit_exceeded";
+  if (error.code == ErrorCode::kUnsupported) return "unsupported_compression";
+  return source_failed ? "unreadable_file" : "not_a_trace";
+}
+
+void ReportFailure(const TraceFile& file, const FileOutcome& outcome, model::Ledger* ledger) {
+  const Error& error = *outcome.error;
+  model::LedgerEntry entry;
+  entry.code = LedgerCode(error, outcome.source_failed);
+  // An error even for a file that only lay in a folder: what it holds may be the rank that is missing.
+  entry.severity = model::Severity::kError;
+  entry.source = file.DisplayName();
+  entry.byte_offset = error.byte_offset;
+  // Errors say what is wrong and then, behind a semicolon, what to do.
+  const size_t advice = error.message.find("; ");
+  entry.message = error.message.substr(0, advice);
+  if (advice != std::string::npos) entry.advice = error.message.substr(advice + 2);
+  ledger->Add(std::move(entry));
+}
+
+Error NothingRead(const std::vector<TraceFile>& files, const std::vector<FileOutcome>& outcomes) {
+  Error first = *outcomes.front().error;
+  first.file = files.front().DisplayName();
+  if (files.size() == 1) return first;
+  return {.code = ErrorCode::kCorruptData,
+          .message = fmt::format("not one of {} files is a trace; the first: {}", files.size(), first.ToString())};
+}
+
+void AppendWithRank(const model::Ledger& from, int32_t rank, model::Ledger* into) {
+  for (model::LedgerEntry entry : from.entries()) {
+    if (!entry.rank) entry.rank = rank;
+    into->Add(std::move(entry));
+  }
+}
+
+}  // namespace
+
+Status AssembleRun(const std::vector<TraceFile>& files, std::vector<FileOutcome> outcomes, model::Run* run,
+                   std::vector<TracePlace>* places) {
+  std::vector<LoadedTrace> loaded;
+  std::vector<model::Ledger> ledgers;
+  std::vector<TracePlace> origins;
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (outcomes[i].contents.empty()) {
+      ReportFailure(files[i], outcomes[i], &run->ledger);
+      continue;
+    }
+    for (size_t c = 0; c < outcomes[i].contents.size(); ++c) {
+      TraceContent& content = outcomes[i].contents[c];
+      // A name that says a rank speaks of one, not of all that the file holds.
+      const NameFacts facts = content.trace.clock_is_aligned ? NameFacts() : files[i].facts;
+      loaded.push_back({.trace = std::move(content.trace), .has_rank = content.has_rank, .facts = facts});
+      ledgers.push_back(std::move(content.ledger));
+      origins.push_back({i, c});
+    }
+  }
+  if (loaded.empty()) return NothingRead(files, outcomes);
+
+  AssignRanks(&loaded, &run->ledger);
+  std::vector<size_t> order;
+  for (size_t i = 0; i < loaded.size(); ++i) {
+    AppendWithRank(ledgers[i], loaded[i].trace.rank.value, &run->ledger);
+    if (!loaded[i].set_aside) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(loaded[a].trace.window, loaded[a].trace.rank) <
+           std::pair(loaded[b].trace.window, loaded[b].trace.rank);
+  });
+  for (const size_t i : order) {
+    run->ranks.push_back(std::move(loaded[i].trace));
+    if (places != nullptr) places->push_back(origins[i]);
+  }
+  return {};
+}
+
+}  // namespace lockstep::ingest

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace lockstep::mpi {
+
+/// What the launcher says of a process, from its environment (Open MPI, MPICH's PMI, SLURM).
+struct LauncherWord {
+  std::string launcher;  ///< "mpirun", "mpiexec", "srun".
+  size_t process = 0;
+  size_t process_count = 1;
+};
+
+/// `variable` looks up the environment. Absent when no launcher is known.
+std::optional<LauncherWord> AskLauncher(const std::function<const char*(const char*)>& variable);
+
+/// What to say when a launcher started several processes of which MPI knows but one each; empty when all is well.
+/// Every process would do the whole work then.
+std::string ExplainLonelyProcesses(const std::optional<LauncherWord>& word, size_t process_count);
+
+/// Ends the process with status 1 and a message when it still runs after `deadline`: a program of many processes whose
+/// one process is stuck would wait for ever. Its launcher ends the others.
+class Deadline {
+ public:
+  explicit Deadline(std::chrono::seconds deadline);
+
+ private:
+  std::jthread watch_;
+};
+
+}  // namespace lockstep::mpi

@@ -1,0 +1,195 @@
+"""`lockstep-mpi` under a real mpirun: what it prints is what `lockstep` prints, for any number of processes."""
+
+import os
+import pathlib
+import pickle
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from lockstep_program import BINARY, FAILED, MISUSED, PARTIAL, run
+
+PROGRAM = pathlib.Path(BINARY).with_name("lockstep-mpi")
+GENERATOR = pathlib.Path(BINARY).with_name("lockstep_trace_gen")
+# One machine: nothing is to be sent beyond loopback, and a test may be root's.
+MPIRUN = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else []),
+          "--mca", "oob_tcp_if_include", "lo", "--mca", "btl", "self,vader", "--mca", "mpi_yield_when_idle", "1"]
+PATIENCE_S = 90
+
+
+def mpi_environment(**variables):
+    """This one without what another launcher may have said."""
+    launcher = ("OMPI_", "PMIX_", "PMI_", "SLURM_")
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(launcher)}, **variables}
+
+
+def mpi(process_count, *arguments):
+    return subprocess.run([*MPIRUN, "-np", str(process_count), PROGRAM, *map(str, arguments)], capture_output=True,
+                          stdin=subprocess.DEVNULL, timeout=PATIENCE_S, env=mpi_environment())
+
+
+def plain(*arguments):
+    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, stdin=subprocess.DEVNULL,
+                          timeout=PATIENCE_S)
+
+
+def generate(folder, *options):
+    subprocess.run([GENERATOR, "--out", folder, *options], check=True, capture_output=True)
+
+
+def write_dumps(folder, ranks, late_rank):
+    """Flight-recorder dumps of an all_reduce that one rank has not called."""
+    folder.mkdir()
+    for rank in range(ranks):
+        entries = []
+        for sequence in range(1, 6 if rank == late_rank else 7):
+            done = sequence < 6
+            entries.append({
+                "record_id": sequence - 1, "pg_id": 0, "process_group": ("0", "default_pg"),
+                "collective_seq_id": sequence, "p2p_seq_id": 0, "op_id": sequence, "profiling_name": "nccl:all_reduce",
+                "time_created_ns": 10**18 + sequence * 10**6, "input_sizes": [[1024]], "output_sizes": [[1024]],
+                "input_dtypes": ["Float"], "output_dtypes": ["Float"], "state": "completed" if done else "started",
+                "time_discovered_started_ns": 10**18 + sequence * 10**6 + 1,
+                "time_discovered_completed_ns": 10**18 + sequence * 10**6 + 2 if done else None,
+                "retired": done, "timeout_ms": 600000, "is_p2p": False, "frames": []})
+        state = {"last_enqueued_collective": entries[-1]["collective_seq_id"],
+                 "last_started_collective": entries[-1]["collective_seq_id"], "last_completed_collective": 5}
+        dump = {"version": "2.10", "entries": entries, "pg_status": {"0": state},
+                "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": str(list(range(ranks)))}}}
+        (folder / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(dump, protocol=2))
+
+
+@unittest.skipUnless(shutil.which("mpirun") and os.access(PROGRAM, os.X_OK),
+                     f"mpirun or {PROGRAM} is not there: scripts/packages.txt has Open MPI's packages for the tests")
+class LockstepMpiTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="lkmpi-", dir="/tmp"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        # Two kinds of groups, clocks apart, allocations, a late rank, a rank that left no file and one whose file is
+        # cut; and a file that is no trace.
+        cls.job = cls.folder / "job"
+        generate(cls.job, "--ranks", "8", "--steps", "4", "--layers", "4", "--tensor-parallel", "2", "--memory",
+                 "--offset-us", "0,700,-300,0,0,1200,0,0", "--straggler", "3:4000:loader", "--missing", "5",
+                 "--cut", "6:0.6")
+        (cls.job / "rank99.json").write_text("no trace at all\n", encoding="ascii")
+        cls.other = cls.folder / "other"
+        generate(cls.other, "--ranks", "8", "--steps", "4", "--layers", "4", "--tensor-parallel", "2", "--seed", "7",
+                 "--kernel-scale", "1.2")
+
+    def assert_same(self, process_counts, *arguments, status=None):
+        expected = plain(*arguments)
+        if status is not None:
+            self.assertEqual(status, expected.returncode, expected.stderr)
+        for count in process_counts:
+            with self.subTest(processes=count, arguments=arguments):
+                done = mpi(count, *arguments)
+                self.assertEqual(expected.stdout, done.stdout, done.stderr.decode())
+                self.assertEqual(expected.returncode, done.returncode)
+
+    def test_analyze_prints_the_same_for_every_number_of_processes(self):
+        self.assert_same((1, 2, 4, 8), "analyze", "--json", self.job, status=PARTIAL)
+        self.assert_same((3,), "analyze", "--section", "all", "--fail-on", "warning", self.job)
+        self.assert_same((2,), "analyze", self.other, status=0)
+
+    def test_pages_and_tables_are_the_same(self):
+        for count, where in ((0, self.folder / "plain"), (3, self.folder / "team")):
+            words = ("analyze", "-q", "--csv", where, "-o", where.with_suffix(".html"), self.other)
+            done = mpi(count, *words) if count else plain(*words)
+            self.assertEqual(0, done.returncode, done.stderr)
+        for path in sorted((self.folder / "plain").iterdir()):
+            self.assertEqual(path.read_bytes(), (self.folder / "team" / path.name).read_bytes(), path.name)
+        self.assertEqual((self.folder / "plain.html").read_bytes(), (self.folder / "team.html").read_bytes())
+
+    def test_compare_prints_the_same(self):
+        self.assert_same((1, 3), "compare", "--json", self.other, self.job)
+
+    def test_merge_writes_the_same(self):
+        for name in ("job.json.gz", "job.pftrace"):
+            expected = plain("merge", "-q", "-o", self.folder / f"plain.{name}", self.job)
+            done = mpi(3, "merge", "-q", "-o", self.folder / f"team.{name}", self.job)
+            self.assertEqual(expected.returncode, done.returncode, done.stderr)
+            self.assertEqual((self.folder / f"plain.{name}").read_bytes(), (self.folder / f"team.{name}").read_bytes())
+
+    def test_hang_prints_the_same(self):
+        dumps = self.folder / "dumps"
+        write_dumps(dumps, ranks=6, late_rank=4)
+        (dumps / "nccl_trace_rank_6").write_bytes(b"\x80\x02}q\x00(X")
+        self.assertIn(b"rank 4", plain("hang", dumps).stdout)
+        self.assert_same((1, 4), "hang", "--json", dumps)
+        self.assert_same((2,), "hang", "--all", dumps)
+
+    def test_errors_are_those_of_lockstep(self):
+        for words, status in ((("analyze", self.folder / "nowhere"), FAILED), (("analyze", "--pass", "idel", self.job), MISUSED),
+                              (("analyze",), MISUSED), (("query", self.job), MISUSED)):
+            with self.subTest(words=words):
+                expected = plain(*words)
+                done = mpi(2, *words)
+                self.assertEqual((status, b""), (done.returncode, done.stdout), done.stderr)
+                if words[0] != "query":  # Which is none of its commands.
+                    self.assertIn(expected.stderr.splitlines()[0], done.stderr)
+        done = mpi(2, "analyze", "--deadline", "soon", self.job)
+        self.assertEqual(MISUSED, done.returncode)
+        self.assertIn(b"--deadline 600", done.stderr)
+
+    def test_processes_that_do_not_know_each_other_are_told_so(self):
+        done = subprocess.run([PROGRAM, "analyze", self.job], capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=PATIENCE_S,
+                              env=mpi_environment(SLURM_PROCID="0", SLURM_STEP_NUM_TASKS="4"))
+        self.assertEqual((MISUSED, b""), (done.returncode, done.stdout))
+        self.assertIn(b"pass --mpi=pmix to srun", done.stderr)
+
+    def test_a_killed_process_ends_all(self):
+        # The root waits until the other is gone: it cannot have ended before.
+        stopped = subprocess.Popen([*MPIRUN, "-np", "2", "sh", "-c", 'kill -STOP $$; exec "$0" "$@"', PROGRAM, "analyze",
+                                    self.job], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                   env=mpi_environment())
+        try:
+            children = self.wait_for(lambda: self.stopped_children(stopped.pid))
+            os.kill(children["1"], signal.SIGKILL)
+            os.kill(children["0"], signal.SIGCONT)
+            out, err = stopped.communicate(timeout=PATIENCE_S)
+        finally:
+            stopped.kill()
+        self.assertNotEqual(0, stopped.returncode)
+        self.assertEqual(b"", out)
+        self.assertIn(b"signal 9", err)
+
+    def test_a_deadline_ends_all(self):
+        # One process stays stopped, so that the other waits for it.
+        done = subprocess.run([*MPIRUN, "-np", "2", "sh", "-c",
+                               '[ $OMPI_COMM_WORLD_RANK = 0 ] || sleep 600; exec "$0" "$@"', PROGRAM, "analyze",
+                               "--deadline", "1", self.job], capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=PATIENCE_S, env=mpi_environment())
+        self.assertEqual((FAILED, b""), (done.returncode, done.stdout))
+        self.assertIn(b"lockstep-mpi: not done after 1 s", done.stderr)
+
+    def wait_for(self, condition):
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            found = condition()
+            if found:
+                return found
+            time.sleep(0.05)
+        self.fail("not within the time")
+
+    @staticmethod
+    def stopped_children(parent):
+        """Both processes by MPI rank, once both have stopped themselves."""
+        found = {}
+        for children in pathlib.Path(f"/proc/{parent}/task").glob("*/children"):
+            for pid in children.read_text().split():
+                if pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "T":
+                    continue
+                environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                for variable in environment:
+                    if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
+                        found[variable.partition(b"=")[2].decode()] = int(pid)
+        return found if len(found) == 2 else None
+
+
+if __name__ == "__main__":
+    unittest.main()
