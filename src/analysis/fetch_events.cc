@@ -37,6 +37,7 @@ void FetchEvents(model::Run* run) {
       model::RankTrace& trace = run->ranks[some[k]];
       trace.tracks = std::move(held->tracks);
       trace.collectives = std::move(held->collectives);
+      trace.synchronisations = std::move(held->synchronisations);
       trace.memory = std::move(held->memory);
       trace.elsewhere.reset();
     }

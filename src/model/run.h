@@ -69,7 +69,7 @@ struct RankTrace {
   /// Times are RunNs already, corrected when `lockstep merge` wrote the file; `clock` says how well.
   bool clock_is_aligned = false;
 
-  /// Set where another process holds tracks, collectives and memory, which are empty here.
+  /// Set where another process holds tracks, collectives, synchronisations and memory, which are empty here.
   std::optional<HeldElsewhere> elsewhere = {};
 
   bool HasDeviceEvents() const;

@@ -115,12 +115,14 @@ void WithoutEvents(model::RankTrace* trace, const Use& use) {
   model::HeldElsewhere elsewhere{trace->DeviceOrdinals()};
   auto tracks = std::exchange(trace->tracks, {});
   auto collectives = std::exchange(trace->collectives, {});
+  auto synchronisations = std::exchange(trace->synchronisations, {});
   auto memory = std::exchange(trace->memory, {});
   trace->elsewhere = std::move(elsewhere);
   use();
   trace->elsewhere.reset();
   trace->tracks = std::move(tracks);
   trace->collectives = std::move(collectives);
+  trace->synchronisations = std::move(synchronisations);
   trace->memory = std::move(memory);
 }
 
