@@ -97,16 +97,13 @@ model::Run Deal(model::Run run, size_t process_count, std::vector<model::HeldRun
     model::RankTrace head;
     {
       model::HeldElsewhere elsewhere{run.ranks[i].DeviceOrdinals()};
-      auto tracks = std::exchange(run.ranks[i].tracks, {});
-      auto collectives = std::exchange(run.ranks[i].collectives, {});
-      auto memory = std::exchange(run.ranks[i].memory, {});
+      model::RankTrace events;
+      run.ranks[i].SwapEvents(&events);
       const std::string bytes = ToBytes(run.ranks[i]);
       *head_bytes += bytes.size();
       head = FromBytes<model::RankTrace>(bytes).value();
       head.elsewhere = std::move(elsewhere);
-      run.ranks[i].tracks = std::move(tracks);
-      run.ranks[i].collectives = std::move(collectives);
-      run.ranks[i].memory = std::move(memory);
+      run.ranks[i].SwapEvents(&events);
     }
     model::HeldRun& own = (*held)[process][0];
     own.run.ranks[i] = std::move(run.ranks[i]);

@@ -35,10 +35,7 @@ void FetchEvents(model::Run* run) {
       Result<model::RankTrace> held = FromBytes<model::RankTrace>(answers[k]);
       if (!held) throw TeamError(held.error().ToString());
       model::RankTrace& trace = run->ranks[some[k]];
-      trace.tracks = std::move(held->tracks);
-      trace.collectives = std::move(held->collectives);
-      trace.synchronisations = std::move(held->synchronisations);
-      trace.memory = std::move(held->memory);
+      trace.SwapEvents(&*held);
       trace.elsewhere.reset();
     }
   }

@@ -6,9 +6,9 @@
 namespace lockstep::analysis {
 namespace {
 
-constexpr auto kAsking =
-    std::to_array<std::string_view>({"breakdown", "idle", "kernels", "operators", "collectives", "stragglers",
-                                     "imbalance", "memory", "launch", "critical_path"});
+constexpr auto kAsking = std::to_array<std::string_view>(
+    {"breakdown", "idle", "kernels", "operators", "collectives", "stragglers", "imbalance", "memory", "launch",
+     "critical_path", "groups", "ddp", "fsdp", "pipeline", "flops"});
 
 }  // namespace
 

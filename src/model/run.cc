@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace lockstep::model {
 
@@ -12,6 +13,14 @@ const char* RankSourceName(RankSource source) {
     case RankSource::kOrder: return "order";
   }
   return "order";
+}
+
+void RankTrace::SwapEvents(RankTrace* other) {
+  std::swap(tracks, other->tracks);
+  std::swap(collectives, other->collectives);
+  std::swap(synchronisations, other->synchronisations);
+  std::swap(memory, other->memory);
+  std::swap(shapes, other->shapes);
 }
 
 bool RankTrace::HasDeviceEvents() const {

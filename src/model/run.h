@@ -69,9 +69,12 @@ struct RankTrace {
   /// Times are RunNs already, corrected when `lockstep merge` wrote the file; `clock` says how well.
   bool clock_is_aligned = false;
 
-  /// Set where another process holds tracks, collectives, synchronisations and memory, which are empty here.
+  /// Set where another process holds the events (what SwapEvents names), which are empty here.
   std::optional<HeldElsewhere> elsewhere = {};
 
+  /// Exchanges what is recorded event by event: tracks, collectives, synchronisations, memory, shapes. The rest is what
+  /// travels of a trace without its events.
+  void SwapEvents(RankTrace* other);
   bool HasDeviceEvents() const;
   /// Devices with events, ascending.
   std::vector<DeviceOrdinal> DeviceOrdinals() const;

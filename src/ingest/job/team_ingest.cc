@@ -113,17 +113,12 @@ uint64_t DigestOf(const FindAnswer& answer) { return std::hash<std::string>{}(To
 template <typename Use>
 void WithoutEvents(model::RankTrace* trace, const Use& use) {
   model::HeldElsewhere elsewhere{trace->DeviceOrdinals()};
-  auto tracks = std::exchange(trace->tracks, {});
-  auto collectives = std::exchange(trace->collectives, {});
-  auto synchronisations = std::exchange(trace->synchronisations, {});
-  auto memory = std::exchange(trace->memory, {});
+  model::RankTrace events;
+  trace->SwapEvents(&events);
   trace->elsewhere = std::move(elsewhere);
   use();
   trace->elsewhere.reset();
-  trace->tracks = std::move(tracks);
-  trace->collectives = std::move(collectives);
-  trace->synchronisations = std::move(synchronisations);
-  trace->memory = std::move(memory);
+  trace->SwapEvents(&events);
 }
 
 bool SameEntry(const model::LedgerEntry& a, const model::LedgerEntry& b) { return ToBytes(a) == ToBytes(b); }
