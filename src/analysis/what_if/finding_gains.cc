@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+#include "analysis/finding_context.h"
+#include "analysis/what_if/job_levers.h"
+
+namespace lockstep::analysis {
+namespace {
+
+// A simulation that misses the observed step by more than this says nothing of changes to it.
+constexpr double kMaxError = 0.10;
+
+const Lever* FindLever(const WhatIf& what_if, std::string_view id) {
+  const auto found =
+      std::find_if(what_if.levers.begin(), what_if.levers.end(), [&](const Lever& lever) { return lever.id == id; });
+  return found == what_if.levers.end() ? nullptr : &*found;
+}
+
+/// The lever that undoes what a finding is about.
+const Lever* LeverOf(const WhatIf& what_if, const Finding& finding) {
+  if (finding.id == "straggler") {
+    return FindLever(what_if, finding.ranks.size() == 1 ? fmt::format("rank_at_median:{}", finding.ranks[0])
+                                                        : std::string("no_stragglers"));
+  }
+  if (finding.id == "exposed_communication") return FindLever(what_if, "perfect_overlap");
+  if (finding.id == "data_loader") return FindLever(what_if, "no_data_stalls");
+  return nullptr;
+}
+
+}  // namespace
+
+void TakeSimulatedGains(const WhatIf& what_if, std::vector<Finding>* findings) {
+  if (what_if.steps.empty() || what_if.error_ratio > kMaxError) return;
+  for (Finding& finding : *findings) {
+    const Lever* lever = LeverOf(what_if, finding);
+    if (lever == nullptr || lever->gain_ns < 0) continue;
+    finding.gain_ns_per_step = lever->gain_ns;
+    finding.evidence.push_back(
+        {"simulated_step_ns", static_cast<double>(lever->step_ns),
+         fmt::format("by simulation a step takes {} instead of {} if {}", TimeText(lever->step_ns),
+                     TimeText(what_if.simulated_step_ns), lever->title)});
+  }
+  std::stable_sort(findings->begin(), findings->end(), [](const Finding& a, const Finding& b) {
+    return std::tuple(b.gain_ns_per_step.value_or(-1), b.severity, std::string_view(a.id)) <
+           std::tuple(a.gain_ns_per_step.value_or(-1), a.severity, std::string_view(b.id));
+  });
+}
+
+}  // namespace lockstep::analysis
