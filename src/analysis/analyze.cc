@@ -13,6 +13,8 @@
 #include "analysis/pass_registry.h"
 #include "analysis/rank_map.h"
 #include "analysis/rank_passes.h"
+#include "analysis/what_if/analyze_operations.h"
+#include "analysis/what_if/job_levers.h"
 #include "base/cpu_clock.h"
 
 namespace lockstep::analysis {
@@ -245,8 +247,9 @@ bool AnalysisResult::Has(std::string_view pass) const {
 }
 
 Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, const std::vector<std::string>& only) {
+  if (run->operations) return AnalyzeOperations(run, only);
   AnalysisResult result;
-  ASSIGN_OR_RETURN(result.computed, ResolvePasses(only));
+  ASSIGN_OR_RETURN(result.computed, ResolvePasses(only, options.what_if ? "what_if" : ""));
   if (!std::all_of(result.computed.begin(), result.computed.end(), AsksRanks)) FetchEvents(run);
   std::map<std::string, int64_t, std::less<>> cpu_ns;
   std::vector<model::LedgerEntry> ledger;
@@ -278,6 +281,11 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
       MoveRows(&result.critical_path.notes, &ledger);
     });
   }
+  if (result.Has("what_if")) {
+    RunPass("what_if", &cpu_ns, &ledger, [&] {
+      result.what_if = SimulateJob(*run, result.collectives, graphs, options.thread_count, &run->ledger);
+    });
+  }
   if (result.Has("stragglers")) {
     RunPass("stragglers", &cpu_ns, &ledger, [&] { result.stragglers = ComputeStragglers(shared, result.collectives); });
   }
@@ -291,7 +299,10 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
   }
   FinishParallelism(*run, std::move(parallelism), &result, &cpu_ns, &ledger);
   result.job_span_ns = JobSpan(*run);
-  RunPass("findings", &cpu_ns, &ledger, [&] { result.findings = ComputeFindings(shared, result); });
+  RunPass("findings", &cpu_ns, &ledger, [&] {
+    result.findings = ComputeFindings(shared, result);
+    if (result.Has("what_if")) TakeSimulatedGains(result.what_if, &result.findings);
+  });
   if (!result.Has("collectives")) result.collectives = {};
 
   for (model::LedgerEntry& entry : ledger) run->ledger.Add(std::move(entry));

@@ -19,6 +19,8 @@
 #include "analysis/operators.h"
 #include "analysis/stragglers.h"
 #include "analysis/wait_states/wait_states.h"
+#include "analysis/what_if/pipeline_bubbles.h"
+#include "analysis/what_if/what_if.h"
 #include "base/result.h"
 #include "model/run.h"
 
@@ -52,6 +54,8 @@ struct AnalysisResult {
   /// Tables of the passes that know how the job is divided; null when none of them ran. Shared, so that results can be
   /// copied and this header needs no more than its name.
   std::shared_ptr<const Parallelism> parallelism;
+  WhatIf what_if;
+  Bubbles bubbles;                ///< Of operation traces.
   std::vector<Finding> findings;  ///< Largest gain first, then severity, then id.
   int64_t step_count = 0;         ///< Most steps any rank has; 0 = no steps in the files.
   int64_t job_span_ns = 0;        ///< First start to last end over all ranks, aligned clock (first window).
@@ -65,10 +69,11 @@ struct PassInfo {
   std::string_view name;                ///< "breakdown".
   std::string_view question;            ///< One line: what it answers.
   std::vector<std::string_view> needs;  ///< Passes whose result it reads.
+  bool on_request = false;              ///< Runs only when named, or asked for by an option of its own.
 };
 
 /// In the order they run: breakdown, idle, kernels, operators, collectives, stragglers, wait_states, imbalance, memory,
-/// launch, critical_path, groups, ddp, fsdp, pipeline, flops.
+/// launch, critical_path, groups, ddp, fsdp, pipeline, flops, what_if, bubbles.
 const std::vector<PassInfo>& Passes();
 
 /// Runs passes (`only` empty = all; their needs come along) and the clock alignment, which fills run->ranks[i].clock

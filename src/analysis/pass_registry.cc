@@ -70,12 +70,15 @@ const std::vector<PassInfo>& Passes() {
       {"fsdp", "Are sharded weights gathered before they are needed?", {"groups"}},
       {"pipeline", "How long do pipeline stages wait for each other?", {"groups"}},
       {"flops", "How much of the device's arithmetic is used, where shapes were recorded?", {}},
+      {"what_if", "What would each change gain? (--what-if; operation traces: always)", {"critical_path"}, true},
+      {"bubbles", "How long do pipeline stages idle? (operation traces)", {}, true},
   };
   return kPasses;
 }
 
-Result<std::vector<std::string>> ResolvePasses(const std::vector<std::string>& only) {
+Result<std::vector<std::string>> ResolvePasses(const std::vector<std::string>& only, std::string_view also) {
   std::set<std::string_view> wanted;
+  if (const PassInfo* pass = FindPass(also)) Require(*pass, &wanted);
   for (const std::string& name : only) {
     const PassInfo* pass = FindPass(name);
     if (pass == nullptr) {
@@ -86,7 +89,7 @@ Result<std::vector<std::string>> ResolvePasses(const std::vector<std::string>& o
   }
   std::vector<std::string> resolved;
   for (const PassInfo& pass : Passes()) {
-    if (only.empty() || wanted.count(pass.name) > 0) resolved.emplace_back(pass.name);
+    if ((only.empty() && !pass.on_request) || wanted.count(pass.name) > 0) resolved.emplace_back(pass.name);
   }
   return resolved;
 }

@@ -120,6 +120,8 @@ void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
       ->type_name("N")
       ->check(Checked(CLI::Range(int64_t{0}, INT64_MAX)))
       ->group(group);
+  app.add_flag("--what-if", what_if_, "Simulate what each change would gain: no stragglers, faster communication, ...")
+      ->group(group);
   app.add_flag("--list", list_, "List the passes with the question each answers, and stop")->group(group);
   app.add_option("--fail-on", fail_on_, "Exit with status 3 when a finding is at least this severe")
       ->type_name("info|warning|critical")
@@ -237,12 +239,17 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   if (paths_.empty()) return Misuse("analyze needs at least one PATH: a trace file, or a folder of them");
 
   auto start = std::chrono::steady_clock::now();
+  input_.ingest().take_operations = true;
+  input_.analysis().what_if = what_if_;
   ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
   ingest_wall_s_ = Seconds(start);
   start = std::chrono::steady_clock::now();
   if (range_name_) input_.analysis().critical_path_range = {*range_name_, range_instance_};
   ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run, passes_));
   analysis_wall_s_ = Seconds(start);
+  if (run.operations && !page_file_.empty()) {
+    return Misuse("--output: there is no page of an operation trace; its tables are text, --json and --csv");
+  }
 
   RETURN_IF_ERROR(CheckSelection(run, result));
   if (range_name_ && result.Has("critical_path") && result.range_paths.empty())

@@ -52,6 +52,7 @@ class AnalyzeCommand : public Subcommand {
   bool quiet_ = false;
   bool timings_ = false;
   bool list_ = false;
+  bool what_if_ = false;
   std::vector<std::string> passes_;
   std::optional<std::string> range_name_;
   int64_t range_instance_ = 0;

@@ -12,6 +12,7 @@
 #include "model/event_holders.h"
 #include "model/ledger.h"
 #include "model/name_table.h"
+#include "model/operation_trace.h"
 
 namespace lockstep::model {
 
@@ -93,6 +94,8 @@ struct Run {
   NameTable names;
   Ledger ledger;
   std::unique_ptr<EventHolders> holders = {};  ///< Null: the events are in `ranks`.
+  /// The job told in operations instead of events; `ranks` then say who took part, and have no tracks.
+  std::optional<OperationTrace> operations = {};
 };
 
 }  // namespace lockstep::model

@@ -13,7 +13,7 @@ namespace {
 Result<comparison::RunProfile> ProfileOf(LoadedRun* run, std::string label, const comparison::ProfileOptions& steps) {
   const analysis::AnalysisResult& result = run->Analysis();
   for (const analysis::PassInfo& pass : analysis::Passes()) {
-    if (!result.Has(pass.name)) {
+    if (!pass.on_request && !result.Has(pass.name)) {
       return Error{.code = ErrorCode::kFailedPrecondition,
                    .message = fmt::format("to be compared a run needs every pass, and '{}' was not run; leave passes= "
                                           "out of load()",

@@ -113,6 +113,7 @@ Result<std::shared_ptr<LoadedRun>> LoadedRun::Load(const std::vector<std::string
   RETURN_IF_ERROR(analysis::ResolvePasses(options.passes));
   std::shared_ptr<LoadedRun> loaded(new LoadedRun);
   options.ingest.thread_count = options.analysis.thread_count;
+  options.ingest.take_operations = true;
   ASSIGN_OR_RETURN(loaded->run_, ingest::IngestRun(paths, options.ingest));
   options.ingest.on_progress = {};
   options.ingest.cancelled = nullptr;
@@ -207,8 +208,8 @@ Result<std::shared_ptr<const Table>> LoadedRun::Query(const std::string& sql, co
   if (!tables) return ErrorOf(tables.error(), sql);
   const query::PassesNeeded needed = query::PassesFor({tables->begin(), tables->end()});
   for (const analysis::PassInfo& pass : analysis::Passes()) {
-    const bool wanted =
-        needed.all || std::find(needed.names.begin(), needed.names.end(), pass.name) != needed.names.end();
+    const bool wanted = (needed.all && !pass.on_request) ||
+                        std::find(needed.names.begin(), needed.names.end(), pass.name) != needed.names.end();
     if (wanted && !result.Has(pass.name)) return NotRun(pass.name);
   }
   const query::Source source(run_, result, options_.analysis, &database->stop());

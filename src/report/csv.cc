@@ -163,6 +163,21 @@ void WriteCriticalPath(std::ostream& out, const Run& run, const AnalysisResult& 
   }
 }
 
+void WriteWhatIf(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
+  CsvRows file(out, {"id", "ranks", "step_ns", "gain_ns", "gain_ratio", "title"});
+  for (const analysis::Lever& lever : result.what_if.levers) {
+    file.Row({lever.id, Joined(lever.ranks), lever.step_ns, lever.gain_ns, lever.gain_ratio, lever.title});
+  }
+}
+
+void WriteBubbles(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
+  CsvRows file(out, {"step", "dp_rank", "stage", "window_ns", "busy_ns", "bubble_ratio", "memory_bytes"});
+  for (const analysis::BubbleRow& row : result.bubbles.stages) {
+    file.Row({row.step, int64_t{row.data_rank}, int64_t{row.stage}, row.window_ns, row.busy_ns, row.bubble_ratio,
+              OptionalInt(row.memory_bytes)});
+  }
+}
+
 void WriteFindings(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
   CsvRows file(out, {"id", "severity", "ranks", "title", "evidence", "advice", "gain_ns_per_step"});
   for (const analysis::Finding& finding : result.findings) {
@@ -196,6 +211,8 @@ constexpr OtherTable kBehind[] = {
     {"root_causes", "wait_states", WriteRootCauses},
     {"imbalance", "imbalance", WriteImbalance},
     {"critical_path", "critical_path", WriteCriticalPath},
+    {"what_if", "what_if", WriteWhatIf},
+    {"bubbles", "bubbles", WriteBubbles},
     {"findings", "", WriteFindings},
     {"ledger", "", WriteLedger},
 };

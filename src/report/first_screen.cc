@@ -228,12 +228,16 @@ void WriteMore(const TextPage& page) {
 }  // namespace
 
 void WriteFirstScreen(const TextPage& page) {
-  const Summary summary = Summarise(page.run, page.result, page.options);
-  WriteJob(page);
-  WriteVerdict(page);
-  if (page.result.Has("breakdown")) {
-    WriteTimeSplit(page, summary);
-    WriteRanks(page, summary);
+  if (page.run.operations) {
+    WriteOperationScreen(page);
+  } else {
+    const Summary summary = Summarise(page.run, page.result, page.options);
+    WriteJob(page);
+    WriteVerdict(page);
+    if (page.result.Has("breakdown")) {
+      WriteTimeSplit(page, summary);
+      WriteRanks(page, summary);
+    }
   }
   WriteFindings(page, 3, true);
   WriteLedger(page, true);

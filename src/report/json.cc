@@ -5,6 +5,7 @@
 #include "report/report.h"
 #include "report/tables.h"
 #include "report/wait_states_json.h"
+#include "report/what_if_json.h"
 
 namespace lockstep::report {
 namespace {
@@ -250,6 +251,8 @@ void WriteJson(const Run& run, const AnalysisResult& result, bool partial, std::
     WriteWaitStates(json, run, result);
     WriteImbalance(json, run, result);
     WriteCriticalPath(json, run, result);
+    WriteWhatIf(json, result);
+    WriteBubbles(json, result);
     WriteFindings(json, result);
     json.EndObject();
     WriteLedger(json, run.ledger);

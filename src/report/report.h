@@ -23,7 +23,7 @@ struct TextOptions {
 };
 
 /// Sections in the order they are printed: findings, breakdown, steps, idle, kernels, operators, collectives,
-/// stragglers, wait_states, imbalance, memory, launch, critical_path, clocks, ledger.
+/// stragglers, wait_states, imbalance, memory, launch, critical_path, what_if, bubbles, clocks, ledger.
 const std::vector<std::string>& SectionNames();
 
 /// The pass that fills a section ("queues" and "idle_host" belong to theirs); empty for findings, clocks and ledger.

@@ -16,7 +16,7 @@ struct Section {
 
 constexpr size_t kAll = SIZE_MAX;
 
-const std::array<Section, 20> kSections = {{
+const std::array<Section, 22> kSections = {{
     {"findings", "", [](const TextPage& page) { WriteFindings(page, kAll, false); }},
     {"breakdown", "breakdown", WriteBreakdownSection},
     {"steps", "breakdown", WriteStepsSection},
@@ -35,6 +35,8 @@ const std::array<Section, 20> kSections = {{
     {"fsdp", "fsdp", WriteFsdpSection},
     {"pipeline", "pipeline", WritePipelineSection},
     {"flops", "flops", WriteFlopsSection},
+    {"what_if", "what_if", WriteWhatIfSection},
+    {"bubbles", "bubbles", WriteBubblesSection},
     {"clocks", "", WriteClocksSection},
     {"ledger", "", [](const TextPage& page) { WriteLedger(page, false); }},
 }};
@@ -42,6 +44,24 @@ const std::array<Section, 20> kSections = {{
 bool Wanted(const TextOptions& options, const std::string& name) {
   return std::any_of(options.sections.begin(), options.sections.end(),
                      [&](const std::string& section) { return section == "all" || section == name; });
+}
+
+bool Named(const TextOptions& options, const std::string& name) {
+  return std::find(options.sections.begin(), options.sections.end(), name) != options.sections.end();
+}
+
+/// What "all" passes over: what nobody asked for, and what a run of operations cannot have.
+bool Pointless(const model::Run& run, const Section& section, bool computed) {
+  const std::string_view name = section.name;
+  if (run.operations) return !computed || name == "clocks";
+  return !computed && (name == "what_if" || name == "bubbles");
+}
+
+const char* NotComputed(const model::Run& run, std::string_view section) {
+  if (section == "bubbles") return "not computed: it needs a pipeline's operation trace";
+  if (run.operations) return "not computed: an operation trace does not tell it";
+  if (section == "what_if") return "not computed: ask for it with --what-if";
+  return "not computed: its pass was left out by --pass";
 }
 
 }  // namespace
@@ -70,8 +90,10 @@ void WriteText(const model::Run& run, const analysis::AnalysisResult& result, co
   WriteFirstScreen(page);
   for (const Section& section : kSections) {
     if (!Wanted(options, section.name)) continue;
-    if (*section.pass != '\0' && !result.Has(section.pass)) {
-      page.Heading(section.name, "not computed: its pass was left out by --pass");
+    const bool computed = *section.pass == '\0' || result.Has(section.pass);
+    if (!Named(options, section.name) && Pointless(run, section, computed)) continue;
+    if (!computed) {
+      page.Heading(section.name, NotComputed(run, section.name));
       continue;
     }
     section.write(page);

@@ -43,6 +43,9 @@ std::string Plural(uint64_t count, std::string_view singular, std::string_view p
 
 void WriteFirstScreen(const TextPage& page);
 
+/// What a run of operations has in place of the screen's job, verdict, time split and ranks.
+void WriteOperationScreen(const TextPage& page);
+
 /// Findings at full length: all evidence, all advice. The first screen shows `limit` of them, briefly.
 void WriteFindings(const TextPage& page, size_t limit, bool brief);
 
@@ -67,6 +70,8 @@ void WriteDdpSection(const TextPage& page);
 void WriteFsdpSection(const TextPage& page);
 void WritePipelineSection(const TextPage& page);
 void WriteFlopsSection(const TextPage& page);
+void WriteWhatIfSection(const TextPage& page);
+void WriteBubblesSection(const TextPage& page);
 void WriteClocksSection(const TextPage& page);
 
 }  // namespace lockstep::report

@@ -34,9 +34,9 @@ TRACES = {
 OTHERS = (
     "chakra_et/chakra.0.json.gz", "chakra_et/small_chakra.0.json.gz", "chakra_et/pytorch_et_1.0.2-chakra.0.0.4.json.gz",
     "chakra_et/feeder_tests_trace.tar.gz", "dlrover_xpu_timer_metrics/hang_xpu_timer_metric_all.prom.gz",
-    "hta_counters_memory/memory_timeline.raw.gz", "primus_pp8/pp_rank_0.json.gz", "primus_pp8/config.json.gz",
+    "hta_counters_memory/memory_timeline.raw.gz", "primus_pp8/config.json.gz",
     "nsys_2gpu_h100_before_after/mfu_2gpu_before.sqlite.gz", "param_dlrm_8rank_v100/pytorch_et/dlrm_eg_0.json.gz",
-    "hta_edge_cases/benchmark_simple_add_et.json.gz", "bytedance_stragglers/trace-ST.csv.gz", "bytedance_stragglers/meta-ST.yaml",
+    "hta_edge_cases/benchmark_simple_add_et.json.gz", "bytedance_stragglers/meta-ST.yaml",
     "README.md",
 )
 

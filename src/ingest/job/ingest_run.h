@@ -26,7 +26,8 @@ struct IngestProgress {
 struct IngestOptions {
   ByteLimits limits;
   TraceReaderOptions reader;
-  uint32_t thread_count = 0;  ///< 0 = one per processor, at most one per file.
+  uint32_t thread_count = 0;     ///< 0 = one per processor, at most one per file.
+  bool take_operations = false;  ///< Operation traces are read too, and not refused: the caller knows Run::operations.
   std::function<void(const IngestProgress&)> on_progress = {};
   /// Set by another thread: reading ends within the time of one window, and IngestRun returns kCancelled.
   const std::atomic<bool>* cancelled = nullptr;
@@ -35,8 +36,9 @@ struct IngestOptions {
 /// Reads every trace below `paths` into one run: finds files, reads them in parallel, decides rank and world size
 /// (distributedInfo, then name, then order; the ledger says which), keeps several windows of a rank apart, reports
 /// conflicts, merges names. Files that are no trace or are damaged get a ledger row; the others are read all the same.
-/// Errors: kNotFound from FindTraceFiles; kCorruptData when not one file is a trace; kCancelled.
-/// Result: the same, byte for byte, whatever the number of threads.
+/// An operation trace is the whole run (Run::operations).
+/// Errors: kNotFound from FindTraceFiles; kCorruptData when not one file is a trace; kUnsupported for an operation
+/// trace that the caller does not take; kCancelled. Result: the same, byte for byte, whatever the number of threads.
 Result<model::Run> IngestRun(const std::vector<std::string>& paths, const IngestOptions& options);
 
 /// Whether a part of what was asked for could not be read (the ledger holds an error): exit status 4.
