@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kAsking = std::to_array<std::string_view>(
     {"breakdown", "idle", "kernels", "operators", "collectives", "stragglers", "imbalance", "memory", "launch",
-     "critical_path", "groups", "ddp", "fsdp", "pipeline", "flops"});
+     "critical_path", "groups", "ddp", "fsdp", "pipeline", "flops", "wait_states"});
 
 }  // namespace
 
@@ -22,6 +22,7 @@ void AddRankPasses(RankPasses* passes) {
   AddLateActivityPasses(passes);
   AddRankStepsPasses(passes);
   AddRankTablesPasses(passes);
+  AddWaitStatePasses(passes);
 }
 
 }  // namespace lockstep::analysis

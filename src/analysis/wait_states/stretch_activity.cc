@@ -91,22 +91,20 @@ void MakeDisjoint(std::vector<Booked>* pieces) {
 
 class RankMeter {
  public:
-  RankMeter(const RunContext& shared, const Collectives& collectives, const WaitPlan& plan, size_t rank_index,
-            HostKinds* kinds)
+  RankMeter(const RunContext& shared, const WaitRankTask& task, size_t rank_index)
       : shared_(shared),
         trace_(shared.run->ranks[rank_index]),
-        collectives_(collectives),
-        plan_(plan),
-        rank_index_(rank_index),
-        threads_(trace_, kinds),
+        task_(task),
+        kinds_(shared.run->names),
+        threads_(trace_, &kinds_),
         ledger_({}) {}
 
   WaitRankActivity Measure() {
     std::vector<Interval> spans;
     std::vector<int64_t> borders;
-    for (const WaitStretch& stretch : plan_.stretches[rank_index_]) {
+    for (const WaitStretch& stretch : task_.stretches) {
       Interval span;
-      span.start_ns = stretch.from ? MemberAt(*stretch.from).trace_end_ns : plan_.record_start_ns[rank_index_];
+      span.start_ns = stretch.from ? MemberAt(*stretch.from).trace_end_ns : task_.record_start_ns;
       span.end_ns = std::max(span.start_ns, MemberAt(stretch.to).trace_start_ns);
       spans.push_back(span);
       borders.push_back(span.start_ns);
@@ -116,9 +114,8 @@ class RankMeter {
     borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
     ledger_ = Ledger(std::move(borders));
     wanted_ = Unite(spans);
-    for (const SequencePlace& place : plan_.places[rank_index_]) {
-      const auto& issue = collectives_.instances[place.instance].members[place.member].issue;
-      if (issue) threads_.AddIssuer({issue->process_id, issue->thread_id});
+    for (const CollectiveMember& member : task_.members) {
+      if (member.issue) threads_.AddIssuer({member.issue->process_id, member.issue->thread_id});
     }
     if (trace_.HasDeviceEvents()) {
       BookDevice();
@@ -129,10 +126,7 @@ class RankMeter {
   }
 
  private:
-  const CollectiveMember& MemberAt(uint32_t p) const {
-    const SequencePlace& place = plan_.places[rank_index_][p];
-    return collectives_.instances[place.instance].members[place.member];
-  }
+  const CollectiveMember& MemberAt(uint32_t p) const { return task_.members[p]; }
 
   void Book(const Booked& piece) { ledger_.Book(piece.span, piece.what, piece.which); }
 
@@ -149,10 +143,9 @@ class RankMeter {
   /// The rank's own collectives: waiting up to the last arrival, then transfer.
   std::vector<Booked> OwnCollectives() const {
     std::vector<Booked> pieces;
-    for (uint32_t p = 0; p < plan_.places[rank_index_].size(); ++p) {
+    for (uint32_t p = 0; p < task_.members.size(); ++p) {
       const CollectiveMember& member = MemberAt(p);
-      const SequencePlace& place = plan_.places[rank_index_][p];
-      const int64_t wait_ns = plan_.WaitOf(collectives_, place.instance, place.member);
+      const int64_t wait_ns = task_.waits_ns[p];
       const int64_t ready_ns = std::clamp(member.trace_start_ns + wait_ns, member.trace_start_ns, member.trace_end_ns);
       pieces.push_back({{member.trace_start_ns, ready_ns}, kWaitEntry, p});
       pieces.push_back({{ready_ns, member.trace_end_ns}, kTransferEntry, p});
@@ -331,9 +324,8 @@ class RankMeter {
 
   const RunContext& shared_;
   const model::RankTrace& trace_;
-  const Collectives& collectives_;
-  const WaitPlan& plan_;
-  const size_t rank_index_;
+  const WaitRankTask& task_;
+  HostKinds kinds_;
   HostThreads threads_;
   Ledger ledger_;
   std::vector<Interval> wanted_;
@@ -341,10 +333,21 @@ class RankMeter {
 
 }  // namespace
 
-WaitRankActivity MapWaitActivity(const RunContext& shared, const Collectives& collectives, const WaitPlan& plan,
-                                 size_t rank_index, HostKinds* kinds) {
-  if (plan.stretches[rank_index].empty()) return {};
-  return RankMeter(shared, collectives, plan, rank_index, kinds).Measure();
+WaitRankTask MakeWaitRankTask(const Collectives& collectives, const WaitPlan& plan, size_t rank_index) {
+  WaitRankTask task;
+  if (plan.stretches[rank_index].empty()) return task;
+  task.record_start_ns = plan.record_start_ns[rank_index];
+  task.stretches = plan.stretches[rank_index];
+  for (const SequencePlace& place : plan.places[rank_index]) {
+    task.members.push_back(collectives.instances[place.instance].members[place.member]);
+    task.waits_ns.push_back(plan.WaitOf(collectives, place.instance, place.member));
+  }
+  return task;
+}
+
+WaitRankActivity MapWaitActivity(const RunContext& shared, const WaitRankTask& task, size_t rank_index) {
+  if (task.stretches.empty()) return {};
+  return RankMeter(shared, task, rank_index).Measure();
 }
 
 }  // namespace lockstep::analysis

@@ -30,6 +30,16 @@ struct StretchActivity {
   std::vector<OwnWait> waits;         ///< By place.
 };
 
+/// Second round, arguments: what the plan and the collectives hold of one rank.
+struct WaitRankTask {
+  int64_t record_start_ns = 0;            ///< WaitPlan::record_start_ns of the rank.
+  std::vector<WaitStretch> stretches;     ///< WaitPlan::stretches of the rank.
+  std::vector<CollectiveMember> members;  ///< Its part in the collective of every place.
+  std::vector<int64_t> waits_ns;          ///< WaitPlan::WaitOf of every place.
+};
+/// Empty where the rank has no stretches: there is nothing to measure.
+WaitRankTask MakeWaitRankTask(const Collectives& collectives, const WaitPlan& plan, size_t rank_index);
+
 /// Second round, map: one rank's stretches.
 struct WaitRankActivity {
   std::vector<StretchActivity> stretches;  ///< Parallel to WaitPlan::stretches of the rank.
@@ -39,8 +49,7 @@ struct WaitRankActivity {
 /// (waiting, then transferring), else idle; idle time goes to what the CPU thread did that launched what ended it, and
 /// once that call had returned to launch delay. A rank without: data loading, garbage collection or checkpoint, else
 /// operator, else collective, else annotation or frame, else nothing recorded. Source: docs/metrics.md#wait-states.
-/// `kinds` may serve all ranks of a run, one at a time. Cost: O(events of the rank) where it has stretches.
-WaitRankActivity MapWaitActivity(const RunContext& shared, const Collectives& collectives, const WaitPlan& plan,
-                                 size_t rank_index, HostKinds* kinds);
+/// Cost: O(events of the rank) where it has stretches.
+WaitRankActivity MapWaitActivity(const RunContext& shared, const WaitRankTask& task, size_t rank_index);
 
 }  // namespace lockstep::analysis

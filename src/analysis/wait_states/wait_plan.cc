@@ -252,10 +252,6 @@ int64_t WaitPlan::WaitOf(const Collectives& collectives, uint32_t instance, uint
 
 int64_t WaitPlan::FloorNs() const { return std::max(kMinimumNs, step_ns / kFloorShareOfStep); }
 
-WaitRankFacts MapWaitRankFacts(const RunContext& shared, size_t rank_index) {
-  return {model::FindSteps(shared.run->ranks[rank_index], shared.run->names, shared.options.step_name)};
-}
-
 WaitPlan PlanWaitStates(const model::Run& run, const Collectives& collectives,
                         const std::vector<WaitRankFacts>& facts) {
   WaitPlan plan;

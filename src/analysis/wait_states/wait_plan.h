@@ -12,11 +12,10 @@
 
 namespace lockstep::analysis {
 
-/// What planning must know of a rank besides its collectives: first round, map.
+/// What planning must know of a rank besides its collectives: first round (analysis/rank_steps.h).
 struct WaitRankFacts {
   std::vector<model::Step> steps;  ///< By start.
 };
-WaitRankFacts MapWaitRankFacts(const RunContext& shared, size_t rank_index);
 
 /// One rank's part in a collective that has a wait, in the order of the rank's program.
 struct SequencePlace {

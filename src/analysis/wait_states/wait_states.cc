@@ -1,5 +1,11 @@
 #include "analysis/wait_states/wait_states.h"
 
+#include <map>
+#include <utility>
+
+#include "analysis/rank_map.h"
+#include "analysis/rank_passes.h"
+#include "analysis/rank_steps.h"
 #include "analysis/wait_states/blame.h"
 #include "analysis/wait_states/stretch_activity.h"
 #include "analysis/wait_states/wait_plan.h"
@@ -41,14 +47,37 @@ const char* WaitPatternName(WaitPattern pattern) {
   return "irregular";
 }
 
+namespace {
+
+struct WaitActivityPass {
+  static constexpr std::string_view kName = "wait_activity";
+  using Args = std::map<size_t, WaitRankTask>;  // By rank index.
+  using Partial = WaitRankActivity;
+  static Partial Map(const RunContext& shared, size_t rank_index, const Args& args) {
+    const auto task = args.find(rank_index);
+    return task != args.end() ? MapWaitActivity(shared, task->second, rank_index) : Partial();
+  }
+};
+
+}  // namespace
+
+void AddWaitStatePasses(RankPasses* passes) { passes->Add<WaitActivityPass>(); }
+
 WaitStates ComputeWaitStates(const RunContext& shared, const Collectives& collectives) {
   const size_t rank_count = shared.run->ranks.size();
   std::vector<WaitRankFacts> facts;
-  for (size_t r = 0; r < rank_count; ++r) facts.push_back(MapWaitRankFacts(shared, r));
+  for (std::vector<model::Step>& steps : FindRankSteps(shared)) facts.push_back({std::move(steps)});
   const WaitPlan plan = PlanWaitStates(*shared.run, collectives, facts);
-  HostKinds kinds(shared.run->names);
-  std::vector<WaitRankActivity> activity;
-  for (size_t r = 0; r < rank_count; ++r) activity.push_back(MapWaitActivity(shared, collectives, plan, r, &kinds));
+  std::map<size_t, WaitRankTask> tasks;
+  std::vector<size_t> asked;
+  for (size_t r = 0; r < rank_count; ++r) {
+    if (plan.stretches[r].empty()) continue;
+    tasks.emplace(r, MakeWaitRankTask(collectives, plan, r));
+    asked.push_back(r);
+  }
+  std::vector<WaitRankActivity> measured = MapRanks<WaitActivityPass>(shared, tasks, asked);
+  std::vector<WaitRankActivity> activity(rank_count);
+  for (size_t i = 0; i < asked.size(); ++i) activity[asked[i]] = std::move(measured[i]);
   return FinishWaitStates(*shared.run, collectives, plan, activity);
 }
 
