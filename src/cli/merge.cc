@@ -106,6 +106,8 @@ void MergeCommand::Declare(CLI::App& app) {
       ->group(selection);
   app.add_flag("--no-python", no_python_, "Leave Python frames out")->group(selection);
   app.add_flag("--no-flows", no_flows_, "Leave out the arrows of launches and collectives")->group(selection);
+  app.add_flag("--critical-path", critical_path_, "Add a track with what of a rank fixes the steps' times")
+      ->group(selection);
   input_.DeclareAnalysis(app, false);
   input_.DeclareRunning(app);
   app.footer(kFooter);
@@ -220,8 +222,10 @@ Result<int> MergeCommand::Run(Console& console) {
   RETURN_IF_ERROR(ReadSelection());
 
   ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
-  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run, {"collectives"}));
+  ASSIGN_OR_RETURN(const analysis::AnalysisResult result,
+                   input_.Analyze(&run, {critical_path_ ? "critical_path" : "collectives"}));
   analysis::FetchEvents(&run);
+  if (critical_path_) options_.critical_path = &result.critical_path;
   options_.step_name = input_.analysis().step_name;
   options_.version = VersionText();
   Result<timeline::Summary> summary = Error{};

@@ -33,6 +33,7 @@ class MergeCommand : public Subcommand {
   std::vector<std::string> lanes_;
   bool no_python_ = false;
   bool no_flows_ = false;
+  bool critical_path_ = false;
   bool json_ = false;
   bool quiet_ = false;
   timeline::Options options_;

@@ -24,7 +24,7 @@ void AddNameTables(TableList* tables);        ///< kernel_totals, operators.
 void AddDeviceTables(TableList* tables);      ///< idle, idle_host, launch, queues, memory.
 void AddCollectiveTables(TableList* tables);  ///< collectives, collective_instances.
 void AddDeclaredTables(TableList* tables);    ///< Those of report/declared_tables.h.
-void AddVerdictTables(TableList* tables);     ///< stragglers, wait_states, root_causes, imbalance, findings, ledger.
+void AddVerdictTables(TableList* tables);     ///< stragglers, wait_states, root_causes, imbalance, critical_path, ...
 std::unique_ptr<Table> MakeMemoryEventTable();
 std::unique_ptr<Table> MakeCatalogTable();
 

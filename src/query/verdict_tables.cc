@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "analysis/critical_path/critical_path.h"
 #include "analysis/finding.h"
 #include "analysis/imbalance.h"
 #include "analysis/stragglers.h"
@@ -10,6 +11,7 @@
 namespace lockstep::query {
 namespace {
 
+using analysis::CriticalPathRow;
 using analysis::Finding;
 using analysis::ImbalanceRow;
 using analysis::RootCauseRow;
@@ -205,6 +207,23 @@ std::vector<Field<LedgerEntry>> LedgerFields() {
   };
 }
 
+std::vector<Field<CriticalPathRow>> CriticalPathFields() {
+  using Row = CriticalPathRow;
+  return {
+      RankField<Row>(),
+      WindowField<Row>(),
+      {{"step", Type::kInteger, "", "Number of the step; 0 where the traces mark no steps.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.step); }},
+      {{"category", Type::kText, "",
+        "`host`, `data_loader`, `compute`, `copy`, `transfer`, `launch`, `kernel_gap` or `delay`.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(graph::EdgeKindName(row.kind)); }},
+      {{"name", Type::kText, "", "Operator, call or kernel.", "nobody's: gaps, delays, launches"},
+       [](const Source& source, const Row& row, CellOut& out) { out.StaticOrNull(source.run().names[row.name]); }},
+      {{"path_ns", Type::kInteger, "ns", "Time on the step's critical path.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.path_ns); }},
+  };
+}
+
 template <typename Row>
 void Add(TableList* tables, std::string_view name, std::string_view sentence, std::string_view pass,
          std::vector<Field<Row>> fields, std::function<std::span<const Row>(const Source&)> rows) {
@@ -227,6 +246,10 @@ void AddVerdictTables(TableList* tables) {
       [](const Source& source) { return std::span<const RootCauseRow>(source.result().wait_states.causes); });
   Add<ImbalanceRow>(tables, "imbalance", "Spread of one quantity over the ranks", "imbalance", ImbalanceFields(),
                     [](const Source& source) { return std::span<const ImbalanceRow>(source.result().imbalance.rows); });
+  Add<CriticalPathRow>(tables, "critical_path", "Time on the steps' critical paths by rank, category and name",
+                       "critical_path", CriticalPathFields(), [](const Source& source) {
+                         return std::span<const CriticalPathRow>(source.result().critical_path.rows);
+                       });
   Add<Finding>(tables, "findings", "What is wrong, for whom, how that is known, what to do; largest gain first", "all",
                FindingFields(),
                [](const Source& source) { return std::span<const Finding>(source.result().findings); });

@@ -63,6 +63,42 @@ class PlantedCase(unittest.TestCase):
         return ours
 
 
+class CriticalPathTest(PlantedCase):
+    """The chain that fixes each step runs through what was planted, and lasts as long as the step."""
+
+    def check(self, name, straggler, *options):
+        rank, delay_us, by = straggler.split(":")
+        self.generate(name, "--ranks", "8", "--straggler", straggler, *options)
+        path = lockstep.analyze_whole(self.path(name)).data["critical_path"]
+        delay_ns = lockstep.to_ns(float(delay_us))
+        self.assertEqual(len(path["steps"]), 4)
+        for step in path["steps"]:
+            rows = [row for row in path["rows"] if row["step"] == step["step"]]
+            self.assertEqual(step["path_ns"], step["step_ns"])
+            self.assertEqual(sum(row["path_ns"] for row in rows), step["path_ns"])
+            category = {"kernel": "compute", "loader": "data_loader", "host": "host"}[by]
+            of_rank = [row for row in rows if row["rank"] == int(rank)]
+            self.assertGreaterEqual(sum(row["path_ns"] for row in of_rank if row["category"] == category), delay_ns)
+            self.assertGreater(sum(row["path_ns"] for row in of_rank), step["path_ns"] // 2)
+            slack = {row["rank"]: row["slack_ns"] for row in step["slack"]}
+            self.assertEqual(slack[int(rank)], 0)
+        return path
+
+    def test_a_slow_kernel(self):
+        self.check("kernel", "5:4000:kernel")
+
+    def test_a_slow_loader_on_shifted_clocks(self):
+        self.check("loader", "2:6000:loader", "--offset-us=0,500,-70,900,3,-20000,7,1")
+
+    def test_a_stalled_host(self):
+        self.check("host", "6:9000:host")
+
+    def test_a_slow_loader_without_a_device(self):
+        path = self.check("cpu", "3:9000:loader", "--cpu-only")
+        names = {row["name"] for row in path["rows"] if row["category"] == "data_loader"}
+        self.assertTrue(any("DataLoader" in (name or "") for name in names), names)
+
+
 class BreakdownTest(PlantedCase):
     def test_every_layout_of_the_json(self):
         for style in ("torch22", "current", "us", "indent4", "min"):

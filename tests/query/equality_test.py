@@ -52,7 +52,8 @@ class EqualityTest(unittest.TestCase):
         if data_run.document is None:
             return None  # other formats: both refuse
         data = data_run.data
-        tables = [*FLAT.values(), "ranks", "collectives", "collective_instances", "stragglers", "wait_states", "root_causes", "imbalance", "findings",
+        tables = [*FLAT.values(), "ranks", "collectives", "collective_instances", "stragglers", "wait_states", "root_causes", "imbalance",
+                  "critical_path", "findings",
                   "ledger"]
         answers = ask([str(path) for path in paths], [f"SELECT * FROM {table}" for table in tables] + [KERNEL_SUMS, DEVICE_UNIONS, OVERLAPS])
         got = dict(zip(tables, answers))
@@ -118,6 +119,7 @@ class EqualityTest(unittest.TestCase):
                 self.assertEqual((worst["group"], worst["sequence"], worst["name"]),
                                  (instance["group_name"], instance["sequence"], instance["name"]))
         self.check_rows([{"quantity": key, **value} for key, value in data["imbalance"].items()], got["imbalance"])
+        self.check_rows(data["critical_path"]["rows"], got["critical_path"])
         self.check_rows(data["findings"], got["findings"])
         self.check_rows(ledger, got["ledger"])
 

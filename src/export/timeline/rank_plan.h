@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct RankPlan {
   NestingLevels step_levels;
   std::vector<SliceTrack> step_tracks;
   std::vector<PlannedTrack> tracks;
+  std::optional<SliceTrack> critical_path_track;  ///< Where one is asked for.
   SliceTrack memory_track;
   bool has_memory = false;
   int64_t real_process_id = 0;  ///< Of most CPU events; 0 when there are none.

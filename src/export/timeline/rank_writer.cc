@@ -119,7 +119,9 @@ void TimelineContent::Count(int64_t start_ns, int64_t end_ns, Summary* summary) 
 
 void TimelineContent::WriteRank(size_t rank_index, EventWriter* writer, Summary* summary) const {
   const model::RankTrace& trace = run_->ranks[rank_index];
-  const RankPlan plan = PlanRank(*run_, rank_index, selection_, ids_.get());
+  RankPlan plan = PlanRank(*run_, rank_index, selection_, ids_.get());
+  if (options_->critical_path != nullptr)  // Above the steps.
+    plan.critical_path_track = {plan.process.process_id, ids_->next_thread_id(), -1, "critical path"};
   const std::vector<RowFlow> launches = LaunchFlows(trace, rank_index, selection_, &next_flow_id_);
   summary->flow_count += launches.size() / 2;
   ++summary->process_count;
@@ -129,6 +131,7 @@ void TimelineContent::WriteRank(size_t rank_index, EventWriter* writer, Summary*
   writer->BeginProcess(plan.process, ProcessFacts(*run_, rank_index, plan));
   WriteSteps(rank_index, plan, writer, summary);
   for (const PlannedTrack& planned : plan.tracks) WriteTrack(rank_index, planned, launches, writer, summary);
+  if (plan.critical_path_track) WriteCriticalPath(rank_index, plan, writer, summary);
   if (plan.has_memory) WriteMemory(rank_index, plan, writer, summary);
 }
 
@@ -212,6 +215,46 @@ void TimelineContent::WriteTrack(size_t rank_index, const PlannedTrack& planned,
     }
     writer->EndTrack();
   }
+}
+
+void TimelineContent::WriteCriticalPath(size_t rank_index, const RankPlan& plan, EventWriter* writer,
+                                        Summary* summary) const {
+  const auto& steps = options_->selection.steps;
+  std::vector<const analysis::CriticalPathPiece*> pieces;
+  for (const analysis::CriticalPathStep& step : options_->critical_path->steps) {
+    const bool selected = steps.empty() || std::any_of(steps.begin(), steps.end(), [&](const auto& range) {
+                            return range.first <= step.step && step.step <= range.second;
+                          });
+    if (!selected) continue;
+    for (const analysis::CriticalPathPiece& piece : step.pieces) {
+      if (piece.rank_index == rank_index) pieces.push_back(&piece);
+    }
+  }
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+  // Steps of ranks that drift apart overlap; slices of one track must not. What lies outside of what is written stays
+  // out.
+  int64_t from_ns = first_ns_;
+  const int64_t to_ns = summary->last_ns ? *summary->last_ns + shift_ns_ : first_ns_;
+  Slice slice;
+  slice.category = model::Category::kOther;
+  slice.texts.emplace_back("category", "");
+  bool begun = false;
+  for (const analysis::CriticalPathPiece* piece : pieces) {
+    slice.start_ns = std::max(piece->start_ns + shift_ns_, from_ns);
+    slice.end_ns = std::min(piece->start_ns + piece->duration_ns + shift_ns_, to_ns);
+    if (slice.end_ns <= slice.start_ns) continue;
+    if (!begun) writer->BeginTrack(*plan.critical_path_track);
+    begun = true;
+    const std::string_view name = run_->names[piece->name];
+    slice.texts.back().second = graph::EdgeKindName(piece->kind);
+    slice.text = name.empty() ? slice.texts.back().second : name;
+    writer->AddSlice(slice);
+    from_ns = slice.end_ns;
+  }
+  if (!begun) return;
+  writer->EndTrack();
+  ++summary->track_count;
 }
 
 void TimelineContent::WriteMemory(size_t rank_index, const RankPlan& plan, EventWriter* writer,

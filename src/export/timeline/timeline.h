@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/collectives.h"
+#include "analysis/critical_path/critical_path.h"
 #include "base/result.h"
 #include "model/run.h"
 
@@ -42,6 +43,8 @@ struct Options {
   Selection selection = {};
   std::string step_name = {};  ///< As in AnalysisOptions.
   std::string version = {};    ///< Of lockstep, for the file's metadata.
+  /// Adds a track "critical path" to each rank that it runs through; the caller's.
+  const analysis::CriticalPath* critical_path = nullptr;
   /// Called from time to time, and at the end, with the share of events done, 0..1.
   std::function<void(double)> on_progress = {};
 };

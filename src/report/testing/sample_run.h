@@ -175,6 +175,26 @@ inline void AddSampleVerdicts(Sample* sample) {
   }
   result.imbalance.rows.push_back({"compute_ns", 1e8, 1e8, 1e8, 0.0, 0, 0});
   result.imbalance.rows.push_back({"idle_ns", 44e6, 29e6, 89e6, 1.0227, 2, 0});
+  const NameId augment = sample->run.names.Intern("augment_batch");
+  const NameId multiply = sample->run.names.Intern("ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_32x6_tn");
+  for (int64_t number = 5; number < 7; ++number) {
+    analysis::CriticalPathStep step;
+    step.step = number;
+    step.start_ns = 1'700'000'000'000'000'000 + (number - 5) * 100'000'000;
+    step.step_ns = 100'000'000;
+    step.path_ns = 99'990'000;
+    step.rank_count = 4;
+    step.kind_ns[static_cast<size_t>(graph::EdgeKind::kDataLoader)] = 58'000'000;
+    step.kind_ns[static_cast<size_t>(graph::EdgeKind::kCompute)] = 41'000'000;
+    step.kind_ns[static_cast<size_t>(graph::EdgeKind::kKernelGap)] = 990'000;
+    step.slack = {{0, 29'000'000}, {1, 29'000'000}, {2, 0}, {3, 0}};
+    result.critical_path.steps.push_back(step);
+    result.critical_path.rows.push_back({2, number, graph::EdgeKind::kDataLoader, augment, 58'000'000});
+    result.critical_path.rows.push_back({2, number, graph::EdgeKind::kCompute, multiply, 40'000'000});
+    result.critical_path.rows.push_back({3, number, graph::EdgeKind::kCompute, multiply, 1'000'000});
+    result.critical_path.rows.push_back({2, number, graph::EdgeKind::kKernelGap, NameId{}, 990'000});
+  }
+  result.critical_path.names = {{graph::EdgeKind::kCompute, multiply, 0}};
   analysis::Finding late;
   late.id = "straggler";
   late.severity = analysis::FindingSeverity::kCritical;
@@ -195,7 +215,7 @@ inline void AddSampleVerdicts(Sample* sample) {
   result.step_count = 2;
   result.job_span_ns = 210'000'000;
   result.computed = {"breakdown",  "idle",      "kernels", "operators", "collectives",
-                     "stragglers", "imbalance", "memory",  "launch"};
+                     "stragglers", "imbalance", "memory",  "launch",    "critical_path"};
   sample->run.ledger.Add({"truncated_file", model::Severity::kError, "traces/rank3.json.gz", 3, 4'560'000, 1,
                           "ends inside an event", "the job was probably killed while it wrote; rerun the profiler"});
   sample->run.ledger.Add(
