@@ -92,6 +92,9 @@ class FlopsTest(lockstep.DataCase):
         for name in SETS:
             for row in self.answer(name)["flops"]:
                 self.assertGreater(row["flops"], 0)
+                if row["device"] is None:  # mi300: events of device 2, properties of device 0 only
+                    self.assertIsNone(row["mfu"])
+                    continue
                 self.assertGreater(row["mfu"], 0)
                 self.assertLess(row["mfu"], 1)
 
