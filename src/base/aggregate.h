@@ -10,7 +10,9 @@ namespace aggregate_internal {
 /// Turns into anything, in unevaluated code only: fills a place between an aggregate's braces.
 struct AnyValue {
   template <typename T>
-  operator T() const noexcept;  // NOLINT(google-explicit-constructor)
+  operator T() const noexcept {  // NOLINT(google-explicit-constructor)
+    __builtin_unreachable();     // Defined, since clang wants what std::optional's constructor names; never called.
+  }
 };
 template <size_t>
 using AnyAt = AnyValue;

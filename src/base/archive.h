@@ -112,7 +112,7 @@ class ArchiveWriter {
       Fields(*this, const_cast<T&>(value));  // One listing serves both ways; this one only reads.
     } else {
       static_assert(std::is_aggregate_v<T>, "this type needs a Fields() of its own: base/archive.h");
-      VisitMembers(value, [this](const auto&... members) { (Write(members), ...); });
+      VisitMembers(value, [&](const auto&... members) { (Write(members), ...); });
     }
   }
 
@@ -204,7 +204,7 @@ class ArchiveReader {
       Fields(*this, value);
     } else {
       static_assert(std::is_aggregate_v<T>, "this type needs a Fields() of its own: base/archive.h");
-      VisitMembers(value, [this](auto&... members) { (Read(members), ...); });
+      VisitMembers(value, [&](auto&... members) { (Read(members), ...); });
     }
   }
 

@@ -35,6 +35,7 @@ class KeepingWriter : public RowWriter {
   struct Text {
     std::string operator()(std::monostate) const { return "NULL"; }
     std::string operator()(const std::string& value) const { return value; }
+    std::string operator()(const report::IntegerList& value) const { return value.Text(); }
     template <typename T>
     std::string operator()(T value) const {
       return fmt::format("{}", value);
