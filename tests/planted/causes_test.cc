@@ -261,10 +261,7 @@ PlantedStraggler AnyCause(const TraceSpec& spec, std::mt19937_64* random) {
   return planted;
 }
 
-bool SweepIsAskedFor() { return std::getenv("LOCKSTEP_CAUSE_SWEEP") != nullptr; }
-
 TEST(PlantedCausesTest, SweepFindsNineteenOfTwenty) {
-  if (!SweepIsAskedFor()) GTEST_SKIP() << "LOCKSTEP_CAUSE_SWEEP is not set";
   std::mt19937_64 random(7);
   Score one;
   Score two;
@@ -285,7 +282,6 @@ TEST(PlantedCausesTest, SweepFindsNineteenOfTwenty) {
 }
 
 TEST(PlantedCausesTest, SweepOf200BalancedJobsBlamesNobody) {
-  if (!SweepIsAskedFor()) GTEST_SKIP() << "LOCKSTEP_CAUSE_SWEEP is not set";
   std::mt19937_64 random(11);
   int blamed = 0;
   for (int trial = 0; trial < 200; ++trial) {
