@@ -47,7 +47,7 @@ class LaneCursor {
 /// Time moves forward; what passes inside a window goes to the range on top of the stack.
 class Cutter {
  public:
-  Cutter(const std::vector<Interval>& windows, HostKinds* kinds, std::vector<HostStretch>* pieces,
+  Cutter(const std::vector<Interval>& windows, HostKinds* kinds, std::vector<ThreadPortion>* pieces,
          std::vector<Interval>* rest)
       : windows_(windows), kinds_(kinds), pieces_(pieces), rest_(rest) {}
 
@@ -109,7 +109,7 @@ class Cutter {
 
   const std::vector<Interval>& windows_;
   HostKinds* const kinds_;
-  std::vector<HostStretch>* const pieces_;
+  std::vector<ThreadPortion>* const pieces_;
   std::vector<Interval>* const rest_;
   int64_t now_ns_ = std::numeric_limits<int64_t>::min();
   size_t window_ = 0;
@@ -152,9 +152,9 @@ std::vector<ThreadKey> HostThreads::Workers() const {
   return keys;
 }
 
-std::vector<HostStretch> HostThreads::Cut(ThreadKey thread, const std::vector<Interval>& windows,
-                                          std::vector<Interval>* rest) {
-  std::vector<HostStretch> pieces;
+std::vector<ThreadPortion> HostThreads::Cut(ThreadKey thread, const std::vector<Interval>& windows,
+                                            std::vector<Interval>* rest) {
+  std::vector<ThreadPortion> pieces;
   const auto found = threads_.find(thread);
   if (found == threads_.end() || windows.empty()) {
     rest->insert(rest->end(), windows.begin(), windows.end());

@@ -23,7 +23,7 @@ enum class HostGrip : uint8_t {
 };
 
 /// A piece of a thread's time and the innermost range in it.
-struct HostStretch {
+struct ThreadPortion {
   Interval span;
   RootCause cause = RootCause::kHost;
   NameId name;
@@ -46,7 +46,7 @@ class HostThreads {
   /// Cuts `windows` (sorted, disjoint) of one thread by innermost range of operators, annotations, Python frames and
   /// runtime calls. What is outside of all (a step's range is not one) goes to `rest`, sorted. Cost: O(events of the
   /// thread up to the last window).
-  std::vector<HostStretch> Cut(ThreadKey thread, const std::vector<Interval>& windows, std::vector<Interval>* rest);
+  std::vector<ThreadPortion> Cut(ThreadKey thread, const std::vector<Interval>& windows, std::vector<Interval>* rest);
 
  private:
   struct Lanes {

@@ -264,7 +264,7 @@ class RankMeter {
   }
 
   void BookThread(ThreadKey thread, const std::vector<Interval>& windows, std::vector<Interval>* rest) {
-    for (const HostStretch& piece : threads_.Cut(thread, windows, rest)) {
+    for (const ThreadPortion& piece : threads_.Cut(thread, windows, rest)) {
       Book({piece.span, static_cast<uint32_t>(piece.cause), piece.name.value});
     }
   }
@@ -275,7 +275,7 @@ class RankMeter {
     for (const ThreadKey& thread : threads_.Workers()) {
       const bool issues = std::binary_search(issuers.begin(), issuers.end(), thread);
       std::vector<Interval> unused;
-      for (const HostStretch& piece : threads_.Cut(thread, wanted_, &unused)) {
+      for (const ThreadPortion& piece : threads_.Cut(thread, wanted_, &unused)) {
         if (!issues && piece.grip == HostGrip::kAround) continue;
         pieces[piece.grip].push_back({piece.span, static_cast<uint32_t>(piece.cause), piece.name.value});
       }
