@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 #include <utility>
 
 namespace lockstep::graph {
@@ -36,18 +34,19 @@ Order TopologicalOrder(uint32_t node_count, const std::vector<Edge>& edges) {
     targets[fill[edge.from]++] = edge.to;
     ++waiting_for[edge.to];
   }
-  std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
-  for (NodeId node = 0; node < node_count; ++node) {
-    if (waiting_for[node] == 0) ready.push(node);
+  // Last in, first out: a chain is followed to its end before the next one, so it lies in one piece of memory.
+  std::vector<NodeId> ready;
+  for (NodeId node = node_count; node-- > 0;) {
+    if (waiting_for[node] == 0) ready.push_back(node);
   }
   Order order;
   order.new_ids.assign(node_count, kNone);
   while (!ready.empty()) {
-    const NodeId node = ready.top();
-    ready.pop();
+    const NodeId node = ready.back();
+    ready.pop_back();
     order.new_ids[node] = order.given_count++;
     for (uint32_t i = starts[node]; i < starts[node + 1]; ++i) {
-      if (--waiting_for[targets[i]] == 0) ready.push(targets[i]);
+      if (--waiting_for[targets[i]] == 0) ready.push_back(targets[i]);
     }
   }
   return order;
