@@ -20,8 +20,14 @@ using model::Lane;
 /// A thread hands over only where it has no event of its own for at least so long.
 constexpr int64_t kHandOverStretchNs = 20'000;
 
+/// A CPU backend's range may outlast the wake-up of who waited for it: its thread first says that it is done, then
+/// closes the range. So much later at most, and no more than this part of the waiting.
+constexpr int64_t kLateRecordNs = 5'000'000;
+constexpr int64_t kLateRecordPart = 4;
+
 /// End of a CPU backend's collective.
 struct CollectiveEnd {
+  int64_t start_ns = 0;
   int64_t time_ns = 0;
   uint32_t step = 0;
   uint32_t node = 0;
@@ -98,17 +104,22 @@ class ThreadWriter {
     if (waited) now_ns_ = wait_end_ns;
   }
 
-  /// A stretch without an event of its own in which collectives end, and that goes on soon after the last of them.
+  /// A stretch without an event of its own in which collectives end (or just after it, as recorded), and that goes on
+  /// soon after the last of them.
   void WaitForCollectives(const HostStretch& stretch, EdgeKind kind) {
     while (next_end_ < collective_ends_.size() && collective_ends_[next_end_].time_ns <= stretch.start_ns) ++next_end_;
+    if (next_end_ == collective_ends_.size()) return;
+    const int64_t from_ns = std::max(stretch.start_ns, now_ns_);
+    if (stretch.end_ns <= from_ns || stretch.end_ns == INT64_MAX) return;
+    const int64_t until_ns = stretch.end_ns + std::min(kLateRecordNs, (stretch.end_ns - from_ns) / kLateRecordPart);
     std::vector<HostAnchor::Source> sources;
     int64_t last_ns = now_ns_;
-    for (size_t i = next_end_; i < collective_ends_.size() && collective_ends_[i].time_ns <= stretch.end_ns; ++i) {
-      if (collective_ends_[i].step != anchors_[next_].step || collective_ends_[i].time_ns <= now_ns_) continue;
-      sources.push_back({collective_ends_[i].node, 0});
-      last_ns = collective_ends_[i].time_ns;
+    for (size_t i = next_end_; i < collective_ends_.size() && collective_ends_[i].time_ns <= until_ns; ++i) {
+      const CollectiveEnd& end = collective_ends_[i];
+      if (end.step != anchors_[next_].step || end.time_ns <= now_ns_ || end.start_ns >= stretch.end_ns) continue;
+      sources.push_back({end.node, std::max<int64_t>(0, end.time_ns - stretch.end_ns)});
+      last_ns = std::min(end.time_ns, stretch.end_ns);
     }
-    const int64_t from_ns = std::max(stretch.start_ns, now_ns_);
     if (sources.empty() || stretch.end_ns - last_ns > last_ns - from_ns) return;
     Advance(from_ns, kind, stretch.label);
     Wait(sources, last_ns);
@@ -240,7 +251,7 @@ class HostSide {
       }
       const uint32_t issued = AddDeparture(thread, issue_ns, static_cast<uint32_t>(index));
       step.edges.push_back({issued, collective.arrival, call.start_ns - issue_ns, NameId{}, EdgeKind::kLaunch});
-      collective_ends_.push_back({collective.end_ns, static_cast<uint32_t>(index), collective.end});
+      collective_ends_.push_back({call.start_ns, collective.end_ns, static_cast<uint32_t>(index), collective.end});
       step.collectives.push_back(collective);
     }
     std::stable_sort(collective_ends_.begin(), collective_ends_.end(),

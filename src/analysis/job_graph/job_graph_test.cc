@@ -111,6 +111,51 @@ TEST(JobGraphTest, MainThreadWaitsForTheThreadThatWorksInItsPlace) {
   EXPECT_EQ(times.at("0 host optimizer"), kMs);
 }
 
+/// A step of 10 ms whose gradients go over a CPU backend: `mm_ns` of work, an all_reduce on a thread of its own, and the
+/// main thread goes on at 8 ms, when it is done. The other thread closes its range `late_ns` after that.
+void AddHostStep(RunBuilder& job, int32_t rank, int64_t mm_ns, int64_t late_ns) {
+  RankBuilder& builder = job.Rank(rank).WorldSize(2);
+  builder.Annotation(1, "ProfilerStep#3", 0, 10 * kMs);
+  builder.Annotation(1, "backward", 0, 9 * kMs);
+  builder.Op(1, "aten::mm", 0, mm_ns).Op(1, "c10d::allreduce_", mm_ns, 10'000);
+  builder.Op(1, "aten::copy_", 8 * kMs, 10'000);
+  builder.Annotation(2, "gloo:all_reduce", mm_ns + 20'000, 8 * kMs + late_ns - mm_ns - 20'000);
+  model::CollectiveRecord record;
+  record.source = model::CollectiveRecord::Source::kAnnotation;
+  record.process_id = 100 + rank;
+  record.in_elements = 100;
+  record.dtype = builder.Name("float");
+  record.event_name = builder.Name("c10d::allreduce_");
+  record.start_ns = mm_ns;
+  record.duration_ns = 10'000;
+  record.thread_id = 1;
+  builder.Collective(record);
+  record.event_name = builder.Name("gloo:all_reduce");
+  record.start_ns = mm_ns + 20'000;
+  record.duration_ns = 8 * kMs + late_ns - record.start_ns;
+  record.thread_id = 2;
+  builder.Collective(record);
+}
+
+TEST(JobGraphTest, MainThreadWaitsForACollectiveWhoseRangeIsClosedLate) {
+  for (const int64_t late_ns : {int64_t{0}, int64_t{-5000}, int64_t{150'000}, int64_t{400'000}}) {
+    RunBuilder builder;
+    AddHostStep(builder, 0, kMs, late_ns);
+    AddHostStep(builder, 1, 7 * kMs, late_ns);
+    Job job(builder.Build());
+    const auto steps = Join(job);
+    ASSERT_EQ(steps.size(), 1u);
+    const graph::Graph& graph = steps[0].graph;
+    EXPECT_EQ(steps[0].reproduced_ns, 10 * kMs) << late_ns;
+    const auto shorter = graph::EarliestTimes(graph, [&](uint32_t i) {
+      const graph::Edge& edge = graph.edge(i);
+      const bool is_late_work = edge.owner == 1 && edge.weight_ns == 7 * kMs;
+      return is_late_work ? kMs : edge.weight_ns;
+    });
+    EXPECT_EQ(shorter[steps[0].sink], 4 * kMs) << late_ns;
+  }
+}
+
 TEST(JobGraphTest, TraceWithoutStepsIsOneWindow) {
   RunBuilder builder;
   builder.Rank(0).Op(1, "aten::mm", 5, 100).Kernel(7, "gemm", 50, 300);
