@@ -36,8 +36,10 @@ class ReasonFinder {
  public:
   ReasonFinder(const LateNode& node, const std::vector<WaitRankActivity>& activity, const WaitPlan& plan)
       : own_(activity[node.rank_index].stretches[node.stretch]) {
+    if (node.step_stretch != node.stretch) own_step_ = &activity[node.rank_index].stretches[node.step_stretch];
     for (const PeerStretch& peer : node.peers) {
       peers_.push_back(&activity[peer.rank_index].stretches[peer.stretch]);
+      step_peers_.push_back(&activity[peer.rank_index].stretches[peer.step_stretch]);
       const WaitStretch& stretch = plan.stretches[peer.rank_index][peer.stretch];
       shift_.push_back(static_cast<int64_t>(stretch.to) - static_cast<int64_t>(node.last));
     }
@@ -68,6 +70,14 @@ class ReasonFinder {
     return totals;
   }
 
+  /// More than this the rank cannot have done more than its peers: the rest they did while they waited for it.
+  int64_t ExcessSinceStep(size_t cause) const {
+    if (own_step_ == nullptr) return INT64_MAX;
+    std::vector<int64_t> values;
+    for (const StretchActivity* peer : step_peers_) values.push_back(Totals(*peer)[cause]);
+    return Totals(*own_step_)[cause] - LowerMedian(&values);
+  }
+
   void CompareCauses(LateReasons* result) const {
     const std::array<int64_t, kRootCauseCount> own = Totals(own_);
     std::vector<std::array<int64_t, kRootCauseCount>> of_peers;
@@ -78,8 +88,8 @@ class ReasonFinder {
       for (const auto& totals : of_peers) values.push_back(totals[c]);
       LateReason reason;
       reason.cause = static_cast<RootCause>(c);
-      reason.excess_ns = Excess(own[c], &values);
-      if (reason.excess_ns == 0) continue;
+      reason.excess_ns = std::min(Excess(own[c], &values), ExcessSinceStep(c));
+      if (reason.excess_ns < kMinimumNs) continue;
       Name(&reason);
       result->reasons.push_back(reason);
     }
@@ -131,7 +141,9 @@ class ReasonFinder {
   }
 
   const StretchActivity& own_;
+  const StretchActivity* own_step_ = nullptr;  // where that is another stretch
   std::vector<const StretchActivity*> peers_;
+  std::vector<const StretchActivity*> step_peers_;
   std::vector<int64_t> shift_;  // a peer's place less that of the late rank
 };
 

@@ -49,7 +49,11 @@ class PeerChooser {
         continue;
       }
       stretches[node.rank_index].insert(OwnStretch(node));
-      for (const Match& match : matches[n]) stretches[match.rank_index].insert(match.stretch);
+      stretches[node.rank_index].insert(SinceStep(node.rank_index, OwnStretch(node)));
+      for (const Match& match : matches[n]) {
+        stretches[match.rank_index].insert(match.stretch);
+        stretches[match.rank_index].insert(SinceStep(match.rank_index, match.stretch));
+      }
     }
     for (const std::set<WaitStretch>& of_rank : stretches)
       plan_->stretches.emplace_back(of_rank.begin(), of_rank.end());
@@ -57,8 +61,10 @@ class PeerChooser {
       LateNode& node = plan_->nodes[n];
       if (matches[n].empty()) continue;
       node.stretch = IndexOf(node.rank_index, OwnStretch(node));
+      node.step_stretch = IndexOf(node.rank_index, SinceStep(node.rank_index, OwnStretch(node)));
       for (const Match& match : matches[n]) {
-        node.peers.push_back({match.rank_index, IndexOf(match.rank_index, match.stretch)});
+        node.peers.push_back({match.rank_index, IndexOf(match.rank_index, match.stretch),
+                              IndexOf(match.rank_index, SinceStep(match.rank_index, match.stretch))});
       }
     }
   }
@@ -74,6 +80,16 @@ class PeerChooser {
 
   WaitStretch OwnStretch(const LateNode& node) const {
     return {PlaceAt(node.rank_index, node.first).previous_in_group, node.last};
+  }
+
+  /// The stretch, begun where the step before ended unless it begins earlier still.
+  WaitStretch SinceStep(uint32_t r, const WaitStretch& stretch) const {
+    const uint32_t begin = stretch.to - PlaceAt(r, stretch.to).in_step;
+    if (!stretch.from || *stretch.from < begin) return stretch;
+    WaitStretch since = stretch;
+    since.from.reset();
+    if (begin > 0) since.from = begin - 1;
+    return since;
   }
 
   uint32_t IndexOf(uint32_t rank_index, const WaitStretch& stretch) const {

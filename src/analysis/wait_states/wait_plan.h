@@ -37,7 +37,8 @@ struct WaitStretch {
 /// The same stretch of a peer.
 struct PeerStretch {
   uint32_t rank_index = 0;
-  uint32_t stretch = 0;  ///< Index into WaitPlan::stretches of that rank.
+  uint32_t stretch = 0;       ///< Index into WaitPlan::stretches of that rank.
+  uint32_t step_stretch = 0;  ///< As LateNode::step_stretch.
 };
 
 /// A rank late in a run of collectives of one group and step. Lateness carries over from one to the next where the
@@ -51,6 +52,9 @@ struct LateNode {
   int64_t total_ns = 0;     ///< Added up over the run.
   bool by_history = false;  ///< The peers are the rank itself in other steps.
   uint32_t stretch = 0;     ///< Its own, index into WaitPlan::stretches of the rank.
+  /// The same end from the end of the step before. Who waits for a late rank may go on with other work meanwhile, and
+  /// has less of it left in the stretch; over this one that evens out. May be `stretch` itself.
+  uint32_t step_stretch = 0;
   std::vector<PeerStretch> peers;  ///< Empty: nothing to compare with, nobody to blame.
 };
 
