@@ -301,7 +301,14 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
   result.job_span_ns = JobSpan(*run);
   RunPass("findings", &cpu_ns, &ledger, [&] {
     result.findings = ComputeFindings(shared, result);
-    if (result.Has("what_if")) TakeSimulatedGains(result.what_if, &result.findings);
+    if (result.Has("what_if")) {
+      TakeSimulatedGains(result.what_if, &result.findings);
+    } else if (result.Has("critical_path")) {
+      model::Ledger unused;  // The pass has told what it could not join.
+      TakeSimulatedGains(SimulateJob(*run, result.collectives, graphs, options.thread_count, &unused,
+                                     LeversOfFindings(result.findings)),
+                         &result.findings);
+    }
   });
   if (!result.Has("collectives")) result.collectives = {};
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "analysis/finding_context.h"
 #include "analysis/what_if/job_levers.h"
@@ -19,23 +20,30 @@ const Lever* FindLever(const WhatIf& what_if, std::string_view id) {
   return found == what_if.levers.end() ? nullptr : &*found;
 }
 
-/// The lever that undoes what a finding is about.
-const Lever* LeverOf(const WhatIf& what_if, const Finding& finding) {
+/// The lever that undoes what a finding is about; empty where there is none.
+std::string LeverIdOf(const Finding& finding) {
   if (finding.id == "straggler") {
-    return FindLever(what_if, finding.ranks.size() == 1 ? fmt::format("rank_at_median:{}", finding.ranks[0])
-                                                        : std::string("no_stragglers"));
+    return finding.ranks.size() == 1 ? fmt::format("rank_at_median:{}", finding.ranks[0]) : "no_stragglers";
   }
-  if (finding.id == "exposed_communication") return FindLever(what_if, "perfect_overlap");
-  if (finding.id == "data_loader") return FindLever(what_if, "no_data_stalls");
-  return nullptr;
+  if (finding.id == "exposed_communication") return "perfect_overlap";
+  if (finding.id == "data_loader") return "no_data_stalls";
+  return "";
 }
 
 }  // namespace
 
+std::set<std::string> LeversOfFindings(const std::vector<Finding>& findings) {
+  std::set<std::string> ids;
+  for (const Finding& finding : findings) {
+    if (std::string id = LeverIdOf(finding); !id.empty()) ids.insert(std::move(id));
+  }
+  return ids;
+}
+
 void TakeSimulatedGains(const WhatIf& what_if, std::vector<Finding>* findings) {
   if (what_if.steps.empty() || what_if.error_ratio > kMaxError) return;
   for (Finding& finding : *findings) {
-    const Lever* lever = LeverOf(what_if, finding);
+    const Lever* lever = FindLever(what_if, LeverIdOf(finding));
     if (lever == nullptr || lever->gain_ns < 0) continue;
     finding.gain_ns_per_step = lever->gain_ns;
     finding.evidence.push_back(

@@ -139,7 +139,8 @@ struct Totals {
   bool has_collectives = false;
 };
 
-Totals AddUp(const std::vector<RankGraphs>& by_rank_index, const std::vector<JobStepKey>& keys) {
+/// Without `by_things` only whether there are any loading and collectives: nothing is to be chosen then.
+Totals AddUp(const std::vector<RankGraphs>& by_rank_index, const std::vector<JobStepKey>& keys, bool by_things) {
   Totals totals;
   for (const JobStepKey& key : keys) {
     for (size_t rank = 0; rank < key.parts.size(); ++rank) {
@@ -149,6 +150,7 @@ Totals AddUp(const std::vector<RankGraphs>& by_rank_index, const std::vector<Job
       for (const RankEdge& edge : step.edges) {
         if (!WorkTable::IsWork(edge.kind) || edge.weight_ns <= 0) continue;
         totals.has_loading = totals.has_loading || edge.kind == EdgeKind::kDataLoader;
+        if (!by_things) continue;
         const auto thing = std::pair(edge.kind, edge.label.value);
         totals.of_thing[thing] += edge.weight_ns;
         auto& ranks = totals.by_rank[thing];
@@ -169,8 +171,9 @@ std::string Shortened(std::string_view name) {
 
 class Planner {
  public:
-  Planner(const model::Run& run, const Totals& totals, const std::vector<size_t>& ranks)
-      : run_(run), totals_(totals), ranks_(ranks) {}
+  Planner(const model::Run& run, const Totals& totals, const std::vector<size_t>& ranks,
+          const std::optional<std::set<std::string>>& only)
+      : run_(run), totals_(totals), ranks_(ranks), only_(only) {}
 
   std::vector<Plan> Make() {
     if (ranks_.size() > 1) {
@@ -186,6 +189,7 @@ class Planner {
     if (totals_.has_loading) Add("no_data_stalls", "input is always there", {}, Change::kNoLoading);
     AddNames(EdgeKind::kCompute, "kernel_2x:");
     AddNames(EdgeKind::kHost, "operator_2x:");
+    if (only_) std::erase_if(plans_, [&](const Plan& plan) { return only_->count(plan.lever.id) == 0; });
     return std::move(plans_);
   }
 
@@ -215,7 +219,7 @@ class Planner {
       }
     }
     std::sort(excess.begin(), excess.end());
-    if (excess.size() > kMaxRankLevers) excess.resize(kMaxRankLevers);
+    if (excess.size() > kMaxRankLevers && !only_) excess.resize(kMaxRankLevers);
     for (const auto& entry : excess) {
       const int32_t rank = RankOf(entry.second);
       Add(fmt::format("rank_at_median:{}", rank),
@@ -257,6 +261,7 @@ class Planner {
   const model::Run& run_;
   const Totals& totals_;
   const std::vector<size_t>& ranks_;
+  const std::optional<std::set<std::string>>& only_;
   std::vector<Plan> plans_;
 };
 
@@ -283,15 +288,17 @@ struct StepOutcome {
 }  // namespace
 
 WhatIf SimulateJob(const model::Run& run, const Collectives& collectives, const std::vector<RankGraphs>& by_rank_index,
-                   uint32_t thread_count, model::Ledger* ledger) {
+                   uint32_t thread_count, model::Ledger* ledger, const std::optional<std::set<std::string>>& only) {
   WhatIf what_if;
+  if (only && only->empty()) return what_if;
   const std::vector<JobStepKey> keys = UsualSteps(ListJobSteps(run, by_rank_index));
   if (keys.empty()) return what_if;
   std::vector<size_t> ranks;
   for (size_t i = 0; i < keys.front().parts.size(); ++i) {
     if (keys.front().parts[i] != SIZE_MAX) ranks.push_back(i);
   }
-  std::vector<Plan> plans = Planner(run, AddUp(by_rank_index, keys), ranks).Make();
+  std::vector<Plan> plans = Planner(run, AddUp(by_rank_index, keys, !only), ranks, only).Make();
+  if (only && plans.empty()) return what_if;
   const CollectiveFinder finder(collectives);
   std::vector<std::optional<StepOutcome>> outcomes(keys.size());
   std::atomic<size_t> next{0};

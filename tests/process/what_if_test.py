@@ -1,0 +1,79 @@
+"""What-if by doing: the step that `lockstep analyze` foretells without the slow rank, against the job run without it."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from lockstep_program import SOURCE, analyze_json, finding
+
+NO_PYTORCH = 3
+# Two ranks: on a machine of two processors more of them would share one, and be quicker while another sleeps.
+RANKS = 2
+SLOW_RANK = 1
+JOB = ("--batch", "16", "--length", "128", "--active-steps", "8")
+MOST_ROUNDS = 6
+SAME_SPEED = 0.05
+TOLERANCE = 0.10
+
+
+class Recording:
+    """What a recorded job says: its step, the step foretold without the slow rank, and how fast the machine was."""
+
+    def __init__(self, folder):
+        report = analyze_json(folder, "--what-if")
+        what_if = report["data"]["what_if"]
+        levers = {lever["id"]: lever for lever in what_if["levers"]}
+        self.report = report
+        self.step_ns = what_if["observed_step_ns"]
+        self.without_ns = levers[f"rank_at_median:{SLOW_RANK}"]["step_ns"]
+        # Rank 0 does the same work in both jobs.
+        self.work_ns = next(row["compute_ns"] for row in report["data"]["breakdown"] if row["rank"] == 0)
+
+
+class WhatIfTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        cls.no_pytorch = done.returncode == NO_PYTORCH and done.stderr.strip()
+        if done.returncode not in (0, NO_PYTORCH):
+            raise AssertionError(done.stderr)
+
+    def setUp(self):
+        if self.no_pytorch:
+            self.skipTest(f"PyTorch cannot be had: {self.no_pytorch}")
+        scratch = tempfile.TemporaryDirectory(prefix="lockstep-")
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+
+    def record(self, name, *options):
+        folder = self.scratch / name
+        done = subprocess.run([SOURCE / "scripts/record_example", folder, *JOB, *options], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, env=dict(os.environ, LOCKSTEP_RANKS=str(RANKS)))
+        self.assertEqual(0, done.returncode, done.stderr)
+        return Recording(folder)
+
+    def test_the_step_without_the_slow_rank_is_as_foretold(self):
+        slow, even = [], []
+        for number in range(MOST_ROUNDS):
+            slow.append(self.record(f"slow{number}", "--slow-rank", str(SLOW_RANK), "--slow-ms", "150"))
+            even.append(self.record(f"even{number}", "--slow-rank", str(RANKS)))
+            with_it, without = min(((a, b) for a in slow for b in even), key=lambda pair: abs(pair[0].work_ns - pair[1].work_ns))
+            apart = abs(with_it.work_ns / without.work_ns - 1)
+            if number > 0 and apart < SAME_SPEED:
+                break
+        else:
+            self.skipTest(f"this machine's speed changes from run to run: the same work took {apart:.0%} longer or shorter")
+        print(f"with the slow rank {with_it.step_ns / 1e6:.1f} ms, foretold without {with_it.without_ns / 1e6:.1f} ms, "
+              f"measured without {without.step_ns / 1e6:.1f} ms; round {number + 1}")
+        self.assertGreater(with_it.step_ns, 1.5 * without.step_ns)
+        self.assertLess(abs(with_it.without_ns - without.step_ns), TOLERANCE * without.step_ns)
+        # The finding's gain is the same.
+        straggler = finding(with_it.report, "straggler")
+        self.assertEqual([SLOW_RANK], straggler["ranks"])
+        self.assertEqual(with_it.step_ns - with_it.without_ns, straggler["gain_ns_per_step"])
+
+
+if __name__ == "__main__":
+    unittest.main()
