@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <utility>
 
 namespace lockstep::graph {
@@ -34,19 +36,18 @@ Order TopologicalOrder(uint32_t node_count, const std::vector<Edge>& edges) {
     targets[fill[edge.from]++] = edge.to;
     ++waiting_for[edge.to];
   }
-  // Last in, first out: a chain is followed to its end before the next one, so it lies in one piece of memory.
-  std::vector<NodeId> ready;
-  for (NodeId node = node_count; node-- > 0;) {
-    if (waiting_for[node] == 0) ready.push_back(node);
+  std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
+  for (NodeId node = 0; node < node_count; ++node) {
+    if (waiting_for[node] == 0) ready.push(node);
   }
   Order order;
   order.new_ids.assign(node_count, kNone);
   while (!ready.empty()) {
-    const NodeId node = ready.back();
-    ready.pop_back();
+    const NodeId node = ready.top();
+    ready.pop();
     order.new_ids[node] = order.given_count++;
     for (uint32_t i = starts[node]; i < starts[node + 1]; ++i) {
-      if (--waiting_for[targets[i]] == 0) ready.push_back(targets[i]);
+      if (--waiting_for[targets[i]] == 0) ready.push(targets[i]);
     }
   }
   return order;

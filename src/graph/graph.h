@@ -65,9 +65,9 @@ class GraphBuilder {
   void AddEdge(const Edge& edge) { edges_.push_back(edge); }
   uint32_t node_count() const { return node_count_; }
 
-  /// Numbers the nodes topologically, chains in one piece where they can be, the same for the same input, and fills
+  /// Numbers the nodes topologically (among those that are free to come next, the one added first), and fills
   /// `new_ids`, by old id, unless it is null. The builder is empty afterwards. Errors: kInvalidArgument when edges form
-  /// a cycle or name a node that does not exist. Cost: O(nodes + edges).
+  /// a cycle or name a node that does not exist. Cost: O((nodes + edges) log nodes).
   Result<Graph> Build(std::vector<NodeId>* new_ids = nullptr);
 
  private:
