@@ -111,8 +111,8 @@ TEST(JobGraphTest, MainThreadWaitsForTheThreadThatWorksInItsPlace) {
   EXPECT_EQ(times.at("0 host optimizer"), kMs);
 }
 
-/// A step of 10 ms whose gradients go over a CPU backend: `mm_ns` of work, an all_reduce on a thread of its own, and the
-/// main thread goes on at 8 ms, when it is done. The other thread closes its range `late_ns` after that.
+/// A step of 10 ms whose gradients go over a CPU backend: `mm_ns` of work, an all_reduce on a thread of its own, and
+/// the main thread goes on at 8 ms, when it is done. The other thread closes its range `late_ns` after that.
 void AddHostStep(RunBuilder& job, int32_t rank, int64_t mm_ns, int64_t late_ns) {
   RankBuilder& builder = job.Rank(rank).WorldSize(2);
   builder.Annotation(1, "ProfilerStep#3", 0, 10 * kMs);
