@@ -24,6 +24,8 @@ export async function withBrowser(options, use) {
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: chromiumPath(), headless: true, args: FLAGS, viewport: { width: 1280, height: 860 }, ...options,
   });
+  // The deadline of what never comes; a machine that is busy with other tests takes its time.
+  context.setDefaultTimeout(120_000);
   try {
     return await use(context);
   } finally {

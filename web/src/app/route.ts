@@ -64,6 +64,8 @@ export function useParam(name: string, fallback: string): [string, (value: strin
   if (stacked) return [local, setLocal];
   const value = route.view === id ? (route.params.get(name) ?? fallback) : fallback;
   const set = (next: string) => {
+    // The reader has gone to another view, and this one is about to go: a choice that was still on its way must not undo that.
+    if (parseHash(location.hash).view !== route.view) return;
     const params = new URLSearchParams(current.params);
     if (next === fallback) params.delete(name);
     else params.set(name, next);

@@ -1,4 +1,5 @@
 import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { begin } from '../app/pending';
 import { useParam, ViewContext } from '../app/route';
 import { useTheme } from '../app/theme';
 import { readPalette, type Palette } from './palette';
@@ -175,23 +176,30 @@ export function useSettledParam(name: string, fallback: string): [string, (value
   const [value, setValue] = useState(inAddress);
   const sent = useRef(inAddress);
   const timer = useRef(0);
+  const written = useRef(() => {});
   const write = useRef(setAddress);
   write.current = setAddress;
+  const stop = () => {
+    clearTimeout(timer.current);
+    written.current();
+  };
   useEffect(() => {
     // Somebody else changed it: a link, or "back".
     if (inAddress !== sent.current) {
       sent.current = inAddress;
-      clearTimeout(timer.current);
+      stop();
       setValue(inAddress);
     }
   }, [inAddress]);
-  useEffect(() => () => clearTimeout(timer.current), []);
+  useEffect(() => stop, []);
   return [value, (next: string) => {
     setValue(next);
-    clearTimeout(timer.current);
+    stop();
+    written.current = begin();
     timer.current = window.setTimeout(() => {
       sent.current = next;
       write.current(next);
+      written.current();
     }, 250);
   }];
 }

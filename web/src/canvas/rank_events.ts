@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { begin } from '../app/pending';
 import type { PageSource, TrackEvents } from '../data/types';
 import { lanesOf } from './timeline_paint';
 
@@ -21,6 +22,7 @@ export function useRankEvents(source: PageSource, wanted: readonly number[]): (r
         if (busy.current.size >= 2) return;
         if (held.current.has(rank) || busy.current.has(rank)) continue;
         busy.current.add(rank);
+        const unpacked = begin();
         source.events(rank).then((tracks) => tracks ?? [], () => []).then((tracks) => {
           busy.current.delete(rank);
           if (want.current.has(rank)) {
@@ -30,7 +32,7 @@ export function useRankEvents(source: PageSource, wanted: readonly number[]): (r
             redraw((n) => n + 1);
           }
           next();
-        });
+        }).finally(unpacked);
       }
     };
     next();
