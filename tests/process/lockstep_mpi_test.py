@@ -94,6 +94,17 @@ class LockstepMpiTest(unittest.TestCase):
         self.assert_same((1, 2, 4, 8), "analyze", "--json", self.job, status=PARTIAL)
         self.assert_same((3,), "analyze", "--section", "all", "--fail-on", "warning", self.job)
         self.assert_same((2,), "analyze", self.other, status=0)
+        self.assert_same((1, 3), "analyze", "--json", "--what-if", self.other, status=0)
+
+    def test_operation_traces_are_read_by_one_process(self):
+        rows = [(rank, 0, step, kind, 0.1 * step + start, duration) for step in range(3) for rank in range(4)
+                for kind, start, duration in (("forward-compute", 0.0, 0.02 + 0.01 * (rank == 2)), ("backward-compute", 0.04, 0.04),
+                                              ("grads-sync", 0.08, 0.01))]
+        path = self.folder / "operations.csv"
+        path.write_text("dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n" + "".join(
+            f"{rank},{stage},{rank},{step},{kind},{start:.3f},{duration:.3f},0,0,0,0\n"
+            for rank, stage, step, kind, start, duration in rows), encoding="ascii")
+        self.assert_same((1, 2), "analyze", "--json", path, status=0)
 
     def test_pages_and_tables_are_the_same(self):
         for count, where in ((0, self.folder / "plain"), (3, self.folder / "team")):

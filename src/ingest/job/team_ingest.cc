@@ -13,6 +13,7 @@
 #include "ingest/job/assemble_run.h"
 #include "ingest/job/file_ingest.h"
 #include "ingest/job/file_owners.h"
+#include "ingest/job/ingest_operations.h"
 #include "ingest/job/ingest_progress.h"
 #include "ingest/job/name_merge.h"
 
@@ -267,6 +268,11 @@ Result<model::Run> TeamIngest::Run(const std::vector<std::string>& paths, const 
   for (model::LedgerEntry& entry : seen_entries) run.ledger.Add(std::move(entry));
   const std::vector<SeenFile> seen = UniteFiles(own.files, differing, differs);
   if (seen.empty()) return NoTraceFound(paths, run.ledger);
+  // Operations are few beside events: where the root sees them all, it reads them itself.
+  if (std::none_of(differs.begin(), differs.end(), [](bool is_other) { return is_other; })) {
+    ASSIGN_OR_RETURN(const bool has_operations, IngestOperations(own.files, options, &run));
+    if (has_operations) return run;
+  }
   const auto readers = ChooseReaders(seen, team_.process_count());
 
   // Each is read once.
