@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "analysis/track_merge.h"
@@ -23,19 +25,40 @@ void VisitOutside(const std::vector<Interval>& list, const std::vector<Interval>
   }
 }
 
+/// Sorts by start what is mostly sorted: ascending runs are merged. Equal starts keep their order. `start_of` maps an
+/// item to its start. Cost: O(n log runs).
+template <typename Item, typename StartOf>
+void SortRuns(std::vector<Item>* list, const StartOf& start_of) {
+  const auto less = [&](const Item& a, const Item& b) { return start_of(a) < start_of(b); };
+  std::vector<size_t> runs;  // where each begins
+  for (size_t i = 0; i < list->size(); ++i) {
+    if (i == 0 || less((*list)[i], (*list)[i - 1])) runs.push_back(i);
+  }
+  const auto at = [&](size_t run) {
+    return list->begin() + static_cast<std::ptrdiff_t>(run < runs.size() ? runs[run] : list->size());
+  };
+  while (runs.size() > 1) {
+    for (size_t run = 0; run + 1 < runs.size(); run += 2) std::inplace_merge(at(run), at(run + 1), at(run + 2), less);
+    std::vector<size_t> merged;
+    for (size_t run = 0; run < runs.size(); run += 2) merged.push_back(runs[run]);
+    runs = std::move(merged);
+  }
+}
+
 /// Sorted, disjoint, touching ones as one.
 inline std::vector<Interval> Unite(std::vector<Interval> list) {
-  std::sort(list.begin(), list.end(), [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
-  std::vector<Interval> united;
+  SortRuns(&list, [](const Interval& interval) { return interval.start_ns; });
+  size_t kept = 0;
   for (const Interval& interval : list) {
     if (interval.start_ns >= interval.end_ns) continue;
-    if (!united.empty() && interval.start_ns <= united.back().end_ns) {
-      united.back().end_ns = std::max(united.back().end_ns, interval.end_ns);
+    if (kept > 0 && interval.start_ns <= list[kept - 1].end_ns) {
+      list[kept - 1].end_ns = std::max(list[kept - 1].end_ns, interval.end_ns);
     } else {
-      united.push_back(interval);
+      list[kept++] = interval;
     }
   }
-  return united;
+  list.resize(kept);
+  return list;
 }
 
 }  // namespace lockstep::analysis

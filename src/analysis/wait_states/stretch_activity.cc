@@ -1,6 +1,7 @@
 #include "analysis/wait_states/stretch_activity.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -13,63 +14,96 @@
 namespace lockstep::analysis {
 namespace {
 
-constexpr size_t kCompressAt = size_t{1} << 20;
+constexpr uint32_t kWaitEntry = kRootCauseCount;
+constexpr uint32_t kTransferEntry = kRootCauseCount + 1;
 
 /// Sums by (segment, what), segments being what lies between any two borders of stretches.
 class Ledger {
  public:
   explicit Ledger(std::vector<int64_t> borders) : borders_(std::move(borders)) {}
 
+  /// Quick for spans that come in order.
   void Book(Interval span, uint32_t what, uint32_t which) {
-    auto at = std::upper_bound(borders_.begin(), borders_.end(), span.start_ns);
-    if (at == borders_.begin()) {
-      if (at == borders_.end()) return;
-      span.start_ns = *at++;
+    if (borders_.empty() || span.end_ns <= borders_.front()) return;
+    span.start_ns = std::max(span.start_ns, borders_.front());
+    if (span.start_ns >= span.end_ns) return;
+    if (next_ == 0 || borders_[next_ - 1] > span.start_ns) {
+      next_ = static_cast<size_t>(std::upper_bound(borders_.begin(), borders_.end(), span.start_ns) - borders_.begin());
     }
-    for (; at != borders_.end() && span.start_ns < span.end_ns; ++at) {
-      const int64_t until_ns = std::min(span.end_ns, *at);
-      const auto segment = static_cast<uint32_t>(at - borders_.begin() - 1);
-      if (until_ns > span.start_ns) entries_.push_back({segment, what, which, until_ns - span.start_ns});
-      span.start_ns = std::max(span.start_ns, until_ns);
-    }
-    if (entries_.size() >= compress_at_) {
-      Compress();
-      compress_at_ = std::max(kCompressAt, 2 * entries_.size());
+    while (next_ < borders_.size() && borders_[next_] <= span.start_ns) ++next_;
+    if (next_ == borders_.size()) return;
+    std::vector<int64_t>* sums = what < kWaitEntry ? &SumsOf(what, which) : nullptr;
+    for (size_t at = next_; at < borders_.size() && span.start_ns < span.end_ns; ++at) {
+      const int64_t until_ns = std::min(span.end_ns, borders_[at]);
+      if (sums != nullptr) {
+        (*sums)[at - 1] += until_ns - span.start_ns;
+      } else {
+        waits_.push_back({at - 1, {what, which, until_ns - span.start_ns}});
+      }
+      span.start_ns = until_ns;
     }
   }
 
   struct Entry {
-    uint32_t segment = 0;
     uint32_t what = 0;
     uint32_t which = 0;
     int64_t duration_ns = 0;
   };
 
-  const std::vector<Entry>& Compress() {
-    const auto key = [](const Entry& entry) { return std::tie(entry.segment, entry.what, entry.which); };
-    std::sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) { return key(a) < key(b); });
-    size_t kept = 0;
-    for (const Entry& entry : entries_) {
-      if (kept > 0 && key(entries_[kept - 1]) == key(entry)) {
-        entries_[kept - 1].duration_ns += entry.duration_ns;
-      } else {
-        entries_[kept++] = entry;
-      }
+  /// What was booked in the segments [from, to): of collectives piece by piece in the order of booking, of all else
+  /// added up, by (what, which); only where there is any.
+  std::vector<Entry> Sums(size_t from, size_t to) const {
+    std::vector<Entry> entries;
+    const auto begins = [](const WaitPiece& piece, size_t segment) { return piece.segment < segment; };
+    const auto last = std::lower_bound(waits_.begin(), waits_.end(), to, begins);
+    for (auto at = std::lower_bound(waits_.begin(), last, from, begins); at != last; ++at) entries.push_back(at->entry);
+    const auto first_sum = static_cast<std::ptrdiff_t>(entries.size());
+    for (const Column& column : columns_) {
+      int64_t sum_ns = 0;
+      for (size_t segment = from; segment < to; ++segment) sum_ns += column.sums[segment];
+      if (sum_ns > 0) entries.push_back({column.what, column.which, sum_ns});
     }
-    entries_.resize(kept);
-    return entries_;
+    std::sort(entries.begin() + first_sum, entries.end(),
+              [](const Entry& a, const Entry& b) { return std::tie(a.what, a.which) < std::tie(b.what, b.which); });
+    return entries;
+  }
+
+  /// Once all is booked.
+  void Finish() {
+    SortRuns(&waits_, [](const WaitPiece& piece) { return piece.segment; });
   }
 
   const std::vector<int64_t>& borders() const { return borders_; }
 
  private:
-  std::vector<int64_t> borders_;
-  std::vector<Entry> entries_;
-  size_t compress_at_ = kCompressAt;
-};
+  /// Many collectives, each in a few segments.
+  struct WaitPiece {
+    size_t segment = 0;
+    Entry entry;
+  };
+  /// Few names, each in most segments.
+  struct Column {
+    uint32_t what = 0;
+    uint32_t which = 0;
+    std::vector<int64_t> sums;  // by segment
+  };
 
-constexpr uint32_t kWaitEntry = kRootCauseCount;
-constexpr uint32_t kTransferEntry = kRootCauseCount + 1;
+  std::vector<int64_t>& SumsOf(uint32_t what, uint32_t which) {
+    std::vector<uint32_t>& slots = slots_[what];
+    if (slots.size() <= which) slots.resize(size_t{which} + 1, 0);
+    if (slots[which] == 0) {
+      columns_.push_back({what, which, std::vector<int64_t>(borders_.size(), 0)});
+      slots[which] = static_cast<uint32_t>(columns_.size());
+    }
+    return columns_[slots[which] - 1].sums;
+  }
+
+  std::vector<int64_t> borders_;
+  size_t next_ = 0;                                      ///< Border behind the last span's start.
+  std::array<std::vector<uint32_t>, kWaitEntry> slots_;  ///< By what and which: 1 + index of the column.
+  std::vector<Column> columns_;
+  std::vector<WaitPiece> waits_;
+};
 
 struct Booked {
   Interval span;
@@ -79,8 +113,7 @@ struct Booked {
 
 /// In order of start; each instant stays with the piece that had it first.
 void MakeDisjoint(std::vector<Booked>* pieces) {
-  std::stable_sort(pieces->begin(), pieces->end(),
-                   [](const Booked& a, const Booked& b) { return a.span.start_ns < b.span.start_ns; });
+  SortRuns(pieces, [](const Booked& piece) { return piece.span.start_ns; });
   int64_t covered_ns = std::numeric_limits<int64_t>::min();
   for (Booked& piece : *pieces) {
     piece.span.start_ns = std::max(piece.span.start_ns, covered_ns);
@@ -292,30 +325,23 @@ class RankMeter {
 
   /// Adds the segments of every stretch.
   WaitRankActivity Collect(const std::vector<Interval>& spans) {
-    const std::vector<Ledger::Entry>& entries = ledger_.Compress();
+    ledger_.Finish();
     const std::vector<int64_t>& borders = ledger_.borders();
+    const auto segment_at = [&](int64_t time_ns) {
+      return static_cast<size_t>(std::lower_bound(borders.begin(), borders.end(), time_ns) - borders.begin());
+    };
     WaitRankActivity activity;
     for (const Interval& span : spans) {
-      const auto segment_at = [&](int64_t time_ns) {
-        return static_cast<uint32_t>(std::lower_bound(borders.begin(), borders.end(), time_ns) - borders.begin());
-      };
-      const uint32_t to = segment_at(span.end_ns);
-      auto entry = std::lower_bound(entries.begin(), entries.end(), segment_at(span.start_ns),
-                                    [](const Ledger::Entry& at, uint32_t segment) { return at.segment < segment; });
-      std::map<std::pair<uint32_t, uint32_t>, int64_t> shares;
       std::map<uint32_t, OwnWait> waits;
-      for (; entry != entries.end() && entry->segment < to; ++entry) {
-        if (entry->what < kWaitEntry) {
-          shares[{entry->what, entry->which}] += entry->duration_ns;
-        } else {
-          OwnWait& wait = waits[entry->which];
-          wait.place = entry->which;
-          (entry->what == kWaitEntry ? wait.wait_ns : wait.transfer_ns) += entry->duration_ns;
-        }
-      }
       StretchActivity& stretch = activity.stretches.emplace_back();
-      for (const auto& [key, duration_ns] : shares) {
-        stretch.shares.push_back({static_cast<RootCause>(key.first), NameId{key.second}, duration_ns});
+      for (const Ledger::Entry& entry : ledger_.Sums(segment_at(span.start_ns), segment_at(span.end_ns))) {
+        if (entry.what < kWaitEntry) {
+          stretch.shares.push_back({static_cast<RootCause>(entry.what), NameId{entry.which}, entry.duration_ns});
+        } else {
+          OwnWait& wait = waits[entry.which];
+          wait.place = entry.which;
+          (entry.what == kWaitEntry ? wait.wait_ns : wait.transfer_ns) += entry.duration_ns;
+        }
       }
       for (const auto& [place, wait] : waits) stretch.waits.push_back(wait);
     }
