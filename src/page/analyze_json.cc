@@ -3,6 +3,7 @@
 #include <set>
 
 #include "page/analyze_tables.h"
+#include "page/depth_tables.h"
 #include "report/tables.h"
 #include "report/verdict.h"
 
@@ -102,6 +103,10 @@ std::string AnalyzeJson(const PageModel& model, const BlockFacts& blocks, std::v
   AddNameTables(model, &json, reductions);
   AddCommunicationTables(model, &json, reductions);
   AddMemoryTables(model, &json, reductions);
+  AddCriticalPath(model, &json, reductions);
+  AddWaitStates(model, &json, reductions);
+  AddWhatIf(model, &json, reductions);
+  AddParallelism(model, &json, reductions);
   json.Key("step_matrix").Raw(blocks.step_matrix_json);
   json.Key("collective_count").Uint(model.result().collectives.instances.size());
   json.Key("timeline").Raw(blocks.timeline_json);

@@ -38,6 +38,10 @@ constexpr Shrink kShrinks[] = {
       limits->name_rows = 500;
       limits->rank_columns = 0;
       limits->wait_pairs = 2'000;
+      limits->path_steps = 500;
+      limits->path_rows = 4'000;
+      limits->path_pieces = 10'000;
+      limits->table_rows = 1'000;
       limits->memory_points = 10'000;
     },
     [](PageLimits* limits) {
@@ -52,6 +56,11 @@ constexpr Shrink kShrinks[] = {
       limits->step_cells = 20'000;
       limits->name_rows = 100;
       limits->wait_pairs = 200;
+      limits->causes = 20;
+      limits->path_steps = 20;
+      limits->path_rows = 400;
+      limits->path_pieces = 400;
+      limits->table_rows = 100;
       limits->memory_points = 0;
     },
 };

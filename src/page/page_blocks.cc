@@ -58,7 +58,8 @@ PageBlocks::PageBlocks(const PageInput& input, const PageLimits& limits)
   if (!state.steps.step_numbers.empty()) state.names.emplace_back("steps");
   state.collectives = PlanCollectives(state.model, &state.reductions);
   if (!state.collectives.empty()) state.names.emplace_back("collectives");
-  state.timeline = PlanTimeline(state.model, &state.reductions);
+  // An operation trace has no tracks: there is nothing to see over time.
+  if (!input.run.operations) state.timeline = PlanTimeline(state.model, &state.reductions);
   if (!state.timeline.bucket_counts.empty()) state.names.emplace_back("timeline");
   state.has_events = !state.timeline.bucket_counts.empty() && PlanEvents(state.model, &state.reductions);
   if (state.has_events) {

@@ -24,6 +24,11 @@ struct PageLimits {
   size_t name_rows = 2'000;                  ///< Kernels, and operators.
   size_t rank_columns = 64;                  ///< Names have a value per rank up to this many ranks.
   size_t wait_pairs = 20'000;
+  size_t causes = 200;             ///< Of waiting.
+  size_t path_steps = 2'000;       ///< Steps whose critical path is told one by one.
+  size_t path_rows = 40'000;       ///< What it is made of, over these steps; and slack of their ranks.
+  size_t path_pieces = 40'000;     ///< Where it ran, over these steps.
+  size_t table_rows = 5'000;       ///< Of each table about groups, pipelines and matrix operators.
   size_t memory_points = 100'000;  ///< Over all ranks.
 };
 

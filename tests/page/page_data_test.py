@@ -8,6 +8,7 @@ import unittest
 
 sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..", "support")]
 from analyze_program import DONE, FAILED, FINDING, MISUSED, PARTIAL, SOURCE_ROOT, analyze, data_path, generate, run
+from depth_comparison import DepthComparison
 from page_file import Page
 
 RECORDED = os.path.join(SOURCE_ROOT, "examples", "recorded")
@@ -56,6 +57,8 @@ class Comparison:
         self.collectives()
         self.waits()
         self.bandwidth()
+        depth = DepthComparison(case=self.case, page=self.page, answer=self.answer, rank_index=self.rank_index)
+        depth.all()
         self.events()
         self.timeline()
 
@@ -255,6 +258,38 @@ class PageDataTest(unittest.TestCase):
             # The cut file lost its base time: it is not shown half a century away from the others.
             self.assertLess(comparison.page.data["timeline"]["span_ns"], 1e9)
 
+    def test_a_job_of_pipelines_with_what_if(self):
+        with tempfile.TemporaryDirectory() as folder:
+            generate(os.path.join(folder, "job"), "--ranks", 8, "--steps", 4, "--layers", 2, "--shapes", "--style", "current",
+                     "--tensor-parallel", 2, "--pipeline-parallel", 2, "--micro-batches", 4, "--straggler", "3:2000:kernel")
+            comparison = Comparison(self, os.path.join(folder, "job"), "--what-if")
+            comparison.all()
+        data = comparison.page.data
+        self.assertLessEqual({"tensor", "pipeline", "data"}, {row["kind"] for row in data["groups"]})
+        self.assertGreater(len(data["pipeline"]), 0)
+        self.assertGreater(len(data["flops_by_operator"]), 0)
+        self.assertGreater(len(data["what_if"]["levers"]), 0)
+        self.assertEqual([peak["device"] for peak in data["device_peaks"]], [data["job"]["device_name"]])
+
+    def test_a_job_of_sharded_weights(self):
+        with tempfile.TemporaryDirectory() as folder:
+            generate(os.path.join(folder, "job"), "--ranks", 4, "--steps", 3, "--layers", 2, "--sharded", "--style", "current")
+            comparison = Comparison(self, os.path.join(folder, "job"))
+            comparison.all()
+        self.assertEqual(len(comparison.page.data["fsdp"]), 4)
+        self.assertIsNone(comparison.page.data["what_if"])
+
+    def test_a_small_page_says_less_of_single_steps_and_as_much_in_all(self):
+        with tempfile.TemporaryDirectory() as folder:
+            generate(os.path.join(folder, "job"), "--ranks", 8, "--steps", 40, "--layers", 4, "--style", "current", "--straggler", "3:2000:kernel")
+            comparison = Comparison(self, os.path.join(folder, "job"), "--page-size", "1k")
+        left_out = [reduction["what"] for reduction in comparison.page.document["reductions"]]
+        self.assertIn("critical_path_steps", left_out)
+        self.assertLess(len(comparison.page.data["critical_path"]["steps"]), 40)
+        depth = DepthComparison(self, comparison.page, comparison.answer, comparison.rank_index)
+        depth.critical_path()
+        depth.wait_states()
+
     def test_some_passes_only(self):
         comparison = Comparison(self, RECORDED, "--pass", "kernels")
         self.assertEqual(comparison.page.data["stragglers"], [])
@@ -263,9 +298,6 @@ class PageDataTest(unittest.TestCase):
 
 
 class SharedDataTest(unittest.TestCase):
-    def check(self, *parts):
-        Comparison(self, data_path("traces", *parts)).all()
-
     def test_eight_ranks_of_dlrm(self):
         self.check("param_dlrm_8rank_v100")
 
