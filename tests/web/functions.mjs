@@ -193,6 +193,100 @@ fact('text has a contrast of 4.5 and graphics of 3 against what they stand on, i
   }
 });
 
+fact('round ticks hold both ends, with steps of 1, 2 or 5, also below 1 and around 0', async () => {
+  const { roundTicks, linear, logarithmic, cutText, textWidth } = await load('charts/scales.ts');
+  for (const [low, high, wanted] of [[0, 7, 5], [0, 0.34, 6], [-130, 420, 5], [-1000, 1000, 5], [3.2e9, 3.3e9, 4], [0, 1e-7, 3]]) {
+    const ticks = roundTicks(low, high, wanted);
+    const step = ticks[1] - ticks[0];
+    assert.ok(ticks[0] <= low && ticks.at(-1) >= high * (1 - 1e-12), `${ticks}`);
+    assert.ok(ticks.length >= 2 && ticks.length <= 2 * wanted + 3, `${ticks}`);
+    assert.match(step.toExponential(6), /^[125]\.0+e/, `${ticks}`);
+    ticks.forEach((tick, at) => assert.ok(Math.abs(tick - ticks[0] - at * step) < step * 1e-6));
+  }
+  assert.deepEqual(roundTicks(0, 0.3, 3), [0, 0.1, 0.2, 0.3]);
+  assert.equal(linear(10, 20, 100, 0)(15), 50);
+  assert.equal(logarithmic(1, 100, 0, 200)(10), 100);
+  assert.equal(logarithmic(1, 100, 0, 200)(0.001), 0);
+  const name = 'sm80_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x256x32_stage3_kernel';
+  for (const width of [40, 100, 200]) {
+    assert.ok(textWidth(cutText(name, width)) <= width);
+    assert.match(cutText(name, width), /^sm.*….*l$/);
+  }
+  assert.equal(cutText('short', 100), 'short');
+});
+
+/** Two steps of two ranks: 60 + 40 ns and 30 + 20 ns, the second with 5 ns left out of its rows. */
+const PATH = {
+  step_count: 2, step_ns: 152, path_ns: 150, largest_error_ns: 2,
+  categories: [{ category: 'compute', path_ns: 90 }, { category: 'transfer', path_ns: 60 }],
+  ranks: [{ rank_index: 1, path_ns: 100, slack_ns: 0, category_ns: { compute: 90, transfer: 10 } }, { rank_index: 0, path_ns: 50, slack_ns: 4, category_ns: { transfer: 50 } }],
+  names: [{ category: 'compute', name: 'gemm', path_ns: 90, slack_ns: 0 }], rest_name_count: 3, rest_names_ns: 60,
+  steps: [
+    { window: 0, step: 7, start_ns: 0, step_ns: 102, path_ns: 100, category_ns: { compute: 60, transfer: 40 }, slack: [[0, 9], [1, 0], [2, 5]] },
+    { window: 0, step: 8, start_ns: 102, step_ns: 50, path_ns: 50, category_ns: { compute: 30, transfer: 20 }, slack: null },
+  ],
+  rows: [[0, 1, 2, 0, 60], [0, 0, 4, 1, 25], [0, 0, 4, 2, 15], [1, 1, 2, 0, 30], [1, 0, 4, 1, 15]], rest_ns: [0, 5], rows_per_step: 3,
+  pieces: [], pieces_per_step: null, texts: ['gemm', 'all_reduce', ''], kinds: ['host', 'data_loader', 'compute', 'copy', 'transfer'],
+};
+
+fact('the path of one step is that of its rows, the mean that of all steps', async () => {
+  const { longestStep, pathSlice } = await load('data/depth.ts');
+  assert.equal(longestStep(PATH), 0);
+  const mean = pathSlice(PATH, null);
+  assert.equal(mean.path_ns, 75);
+  assert.deepEqual(mean.ranks.map((row) => [row.rank_index, row.path_ns, row.category_ns]), [[1, 50, { compute: 45, transfer: 5 }], [0, 25, { transfer: 25 }]]);
+  assert.equal(mean.rest_ns, 30);
+  const first = pathSlice(PATH, 0);
+  assert.deepEqual(first.categories, [{ category: 'compute', path_ns: 60 }, { category: 'transfer', path_ns: 40 }]);
+  // Rank 2 is not on the path, but has slack.
+  assert.deepEqual(first.ranks.map((row) => [row.rank_index, row.path_ns, row.slack_ns]), [[1, 60, 0], [0, 40, 9], [2, 0, 5]]);
+  assert.deepEqual(first.names.map((row) => [row.name, row.path_ns, row.slack_ns]), [['gemm', 60, 0], ['all_reduce', 25, null], [null, 15, null]]);
+  const second = pathSlice(PATH, 1);
+  assert.equal(second.names.reduce((sum, row) => sum + row.path_ns, 0) + second.rest_ns, second.path_ns);
+  assert.deepEqual(second.ranks.map((row) => row.slack_ns), [null, null]);
+  assert.equal(pathSlice(PATH, 9).step, null);
+});
+
+fact('waits of a rank add up over their kinds; worst first', async () => {
+  const { waitsByRank } = await load('data/depth.ts');
+  const state = (rank_index, kind, wait_ns) => ({ rank_index, kind, count: 2, wait_ns });
+  const rows = waitsByRank({ states: [state(0, 'late_sender', 5), state(0, 'wait_at_collective', 6), state(3, 'late_sender', 40)] });
+  assert.deepEqual(rows.map((row) => [row.rank_index, row.wait_ns, row.count, [...row.kinds]]),
+    [[3, 40, 2, [['late_sender', 40]]], [0, 11, 4, [['late_sender', 5], ['wait_at_collective', 6]]]]);
+});
+
+fact('bubbles are means over the steps that are no warm-up, unless all are', async () => {
+  const { bubblesByStage } = await load('data/depth.ts');
+  const step = (number, warm_up) => ({ step: number, dp_rank: 0, warm_up });
+  const stage = (number, of, busy_ns, memory_bytes) => ({ step: number, dp_rank: 0, stage: of, window_ns: 100, busy_ns, bubble_ratio: 1 - busy_ns / 100, memory_bytes });
+  const stages = [stage(0, 1, 10, null), stage(1, 1, 60, 5), stage(2, 1, 80, 9), stage(1, 0, 50, null)];
+  const rows = bubblesByStage({ steps: [step(0, true), step(1, false), step(2, false)], stages });
+  assert.deepEqual(rows.map((row) => [row.stage, row.count, row.busy_ns, row.memory_bytes]), [[0, 1, 50, null], [1, 2, 70, 9]]);
+  assert.ok(Math.abs(rows[1].bubble_ratio - 0.3) < 1e-12);
+  assert.deepEqual(bubblesByStage({ steps: [step(0, true)], stages: [stage(0, 0, 10, null)] }).map((row) => row.busy_ns), [10]);
+});
+
+fact('a roofline takes what has a rate and an intensity, between whole powers of ten', async () => {
+  const { decades, rooflinePoints, simulationError } = await load('data/depth.ts');
+  const row = (intensity, mean_flops_per_s) => ({ intensity, mean_flops_per_s });
+  assert.deepEqual(rooflinePoints([row(2, 5), row(2, null), row(0, 5), row(2, 0)]).map((point) => point.flops_per_s), [5]);
+  assert.deepEqual(decades(3, 250), [1, 10, 100, 1000]);
+  assert.deepEqual(decades(10, 10), [10, 100]);
+  assert.equal(simulationError({ error_ratio: null, observed_step_ns: 100 }), 0);
+  assert.equal(simulationError({ error_ratio: 0.25, observed_step_ns: 100 }), 25);
+});
+
+fact('a view without data says which command gives it', async () => {
+  const { causesMissing, groupsMissing, pathMissing, whatIfMissing } = await load('data/depth.ts');
+  const none = { critical_path: null, wait_states: null, what_if: null, bubbles: null, groups: null, flops: null };
+  for (const missing of [causesMissing, groupsMissing, pathMissing]) assert.match(missing(none), /lockstep analyze/);
+  assert.match(whatIfMissing(none), /--what-if/);
+  assert.equal(pathMissing({ ...none, critical_path: PATH }), null);
+  assert.match(pathMissing({ ...none, critical_path: { ...PATH, path_ns: 0 } }), /no path/);
+  assert.equal(whatIfMissing({ ...none, what_if: {} }), null);
+  assert.equal(groupsMissing({ ...none, groups: [], flops: [{}] }), null);
+});
+
 let failed = 0;
 for (const { name, check } of tests) {
   try {

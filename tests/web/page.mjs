@@ -173,6 +173,20 @@ async function tables(page) {
   assert.equal(await page.locator('.details').count(), 0);
 }
 
+/** Rows of a table as its CSV file has them, headings first. */
+async function csvOf(page, title) {
+  const csv = (await save(page, () => page.getByRole('button', { name: `Save as CSV: ${title}` }).click())).bytes.toString();
+  return csv.trim().split('\r\n').map((line) => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map((m) => m[1].replace(/^"|"$/g, '').replaceAll('""', '"')));
+}
+
+/** The same of tables that answer why: `fields` of each row in the order of the answer. */
+async function sameTable(page, view, title, rows, fields) {
+  if (rows.length === 0) return;
+  await goTo(page, view);
+  const [head, ...lines] = await csvOf(page, title);
+  assert.deepEqual(lines.map((line) => fields.map((field) => Number(line[head.indexOf(field)]))), rows.map((row) => fields.map((field) => row[field])), `${view}: ${title}`);
+}
+
 /** What the page says equals what the command says. */
 async function sameAsAnswer(page) {
   if (!answer) return;
@@ -180,8 +194,14 @@ async function sameAsAnswer(page) {
   const titles = await page.$$eval('.finding h3', (headings) => headings.map((heading) => heading.textContent));
   assert.deepEqual(titles, answer.data.findings.map((finding) => finding.title));
 
+  const { data } = answer;
+  await sameTable(page, '#/causes', 'First causes of waiting', data.wait_states?.causes ?? [], ['direct_wait_ns', 'propagated_wait_ns', 'wait_ratio', 'own_ns', 'peers_ns']);
+  await sameTable(page, '#/what-if', 'What each change would gain', data.what_if?.levers ?? [], ['step_ns', 'gain_ns', 'gain_ratio']);
+  const steps = data.critical_path?.steps ?? [];
+  if (steps.length > 1) await sameTable(page, '#/critical-path', 'Step by step', steps, ['step_ns', 'path_ns', 'unmatched_count']);
+
   const bySource = new Map();
-  for (const row of answer.data.operators) {
+  for (const row of answer.data.operators ?? []) {
     const sum = bySource.get(row.name) ?? { count: 0, cpu_self_ns: 0 };
     sum.count += row.count;
     sum.cpu_self_ns += row.cpu_self_ns;
@@ -189,8 +209,7 @@ async function sameAsAnswer(page) {
   }
   if (bySource.size > 0) {
     await goTo(page, '#/operators');
-    const csv = (await save(page, () => page.getByRole('button', { name: 'Save as CSV: Operators, all ranks' }).click())).bytes.toString();
-    const [head, ...lines] = csv.trim().split('\r\n').map((line) => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map((m) => m[1].replace(/^"|"$/g, '').replaceAll('""', '"')));
+    const [head, ...lines] = await csvOf(page, 'Operators, all ranks');
     assert.equal(lines.length, bySource.size);
     for (const line of lines) {
       const sum = bySource.get(line[0]) ?? bySource.get(line[0].slice(1));

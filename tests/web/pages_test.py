@@ -31,12 +31,12 @@ class Pages(unittest.TestCase):
         self.assertIn(done.returncode, statuses, done.stderr.decode())
         return done.stdout
 
-    def page_of(self, *paths):
+    def page_of(self, *paths, flags=()):
         page = os.path.join(self.folder, "report.html")
         answer = os.path.join(self.folder, "answer.json")
-        self.run_program(PROGRAM, "analyze", *paths, "-q", "-o", page, statuses=(0, 4))
+        self.run_program(PROGRAM, "analyze", *paths, *flags, "-q", "-o", page, statuses=(0, 4))
         with open(answer, "wb") as file:
-            file.write(self.run_program(PROGRAM, "analyze", *paths, "-q", "--json", statuses=(0, 4)))
+            file.write(self.run_program(PROGRAM, "analyze", *paths, *flags, "-q", "--json", statuses=(0, 4)))
         return page, answer
 
     def generate(self, *options):
@@ -44,14 +44,18 @@ class Pages(unittest.TestCase):
         self.run_program(GENERATOR, "--out", out, "--gz", "1", *options)
         return out
 
-    def exercise(self, *paths):
-        print(web_packages.run_node("page.mjs", *self.page_of(*paths)))
+    def exercise(self, *paths, flags=()):
+        print(web_packages.run_node("page.mjs", *self.page_of(*paths, flags=flags)))
 
     def test_recorded_job_without_a_device(self):
         self.exercise(os.path.join(SOURCE_ROOT, "examples", "recorded"))
 
     def test_eight_ranks_with_devices(self):
-        self.exercise(data_path("traces", "param_dlrm_8rank_v100", "kineto"))
+        self.exercise(data_path("traces", "param_dlrm_8rank_v100", "kineto"), flags=["--what-if"])
+
+    def test_tensor_and_pipeline_parallel(self):
+        self.exercise(self.generate("--ranks", "8", "--steps", "3", "--layers", "1", "--tensor-parallel", "2", "--pipeline-parallel", "2",
+                                    "--micro-batches", "2", "--shapes", "--straggler", "3:2000:kernel"), flags=["--what-if"])
 
     def test_each_run_of_the_trace_diff(self):
         folder = data_path("traces", "hta_trace_diff")

@@ -60,6 +60,13 @@ export function rate(bytes_per_s: Maybe): string {
   return missing(bytes_per_s) ? ABSENT : withUnit(bytes_per_s, RATES);
 }
 
+const FLOP_RATES = [[1, 'FLOP/s'], [1e3, 'kFLOP/s'], [1e6, 'MFLOP/s'], [1e9, 'GFLOP/s'], [1e12, 'TFLOP/s'], [1e15, 'PFLOP/s']] as const;
+
+/** "312 TFLOP/s": powers of 1000. */
+export function flopRate(flops_per_s: Maybe): string {
+  return missing(flops_per_s) ? ABSENT : withUnit(flops_per_s, FLOP_RATES);
+}
+
 /** "1,234,567". */
 export function count(value: Maybe): string {
   if (missing(value)) return ABSENT;

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { Tooltip, useTip } from '../parts/tooltip';
 import { useWidth } from '../parts/measure';
 import { count } from '../numbers';
-import { axisFromZero, textWidth } from './scales';
+import { axisFromZero, cutText, textWidth } from './scales';
 
 export interface Part {
   /** Class of the fill: "compute" for fill-compute. */
@@ -24,7 +24,7 @@ export interface BarRow {
 
 export interface StackedRowsProps {
   rows: readonly BarRow[];
-  kind: 'ns' | 'bytes' | 'number' | 'ratio';
+  kind: 'ns' | 'bytes' | 'number' | 'ratio' | 'flops';
   format: (value: number) => string;
   label: string;
 }
@@ -88,7 +88,7 @@ export function StackedRows({ rows, kind, format, label }: StackedRowsProps) {
               show({ x: event.clientX - box.left, y: y + ROW, content: tipOf(row) });
             }}>
               <rect class="hover-target" x={0} y={y} width={width} height={ROW} />
-              <text x={gutter - 8} y={y + 17} text-anchor="end">{row.label}</text>
+              <text x={gutter - 8} y={y + 17} text-anchor="end">{cutText(row.label, gutter - 10)}</text>
               {row.parts === null && <rect class="fill-absent" x={gutter} y={y + 4} width={48} height={ROW - 8} />}
               {row.parts?.map((part) => {
                 const w = axis.at(part.value);

@@ -4,6 +4,8 @@
  * run on its common clock. `null` is "not measured", never 0. Ranks are named by index into `ranks`.
  */
 
+import type { DepthData } from './depth_types';
+
 export type PageKind = 'analyze' | 'compare' | 'scaling' | 'hang';
 
 export interface Reduction {
@@ -194,7 +196,7 @@ export interface StepMatrixShape {
 export type StepQuantity =
   | 'step_ns' | 'compute_ns' | 'communication_ns' | 'exposed_communication_ns' | 'exposed_memory_ns' | 'idle_ns' | 'wait_ns';
 
-export interface AnalyzeData {
+export interface AnalyzeData extends DepthData {
   job: {
     name: string;
     origin_ns: string; // Wall clock, decimal: beyond 2^53.

@@ -2,7 +2,10 @@ import type { AnalyzeData, PageSource } from '../data/types';
 import { count, duration, plural } from '../numbers';
 import type { View } from '../view';
 import { bandwidthView } from './bandwidth';
+import { causesView } from './causes';
+import { criticalPathView } from './critical_path';
 import { findingsView } from './findings';
+import { groupsView } from './groups';
 import { heatmapView } from './heatmap';
 import { idleView } from './idle';
 import { imbalanceView } from './imbalance';
@@ -14,17 +17,18 @@ import { stepsView } from './steps';
 import { timelineView } from './timeline';
 import { waitsView } from './waits';
 import { waterfallView } from './waterfall';
+import { whatIfView } from './what_if';
 
 /** Facts for the header of the page of one run. */
 export function analyzeFacts(source: PageSource): readonly string[] {
-  const { job } = source.document.data as AnalyzeData;
+  const { job, what_if, bubbles } = source.document.data as AnalyzeData;
   const ranks = job.world_size !== null && job.world_size > job.rank_count
     ? `${count(job.rank_count)} of ${plural(job.world_size, 'rank')}`
     : plural(job.rank_count, 'rank');
   return [
     ranks,
     ...(job.hosts.length > 0 ? [job.hosts.length === 1 ? job.hosts[0]! : plural(job.hosts.length, 'host')] : []),
-    job.device_name ?? 'CPU only',
+    job.device_name ?? (what_if?.study || bubbles ? 'operation trace' : 'CPU only'),
     ...(job.backend !== null ? [job.backend] : []),
     job.step_count > 0 ? plural(job.step_count, 'step') : 'no steps marked',
     `window ${duration(job.span_ns)}`,
@@ -35,6 +39,9 @@ export function analyzeFacts(source: PageSource): readonly string[] {
 /** In the order of the navigation; the first is what opens. */
 export const analyzeViews: readonly View[] = [
   findingsView,
+  criticalPathView,
+  causesView,
+  whatIfView,
   stepsView,
   heatmapView,
   timelineView,
@@ -43,6 +50,7 @@ export const analyzeViews: readonly View[] = [
   waitsView,
   waterfallView,
   bandwidthView,
+  groupsView,
   kernelsView,
   operatorsView,
   memoryView,

@@ -1,5 +1,5 @@
-import { scaleLinear, scaleLog } from 'd3-scale';
 import { useChoice } from '../app/route';
+import { linear, logarithmic, roundTicks } from '../charts/scales';
 import type { BandwidthRow } from '../data/types';
 import { bytes, count, plural, rate } from '../numbers';
 import { Choice } from '../parts/controls';
@@ -51,16 +51,16 @@ function Chart({ series, log, label }: { series: readonly Series[]; log: boolean
   const plotWidth = width - LEFT - 16;
   const plotHeight = HEIGHT - TOP - BOTTOM;
   const sizes = rows.map((row) => Math.max(1, row.bytes));
-  const x = scaleLog().domain([Math.min(...sizes) / 1.6, Math.max(...sizes) * 1.6]).range([LEFT, LEFT + plotWidth]);
+  const x = logarithmic(Math.min(...sizes) / 1.6, Math.max(...sizes) * 1.6, LEFT, LEFT + plotWidth);
   const highest = Math.max(...rows.map((row) => row.busbw_bytes_per_s[4]));
   const positive = rows.map((row) => row.busbw_bytes_per_s[0]).filter((value) => value > 0);
   const lowest = Math.max(1, Math.min(...positive, highest));
-  const y = log
-    ? scaleLog().domain([lowest / 1.3, highest * 1.3]).range([TOP + plotHeight, TOP]).clamp(true)
-    : scaleLinear().domain([0, highest * 1.06]).nice(6).range([TOP + plotHeight, TOP]);
   const yTicks = log
-    ? Array.from({ length: 14 }, (_, i) => 10 ** i).filter((value) => value >= y.domain()[0]! && value <= y.domain()[1]!)
-    : y.ticks(6);
+    ? Array.from({ length: 14 }, (_, i) => 10 ** i).filter((value) => value >= lowest / 1.3 && value <= highest * 1.3)
+    : roundTicks(0, highest * 1.06, 6);
+  const y = log
+    ? logarithmic(lowest / 1.3, highest * 1.3, TOP + plotHeight, TOP)
+    : linear(0, yTicks[yTicks.length - 1]!, TOP + plotHeight, TOP);
   return (
     <div ref={ref} class="chart" onMouseLeave={() => show(null)}>
       <svg class="plot" width={width} height={HEIGHT} role="img" aria-label={label}>
@@ -70,7 +70,7 @@ function Chart({ series, log, label }: { series: readonly Series[]; log: boolean
             <text class="muted" x={LEFT - 8} y={y(value) + 4} text-anchor="end">{value === 0 ? '0' : rate(value).replace(/\.0+ /, ' ')}</text>
           </g>
         ))}
-        {byteTicks(x.domain()[0]!, x.domain()[1]!, plotWidth / 70).map((value) => (
+        {byteTicks(Math.min(...sizes) / 1.6, Math.max(...sizes) * 1.6, plotWidth / 70).map((value) => (
           <g key={value}>
             <line class="grid" x1={x(value)} x2={x(value)} y1={TOP} y2={TOP + plotHeight} />
             <text class="muted" x={x(value)} y={TOP + plotHeight + 16} text-anchor="middle">{bytes(value).replace(/\.0+ /, ' ')}</text>

@@ -1,4 +1,5 @@
 import { useContext } from 'preact/hooks';
+import { causesMissing } from '../data/depth';
 import type { AnalyzeData, Finding } from '../data/types';
 import { Legend, Note } from '../parts/controls';
 import { Figure } from '../parts/figure';
@@ -11,19 +12,23 @@ import type { View, ViewProps } from '../view';
 const SEVERITY: Record<Finding['severity'], string> = { critical: 'Critical', warning: 'Warning', info: 'Note' };
 
 /** Where the evidence of a finding is to be seen, by the words of its id. */
-const EVIDENCE: readonly [RegExp, string, string][] = [
-  [/straggler/, 'waits', 'Who waits for whom'],
-  [/overlap|exposed/, 'overlap', 'Overlap'],
-  [/memory_imbalance|memory|fragment/, 'memory', 'Memory'],
-  [/imbalance|uneven/, 'imbalance', 'Imbalance'],
-  [/host|idle|launch|input|loader|small|short/, 'idle', 'Idle time'],
-  [/bandwidth|slow_link/, 'bandwidth', 'Bandwidth'],
-  [/missing|clock|coverage|no_device|partial|data/, 'quality', 'Data quality'],
+const EVIDENCE: readonly [RegExp, readonly (readonly [string, string])[]][] = [
+  [/straggler/, [['causes', 'Causes of waiting'], ['waits', 'Who waits for whom']]],
+  [/pipeline|bubble|gather|bucket|gradient|mfu|flops/, [['groups', 'Groups and use of devices']]],
+  [/overlap|exposed/, [['overlap', 'Overlap']]],
+  [/memory_imbalance|memory|fragment/, [['memory', 'Memory']]],
+  [/imbalance|uneven/, [['imbalance', 'Imbalance']]],
+  [/host|idle|launch|input|loader|small|short/, [['idle', 'Idle time']]],
+  [/bandwidth|slow_link/, [['bandwidth', 'Bandwidth']]],
+  [/missing|clock|coverage|no_device|partial|data/, [['quality', 'Data quality']]],
 ];
 
-function evidenceOf(finding: Finding): readonly [string, string] | null {
-  const found = EVIDENCE.find(([pattern]) => pattern.test(finding.id));
-  return found ? [found[1], found[2]] : null;
+/** A view without anything to show is no evidence: a pass may not have run. */
+function evidenceOf(data: AnalyzeData, finding: Finding): readonly (readonly [string, string])[] {
+  // What is known of an operation trace is all in one view.
+  if (data.what_if?.study || data.bubbles) return [['what-if', 'What if']];
+  const found = EVIDENCE.find(([pattern]) => pattern.test(finding.id))?.[1] ?? [];
+  return found.filter(([view]) => view !== 'causes' || causesMissing(data) === null);
 }
 
 function stepTime(times: RankTimes): number | null {
@@ -47,10 +52,9 @@ function Gain({ ns, step }: { ns: number; step: number | null }) {
   );
 }
 
-function Card({ finding, place, step }: { finding: Finding; place: number; step: number | null }) {
+function Card({ data, finding, place, step }: { data: AnalyzeData; finding: Finding; place: number; step: number | null }) {
   const { ids } = useContext(ViewContext);
-  const found = evidenceOf(finding);
-  const evidence = found && ids.includes(found[0]) ? found : null;
+  const evidence = evidenceOf(data, finding).filter(([view]) => ids.includes(view));
   return (
     <li class={`finding ${finding.severity}`}>
       <div class="finding-head">
@@ -64,7 +68,7 @@ function Card({ finding, place, step }: { finding: Finding; place: number; step:
         <div>
           <h4>Why</h4>
           <ul>{finding.evidence.map((each) => <li key={each.name}>{each.text}</li>)}</ul>
-          {evidence && <p><a href={href(evidence[0])}>See: {evidence[1]}</a></p>}
+          {evidence.length > 0 && <p>See: {evidence.map(([view, title], at) => <>{at > 0 && ', '}<a href={href(view)}>{title}</a></>)}</p>}
         </div>
         <div>
           <h4>Next step</h4>
@@ -151,7 +155,7 @@ function Findings({ data, source }: ViewProps) {
         <h3 id="findings-heading" class="section-title">Findings</h3>
         {data.findings.length === 0 && <Note>Nothing stands out: no rule found a loss worth naming.</Note>}
         <ol class="findings">
-          {data.findings.map((finding, at) => <Card key={finding.id + at} finding={finding} place={at + 1} step={step} />)}
+          {data.findings.map((finding, at) => <Card key={finding.id + at} data={data} finding={finding} place={at + 1} step={step} />)}
         </ol>
       </section>
     </>

@@ -1,7 +1,6 @@
-import { labelStride, plain } from '../charts/scales';
+import { labelStride, linear, plain, roundTicks } from '../charts/scales';
 import { useWidth } from '../parts/measure';
 import { Tooltip, useTip } from '../parts/tooltip';
-import { scaleLinear } from 'd3-scale';
 import type { AnalyzeData, LedgerEntry, PageDocument, RankFacts } from '../data/types';
 import { count, duration, number, plural, rankList } from '../numbers';
 import { DataTable } from '../parts/data_table';
@@ -34,7 +33,8 @@ function Offsets({ data, rows, label }: { data: AnalyzeData; rows: readonly Cloc
   });
   const low = Math.min(0, ...ends);
   const high = Math.max(0, ...ends);
-  const y = scaleLinear().domain(low === high ? [-1000, 1000] : [low, high]).nice(5).range([TOP + plotHeight, TOP]);
+  const ticks = low === high ? roundTicks(-1000, 1000, 5) : roundTicks(low, high, 5);
+  const y = linear(ticks[0]!, ticks[ticks.length - 1]!, TOP + plotHeight, TOP);
   const pitch = Math.min(60, plotWidth / rows.length);
   const x = (at: number) => LEFT + (at + 0.5) * pitch;
   const stride = labelStride(rows.length, rows.length * pitch, 40);
@@ -63,7 +63,7 @@ function Offsets({ data, rows, label }: { data: AnalyzeData; rows: readonly Cloc
       });
     }}>
       <svg class="plot" width={width} height={HEIGHT} role="img" aria-label={label}>
-        {y.ticks(5).map((value) => (
+        {ticks.map((value) => (
           <g key={value}>
             <line class={value === 0 ? 'axis' : 'grid'} x1={LEFT} x2={LEFT + plotWidth} y1={y(value)} y2={y(value)} />
             <text class="muted" x={LEFT - 8} y={y(value) + 4} text-anchor="end">{plain(duration(value))}</text>
