@@ -298,6 +298,9 @@ class PageDataTest(unittest.TestCase):
 
 
 class SharedDataTest(unittest.TestCase):
+    def check(self, *parts):
+        Comparison(self, data_path("traces", *parts)).all()
+
     def test_eight_ranks_of_dlrm(self):
         self.check("param_dlrm_8rank_v100")
 
