@@ -21,12 +21,14 @@ using Issue = CollectiveIssue;
 /// CPU records of one thread, by start, for finding those around an instant.
 class ThreadRecords {
  public:
-  ThreadRecords(const model::RankTrace& trace, const model::NameTable& names) : records_(trace.collectives) {
+  ThreadRecords(const model::RankTrace& trace, const model::NameTable& names)
+      : records_(trace.collectives), names_(names) {
     for (size_t i = 0; i < records_.size(); ++i) {
       // Ranges of CPU backends do not nest, and c10d operators list all their arguments as input.
       const std::string_view name = names[records_[i].event_name];
       const bool is_range = records_[i].source == Source::kAnnotation && !IsIssue(name) && !IsCpuCollectiveName(name);
-      if (is_range || records_[i].source == Source::kParamComms) {
+      const bool is_sized_issue = IsIssue(name) && records_[i].out_elements.has_value();
+      if (is_range || is_sized_issue || records_[i].source == Source::kParamComms) {
         by_thread_[{records_[i].process_id, records_[i].thread_id}].push_back(i);
       }
     }
@@ -34,9 +36,22 @@ class ThreadRecords {
 
   static bool IsIssue(std::string_view name) { return name.substr(0, 6) == "c10d::"; }
 
-  /// The innermost record of a kind around an instant of a thread, or nullptr. Ranges of one thread nest, and few
-  /// lie between an instant and the range around it, so a bounded walk backwards is enough.
+  /// The innermost record of a kind around an instant of a thread, or nullptr.
   const CollectiveRecord* Around(const Issue& issue, Source source) const {
+    return Around(issue, [&](const CollectiveRecord& record) {
+      return record.source == source && !IsIssue(names_[record.event_name]);
+    });
+  }
+  /// The c10d call around it that says what it writes (all_to_all), or nullptr.
+  const CollectiveRecord* IssueAround(const Issue& issue) const {
+    return Around(issue, [&](const CollectiveRecord& record) { return IsIssue(names_[record.event_name]); });
+  }
+
+ private:
+  /// Ranges of one thread nest, and few lie between an instant and the range around it, so a bounded walk backwards is
+  /// enough.
+  template <typename Wanted>
+  const CollectiveRecord* Around(const Issue& issue, const Wanted& wanted) const {
     static constexpr int kMaxSteps = 64;
     const auto thread = by_thread_.find({issue.process_id, issue.thread_id});
     if (thread == by_thread_.end()) return nullptr;
@@ -45,15 +60,13 @@ class ThreadRecords {
                                [&](int64_t time_ns, size_t i) { return time_ns < records_[i].start_ns; });
     for (int steps = 0; at != list.begin() && steps < kMaxSteps; ++steps) {
       const CollectiveRecord& record = records_[*--at];
-      if (record.source == source && issue.trace_ns - record.start_ns < std::max<int64_t>(record.duration_ns, 1)) {
-        return &record;
-      }
+      if (issue.trace_ns - record.start_ns < std::max<int64_t>(record.duration_ns, 1) && wanted(record)) return &record;
     }
     return nullptr;
   }
 
- private:
   const std::vector<CollectiveRecord>& records_;
+  const model::NameTable& names_;
   std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> by_thread_;
 };
 
@@ -241,6 +254,10 @@ class CallFinder {
     call->issue = issue;
     if (const CollectiveRecord* record = records_.Around(issue, Source::kParamComms)) Fill(*record, names_, call);
     if (const CollectiveRecord* record = records_.Around(issue, Source::kAnnotation)) Fill(*record, names_, call);
+    if (call->kind == CollectiveKind::kAllToAll && !call->out_elements) {
+      const CollectiveRecord* record = records_.IssueAround(issue);
+      if (record != nullptr && record->in_elements == call->in_elements) call->out_elements = record->out_elements;
+    }
     const auto after =
         std::upper_bound(steps_.begin(), steps_.end(), issue.trace_ns,
                          [](int64_t time_ns, const model::Step& step) { return time_ns < step.start_ns; });

@@ -77,13 +77,14 @@ struct CollectiveRecord {
   int64_t thread_id = 0;     ///< Stream for kernels.
   uint32_t correlation = 0;  ///< Kernels only; 0 = none.
   NameId event_name;
-  NameId collective_name;               ///< As written ("allreduce", "_allgather_base", ...); empty if absent.
-  NameId dtype;                         ///< As written ("Float", "BFloat16"; for annotations the first "Input type").
-  NameId group_name;                    ///< "Process Group Name".
-  NameId group_description;             ///< "Process Group Description".
-  NameId group_ranks;                   ///< "Process Group Ranks" as written; cut by the producer after 30 entries.
-  std::optional<int64_t> in_elements;   ///< "In msg nelems"; for annotations the product sum of "Input Dims".
-  std::optional<int64_t> out_elements;  ///< "Out msg nelems".
+  NameId collective_name;              ///< As written ("allreduce", "_allgather_base", ...); empty if absent.
+  NameId dtype;                        ///< As written ("Float", "BFloat16"; for annotations the first "Input type").
+  NameId group_name;                   ///< "Process Group Name".
+  NameId group_description;            ///< "Process Group Description".
+  NameId group_ranks;                  ///< "Process Group Ranks" as written; cut by the producer after 30 entries.
+  std::optional<int64_t> in_elements;  ///< "In msg nelems"; for annotations the product sum of "Input Dims".
+  std::optional<int64_t>
+      out_elements;  ///< "Out msg nelems". c10d::alltoall: both are of the right one of "Input Dims".
   std::optional<int32_t> group_size;
   std::optional<int64_t> sequence;          ///< "Seq".
   std::optional<uint64_t> communicator_id;  ///< "Comms Id".

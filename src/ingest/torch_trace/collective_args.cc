@@ -2,6 +2,8 @@
 
 #include <charconv>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "ingest/torch_trace/decimal.h"
 #include "ingest/torch_trace/trace_category.h"
@@ -30,6 +32,28 @@ std::string_view FirstString(std::string_view list) {
 
 /// Text of a value that producers write as a string ("[0, 1]") or as a list ([0, 1]).
 std::string_view Text(const Field& field) { return field.raw; }
+
+/// The first two elements of a list of lists, as written; empty where there are fewer.
+std::pair<std::string_view, std::string_view> FirstTwo(std::string_view list) {
+  std::string_view found[2];
+  size_t count = 0;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t i = 0; i < list.size() && count < 2; ++i) {
+    if (list[i] == '[' && ++depth == 2) begin = i;
+    if (list[i] == ']' && depth-- == 2) found[count++] = list.substr(begin, i + 1 - begin);
+  }
+  return {found[0], found[1]};
+}
+
+/// "c10d::alltoall_base_" and "c10d::alltoall_" take what they write first, then what they read (PyTorch's
+/// Functions.hpp / Ops.cpp); c10d's other operators have their tensors in other orders.
+void ReadAllToAllOperator(std::string_view dims, model::CollectiveRecord* record) {
+  const auto [out, in] = FirstTwo(dims);
+  if (out.empty() || in.empty()) return;
+  record->out_elements = CountElements("[" + std::string(out) + "]");
+  record->in_elements = CountElements("[" + std::string(in) + "]");
+}
 
 }  // namespace
 
@@ -111,8 +135,10 @@ bool ReadCollectiveArgs(const std::vector<Field>& fields, model::Category catego
   }
   if (!IsCollectiveRangeName(event_name)) return false;
   record->source = Source::kAnnotation;
+  const bool is_all_to_all = event_name.starts_with("c10d::alltoall");
   for (const Field& field : fields) {
     if (!field.in_args) continue;
+    if (field.key == "Input Dims" && is_all_to_all) ReadAllToAllOperator(field.raw, record);
     if (field.key == "Input Dims" && !record->in_elements) record->in_elements = CountElements(field.raw);
     if (field.key == "Input type" && record->dtype.value == 0) record->dtype = intern(FirstString(field.raw));
   }
