@@ -10,6 +10,7 @@
 #include "analysis/collective_size.h"
 #include "analysis/cpu_activity.h"
 #include "analysis/device_tracks.h"
+#include "analysis/interval_cover.h"
 #include "analysis/step_windows.h"
 
 namespace lockstep::analysis {
@@ -18,7 +19,7 @@ namespace {
 /// Hooks at the end of the backward pass (FSDP's root callback, DDP's last bucket) run just behind autograd's ranges.
 constexpr int64_t kPhaseSlackNs = 200'000;
 
-/// When a rank computes: disjoint intervals, and how much time they cover from the first on.
+/// When a rank computes.
 class ComputeCover {
  public:
   explicit ComputeCover(const RankContext& context) {
@@ -40,7 +41,7 @@ class ComputeCover {
 
   /// Time of [start, end) in which nothing is computed.
   int64_t Exposed(int64_t start_ns, int64_t end_ns) const {
-    return end_ns <= start_ns ? 0 : end_ns - start_ns - (CoveredUntil(end_ns) - CoveredUntil(start_ns));
+    return end_ns <= start_ns ? 0 : end_ns - start_ns - compute_.Covered(start_ns, end_ns);
   }
   int64_t span_ns() const { return std::max<int64_t>(last_ns_ - first_ns_, 0); }
   std::optional<bool> on_device() const { return on_device_; }
@@ -55,31 +56,12 @@ class ComputeCover {
       first_ns_ = first ? start_ns : std::min(first_ns_, start_ns);
       last_ns_ = first ? end_ns : std::max(last_ns_, end_ns);
       first = false;
-      if (cursor.activity() != Activity::kCompute || end_ns <= start_ns) return;
-      if (!intervals_.empty() && start_ns <= intervals_.back().end_ns) {
-        intervals_.back().end_ns = std::max(intervals_.back().end_ns, end_ns);
-      } else {
-        intervals_.push_back({start_ns, end_ns});
-      }
+      if (cursor.activity() != Activity::kCompute) return;
+      compute_.Add(start_ns, end_ns);
     });
-    before_ns_.reserve(intervals_.size());
-    int64_t sum_ns = 0;
-    for (const Interval& interval : intervals_) {
-      before_ns_.push_back(sum_ns);
-      sum_ns += interval.end_ns - interval.start_ns;
-    }
   }
 
-  int64_t CoveredUntil(int64_t time_ns) const {
-    const auto after = std::upper_bound(intervals_.begin(), intervals_.end(), time_ns,
-                                        [](int64_t t, const Interval& interval) { return t < interval.start_ns; });
-    if (after == intervals_.begin()) return 0;
-    const auto at = static_cast<size_t>(after - intervals_.begin()) - 1;
-    return before_ns_[at] + std::min(time_ns, intervals_[at].end_ns) - intervals_[at].start_ns;
-  }
-
-  std::vector<Interval> intervals_;
-  std::vector<int64_t> before_ns_;  // parallel: covered before the interval
+  IntervalCover compute_;
   int64_t first_ns_ = 0;
   int64_t last_ns_ = 0;
   std::optional<bool> on_device_;
