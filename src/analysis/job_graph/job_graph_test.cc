@@ -60,11 +60,16 @@ void AddDeviceStep(RunBuilder& job, int32_t rank, int64_t gemm_ns, int64_t reduc
   builder.Kernel(20, kReduce, kMs + 5100 + gemm_ns + 1000, reduce_end_ns - (kMs + 5100 + gemm_ns + 1000), 2);
 }
 
-TEST(JobGraphTest, PathOfAStepRunsThroughTheKernelThatTheOthersWaitFor) {
+/// Two ranks that reduce until 8 ms; rank 1 computes 4 ms longer before it.
+Job UnevenJob() {
   RunBuilder builder;
   AddDeviceStep(builder, 0, kMs, 8 * kMs);
   AddDeviceStep(builder, 1, 5 * kMs, 8 * kMs);
-  Job job(builder.Build());
+  return Job(builder.Build());
+}
+
+TEST(JobGraphTest, PathOfAStepRunsThroughTheKernelThatTheOthersWaitFor) {
+  Job job = UnevenJob();
   const auto steps = Join(job);
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].step, 3);
@@ -80,10 +85,7 @@ TEST(JobGraphTest, PathOfAStepRunsThroughTheKernelThatTheOthersWaitFor) {
 }
 
 TEST(JobGraphTest, StepEndsEarlierWhenTheLateKernelIsShorter) {
-  RunBuilder builder;
-  AddDeviceStep(builder, 0, kMs, 8 * kMs);
-  AddDeviceStep(builder, 1, 5 * kMs, 8 * kMs);
-  Job job(builder.Build());
+  Job job = UnevenJob();
   const auto steps = Join(job);
   ASSERT_EQ(steps.size(), 1u);
   const graph::Graph& graph = steps[0].graph;
