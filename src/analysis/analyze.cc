@@ -196,6 +196,10 @@ void FinishParallelism(const model::Run& run, ParallelismPartials partials, Anal
     RunPass("pipeline", cpu_ns, ledger,
             [&] { tables->pipeline = FinishPipeline(run, partials.traffic, tables->groups); });
   }
+  if (result->Has("moe")) {
+    RunPass("moe", cpu_ns, ledger,
+            [&] { tables->moe = FinishMoe(run, partials.traffic, tables->groups, result->collectives); });
+  }
   if (result->Has("flops")) {
     RunPass("flops", cpu_ns, ledger, [&] {
       for (FlopsPartial& rank : partials.flops) {

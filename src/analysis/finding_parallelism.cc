@@ -16,6 +16,8 @@ constexpr double kManyBuckets = 4;
 constexpr double kTailRatio = 0.02;
 constexpr double kExposedGatherRatio = 0.25;
 constexpr double kGatherStepRatio = 0.02;
+/// Exposed all_to_alls of an uneven group that are worth a word: share of the step.
+constexpr double kExchangeStepRatio = 0.02;
 
 double Ratio(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -135,6 +137,70 @@ void FindExposedGathers(const FindingContext& context, const std::vector<FsdpRow
   findings->push_back(std::move(finding));
 }
 
+/// Which rank of a group has most of its all_to_alls exposed: the others wait there for the one with most to do.
+const MoeRankRow* MostExposed(const FindingContext& context, const Moe& moe, uint32_t group) {
+  const MoeRankRow* most = nullptr;
+  for (const MoeRankRow& row : moe.ranks) {
+    if (row.group != group || !context.InFirstWindow(row.rank_index)) continue;
+    if (most == nullptr || row.exposed_ns > most->exposed_ns) most = &row;
+  }
+  return most;
+}
+
+/// The group whose uneven exchanges cost most.
+void FindUnevenExchange(const FindingContext& context, const Parallelism& tables, std::vector<Finding>* findings) {
+  const MoeRow* worst = nullptr;
+  const MoeRankRow* waits = nullptr;
+  for (const MoeRow& row : tables.moe.groups) {
+    if (row.pattern == LoadPattern::kEven || row.pattern == LoadPattern::kUnknown) continue;
+    const MoeRankRow* most = MostExposed(context, tables.moe, row.group);
+    if (most == nullptr || (waits != nullptr && most->exposed_ns <= waits->exposed_ns)) continue;
+    worst = &row;
+    waits = most;
+  }
+  if (worst == nullptr) return;
+  const int64_t per_step_ns = waits->exposed_ns / context.StepsOf(waits->rank_index);
+  if (Ratio(per_step_ns, context.step_ns()) < kExchangeStepRatio) return;
+  const bool named = worst->pattern != LoadPattern::kVarying && worst->hottest_rank_index;
+  const bool experts = tables.groups[worst->group].kind == GroupKind::kExpert;
+  const std::string what = experts ? "tokens" : "bytes of its group's all_to_alls";
+  Finding finding;
+  finding.id = "uneven_all_to_all";
+  finding.severity = FindingSeverity::kInfo;  // what it costs is in straggler and exposed_communication
+  if (named) {
+    finding.ranks = {context.RankOf(*worst->hottest_rank_index)};
+    finding.title = fmt::format("Rank {} gets {:.2f} times the mean of the {}",
+                                context.RankOf(*worst->hottest_rank_index), *worst->load_ratio, what);
+  } else {
+    finding.title =
+        fmt::format("One rank or another gets {:.2f} times the mean of the {}", *worst->exchange_load_ratio, what);
+  }
+  finding.evidence.push_back(
+      {"load_ratio", *worst->load_ratio,
+       fmt::format("group '{}', {} ranks, {} exchanges: the largest load is {:.2f} times the mean over all of them, "
+                   "{:.2f} times within one",
+                   tables.groups[worst->group].name, worst->rank_count, worst->exchange_count, *worst->load_ratio,
+                   *worst->exchange_load_ratio)});
+  finding.evidence.push_back(
+      {"exposed_ns", static_cast<double>(waits->exposed_ns),
+       fmt::format("rank {}: {}{} in them with nothing computed", context.RankOf(waits->rank_index),
+                   TimeText(per_step_ns), context.per_step())});
+  if (worst->pattern == LoadPattern::kOnce) {
+    finding.advice.emplace_back("trace more steps: one exchange does not tell whether it is always this rank");
+  } else if (named) {
+    finding.advice.emplace_back(
+        "experts: place those that are asked for most on different ranks, or replicate them; a load-balancing loss or "
+        "bias spreads tokens while training");
+  } else {
+    finding.advice.emplace_back(
+        "experts: cap what one expert takes of a batch (capacity factor), or route over larger batches: which rank has "
+        "most changes from exchange to exchange");
+  }
+  finding.advice.emplace_back(
+      "other uses (sharded embeddings, sequence parallelism): split rows evenly by their bytes");
+  findings->push_back(std::move(finding));
+}
+
 }  // namespace
 
 void FindParallelismFindings(const FindingContext& context, std::vector<Finding>* findings) {
@@ -142,6 +208,7 @@ void FindParallelismFindings(const FindingContext& context, std::vector<Finding>
   FindSmallBuckets(context, tables.ddp, findings);
   FindTail(context, tables.ddp, findings);
   FindExposedGathers(context, tables.fsdp, findings);
+  FindUnevenExchange(context, tables, findings);
 }
 
 }  // namespace lockstep::analysis

@@ -69,6 +69,7 @@ const std::vector<PassInfo>& Passes() {
       {"ddp", "Are gradient buckets sent while the backward pass runs?", {"groups"}},
       {"fsdp", "Are sharded weights gathered before they are needed?", {"groups"}},
       {"pipeline", "How long do pipeline stages wait for each other?", {"groups"}},
+      {"moe", "Do all experts get as many tokens, by what all_to_alls carry?", {"groups"}},
       {"flops", "How much of the device's arithmetic is used, where shapes were recorded?", {}},
       {"what_if", "What would each change gain? (--what-if; operation traces: always)", {"critical_path"}, true},
       {"bubbles", "How long do pipeline stages idle? (operation traces)", {}, true},

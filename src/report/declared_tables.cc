@@ -8,6 +8,7 @@ const std::vector<DeclaredTable>& DeclaredTables() {
     DeclareGroupTables(&tables);
     DeclareDdpTables(&tables);
     DeclarePipelineTables(&tables);
+    DeclareMoeTables(&tables);
     DeclareFlopsTables(&tables);
     return tables;
   }();

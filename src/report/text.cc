@@ -16,7 +16,7 @@ struct Section {
 
 constexpr size_t kAll = SIZE_MAX;
 
-const std::array<Section, 22> kSections = {{
+const std::array<Section, 23> kSections = {{
     {"findings", "", [](const TextPage& page) { WriteFindings(page, kAll, false); }},
     {"breakdown", "breakdown", WriteBreakdownSection},
     {"steps", "breakdown", WriteStepsSection},
@@ -34,6 +34,7 @@ const std::array<Section, 22> kSections = {{
     {"ddp", "ddp", WriteDdpSection},
     {"fsdp", "fsdp", WriteFsdpSection},
     {"pipeline", "pipeline", WritePipelineSection},
+    {"moe", "moe", WriteMoeSection},
     {"flops", "flops", WriteFlopsSection},
     {"what_if", "what_if", WriteWhatIfSection},
     {"bubbles", "bubbles", WriteBubblesSection},

@@ -15,7 +15,8 @@ OWN_CLOCK = {"start_ns": "trace_start_ns", "first_ns": "trace_first_ns", "last_n
 FLAT = {"breakdown": "breakdown", "steps": "steps", "idle": "idle", "idle_host": "idle_host", "kernels": "kernel_totals",
         "operators": "operators", "memory": "memory", "launch": "launch", "queues": "queues",
         "groups": "process_groups", "group_operations": "group_operations", "ddp": "ddp", "ddp_buckets": "ddp_buckets",
-        "fsdp": "fsdp", "pipeline": "pipeline", "flops": "flops", "flops_by_operator": "flops_by_operator"}
+        "fsdp": "fsdp", "pipeline": "pipeline", "moe": "moe", "moe_ranks": "moe_ranks",
+        "flops": "flops", "flops_by_operator": "flops_by_operator"}
 LISTS = {"findings": ("ranks", "evidence", "advice"), "stragglers": ("activities",), "root_causes": ("steps",),
          "ranks": ("device_ordinals",), "collective_instances": ("missing_ranks",), "process_groups": ("ranks",)}
 KERNEL_SUMS = """SELECT rank, window, name, kind, count(*) AS count, sum(duration_ns) AS total_ns, min(duration_ns) AS min_ns,

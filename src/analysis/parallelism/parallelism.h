@@ -7,6 +7,7 @@
 #include "analysis/parallelism/ddp.h"
 #include "analysis/parallelism/flops.h"
 #include "analysis/parallelism/fsdp.h"
+#include "analysis/parallelism/moe.h"
 #include "analysis/parallelism/pipeline.h"
 #include "analysis/parallelism/process_groups.h"
 #include "analysis/parallelism/rank_traffic.h"
@@ -15,7 +16,7 @@ namespace lockstep::analysis {
 
 /// What the passes of this folder read of one rank's events; all that their second halves need.
 struct ParallelismPartial {
-  RankTraffic traffic;  ///< For groups, ddp, fsdp, pipeline.
+  RankTraffic traffic;  ///< For groups, ddp, fsdp, pipeline, moe.
   FlopsPartial flops;   ///< For flops.
 };
 
@@ -37,6 +38,7 @@ struct Parallelism {
   Ddp ddp;
   std::vector<FsdpRow> fsdp;
   std::vector<PipelineRow> pipeline;
+  Moe moe;
   std::vector<FlopsRankRow> flops;          ///< By rank.
   std::vector<FlopsRow> flops_by_operator;  ///< By rank, largest time first.
 };

@@ -27,6 +27,7 @@ struct PlannedCall {
   std::optional<int64_t> sequence = {};
   std::optional<int32_t> peer = {};  ///< Of send and recv.
   int64_t stream = 20;
+  std::optional<int64_t> out_elements = {};  ///< Absent: as many as `elements`.
 };
 
 /// Kernel name of a collective, as NCCL writes it.
@@ -37,9 +38,10 @@ inline std::string KernelName(const std::string& collective) {
   return "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
 }
 
-inline void AddCall(RunBuilder& job, const PlannedCall& call) {
+/// `correlation`: of the call that launches it, which the test adds itself.
+inline void AddCall(RunBuilder& job, const PlannedCall& call, uint32_t correlation = 0) {
   RankBuilder& rank = job.Rank(call.rank);
-  rank.Kernel(call.stream, KernelName(call.name), call.start_ns, call.end_ns - call.start_ns);
+  rank.Kernel(call.stream, KernelName(call.name), call.start_ns, call.end_ns - call.start_ns, correlation);
   if (call.group.empty()) return;
   model::CollectiveRecord record;
   record.source = model::CollectiveRecord::Source::kKernel;
@@ -51,7 +53,8 @@ inline void AddCall(RunBuilder& job, const PlannedCall& call) {
   record.dtype = rank.Name("Float");
   record.group_name = rank.Name(call.group);
   record.group_ranks = rank.Name(call.group_ranks);
-  record.in_elements = record.out_elements = call.elements;
+  record.in_elements = call.elements;
+  record.out_elements = call.out_elements.value_or(call.elements);
   record.sequence = call.sequence;
   if (call.name == "send") record.destination_rank = call.peer;
   if (call.name == "recv") record.source_rank = call.peer;
