@@ -210,6 +210,15 @@ void FinishParallelism(const model::Run& run, ParallelismPartials partials, Anal
   }
 }
 
+/// Ranks of the first window by pipeline stage.
+std::map<uint32_t, std::vector<size_t>> StagesOf(const model::Run& run, const AnalysisResult& result) {
+  std::map<uint32_t, std::vector<size_t>> stages;
+  for (const PipelineRow& row : ParallelismOf(result).pipeline) {
+    if (run.ranks[row.rank_index].window == run.ranks.front().window) stages[row.stage].push_back(row.rank_index);
+  }
+  return stages;
+}
+
 /// First start to last end over the ranks of the first window, on the aligned clock; a rank whose clock nobody knows
 /// counts with its own length.
 int64_t JobSpan(const model::Run& run) {
@@ -251,7 +260,7 @@ bool AnalysisResult::Has(std::string_view pass) const {
 }
 
 Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, const std::vector<std::string>& only) {
-  if (run->operations) return AnalyzeOperations(run, only);
+  if (run->operations) return AnalyzeOperations(run, options, only);
   AnalysisResult result;
   ASSIGN_OR_RETURN(result.computed, ResolvePasses(only, options.what_if ? "what_if" : ""));
   if (!std::all_of(result.computed.begin(), result.computed.end(), AsksRanks)) FetchEvents(run);
@@ -279,6 +288,7 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
   if (result.Has("collectives")) {
     RunPass("collectives", &cpu_ns, &ledger, [&] { TimeCollectives(*run, &result.collectives); });
   }
+  FinishParallelism(*run, std::move(parallelism), &result, &cpu_ns, &ledger);
   if (result.Has("critical_path")) {
     RunPass("critical_path", &cpu_ns, &ledger, [&] {
       result.critical_path = FindCriticalPath(*run, result.collectives, graphs, options.thread_count);
@@ -287,7 +297,8 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
   }
   if (result.Has("what_if")) {
     RunPass("what_if", &cpu_ns, &ledger, [&] {
-      result.what_if = SimulateJob(*run, result.collectives, graphs, options.thread_count, &run->ledger);
+      result.what_if = SimulateJob(*run, result.collectives, graphs, options.thread_count, &run->ledger,
+                                   {.speedup = options.what_if_speedup, .stages = StagesOf(*run, result)});
     });
   }
   if (result.Has("stragglers")) {
@@ -301,7 +312,6 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
     RunPass("imbalance", &cpu_ns, &ledger,
             [&] { result.imbalance = ComputeImbalance(shared, result.breakdown, result.memory); });
   }
-  FinishParallelism(*run, std::move(parallelism), &result, &cpu_ns, &ledger);
   result.job_span_ns = JobSpan(*run);
   RunPass("findings", &cpu_ns, &ledger, [&] {
     result.findings = ComputeFindings(shared, result);
@@ -310,7 +320,7 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
     } else if (result.Has("critical_path")) {
       model::Ledger unused;  // The pass has told what it could not join.
       TakeSimulatedGains(SimulateJob(*run, result.collectives, graphs, options.thread_count, &unused,
-                                     LeversOfFindings(result.findings)),
+                                     {.only = LeversOfFindings(result.findings)}),
                          &result.findings);
     }
   });

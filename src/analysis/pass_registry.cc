@@ -71,7 +71,10 @@ const std::vector<PassInfo>& Passes() {
       {"pipeline", "How long do pipeline stages wait for each other?", {"groups"}},
       {"moe", "Do all experts get as many tokens, by what all_to_alls carry?", {"groups"}},
       {"flops", "How much of the device's arithmetic is used, where shapes were recorded?", {}},
-      {"what_if", "What would each change gain? (--what-if; operation traces: always)", {"critical_path"}, true},
+      {"what_if",
+       "What would each change gain? (--what-if; operation traces: always)",
+       {"critical_path", "pipeline"},
+       true},
       {"bubbles", "How long do pipeline stages idle? (operation traces)", {}, true},
   };
   return kPasses;

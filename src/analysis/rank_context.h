@@ -26,8 +26,9 @@ struct AnalysisOptions {
   double imbalance_ratio_threshold = 0.10;
   double memory_imbalance_ratio_threshold = 0.20;
   std::optional<CriticalPathRange> critical_path_range;
-  bool what_if = false;       ///< The pass what_if runs, too: it is dear and so not among "all".
-  uint32_t thread_count = 0;  ///< 0 = one per processor.
+  bool what_if = false;        ///< The pass what_if runs, too: it is dear and so not among "all".
+  double what_if_speedup = 2;  ///< How many times faster a lever makes what it makes faster; above 1.
+  uint32_t thread_count = 0;   ///< 0 = one per processor.
 };
 
 /// Facts about the run's names, computed once and shared by all ranks' passes.

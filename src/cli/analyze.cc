@@ -122,6 +122,10 @@ void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
       ->group(group);
   app.add_flag("--what-if", what_if_, "Simulate what each change would gain: no stragglers, faster communication, ...")
       ->group(group);
+  app.add_option("--what-if-speedup", what_if_speedup_, "How many times faster --what-if makes things (2)")
+      ->type_name("K")
+      ->check(Checked(CLI::Range(1.01, 1e6)))
+      ->group(group);
   app.add_flag("--list", list_, "List the passes with the question each answers, and stop")->group(group);
   app.add_option("--fail-on", fail_on_, "Exit with status 3 when a finding is at least this severe")
       ->type_name("info|warning|critical")
@@ -241,6 +245,7 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   auto start = std::chrono::steady_clock::now();
   input_.ingest().take_operations = true;
   input_.analysis().what_if = what_if_;
+  input_.analysis().what_if_speedup = what_if_speedup_;
   ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
   ingest_wall_s_ = Seconds(start);
   start = std::chrono::steady_clock::now();

@@ -53,6 +53,7 @@ class AnalyzeCommand : public Subcommand {
   bool timings_ = false;
   bool list_ = false;
   bool what_if_ = false;
+  double what_if_speedup_ = 2;
   std::vector<std::string> passes_;
   std::optional<std::string> range_name_;
   int64_t range_instance_ = 0;

@@ -14,8 +14,8 @@ bool Wanted(const std::vector<std::string>& passes, const std::vector<std::strin
   return only.empty() || std::find(passes.begin(), passes.end(), name) != passes.end();
 }
 
-void Simulate(model::Run* run, AnalysisResult* result) {
-  Result<WhatIf> what_if = SimulateOperations(*run->operations, &run->ledger);
+void Simulate(model::Run* run, double speedup, AnalysisResult* result) {
+  Result<WhatIf> what_if = SimulateOperations(*run->operations, &run->ledger, speedup);
   if (what_if) {
     result->computed.emplace_back("what_if");
     result->what_if = *std::move(what_if);
@@ -51,13 +51,14 @@ void MeasureSteps(const model::OperationTrace& trace, AnalysisResult* result) {
 
 }  // namespace
 
-Result<AnalysisResult> AnalyzeOperations(model::Run* run, const std::vector<std::string>& only) {
+Result<AnalysisResult> AnalyzeOperations(model::Run* run, const AnalysisOptions& options,
+                                         const std::vector<std::string>& only) {
   ASSIGN_OR_RETURN(const std::vector<std::string> passes, ResolvePasses(only));
   AnalysisResult result;
   MeasureSteps(*run->operations, &result);
   if (Wanted(passes, only, "what_if")) {
     const int64_t begin_ns = ThreadCpuNs();
-    Simulate(run, &result);
+    Simulate(run, options.what_if_speedup, &result);
     result.timings.push_back({"what_if", ThreadCpuNs() - begin_ns});
   }
   if (Wanted(passes, only, "bubbles")) {

@@ -11,7 +11,8 @@ namespace lockstep::analysis {
 
 /// What Analyze does for a run that is told in operations: of the passes only what_if and bubbles can answer, and both
 /// run unless `only` leaves them out. Adds to run->ledger. Errors: kInvalidArgument for an unknown pass name.
-Result<AnalysisResult> AnalyzeOperations(model::Run* run, const std::vector<std::string>& only);
+Result<AnalysisResult> AnalyzeOperations(model::Run* run, const AnalysisOptions& options,
+                                         const std::vector<std::string>& only);
 
 /// Who slows the job down and what it costs, in words, from the study's figures; and what its pipeline idles.
 /// Source: docs/metrics.md#findings.

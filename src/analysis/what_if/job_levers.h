@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "analysis/collectives.h"
 #include "analysis/finding.h"
 #include "analysis/job_graph/rank_graph.h"
+#include "analysis/what_if/lever_plan.h"
 #include "analysis/what_if/what_if.h"
 #include "model/run.h"
 
@@ -16,10 +16,9 @@ namespace lockstep::analysis {
 /// What-if on the graphs of a job's steps: the steps of the first window that most ranks have, each joined, simulated
 /// with every lever, and dropped. Reads of `run` metadata only (ranks, clocks, hosts, names). Steps whose graph cannot
 /// be joined are left out and counted in `ledger`. No steps: an empty result. The same for every number of threads.
-/// With `only`, no levers but those of these ids. Cost: O(levers x edges). Source: docs/metrics.md#what-if.
+/// Cost: O(levers x edges). Source: docs/metrics.md#what-if.
 WhatIf SimulateJob(const model::Run& run, const Collectives& collectives, const std::vector<RankGraphs>& by_rank_index,
-                   uint32_t thread_count, model::Ledger* ledger,
-                   const std::optional<std::set<std::string>>& only = std::nullopt);
+                   uint32_t thread_count, model::Ledger* ledger, const LeverOptions& options = {});
 
 /// Ids of the levers that undo what the findings are about (a straggler at its peers' median, input always there, ...).
 std::set<std::string> LeversOfFindings(const std::vector<Finding>& findings);

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "analysis/testing/collective_job.h"
 
@@ -29,14 +31,14 @@ void AddStep(RunBuilder& job, int32_t rank, int32_t world, int64_t gemm_ns, int6
   builder.Kernel(20, kReduce, reduce_ns, reduce_end_ns - reduce_ns, 2);
 }
 
-WhatIf Simulate(RunBuilder& builder, model::Ledger* ledger, uint32_t threads = 1) {
+WhatIf Simulate(RunBuilder& builder, model::Ledger* ledger, uint32_t threads = 1, const LeverOptions& options = {}) {
   Job job(builder.Build());
   const Collectives collectives = job.Time();
   std::vector<RankGraphs> graphs;
   for (size_t rank = 0; rank < job.run.ranks.size(); ++rank) {
     graphs.push_back(MapJobGraph(MakeRankContext(job.shared, rank)));
   }
-  return SimulateJob(job.run, collectives, graphs, threads, ledger);
+  return SimulateJob(job.run, collectives, graphs, threads, ledger, options);
 }
 
 const Lever& Get(const WhatIf& what_if, const std::string& id) {
@@ -49,11 +51,11 @@ const Lever& Get(const WhatIf& what_if, const std::string& id) {
 }
 
 /// Four ranks, of which rank 2 computes 5 ms instead of 2; the collective takes 1 ms from its arrival on.
-WhatIf OneSlowRank(model::Ledger* ledger, uint32_t threads = 1) {
+WhatIf OneSlowRank(model::Ledger* ledger, uint32_t threads = 1, const LeverOptions& options = {}) {
   RunBuilder builder;
   const int64_t end_ns = 100'000 + 5 * kMs + 1000 + kMs;
   for (int32_t rank = 0; rank < 4; ++rank) AddStep(builder, rank, 4, rank == 2 ? 5 * kMs : 2 * kMs, end_ns);
-  return Simulate(builder, ledger, threads);
+  return Simulate(builder, ledger, threads, options);
 }
 
 TEST(JobLeversTest, AnUnchangedJobTakesWhatWasObserved) {
@@ -85,6 +87,34 @@ TEST(JobLeversTest, CommunicationAndKernelsCanBeMadeFaster) {
   for (size_t i = 1; i < what_if.levers.size(); ++i) {
     EXPECT_GE(what_if.levers[i - 1].gain_ns, what_if.levers[i].gain_ns);
   }
+}
+
+TEST(JobLeversTest, HowMuchFasterCanBeChosen) {
+  model::Ledger ledger;
+  const WhatIf what_if = OneSlowRank(&ledger, 1, {.speedup = 4});
+  EXPECT_EQ(Get(what_if, "communication_4x").gain_ns, 3 * kMs / 4);
+  EXPECT_EQ(Get(what_if, "kernel_4x:gemm").gain_ns, 15 * kMs / 4);
+  EXPECT_EQ(Get(what_if, "kernel_4x:gemm").title, "gemm 4 times as fast");
+}
+
+TEST(JobLeversTest, StagesCanBeMadeEven) {
+  model::Ledger ledger;
+  // Ranks 0 and 1 are the first stage, with 2 ms of work each; 2 and 3 the second, with 5 and 2.
+  const WhatIf what_if = OneSlowRank(&ledger, 1, {.stages = {{0, {0, 1}}, {1, {2, 3}}}});
+  // On average 2.75 ms instead of 3.5: rank 2 takes 5 x 2.75 / 3.5.
+  EXPECT_EQ(Get(what_if, "even_stages").gain_ns, 5 * kMs - 3'928'571);
+  EXPECT_EQ(Get(what_if, "stage_at_median:1").gain_ns, 3 * kMs);
+  EXPECT_EQ(Get(what_if, "stage_at_median:1").ranks, (std::vector<int32_t>{2, 3}));
+  EXPECT_EQ(Get(what_if, "stage_at_median:0").gain_ns, 0);
+}
+
+TEST(JobLeversTest, OnlyWhatIsAskedForIsSimulated) {
+  model::Ledger ledger;
+  const WhatIf what_if = OneSlowRank(&ledger, 1, {.only = std::set<std::string>{"rank_at_median:2", "no_such_lever"}});
+  ASSERT_EQ(what_if.levers.size(), 1U);
+  EXPECT_EQ(what_if.levers[0].id, "rank_at_median:2");
+  EXPECT_EQ(what_if.levers[0].gain_ns, 3 * kMs);
+  EXPECT_TRUE(OneSlowRank(&ledger, 1, {.only = std::set<std::string>{}}).levers.empty());
 }
 
 TEST(JobLeversTest, ThreadsChangeNothing) {

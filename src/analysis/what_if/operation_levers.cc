@@ -38,8 +38,9 @@ class Medians {
 
 class LeverMaker {
  public:
-  LeverMaker(const model::OperationTrace& trace, const OperationGraph& graph, const std::vector<int64_t>& ideal_ns)
-      : trace_(trace), graph_(graph), ideal_ns_(ideal_ns), observed_ns_(graph.observed().work_ns) {
+  LeverMaker(const model::OperationTrace& trace, const OperationGraph& graph, const std::vector<int64_t>& ideal_ns,
+             double speedup)
+      : trace_(trace), graph_(graph), ideal_ns_(ideal_ns), speedup_(speedup), observed_ns_(graph.observed().work_ns) {
     for (const model::Operation& operation : trace.operations) {
       stage_of_rank_.emplace(operation.rank, operation.stage);
       ranks_of_stage_[operation.stage].insert(operation.rank);
@@ -85,15 +86,16 @@ class LeverMaker {
     return work_ns;
   }
 
+  int64_t Faster(int64_t work_ns) const { return static_cast<int64_t>(static_cast<double>(work_ns) / speedup_); }
+  std::string HowFast() const {
+    return speedup_ == 2 ? std::string("twice as fast") : fmt::format("{} times as fast", speedup_);
+  }
+
   void AddCommunication() {
-    for (const int64_t times : {int64_t{0}, int64_t{2}}) {
-      Add(times == 0 ? "communication_free" : "communication_2x",
-          times == 0 ? "communication takes no time once everybody is there" : "communication twice as fast", {},
-          Changed([&](size_t i, int64_t work_ns) {
-            if (!IsCommunication(KindOf(i))) return work_ns;
-            return times == 0 ? 0 : work_ns / times;
-          }));
-    }
+    Add("communication_free", "communication takes no time once everybody is there", {},
+        Changed([&](size_t i, int64_t work_ns) { return IsCommunication(KindOf(i)) ? 0 : work_ns; }));
+    Add(fmt::format("communication_{}x", speedup_), "communication " + HowFast(), {},
+        Changed([&](size_t i, int64_t work_ns) { return IsCommunication(KindOf(i)) ? Faster(work_ns) : work_ns; }));
   }
 
   void AddOperations() {
@@ -103,8 +105,9 @@ class LeverMaker {
       if (kind != OperationKind::kOther) types[StudyOperation(trace_.types[type], kind)].insert(type);
     }
     for (const auto& [name, ids] : types) {
-      Add("operation_2x:" + name, name + " twice as fast", {}, Changed([&, &among = ids](size_t i, int64_t work_ns) {
-            return among.count(trace_.operations[i].type) > 0 ? work_ns / 2 : work_ns;
+      Add(fmt::format("operation_{}x:{}", speedup_, name), name + " " + HowFast(), {},
+          Changed([&, &among = ids](size_t i, int64_t work_ns) {
+            return among.count(trace_.operations[i].type) > 0 ? Faster(work_ns) : work_ns;
           }));
     }
   }
@@ -225,6 +228,7 @@ class LeverMaker {
   const model::OperationTrace& trace_;
   const OperationGraph& graph_;
   const std::vector<int64_t>& ideal_ns_;
+  const double speedup_;
   const std::vector<int64_t>& observed_ns_;
   std::map<int32_t, int32_t> stage_of_rank_;
   std::map<int32_t, std::set<int32_t>> ranks_of_stage_;
@@ -236,9 +240,9 @@ class LeverMaker {
 }  // namespace
 
 std::vector<Lever> OperationLevers(const model::OperationTrace& trace, const OperationGraph& graph,
-                                   const std::vector<int64_t>& ideal_ns, const StragglerStudy& study) {
+                                   const std::vector<int64_t>& ideal_ns, const StragglerStudy& study, double speedup) {
   if (trace.operations.empty()) return {};
-  return LeverMaker(trace, graph, ideal_ns).Make(study);
+  return LeverMaker(trace, graph, ideal_ns, speedup).Make(study);
 }
 
 }  // namespace lockstep::analysis

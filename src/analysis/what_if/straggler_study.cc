@@ -178,7 +178,7 @@ StragglerStudy ComputeStudy(const model::OperationTrace& trace, const OperationG
   return result;
 }
 
-Result<WhatIf> SimulateOperations(const model::OperationTrace& trace, model::Ledger* ledger) {
+Result<WhatIf> SimulateOperations(const model::OperationTrace& trace, model::Ledger* ledger, double speedup) {
   if (trace.source != model::OperationSource::kStudy) {
     return Error{ErrorCode::kFailedPrecondition, "holds no communication, so nothing tells what waits for what"};
   }
@@ -201,7 +201,7 @@ Result<WhatIf> SimulateOperations(const model::OperationTrace& trace, model::Led
         std::abs(static_cast<double>(step.simulated_ns - step.observed_ns)) / static_cast<double>(step.observed_ns);
   }
   if (!what_if.steps.empty()) what_if.error_ratio = error / static_cast<double>(what_if.steps.size());
-  what_if.levers = OperationLevers(trace, graph, ideal_ns, *what_if.study);
+  what_if.levers = OperationLevers(trace, graph, ideal_ns, *what_if.study, speedup);
   RankLevers(&what_if);
   return what_if;
 }
