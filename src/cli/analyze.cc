@@ -252,9 +252,6 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   if (range_name_) input_.analysis().critical_path_range = {*range_name_, range_instance_};
   ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run, passes_));
   analysis_wall_s_ = Seconds(start);
-  if (run.operations && !page_file_.empty()) {
-    return Misuse("--output: there is no page of an operation trace; its tables are text, --json and --csv");
-  }
 
   RETURN_IF_ERROR(CheckSelection(run, result));
   if (range_name_ && result.Has("critical_path") && result.range_paths.empty())

@@ -298,6 +298,15 @@ class PageDataTest(unittest.TestCase):
 
 
 class SharedDataTest(unittest.TestCase):
+    def test_operation_traces(self):
+        for path in (("bytedance_stragglers", "trace-ST.csv.gz"), ("primus_pp8",)):
+            comparison = Comparison(self, data_path("traces", *path))
+            depth = DepthComparison(self, comparison.page, comparison.answer, comparison.rank_index)
+            depth.what_if()
+            depth.bubbles()
+            self.assertEqual(comparison.page.data["findings"], comparison.answer.data["findings"])
+            self.assertIsNone(comparison.page.data["timeline"])
+
     def check(self, *parts):
         Comparison(self, data_path("traces", *parts)).all()
 

@@ -53,6 +53,9 @@ class Pages(unittest.TestCase):
     def test_eight_ranks_with_devices(self):
         self.exercise(data_path("traces", "param_dlrm_8rank_v100", "kineto"), flags=["--what-if"])
 
+    def test_operation_trace(self):
+        self.exercise(data_path("traces", "bytedance_stragglers", "trace-ST.csv.gz"))
+
     def test_tensor_and_pipeline_parallel(self):
         self.exercise(self.generate("--ranks", "8", "--steps", "3", "--layers", "1", "--tensor-parallel", "2", "--pipeline-parallel", "2",
                                     "--micro-batches", "2", "--shapes", "--straggler", "3:2000:kernel"), flags=["--what-if"])
