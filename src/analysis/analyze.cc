@@ -79,6 +79,7 @@ constexpr NamedRankPass kRankPasses[] = {
     {"launch", [](const RankContext& c, RankTables* t) { ComputeLaunch(c, &t->launch, &t->queues); }},
     {"critical_path", MapCriticalPath},
     {"groups", [](const RankContext& c, RankTables* t) { t->parallelism.traffic = MapTraffic(c); }},
+    {"inference", [](const RankContext& c, RankTables* t) { t->parallelism.inference = MapInference(c); }},
     {"flops", [](const RankContext& c, RankTables* t) { t->parallelism.flops = MapFlops(c); }},
 };
 
@@ -199,6 +200,14 @@ void FinishParallelism(const model::Run& run, ParallelismPartials partials, Anal
   if (result->Has("moe")) {
     RunPass("moe", cpu_ns, ledger,
             [&] { tables->moe = FinishMoe(run, partials.traffic, tables->groups, result->collectives); });
+  }
+  if (result->Has("inference")) {
+    RunPass("inference", cpu_ns, ledger, [&] {
+      for (InferencePartial& rank : partials.inference) {
+        MoveRows(&rank.rows, &tables->inference);
+        if (rank.requests) tables->inference_requests.push_back(*rank.requests);
+      }
+    });
   }
   if (result->Has("flops")) {
     RunPass("flops", cpu_ns, ledger, [&] {

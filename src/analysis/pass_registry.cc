@@ -70,6 +70,7 @@ const std::vector<PassInfo>& Passes() {
       {"fsdp", "Are sharded weights gathered before they are needed?", {"groups"}},
       {"pipeline", "How long do pipeline stages wait for each other?", {"groups"}},
       {"moe", "Do all experts get as many tokens, by what all_to_alls carry?", {"groups"}},
+      {"inference", "How long are prefill, decode and requests, where they are marked?", {}},
       {"flops", "How much of the device's arithmetic is used, where shapes were recorded?", {}},
       {"what_if",
        "What would each change gain? (--what-if; operation traces: always)",

@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kAsking = std::to_array<std::string_view>(
     {"breakdown", "idle", "kernels", "operators", "collectives", "stragglers", "imbalance", "memory", "launch",
-     "critical_path", "groups", "ddp", "fsdp", "pipeline", "moe", "flops", "wait_states", "what_if"});
+     "critical_path", "groups", "ddp", "fsdp", "pipeline", "moe", "inference", "flops", "wait_states", "what_if"});
 
 }  // namespace
 

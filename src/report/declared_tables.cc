@@ -9,6 +9,7 @@ const std::vector<DeclaredTable>& DeclaredTables() {
     DeclareDdpTables(&tables);
     DeclarePipelineTables(&tables);
     DeclareMoeTables(&tables);
+    DeclareInferenceTables(&tables);
     DeclareFlopsTables(&tables);
     return tables;
   }();

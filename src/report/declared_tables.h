@@ -37,11 +37,12 @@ struct DeclaredTable {
 const std::vector<DeclaredTable>& DeclaredTables();
 
 /// The parts of DeclaredTables().
-void DeclareGroupTables(std::vector<DeclaredTable>* tables);     ///< groups, group_operations.
-void DeclareDdpTables(std::vector<DeclaredTable>* tables);       ///< ddp, ddp_buckets, fsdp.
-void DeclarePipelineTables(std::vector<DeclaredTable>* tables);  ///< pipeline.
-void DeclareMoeTables(std::vector<DeclaredTable>* tables);       ///< moe, moe_ranks.
-void DeclareFlopsTables(std::vector<DeclaredTable>* tables);     ///< flops, flops_by_operator.
+void DeclareGroupTables(std::vector<DeclaredTable>* tables);      ///< groups, group_operations.
+void DeclareDdpTables(std::vector<DeclaredTable>* tables);        ///< ddp, ddp_buckets, fsdp.
+void DeclarePipelineTables(std::vector<DeclaredTable>* tables);   ///< pipeline.
+void DeclareMoeTables(std::vector<DeclaredTable>* tables);        ///< moe, moe_ranks.
+void DeclareInferenceTables(std::vector<DeclaredTable>* tables);  ///< inference, inference_requests.
+void DeclareFlopsTables(std::vector<DeclaredTable>* tables);      ///< flops, flops_by_operator.
 
 /// A column of a table whose rows are `(result.*...)`: turns a getter of rows into one of cells.
 template <typename Row>

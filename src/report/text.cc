@@ -16,7 +16,7 @@ struct Section {
 
 constexpr size_t kAll = SIZE_MAX;
 
-const std::array<Section, 23> kSections = {{
+const std::array<Section, 24> kSections = {{
     {"findings", "", [](const TextPage& page) { WriteFindings(page, kAll, false); }},
     {"breakdown", "breakdown", WriteBreakdownSection},
     {"steps", "breakdown", WriteStepsSection},
@@ -35,6 +35,7 @@ const std::array<Section, 23> kSections = {{
     {"fsdp", "fsdp", WriteFsdpSection},
     {"pipeline", "pipeline", WritePipelineSection},
     {"moe", "moe", WriteMoeSection},
+    {"inference", "inference", WriteInferenceSection},
     {"flops", "flops", WriteFlopsSection},
     {"what_if", "what_if", WriteWhatIfSection},
     {"bubbles", "bubbles", WriteBubblesSection},

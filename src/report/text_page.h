@@ -70,6 +70,7 @@ void WriteDdpSection(const TextPage& page);
 void WriteFsdpSection(const TextPage& page);
 void WritePipelineSection(const TextPage& page);
 void WriteMoeSection(const TextPage& page);
+void WriteInferenceSection(const TextPage& page);
 void WriteFlopsSection(const TextPage& page);
 void WriteWhatIfSection(const TextPage& page);
 void WriteBubblesSection(const TextPage& page);

@@ -15,7 +15,8 @@ OWN_CLOCK = {"start_ns": "trace_start_ns", "first_ns": "trace_first_ns", "last_n
 FLAT = {"breakdown": "breakdown", "steps": "steps", "idle": "idle", "idle_host": "idle_host", "kernels": "kernel_totals",
         "operators": "operators", "memory": "memory", "launch": "launch", "queues": "queues",
         "groups": "process_groups", "group_operations": "group_operations", "ddp": "ddp", "ddp_buckets": "ddp_buckets",
-        "fsdp": "fsdp", "pipeline": "pipeline", "moe": "moe", "moe_ranks": "moe_ranks",
+        "fsdp": "fsdp", "pipeline": "pipeline", "moe": "moe", "moe_ranks": "moe_ranks", "inference": "inference",
+        "inference_requests": "inference_requests",
         "flops": "flops", "flops_by_operator": "flops_by_operator"}
 LISTS = {"findings": ("ranks", "evidence", "advice"), "stragglers": ("activities",), "root_causes": ("steps",),
          "ranks": ("device_ordinals",), "collective_instances": ("missing_ranks",), "process_groups": ("ranks",)}

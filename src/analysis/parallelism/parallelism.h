@@ -7,6 +7,7 @@
 #include "analysis/parallelism/ddp.h"
 #include "analysis/parallelism/flops.h"
 #include "analysis/parallelism/fsdp.h"
+#include "analysis/parallelism/inference.h"
 #include "analysis/parallelism/moe.h"
 #include "analysis/parallelism/pipeline.h"
 #include "analysis/parallelism/process_groups.h"
@@ -18,16 +19,19 @@ namespace lockstep::analysis {
 struct ParallelismPartial {
   RankTraffic traffic;  ///< For groups, ddp, fsdp, pipeline, moe.
   FlopsPartial flops;   ///< For flops.
+  InferencePartial inference;
 };
 
 /// The same of all ranks, by rank index.
 struct ParallelismPartials {
   std::vector<RankTraffic> traffic;
   std::vector<FlopsPartial> flops;
+  std::vector<InferencePartial> inference;
 
   void Add(ParallelismPartial rank) {
     traffic.push_back(std::move(rank.traffic));
     flops.push_back(std::move(rank.flops));
+    inference.push_back(std::move(rank.inference));
   }
 };
 
@@ -39,8 +43,10 @@ struct Parallelism {
   std::vector<FsdpRow> fsdp;
   std::vector<PipelineRow> pipeline;
   Moe moe;
-  std::vector<FlopsRankRow> flops;          ///< By rank.
-  std::vector<FlopsRow> flops_by_operator;  ///< By rank, largest time first.
+  std::vector<InferenceRow> inference;                  ///< By rank, engine, phase.
+  std::vector<InferenceRequestRow> inference_requests;  ///< By rank; those that mark requests.
+  std::vector<FlopsRankRow> flops;                      ///< By rank.
+  std::vector<FlopsRow> flops_by_operator;              ///< By rank, largest time first.
 };
 
 /// The tables of `result`, all empty when none of the passes ran.
