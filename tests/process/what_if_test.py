@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import statistics
 import subprocess
 import tempfile
 import unittest
@@ -15,6 +16,7 @@ SLOW_RANK = 1
 JOB = ("--batch", "16", "--length", "128", "--active-steps", "8")
 MOST_ROUNDS = 6
 SAME_SPEED = 0.05
+ENOUGH_PAIRS = 3
 TOLERANCE = 0.10
 
 
@@ -59,20 +61,22 @@ class WhatIfTest(unittest.TestCase):
         for number in range(MOST_ROUNDS):
             slow.append(self.record(f"slow{number}", "--slow-rank", str(SLOW_RANK), "--slow-ms", "150"))
             even.append(self.record(f"even{number}", "--slow-rank", str(RANKS)))
-            with_it, without = min(((a, b) for a in slow for b in even), key=lambda pair: abs(pair[0].work_ns - pair[1].work_ns))
-            apart = abs(with_it.work_ns / without.work_ns - 1)
-            if number > 0 and apart < SAME_SPEED:
+            pairs = [(a, b) for a in slow for b in even if abs(a.work_ns / b.work_ns - 1) < SAME_SPEED]
+            if len(pairs) >= ENOUGH_PAIRS:
                 break
         else:
-            self.skipTest(f"this machine's speed changes from run to run: the same work took {apart:.0%} longer or shorter")
-        print(f"with the slow rank {with_it.step_ns / 1e6:.1f} ms, foretold without {with_it.without_ns / 1e6:.1f} ms, "
-              f"measured without {without.step_ns / 1e6:.1f} ms; round {number + 1}")
-        self.assertGreater(with_it.step_ns, 1.5 * without.step_ns)
-        self.assertLess(abs(with_it.without_ns - without.step_ns), TOLERANCE * without.step_ns)
+            self.skipTest(f"this machine's speed changes from run to run: of {MOST_ROUNDS ** 2} pairs of jobs only "
+                          f"{len(pairs)} did the same work in the same time")
+        for with_it, without in pairs:
+            print(f"with the slow rank {with_it.step_ns / 1e6:.1f} ms, foretold without {with_it.without_ns / 1e6:.1f} ms, "
+                  f"measured without {without.step_ns / 1e6:.1f} ms")
+            self.assertGreater(with_it.step_ns, 1.5 * without.step_ns)
+        error = statistics.fmean(with_it.without_ns / without.step_ns - 1 for with_it, without in pairs)
+        self.assertLess(abs(error), TOLERANCE)
         # The finding's gain is the same.
-        straggler = finding(with_it.report, "straggler")
+        straggler = finding(pairs[0][0].report, "straggler")
         self.assertEqual([SLOW_RANK], straggler["ranks"])
-        self.assertEqual(with_it.step_ns - with_it.without_ns, straggler["gain_ns_per_step"])
+        self.assertEqual(pairs[0][0].step_ns - pairs[0][0].without_ns, straggler["gain_ns_per_step"])
 
 
 if __name__ == "__main__":
