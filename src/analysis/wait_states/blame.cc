@@ -88,18 +88,30 @@ class Blamer {
     return receives ? WaitStateKind::kLateSender : WaitStateKind::kLateReceiver;
   }
 
+  /// The late members of a collective by (arrival, member). Kept for the one asked for last: every member asks.
+  const std::vector<Charge>& LateMembers(uint32_t i) const {
+    if (late_members_of_ == i) return late_members_;
+    late_members_of_ = i;
+    late_members_.clear();
+    const std::vector<int64_t>& arrivals = plan_.arrival_ns[i];
+    for (uint32_t k = 0; k < arrivals.size(); ++k) {
+      const int32_t node = plan_.node_of_member[i][k];
+      if (node >= 0) late_members_.push_back({node, k, 0});
+    }
+    std::sort(late_members_.begin(), late_members_.end(), [&](const Charge& a, const Charge& b) {
+      return std::pair(arrivals[a.member], a.member) < std::pair(arrivals[b.member], b.member);
+    });
+    return late_members_;
+  }
+
   /// Whom member m waited for. While several late members are missing they share it.
   std::vector<Charge> Charges(uint32_t i, uint32_t m) const {
     const std::vector<int64_t>& arrivals = plan_.arrival_ns[i];
-    std::vector<Charge> charges;
-    for (uint32_t k = 0; k < arrivals.size(); ++k) {
-      const int32_t node = plan_.node_of_member[i][k];
-      if (k == m || node < 0 || arrivals[k] <= arrivals[m]) continue;
-      charges.push_back({node, k, 0});
-    }
-    std::sort(charges.begin(), charges.end(), [&](const Charge& a, const Charge& b) {
-      return std::pair(arrivals[a.member], a.member) < std::pair(arrivals[b.member], b.member);
-    });
+    const std::vector<Charge>& late = LateMembers(i);
+    const auto after =
+        std::upper_bound(late.begin(), late.end(), arrivals[m],
+                         [&](int64_t time_ns, const Charge& charge) { return time_ns < arrivals[charge.member]; });
+    std::vector<Charge> charges(after, late.end());
     int64_t at_ns = arrivals[m];
     for (size_t first = 0; first < charges.size(); ++first) {
       const int64_t until_ns = arrivals[charges[first].member];
@@ -321,6 +333,8 @@ class Blamer {
   const std::vector<WaitRankActivity>& activity_;
   std::vector<int64_t> slow_ns_;
   std::vector<NodeState> nodes_;
+  mutable uint32_t late_members_of_ = UINT32_MAX;
+  mutable std::vector<Charge> late_members_;
   RootTable roots_;
   std::map<int64_t, int64_t> slow_by_step_;
   std::map<size_t, int64_t> slow_by_rank_;

@@ -244,8 +244,7 @@ bool IsMessage(const CollectiveInstance& instance) {
 
 int64_t WaitPlan::WaitOf(const Collectives& collectives, uint32_t instance, uint32_t member) const {
   if (!HasWait(instance)) return 0;
-  const std::vector<int64_t>& arrivals = arrival_ns[instance];
-  const int64_t wait_ns = *std::max_element(arrivals.begin(), arrivals.end()) - arrivals[member];
+  const int64_t wait_ns = last_arrival_ns[instance] - arrival_ns[instance][member];
   const CollectiveInstance& of = collectives.instances[instance];
   return IsMessage(of) ? std::min(wait_ns, of.members[member].duration_ns) : wait_ns;
 }
@@ -257,6 +256,8 @@ WaitPlan PlanWaitStates(const model::Run& run, const Collectives& collectives,
   WaitPlan plan;
   for (const CollectiveInstance& instance : collectives.instances) {
     plan.arrival_ns.push_back(ArrivalsOf(run, instance));
+    const std::vector<int64_t>& arrivals = plan.arrival_ns.back();
+    plan.last_arrival_ns.push_back(arrivals.empty() ? 0 : *std::max_element(arrivals.begin(), arrivals.end()));
   }
   PlaceLister(collectives, facts, &plan).List();
   MeasureSteps(run, facts, &plan);

@@ -67,6 +67,7 @@ struct WaitPlan {
   /// synchronising collectives, one that reads 0 at their common end, since durations need no clock. Empty: no waiting
   /// is told (incomplete, impossible, neither synchronising nor a message, or a message between unknown clocks).
   std::vector<std::vector<int64_t>> arrival_ns;
+  std::vector<int64_t> last_arrival_ns;                ///< By instance: the largest of these; 0 where there are none.
   std::vector<LateNode> nodes;                         ///< By (arrival of the first place, rank).
   std::vector<std::vector<int32_t>> node_of_member;    ///< By instance and member; -1 = not late.
   std::vector<std::vector<uint32_t>> place_of_member;  ///< By instance and member; UINT32_MAX = none.
