@@ -113,10 +113,12 @@ class Blamer {
                          [&](int64_t time_ns, const Charge& charge) { return time_ns < arrivals[charge.member]; });
     std::vector<Charge> charges(after, late.end());
     int64_t at_ns = arrivals[m];
+    int64_t shared_ns = 0;
     for (size_t first = 0; first < charges.size(); ++first) {
       const int64_t until_ns = arrivals[charges[first].member];
       const int64_t each_ns = (until_ns - at_ns) / static_cast<int64_t>(charges.size() - first);
-      for (size_t k = first; k < charges.size(); ++k) charges[k].wait_ns += each_ns;
+      shared_ns += each_ns;  // Those that come later share all of the earlier pieces.
+      charges[first].wait_ns = shared_ns;
       at_ns = until_ns;
     }
     for (Charge& charge : charges) {
