@@ -1,10 +1,9 @@
 #include "analysis/wait_states/blame.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -12,6 +11,8 @@
 #include "analysis/wait_states/late_reasons.h"
 #include "analysis/wait_states/root_table.h"
 #include "analysis/wait_states/slow_links.h"
+#include "analysis/wait_states/wait_sharing.h"
+#include "analysis/wait_states/weight_sum.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -19,20 +20,6 @@ namespace {
 constexpr size_t kMaxChains = 8;
 constexpr int64_t kMinimumShareOfWaiting = 200;  // causes of less than this share of the job's waiting are noise
 constexpr double kNegligible = 1e-3;             // of a wait
-
-struct Weight {
-  uint32_t root = 0;
-  double direct = 0;      // of the waiting for this node: what the late rank did itself
-  double propagated = 0;  // what it waited for
-  double sum() const { return direct + propagated; }
-};
-
-/// Part of a member's waiting that goes to one late node.
-struct Charge {
-  int32_t node = 0;
-  uint32_t member = 0;
-  int64_t wait_ns = 0;
-};
 
 class Blamer {
  public:
@@ -61,12 +48,17 @@ class Blamer {
         ++row.count;
         row.wait_ns += wait_ns;
         result.wait_ns += wait_ns;
-        ChargeWait(i, m, wait_ns);
       }
+      ChargeWaits(i);
       ChargeTransfer(i);
     }
     for (const auto& [key, row] : rows) result.rows.push_back(row);
-    for (uint32_t root = 0; root < roots_.size(); ++root) MakeRow(root, &result);
+    for (uint32_t root = 0; root < roots_.size(); ++root) MakeRow(root, result.wait_ns);
+    FindVictims();
+    for (auto& [root, row] : told_) {
+      row.chains = ChainsOf(root);
+      result.causes.push_back(std::move(row));
+    }
     std::sort(result.causes.begin(), result.causes.end(), [](const RootCauseRow& a, const RootCauseRow& b) {
       const int64_t a_ns = a.direct_wait_ns + a.propagated_wait_ns;
       const int64_t b_ns = b.direct_wait_ns + b.propagated_wait_ns;
@@ -88,54 +80,14 @@ class Blamer {
     return receives ? WaitStateKind::kLateSender : WaitStateKind::kLateReceiver;
   }
 
-  /// The late members of a collective by (arrival, member). Kept for the one asked for last: every member asks.
-  const std::vector<Charge>& LateMembers(uint32_t i) const {
-    if (late_members_of_ == i) return late_members_;
-    late_members_of_ = i;
-    late_members_.clear();
-    const std::vector<int64_t>& arrivals = plan_.arrival_ns[i];
-    for (uint32_t k = 0; k < arrivals.size(); ++k) {
-      const int32_t node = plan_.node_of_member[i][k];
-      if (node >= 0) late_members_.push_back({node, k, 0});
+  /// Kept for the collectives asked for last: those of one time look back on the same few.
+  std::shared_ptr<const WaitSharing> SharingOf(uint32_t i) {
+    auto& [instance, sharing] = sharings_[i % sharings_.size()];
+    if (sharing == nullptr || instance != i) {
+      instance = i;
+      sharing = std::make_shared<const WaitSharing>(plan_, i);
     }
-    std::sort(late_members_.begin(), late_members_.end(), [&](const Charge& a, const Charge& b) {
-      return std::pair(arrivals[a.member], a.member) < std::pair(arrivals[b.member], b.member);
-    });
-    return late_members_;
-  }
-
-  /// Whom member m waited for. While several late members are missing they share it.
-  std::vector<Charge> Charges(uint32_t i, uint32_t m) const {
-    const std::vector<int64_t>& arrivals = plan_.arrival_ns[i];
-    const std::vector<Charge>& late = LateMembers(i);
-    const auto after =
-        std::upper_bound(late.begin(), late.end(), arrivals[m],
-                         [&](int64_t time_ns, const Charge& charge) { return time_ns < arrivals[charge.member]; });
-    std::vector<Charge> charges(after, late.end());
-    int64_t at_ns = arrivals[m];
-    int64_t shared_ns = 0;
-    for (size_t first = 0; first < charges.size(); ++first) {
-      const int64_t until_ns = arrivals[charges[first].member];
-      const int64_t each_ns = (until_ns - at_ns) / static_cast<int64_t>(charges.size() - first);
-      shared_ns += each_ns;  // Those that come later share all of the earlier pieces.
-      charges[first].wait_ns = shared_ns;
-      at_ns = until_ns;
-    }
-    for (Charge& charge : charges) {
-      charge.wait_ns = std::min(charge.wait_ns, plan_.nodes[static_cast<size_t>(charge.node)].lateness_ns);
-    }
-    return charges;
-  }
-
-  static void AddWeight(std::vector<Weight>* weights, Weight added) {
-    const auto at = std::lower_bound(weights->begin(), weights->end(), added.root,
-                                     [](const Weight& weight, uint32_t root) { return weight.root < root; });
-    if (at != weights->end() && at->root == added.root) {
-      at->direct += added.direct;
-      at->propagated += added.propagated;
-    } else {
-      weights->insert(at, added);
-    }
+    return sharing;
   }
 
   /// What part of the waiting for a late node goes to which first cause. Each node is worked out once; one that is met
@@ -146,45 +98,63 @@ class Blamer {
     state.progress = NodeState::Progress::kWalking;
     const LateNode& node = plan_.nodes[static_cast<size_t>(index)];
     const LateReasons reasons = FindLateReasons(node, activity_, plan_);
-    std::vector<Weight> weights;
     if (reasons.excess_ns > 0 && node.lateness_ns > 0) {
       const double explained = std::min(1.0, Ratio(reasons.excess_ns, node.lateness_ns));
       const int64_t delay_ns = std::min(node.total_ns, reasons.excess_ns);
+      std::vector<std::pair<uint32_t, double>> own;
       for (const LateReason& reason : reasons.reasons) {
         const uint32_t root = roots_.NumberOf(node.rank_index, reason.cause);
         const double share = Ratio(reason.excess_ns, reasons.excess_ns);
-        AddWeight(&weights, {root, explained * share, 0});
+        own.emplace_back(root, explained * share);
         NoteDelay(root, node.step, static_cast<int64_t>(share * static_cast<double>(delay_ns)));
         if (reason.excess_ns > roots_[root].worst.excess_ns) roots_[root].worst = reason;
       }
+      // All walks before the first sum: a walk that comes back here sums up with the same table.
+      for (const HeldUp& held : reasons.held_up) WalkThoseWaitedFor(node.rank_index, held);
+      for (const auto& [root, direct] : own) sum_.Add({root, direct, 0});
       for (const HeldUp& held : reasons.held_up) {
-        AddHeldUp(node.rank_index, held, explained / static_cast<double>(reasons.excess_ns), &weights);
+        AddHeldUp(node.rank_index, held, explained / static_cast<double>(reasons.excess_ns));
       }
+      state.weights = sum_.Take(kNegligible);
     }
     state.held_up = reasons.held_up;
-    std::erase_if(weights, [](const Weight& weight) { return weight.sum() < kNegligible; });
-    state.weights = std::move(weights);
     state.progress = NodeState::Progress::kDone;
     return state;
   }
 
-  void AddHeldUp(uint32_t rank_index, const HeldUp& held, double per_ns, std::vector<Weight>* weights) {
+  /// The waiting that the late members are charged with where this one was held up.
+  static int64_t ChargedNs(const WaitSharing& sharing, const WaitSharing::Wait& wait) {
+    int64_t charged_ns = 0;
+    for (size_t k = wait.first; k < sharing.late().size(); ++k) charged_ns += sharing.Charge(wait, k);
+    return charged_ns;
+  }
+
+  void WalkThoseWaitedFor(uint32_t rank_index, const HeldUp& held) {
+    if (held.wait_ns <= 0) return;
+    const SequencePlace& place = plan_.places[rank_index][held.place];
+    const auto sharing = SharingOf(place.instance);
+    const WaitSharing::Wait wait = sharing->WaitOf(place.member);
+    if (ChargedNs(*sharing, wait) <= 0) return;
+    for (size_t k = wait.first; k < sharing->late().size(); ++k) Walk(sharing->late()[k].node);
+  }
+
+  void AddHeldUp(uint32_t rank_index, const HeldUp& held, double per_ns) {
     const SequencePlace& place = plan_.places[rank_index][held.place];
     if (held.transfer_ns > 0 && slow_ns_[place.instance] > 0) {
       const int64_t slow_ns = std::min(held.transfer_ns, slow_ns_[place.instance]);
-      AddWeight(weights, {kLinkRoot, 0, per_ns * static_cast<double>(slow_ns)});
+      sum_.Add({kLinkRoot, 0, per_ns * static_cast<double>(slow_ns)});
     }
     if (held.wait_ns <= 0) return;
-    const std::vector<Charge> charges = Charges(place.instance, place.member);
-    int64_t charged_ns = 0;
-    for (const Charge& charge : charges) charged_ns += charge.wait_ns;
+    const auto sharing = SharingOf(place.instance);
+    const WaitSharing::Wait wait = sharing->WaitOf(place.member);
+    const int64_t charged_ns = ChargedNs(*sharing, wait);
     if (charged_ns <= 0) return;
     const double scale = std::min(1.0, Ratio(held.wait_ns, charged_ns));
-    for (const Charge& charge : charges) {
-      const double part = per_ns * scale * static_cast<double>(charge.wait_ns);
-      // By value: the walk may grow the table it comes from.
-      const std::vector<Weight> inner = Walk(charge.node).weights;
-      for (const Weight& weight : inner) AddWeight(weights, {weight.root, 0, part * weight.sum()});
+    for (size_t k = wait.first; k < sharing->late().size(); ++k) {
+      const std::vector<Weight>& weights = nodes_[static_cast<size_t>(sharing->late()[k].node)].weights;
+      if (weights.empty()) continue;
+      const double part = per_ns * scale * static_cast<double>(sharing->Charge(wait, k));
+      for (const Weight& weight : weights) sum_.Add({weight.root, 0, part * weight.sum()});
     }
   }
 
@@ -193,21 +163,83 @@ class Blamer {
     known_ns = step < 0 ? known_ns + delay_ns : std::max(known_ns, delay_ns);
   }
 
-  void ChargeWait(uint32_t i, uint32_t m, int64_t wait_ns) {
-    const auto victim = static_cast<uint32_t>(collectives_.instances[i].members[m].rank_index);
-    for (const Charge& charge : Charges(i, m)) {
-      const auto charged_ns = static_cast<double>(std::min(charge.wait_ns, wait_ns));
-      const std::vector<Weight> weights = Walk(charge.node).weights;
-      for (const Weight& weight : weights) {
+  /// In the order in which the members' waiting leads to them. Out: the first of them whom somebody waited for.
+  size_t WalkLate(const WaitSharing& sharing, uint32_t i) {
+    size_t walked_from = sharing.late().size();
+    for (uint32_t m = 0; m < plan_.arrival_ns[i].size() && walked_from > 0; ++m) {
+      if (plan_.WaitOf(collectives_, i, m) <= 0) continue;
+      const size_t first = sharing.WaitOf(m).first;
+      for (size_t k = first; k < walked_from; ++k) Walk(sharing.late()[k].node);
+      walked_from = std::min(walked_from, first);
+    }
+    return walked_from;
+  }
+
+  /// Of messages nobody is charged with more than the waiting; the late members of others cannot be.
+  int64_t ChargeOf(const WaitSharing& sharing, const WaitSharing::Wait& wait, size_t k, uint32_t i, uint32_t m) const {
+    return std::min(sharing.Charge(wait, k), plan_.WaitOf(collectives_, i, m));
+  }
+
+  std::vector<int64_t> TotalsOf(const WaitSharing& sharing, uint32_t i) const {
+    if (!IsMessage(collectives_.instances[i])) return sharing.Totals();
+    std::vector<int64_t> totals(sharing.late().size());
+    for (uint32_t m = 0; m < plan_.arrival_ns[i].size(); ++m) {
+      if (plan_.WaitOf(collectives_, i, m) <= 0) continue;
+      const WaitSharing::Wait wait = sharing.WaitOf(m);
+      for (size_t k = wait.first; k < totals.size(); ++k) totals[k] += ChargeOf(sharing, wait, k, i, m);
+    }
+    return totals;
+  }
+
+  void ChargeWaits(uint32_t i) {
+    const auto sharing = SharingOf(i);
+    if (sharing->late().empty()) return;
+    const size_t waited_for = WalkLate(*sharing, i);
+    const std::vector<int64_t> totals = TotalsOf(*sharing, i);
+    for (size_t k = waited_for; k < totals.size(); ++k) {
+      const auto charged_ns = static_cast<double>(totals[k]);
+      for (const Weight& weight : nodes_[static_cast<size_t>(sharing->late()[k].node)].weights) {
         RootTable::Root& root = roots_[weight.root];
         root.direct_ns += charged_ns * weight.direct;
         root.propagated_ns += charged_ns * weight.propagated;
         if (weight.sum() > 0.1) root.instances.insert(i);
-        RootTable::Victim& of_victim = root.victims[victim];
-        of_victim.wait_ns += charged_ns * weight.sum();
-        const auto part_ns = static_cast<int64_t>(charged_ns * weight.sum());
-        if (part_ns > of_victim.worst.wait_ns) of_victim.worst = {part_ns, i, charge.node};
       }
+    }
+  }
+
+  /// Who waited because of the causes that are told. Pairs of members, so not done for the others: in a large group
+  /// half of the ranks are late by chance, each by its own cause.
+  void FindVictims() {
+    for (uint32_t i = 0; i < collectives_.instances.size() && !told_.empty(); ++i) {
+      if (!plan_.HasWait(i)) continue;
+      const auto sharing = SharingOf(i);
+      std::vector<size_t> by_told_cause;
+      for (size_t k = 0; k < sharing->late().size(); ++k) {
+        const std::vector<Weight>& weights = nodes_[static_cast<size_t>(sharing->late()[k].node)].weights;
+        if (std::any_of(weights.begin(), weights.end(), [&](const Weight& w) { return told_.count(w.root) > 0; })) {
+          by_told_cause.push_back(k);
+        }
+      }
+      for (uint32_t m = 0; m < plan_.arrival_ns[i].size() && !by_told_cause.empty(); ++m) {
+        if (plan_.WaitOf(collectives_, i, m) <= 0) continue;
+        const WaitSharing::Wait wait = sharing->WaitOf(m);
+        const auto first = std::lower_bound(by_told_cause.begin(), by_told_cause.end(), wait.first);
+        for (auto k = first; k != by_told_cause.end(); ++k) {
+          AddVictim(i, m, sharing->late()[*k].node, ChargeOf(*sharing, wait, *k, i, m));
+        }
+      }
+    }
+  }
+
+  void AddVictim(uint32_t i, uint32_t m, int32_t node, int64_t charged_ns) {
+    const auto victim = static_cast<uint32_t>(collectives_.instances[i].members[m].rank_index);
+    for (const Weight& weight : nodes_[static_cast<size_t>(node)].weights) {
+      if (told_.count(weight.root) == 0) continue;
+      RootTable::Victim& of_victim = roots_[weight.root].victims[victim];
+      const double wait_ns = static_cast<double>(charged_ns) * weight.sum();
+      of_victim.wait_ns += wait_ns;
+      const auto part_ns = static_cast<int64_t>(wait_ns);
+      if (part_ns > of_victim.worst.wait_ns) of_victim.worst = {part_ns, i, node};
     }
   }
 
@@ -223,7 +255,7 @@ class Blamer {
     slow_by_group_[instance.group] += slow_ns_[i];
   }
 
-  void MakeRow(uint32_t number, WaitStates* result) {
+  void MakeRow(uint32_t number, int64_t job_wait_ns) {
     RootTable::Root& root = roots_[number];
     if (number == kLinkRoot) root.delay_by_step = slow_by_step_;
     const StepPattern pattern = FindStepPattern(root.delay_by_step, plan_.steps, plan_.FloorNs());
@@ -231,9 +263,9 @@ class Blamer {
     row.direct_wait_ns = std::llround(root.direct_ns);
     row.propagated_wait_ns = std::llround(root.propagated_ns);
     const int64_t wait_ns = row.direct_wait_ns + row.propagated_wait_ns;
-    if (pattern.delay_ns <= 0 || wait_ns <= 0 || wait_ns < result->wait_ns / kMinimumShareOfWaiting) return;
+    if (pattern.delay_ns <= 0 || wait_ns <= 0 || wait_ns < job_wait_ns / kMinimumShareOfWaiting) return;
     row.cause = root.cause;
-    row.wait_ratio = result->wait_ns > 0 ? Ratio(wait_ns, result->wait_ns) : 0;
+    row.wait_ratio = job_wait_ns > 0 ? Ratio(wait_ns, job_wait_ns) : 0;
     row.collective_count = root.instances.size();
     row.delay_ns = pattern.delay_ns;
     row.steps = pattern.steps;
@@ -249,8 +281,7 @@ class Blamer {
       row.own_ns = root.worst.own_ns;
       row.peers_ns = root.worst.peers_ns;
     }
-    row.chains = ChainsOf(number);
-    result->causes.push_back(std::move(row));
+    told_.emplace(number, std::move(row));
   }
 
   void DescribeLink(const RootTable::Root& root, RootCauseRow* row) const {
@@ -272,18 +303,19 @@ class Blamer {
   }
 
   std::vector<WaitChain> ChainsOf(uint32_t number) {
-    std::vector<WaitChain> chains;
+    std::vector<std::pair<int64_t, uint32_t>> victims;  // most waiting first, then by rank
     for (const auto& [victim, of_victim] : roots_[number].victims) {
-      if (of_victim.worst.node < 0) continue;
-      WaitChain chain;
-      chain.victim_rank_index = victim;
-      chain.wait_ns = std::llround(of_victim.wait_ns);
-      chain.hops = Follow(number, victim, of_victim.worst.instance, of_victim.worst.node);
-      if (chain.wait_ns > 0) chains.push_back(std::move(chain));
+      const int64_t wait_ns = std::llround(of_victim.wait_ns);
+      if (of_victim.worst.node >= 0 && wait_ns > 0) victims.emplace_back(-wait_ns, victim);
     }
-    std::stable_sort(chains.begin(), chains.end(),
-                     [](const WaitChain& a, const WaitChain& b) { return a.wait_ns > b.wait_ns; });
-    if (chains.size() > kMaxChains) chains.resize(kMaxChains);
+    const size_t count = std::min(victims.size(), kMaxChains);
+    std::partial_sort(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(count), victims.end());
+    std::vector<WaitChain> chains;
+    for (size_t c = 0; c < count; ++c) {
+      const auto [negative_ns, victim] = victims[c];
+      const RootTable::Worst& worst = roots_[number].victims[victim].worst;
+      chains.push_back({victim, -negative_ns, Follow(number, victim, worst.instance, worst.node)});
+    }
     return chains;
   }
 
@@ -305,12 +337,16 @@ class Blamer {
       std::pair<uint32_t, int32_t> next{0, -1};
       for (const HeldUp& held : nodes_[static_cast<size_t>(node)].held_up) {
         const SequencePlace& place = plan_.places[late][held.place];
-        for (const Charge& charge : Charges(place.instance, place.member)) {
+        const auto sharing = SharingOf(place.instance);
+        const WaitSharing::Wait wait = sharing->WaitOf(place.member);
+        for (size_t k = wait.first; k < sharing->late().size(); ++k) {
+          const int32_t late_node = sharing->late()[k].node;
           double part = 0;
-          for (const Weight& weight : Walk(charge.node).weights) {
-            if (weight.root == root) part = weight.sum() * static_cast<double>(std::min(charge.wait_ns, held.wait_ns));
+          for (const Weight& weight : Walk(late_node).weights) {
+            if (weight.root != root) continue;
+            part = weight.sum() * static_cast<double>(std::min(sharing->Charge(wait, k), held.wait_ns));
           }
-          if (part > most) most = part, next = {place.instance, charge.node};
+          if (part > most) most = part, next = {place.instance, late_node};
         }
       }
       if (next.second < 0) return hops;
@@ -335,9 +371,10 @@ class Blamer {
   const std::vector<WaitRankActivity>& activity_;
   std::vector<int64_t> slow_ns_;
   std::vector<NodeState> nodes_;
-  mutable uint32_t late_members_of_ = UINT32_MAX;
-  mutable std::vector<Charge> late_members_;
+  std::array<std::pair<uint32_t, std::shared_ptr<const WaitSharing>>, 16> sharings_;
+  WeightSum sum_;
   RootTable roots_;
+  std::map<uint32_t, RootCauseRow> told_;  // by root: what is worth telling
   std::map<int64_t, int64_t> slow_by_step_;
   std::map<size_t, int64_t> slow_by_rank_;
   std::map<std::string, int64_t> slow_by_group_;

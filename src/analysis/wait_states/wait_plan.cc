@@ -130,6 +130,7 @@ class NodeFinder {
       const CollectiveInstance& instance = collectives_.instances[i];
       if (!plan_->HasWait(i)) continue;
       plan_->node_of_member[i].assign(instance.members.size(), -1);
+      LookAt(i);
       for (uint32_t m = 0; m < instance.members.size(); ++m) {
         if (const int64_t lateness_ns = Lateness(i, m); lateness_ns > 0) Note(i, m, lateness_ns);
       }
@@ -139,31 +140,33 @@ class NodeFinder {
  private:
   /// Sum of the member's and the worst other's; where durations are compared instead, by how much ends may differ.
   int64_t Uncertainty(const CollectiveInstance& instance, size_t m) const {
-    const auto own = run_.ranks[instance.members[m].rank_index].clock.uncertainty_ns;
-    int64_t others_ns = 0;
-    for (size_t k = 0; k < instance.members.size(); ++k) {
-      if (k == m) continue;
-      const auto other = run_.ranks[instance.members[k].rank_index].clock.uncertainty_ns;
-      if (!own || !other) return kEndsDifferNs;
-      others_ns = std::max(others_ns, *other);
+    if (!known_) return kEndsDifferNs;
+    const int64_t own_ns = *run_.ranks[instance.members[m].rank_index].clock.uncertainty_ns;
+    return own_ns + (own_ns == worst_ns_ ? second_worst_ns_ : worst_ns_);
+  }
+
+  /// What every member of a collective asks for.
+  void LookAt(uint32_t i) {
+    const CollectiveInstance& instance = collectives_.instances[i];
+    sorted_ = plan_->arrival_ns[i];
+    std::sort(sorted_.begin(), sorted_.end());
+    known_ = KnowsClocks(run_, instance);
+    worst_ns_ = second_worst_ns_ = 0;
+    for (const CollectiveMember& member : instance.members) {
+      const int64_t own_ns = run_.ranks[member.rank_index].clock.uncertainty_ns.value_or(0);
+      second_worst_ns_ = std::max(second_worst_ns_, std::min(own_ns, worst_ns_));
+      worst_ns_ = std::max(worst_ns_, own_ns);
     }
-    return *own + others_ns;
   }
 
   /// Against the median of the others; 0 where the clocks cannot tell.
-  int64_t Lateness(uint32_t i, size_t m) {
-    const CollectiveInstance& instance = collectives_.instances[i];
-    if (&instance != sorted_of_) {
-      sorted_of_ = &instance;
-      sorted_ = plan_->arrival_ns[i];
-      std::sort(sorted_.begin(), sorted_.end());
-    }
+  int64_t Lateness(uint32_t i, size_t m) const {
     const int64_t own_ns = plan_->arrival_ns[i][m];
     const size_t middle = (sorted_.size() - 2) / 2;  // of the others, if this is in the later half
     if (own_ns <= sorted_[middle]) return 0;
     const int64_t lateness_ns = own_ns - sorted_[middle];
     if (lateness_ns < kMinimumNs) return 0;
-    return lateness_ns > Uncertainty(instance, m) ? lateness_ns : 0;
+    return lateness_ns > Uncertainty(collectives_.instances[i], m) ? lateness_ns : 0;
   }
 
   void Note(uint32_t i, uint32_t m, int64_t lateness_ns) {
@@ -196,8 +199,10 @@ class NodeFinder {
   const model::Run& run_;
   const Collectives& collectives_;
   WaitPlan* const plan_;
-  const CollectiveInstance* sorted_of_ = nullptr;
-  std::vector<int64_t> sorted_;
+  std::vector<int64_t> sorted_;  // arrivals
+  bool known_ = false;           // are the members' clocks
+  int64_t worst_ns_ = 0;         // of their uncertainties, and the second; equal where two share the worst
+  int64_t second_worst_ns_ = 0;
 };
 
 void MeasureSteps(const model::Run& run, const std::vector<WaitRankFacts>& facts, WaitPlan* plan) {

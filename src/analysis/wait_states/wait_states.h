@@ -98,7 +98,8 @@ struct WaitStates {
 /// Wait states and their first causes. Blame starts at each late arrival, looks at what the late rank did since it was
 /// last in step, against the same stretch of its peers, and where it had itself waited for somebody, goes on with
 /// that. Nothing is claimed below the clocks' uncertainty. In: collectives on one clock (TimeCollectives). Cost:
-/// O(members log members + events in late stretches). Source: docs/metrics.md#wait-states.
+/// O(members log members + events in late stretches), and pairs of members of a collective where late ranks had
+/// themselves waited for many, and for the victims of causes that are told. Source: docs/metrics.md#wait-states.
 WaitStates ComputeWaitStates(const RunContext& shared, const Collectives& collectives);
 
 }  // namespace lockstep::analysis
