@@ -1,36 +1,15 @@
 """A real job from training to answer: torchrun, four ranks over Gloo, rank 2 slow; `lockstep analyze` must name it."""
 
 import json
-import pathlib
-import subprocess
-import tempfile
 import unittest
 
-from lockstep_program import SOURCE, analyze_json, finding
+from example_job import ExampleJobTest
+from lockstep_program import analyze_json, finding
 
-NO_PYTORCH = 3
 
-
-class TrainingJobTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        cls.no_pytorch = done.returncode == NO_PYTORCH and done.stderr.strip()
-        if done.returncode not in (0, NO_PYTORCH):
-            raise AssertionError(done.stderr)
-
-    def setUp(self):
-        if self.no_pytorch:
-            self.skipTest(f"PyTorch cannot be had: {self.no_pytorch}")
-        scratch = tempfile.TemporaryDirectory(prefix="lockstep-")
-        self.addCleanup(scratch.cleanup)
-        self.folder = pathlib.Path(scratch.name) / "traces"
-
+class TrainingJobTest(ExampleJobTest):
     def train(self, *options):
-        done = subprocess.run([SOURCE / "scripts/record_example", self.folder, *options], capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL)
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.assertEqual([f"rank{rank}.json.gz" for rank in range(4)], sorted(path.name for path in self.folder.iterdir()))
+        self.folder = self.record("traces", *options)
 
     def check_first_cause(self, report, cause, name):
         causes = report["data"]["wait_states"]["causes"]

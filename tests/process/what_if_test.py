@@ -1,15 +1,11 @@
 """What-if by doing: the step that `lockstep analyze` foretells without the slow rank, against the job run without it."""
 
-import os
-import pathlib
 import statistics
-import subprocess
-import tempfile
 import unittest
 
-from lockstep_program import SOURCE, analyze_json, finding
+from example_job import ExampleJobTest
+from lockstep_program import analyze_json, finding
 
-NO_PYTORCH = 3
 # Two ranks: on a machine of two processors more of them would share one, and be quicker while another sleeps.
 RANKS = 2
 SLOW_RANK = 1
@@ -34,33 +30,15 @@ class Recording:
         self.work_ns = next(row["compute_ns"] for row in report["data"]["breakdown"] if row["rank"] == 0)
 
 
-class WhatIfTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        cls.no_pytorch = done.returncode == NO_PYTORCH and done.stderr.strip()
-        if done.returncode not in (0, NO_PYTORCH):
-            raise AssertionError(done.stderr)
-
-    def setUp(self):
-        if self.no_pytorch:
-            self.skipTest(f"PyTorch cannot be had: {self.no_pytorch}")
-        scratch = tempfile.TemporaryDirectory(prefix="lockstep-")
-        self.addCleanup(scratch.cleanup)
-        self.scratch = pathlib.Path(scratch.name)
-
-    def record(self, name, *options):
-        folder = self.scratch / name
-        done = subprocess.run([SOURCE / "scripts/record_example", folder, *JOB, *options], capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, env=dict(os.environ, LOCKSTEP_RANKS=str(RANKS)))
-        self.assertEqual(0, done.returncode, done.stderr)
-        return Recording(folder)
+class WhatIfTest(ExampleJobTest):
+    def run_job(self, name, *options):
+        return Recording(self.record(name, *JOB, *options, ranks=RANKS))
 
     def test_the_step_without_the_slow_rank_is_as_foretold(self):
         slow, even = [], []
         for number in range(MOST_ROUNDS):
-            slow.append(self.record(f"slow{number}", "--slow-rank", str(SLOW_RANK), "--slow-ms", "150"))
-            even.append(self.record(f"even{number}", "--slow-rank", str(RANKS)))
+            slow.append(self.run_job(f"slow{number}", "--slow-rank", str(SLOW_RANK), "--slow-ms", "150"))
+            even.append(self.run_job(f"even{number}", "--slow-rank", str(RANKS)))
             pairs = [(a, b) for a in slow for b in even if abs(a.work_ns / b.work_ns - 1) < SAME_SPEED]
             if len(pairs) >= ENOUGH_PAIRS:
                 break
