@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -89,8 +90,10 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
   try {
     const int status = Work(std::move(words), word);
+    // `srun -K` ends the others when one returns a status that is not 0, and then tells that. They are about to return
+    // it too, however late a busy machine lets them: the work is done.
+    if (status != 0) std::signal(SIGTERM, SIG_IGN);
     MPI_Finalize();
-    // `srun -K` ends the others when one returns a status that is not 0, and then tells that: they are about to return.
     if (status != 0 && word && word->process_count > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
     return status;
   } catch (const std::exception& error) {
