@@ -77,14 +77,29 @@ bool Reap(pid_t command, int* status) {
   return ended;
 }
 
-}  // namespace
-
-Result<int> RunInForeground(const ForegroundCommand& command) {
+// Its words for exec, and its variables set in our own environment: execvp looks PATH up there, and nothing of ours
+// reads these. The words lie in `command`.
+std::vector<char*> Prepare(const ForegroundCommand& command) {
   std::vector<char*> arguments;
   for (const std::string& argument : command.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  // Into our own environment: execvp looks PATH up there, and nothing of ours reads these.
   for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  return arguments;
+}
+
+}  // namespace
+
+Error ReplaceByCommand(const ForegroundCommand& command) {
+  const std::vector<char*> arguments = Prepare(command);
+  ::signal(SIGPIPE, SIG_DFL);  // We ignore it, the command should not; what we handle exec resets by itself.
+  ::execvp(arguments[0], arguments.data());
+  const int error = errno;
+  ::signal(SIGPIPE, SIG_IGN);
+  return CannotStart(command.arguments[0], error);
+}
+
+Result<int> RunInForeground(const ForegroundCommand& command) {
+  const std::vector<char*> arguments = Prepare(command);
 
   sigset_t awaited;
   sigset_t before;

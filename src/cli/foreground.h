@@ -24,4 +24,8 @@ constexpr int kCommandNotFound = 127;       ///< and for one that is not there.
 /// started, kIo when the system fails. One thread only.
 Result<int> RunInForeground(const ForegroundCommand& command);
 
+/// Becomes the command: same process, so that launcher and batch system see it as if nothing had been in front. Returns
+/// only when it cannot be run: kNotFound, kPermissionDenied or kIo.
+Error ReplaceByCommand(const ForegroundCommand& command);
+
 }  // namespace lockstep::cli

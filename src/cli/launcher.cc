@@ -1,6 +1,5 @@
 #include "cli/launcher.h"
 
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -8,25 +7,11 @@
 #include <set>
 #include <string_view>
 
+#include "launch/rank_environment.h"
+#include "proc/job_environment.h"
+
 namespace lockstep::cli {
 namespace {
-
-struct RankVariable {
-  const char* rank;
-  const char* needed;  // Without this the first does not mean it; nullptr: nothing.
-};
-
-// The innermost launcher first: a rank of `srun torchrun` has several, and SLURM's is then the launcher's own. A batch
-// script has SLURM_PROCID=0 as well, but no step.
-constexpr std::array<RankVariable, 9> kRankVariables = {{{"RANK", "LOCAL_RANK"},
-                                                         {"OMPI_COMM_WORLD_RANK", nullptr},
-                                                         {"MV2_COMM_WORLD_RANK", nullptr},
-                                                         {"PALS_RANKID", nullptr},
-                                                         {"PMI_RANK", nullptr},
-                                                         {"PMIX_RANK", nullptr},
-                                                         {"FLUX_TASK_RANK", nullptr},
-                                                         {"JSM_NAMESPACE_RANK", nullptr},
-                                                         {"SLURM_PROCID", "SLURM_STEP_ID"}}};
 
 // Launchers of a resource manager, for which the nodes are those of the allocation.
 const std::set<std::string_view> kAllocationLaunchers = {"srun", "sbatch", "salloc", "aprun", "jsrun", "flux"};
@@ -64,12 +49,13 @@ bool AllocationHasSeveralNodes() {
 
 }  // namespace
 
-std::optional<int32_t> RankFromEnvironment() {
-  for (const RankVariable& variable : kRankVariables) {
-    if (variable.needed != nullptr && std::getenv(variable.needed) == nullptr) continue;
-    if (const auto rank = Number(variable.rank)) return rank;
-  }
-  return std::nullopt;
+std::optional<int32_t> RankFromEnvironment() { return launch::FindRank(launch::Environment::Own()).rank; }
+
+bool StartsRanksHere(const std::vector<std::string>& command) {
+  std::string words;
+  for (const std::string& word : command) words += word + '\0';
+  const std::string name = command.empty() ? "" : std::filesystem::path(command[0]).filename().string();
+  return kAllocationLaunchers.count(name) != 0 || kMpiLaunchers.count(name) != 0 || proc::IsLauncherCommand(words);
 }
 
 bool StartsOnOtherNodes(const std::vector<std::string>& command) {

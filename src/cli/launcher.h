@@ -14,4 +14,7 @@ std::optional<int32_t> RankFromEnvironment();
 /// allocation: srun, mpiexec, ... A job on one node is not.
 bool StartsOnOtherNodes(const std::vector<std::string>& command);
 
+/// Whether `command` starts the ranks of a job on this node: torchrun, accelerate, mpirun, ...
+bool StartsRanksHere(const std::vector<std::string>& command);
+
 }  // namespace lockstep::cli

@@ -16,6 +16,7 @@
 #include "cli/kineto_sockets.h"
 #include "cli/launcher.h"
 #include "cli/nearest.h"
+#include "cli/profile_run.h"
 #include "cli/run_input.h"
 #include "cli/runtime_folder.h"
 
@@ -29,12 +30,16 @@ constexpr const char* kFooter =
     "the node's lockstepd, and a base configuration for it (KINETO_CONFIG) unless it has one;\n"
     "'lockstep capture' then traces it at any time. What cannot be prepared is said on standard\n"
     "error, and CMD runs all the same. Signals are passed on to CMD.\n"
+    "With --profile nsys it goes behind the launcher, once for each rank: the chosen ranks run under\n"
+    "nsys, each with a report and a manifest (docs/launch.md); in the others CMD takes its place.\n"
     "Exit status: that of CMD; 128 + N when signal N ended it; 127 there is no CMD, 126 it\n"
     "cannot be run; 1 failed and 2 misused, before CMD was started.\n"
     "\n"
     "Examples:\n"
     "  lockstep run --with-daemon -- torchrun --nproc-per-node 8 train.py\n"
-    "  srun lockstep run --with-daemon -- python train.py";
+    "  srun lockstep run --with-daemon -- python train.py\n"
+    "  srun lockstep run --profile nsys --ranks per-node:1 -o profile -- python train.py\n"
+    "  torchrun --nproc-per-node 8 --no-python lockstep run --profile nsys --ranks 0,3 -- python train.py";
 
 }  // namespace
 
@@ -57,6 +62,7 @@ void RunCommand::Declare(CLI::App& app) {
   app.add_flag(
       "--hang-dumps", hang_dumps_,
       "Let every Python process of CMD that has a rank answer 'lockstep hang' with its flight record and stacks");
+  profile_flags_.Declare(app);
   app.add_flag("-q,--quiet", quiet_, "Only what goes wrong on standard error");
   app.footer(kFooter);
 }
@@ -144,8 +150,37 @@ void RunCommand::TellHow(const NodeDaemon& daemon, Console& console) const {
                             ::getpid(), daemon.started ? "started a" : "the node's", daemon.status.daemon_pid));
 }
 
+Status RunCommand::RefuseKinetoFlags() const {
+  for (const char* name : {"--with-daemon", "--require-daemon", "--interval", "--socket-dir", "--hang-dumps"}) {
+    if (app_->get_option(name)->count() > 0) return Misuse(fmt::format("{} is for --profile kineto", name));
+  }
+  return {};
+}
+
+Result<std::optional<int>> RunCommand::RunOtherwise(Console& console) {
+  ASSIGN_OR_RETURN(const ProfileRequest request, profile_flags_.Read());
+  if (request.profiler != Profiler::kKineto) RETURN_IF_ERROR(RefuseKinetoFlags());
+  ProfileRun run(request, arguments_, {}, quiet_, console);
+  bool is_chosen = request.profiler != Profiler::kNone;
+  if (is_chosen) {
+    ASSIGN_OR_RETURN(is_chosen, run.IsChosen());
+  }
+  if (is_chosen && request.profiler == Profiler::kNsys) return run.RunProfiled();
+  if (request.is_dry_run) {
+    const bool by_ranks = request.profiler != Profiler::kNone && !is_chosen;
+    return run.PrintUnprofiledPlan(
+        by_ranks    ? fmt::format("runs as it is, as --ranks {} does not choose it", request.filter.text())
+        : is_chosen ? "prepared for captures (KINETO_USE_DAEMON=1)"
+                    : "runs as it is");
+  }
+  if (!is_chosen) return run.BecomeCommand();
+  return std::optional<int>();
+}
+
 Result<int> RunCommand::Run(Console& console) {
   RETURN_IF_ERROR(ReadFlags());
+  ASSIGN_OR_RETURN(const std::optional<int> ended, RunOtherwise(console));
+  if (ended) return *ended;
   RETURN_IF_ERROR(CheckSocketFolder(console));
 
   ForegroundCommand command{.arguments = arguments_, .environment = {}};

@@ -6,16 +6,20 @@
 #include <vector>
 
 #include "cli/private_daemon.h"
+#include "cli/profile_flags.h"
 #include "cli/subcommand.h"
 
 namespace lockstep::cli {
 
 /// `lockstep run [flags] -- CMD...`: CMD with what lets its PyTorch processes be captured, and on request a daemon for
-/// as long as it runs. What goes wrong on the way is told, and CMD runs all the same.
+/// as long as it runs. What goes wrong on the way is told, and CMD runs all the same. With --profile nsys or ncu: the
+/// chosen ranks under that profiler, the others as they are.
 class RunCommand : public Subcommand {
  public:
   const char* name() const override { return "run"; }
-  const char* purpose() const override { return "Start a training job so that it can be captured while it runs"; }
+  const char* purpose() const override {
+    return "Start a training job, to be captured while it runs or with ranks under nsys";
+  }
   void Declare(CLI::App& app) override;
   bool TakesCommandLine() const override { return true; }
   void SetCommandLine(std::vector<std::string> words) override { after_dashes_ = std::move(words); }
@@ -23,6 +27,9 @@ class RunCommand : public Subcommand {
 
  private:
   Status ReadFlags();
+  Status RefuseKinetoFlags() const;
+  /// Of a rank that is not prepared for Kineto; nullopt: it is.
+  Result<std::optional<int>> RunOtherwise(Console& console);
   /// What can be asked for a capture of this job, on one line; told by one rank only.
   void TellHow(const NodeDaemon& daemon, Console& console) const;
   /// Nullopt: there is none, and the job runs without.
@@ -31,6 +38,7 @@ class RunCommand : public Subcommand {
   void Tell(Console& console, const std::string& text) const;
 
   const CLI::App* app_ = nullptr;
+  ProfileFlags profile_flags_;
   std::optional<std::vector<std::string>> after_dashes_;
   std::vector<std::string> arguments_;
   std::string socket_folder_;

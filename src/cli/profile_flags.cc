@@ -1,0 +1,177 @@
+#include "cli/profile_flags.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "cli/cli.h"
+#include "cli/nearest.h"
+#include "cli/run_input.h"
+#include "launch/output_name.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kGroup = "Profiler";
+constexpr int64_t kMostSeconds = 86'400;
+
+const std::map<std::string, Profiler> kProfilers = {
+    {"nsys", Profiler::kNsys}, {"kineto", Profiler::kKineto}, {"none", Profiler::kNone}};
+
+Result<std::optional<int64_t>> Seconds(const char* flag, std::string_view text) {
+  if (text.empty()) return std::optional<int64_t>();
+  int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  if (error != std::errc() || (!unit.empty() && unit != "s") || seconds < 1 || seconds > kMostSeconds) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} {}: expected whole seconds from 1s to {}s", flag, text, kMostSeconds)};
+  }
+  return std::optional<int64_t>(seconds);
+}
+
+std::vector<std::string> SplitCommas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    if (end > at) parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+void ProfileFlags::Declare(CLI::App& app) {
+  app_ = &app;
+  app.add_option("--profile", profile_,
+                 "Profile ranks by Nsight Systems, prepare them for captures (kineto, the default), "
+                 "or neither")
+      ->type_name("nsys|kineto|none")
+      ->group(kGroup);
+  app.add_option("--ranks", ranks_,
+                 "The ranks to profile, others run CMD as it is: all, 0,3, 8-11, local:0, per-node:1, first:8, "
+                 "every:16, node:0, host:NAME (all)")
+      ->type_name("LIST")
+      ->group(kGroup);
+  app.add_option("-o,--out", out_, "Folder for the reports, made where it is missing (lockstep-nsys-JOB)")
+      ->type_name("DIR")
+      ->group(kGroup);
+  app.add_option(
+         "--name", name_,
+         "Their names: %r rank, %w world size, %l local rank, %h host, %t tool, %q{VARIABLE} (%t.rank%r-of-%w.%h)")
+      ->type_name("PATTERN")
+      ->group(kGroup);
+  app.add_flag("-f,--force", overwrites_, "Replace reports that are there")->group(kGroup);
+  app.add_option("--trace", traces_,
+                 "What nsys records (cuda,nvtx,osrt,cublas,cudnn, and mpi,ucx under an MPI launcher)")
+      ->type_name("LIST")
+      ->group(kGroup);
+  app.add_option("--capture-range", range_,
+                 "Record from cudaProfilerStart to cudaProfilerStop, or the NVTX range NAME; the job goes on behind it")
+      ->type_name("cuda|nvtx:NAME")
+      ->group(kGroup);
+  app.add_option("--ranges", range_count_, "How many such ranges, a report each (1)")->type_name("N")->group(kGroup);
+  app.add_option("--delay", delay_, "Record from this long after the start on, whole seconds")
+      ->type_name("TIME")
+      ->group(kGroup);
+  app.add_option("--duration", duration_, "Record for this long, whole seconds; the job goes on behind it")
+      ->type_name("TIME")
+      ->group(kGroup);
+  app.add_flag("--stats", prints_statistics_, "Let nsys print its summaries at the end")->group(kGroup);
+  app.add_flag("--export", exports_, "Let nsys write the report as SQLite too, while the job's nodes are still held")
+      ->group(kGroup);
+  app.add_option("--nsys-opt", nsys_options_,
+                 "An option for nsys profile, as in --nsys-opt=--gpu-metrics-devices=all (repeatable)")
+      ->type_name("OPTION")
+      ->group(kGroup);
+  app.add_option("--tool", tool_, "The nsys to use (the one in PATH, else the newest below /opt/nvidia)")
+      ->type_name("PATH")
+      ->group(kGroup);
+  app.add_option("--tmp", scratch_, "Where the tool keeps gigabytes while it records: a disk of the node (TMPDIR)")
+      ->type_name("DIR")
+      ->group(kGroup);
+  app.add_flag("--dry-run", is_dry_run_,
+               "Print what would be run, and why, and which files would be written; run nothing")
+      ->group(kGroup);
+}
+
+Status ProfileFlags::ReadRange(launch::NsysRequest* nsys) const {
+  if (range_.empty()) {
+    if (range_count_ != 1) return Misuse("--ranges counts the ranges of --capture-range");
+    return {};
+  }
+  if (range_count_ < 1 || range_count_ > 1000)
+    return Misuse(fmt::format("--ranges {}: expected 1 to 1000", range_count_));
+  nsys->range_count = range_count_;
+  if (range_ == "cuda" || range_ == "cudaProfilerApi") {
+    nsys->range = launch::CaptureRange::kCudaProfiler;
+    return {};
+  }
+  if (range_.starts_with("nvtx:") && range_.size() > 5) {
+    nsys->range = launch::CaptureRange::kNvtx;
+    nsys->nvtx_range = range_.substr(5);
+    return {};
+  }
+  return Misuse(fmt::format("--capture-range {}: expected cuda, or nvtx:NAME with the range's whole name", range_));
+}
+
+Status ProfileFlags::RefuseOthersFlags(Profiler profiler) const {
+  const auto refuse = [this](const std::vector<const char*>& names, const char* whose) -> Status {
+    for (const char* name : names) {
+      if (app_->get_option(name)->count() > 0) return Misuse(fmt::format("{} is for --profile {}", name, whose));
+    }
+    return {};
+  };
+  if (profiler != Profiler::kNsys) {
+    RETURN_IF_ERROR(
+        refuse({"--trace", "--capture-range", "--ranges", "--delay", "--duration", "--stats", "--export", "--nsys-opt"},
+               "nsys"));
+  }
+  if (profiler != Profiler::kNsys && profiler != Profiler::kNcu) {
+    RETURN_IF_ERROR(refuse({"--out", "--name", "--force", "--tool", "--tmp"}, "nsys"));
+  }
+  if (profiler == Profiler::kNone) RETURN_IF_ERROR(refuse({"--ranks"}, "nsys or kineto"));
+  return {};
+}
+
+Result<ProfileRequest> ProfileFlags::Read() const {
+  ProfileRequest request;
+  if (!profile_.empty()) {
+    const auto found = kProfilers.find(profile_);
+    if (found == kProfilers.end()) {
+      std::vector<std::string> known;
+      for (const auto& [name, profiler] : kProfilers) known.push_back(name);
+      return Misuse(
+          fmt::format("--profile {}: expected nsys, kineto or none{}", profile_, DidYouMean(profile_, known)));
+    }
+    request.profiler = found->second;
+  }
+  RETURN_IF_ERROR(RefuseOthersFlags(request.profiler));
+  ASSIGN_OR_RETURN(request.filter, launch::RankFilter::Parse(!ranks_.empty()                      ? ranks_
+                                                             : request.profiler == Profiler::kNcu ? "0"
+                                                                                                  : "all"));
+  request.out = out_;
+  request.name_pattern = name_.empty() ? launch::kDefaultName : name_;
+  request.tool = tool_;
+  request.scratch = scratch_;
+  request.overwrites = overwrites_;
+  request.is_dry_run = is_dry_run_;
+  request.nsys.traces = SplitCommas(traces_);
+  RETURN_IF_ERROR(ReadRange(&request.nsys));
+  ASSIGN_OR_RETURN(request.nsys.delay_s, Seconds("--delay", delay_));
+  ASSIGN_OR_RETURN(request.nsys.duration_s, Seconds("--duration", duration_));
+  if (request.nsys.range != launch::CaptureRange::kWhole && (request.nsys.delay_s || request.nsys.duration_s)) {
+    return Misuse("--capture-range says when recording starts and ends; leave --delay and --duration out");
+  }
+  request.nsys.prints_statistics = prints_statistics_;
+  request.nsys.exports_sqlite = exports_;
+  request.nsys.overwrites = overwrites_;
+  request.nsys.options = nsys_options_;
+  return request;
+}
+
+}  // namespace lockstep::cli
