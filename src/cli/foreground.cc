@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include "base/unique_fd.h"
 
@@ -87,6 +88,38 @@ std::vector<char*> Prepare(const ForegroundCommand& command) {
   return arguments;
 }
 
+std::vector<pid_t> ChildrenOf(pid_t process) {
+  std::vector<pid_t> children;
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", process));
+  for (pid_t child = 0; file >> child;) children.push_back(child);
+  return children;
+}
+
+// A child of ours by that name that has not ended; nullopt: there is none.
+std::optional<pid_t> FindChild(const std::string& wanted) {
+  for (const pid_t child : ChildrenOf(::getpid())) {
+    std::string name;
+    std::ifstream file(fmt::format("/proc/{}/comm", child));
+    std::getline(file, name);
+    if (name == wanted) return child;
+  }
+  return std::nullopt;
+}
+
+// Passes signals on to the command until it ends. `targets`: whom a signal is for.
+template <typename Targets>
+int WaitFor(pid_t pid, const sigset_t& awaited, const Targets& targets) {
+  int status = 0;
+  while (!Reap(pid, &status)) {
+    siginfo_t info = {};
+    const int signal_number = ::sigwaitinfo(&awaited, &info);
+    if (signal_number <= 0 || signal_number == SIGCHLD) continue;
+    for (const pid_t target : targets(info))
+      ::kill(target, signal_number);  // Not reaped yet: the pid is still its own.
+  }
+  return status;
+}
+
 }  // namespace
 
 Error ReplaceByCommand(const ForegroundCommand& command) {
@@ -115,6 +148,7 @@ Result<int> RunInForeground(const ForegroundCommand& command) {
   if (::pipe2(report, O_CLOEXEC) != 0) return CannotStart(command.arguments[0], errno);
   UniqueFd reader(report[0]);
   UniqueFd writer(report[1]);
+  if (!command.successor.empty()) ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // Else what it leaves goes to process 1.
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return CannotStart(command.arguments[0], errno);
@@ -130,12 +164,14 @@ Result<int> RunInForeground(const ForegroundCommand& command) {
     return CannotStart(command.arguments[0], error);
   }
 
-  int status = 0;
-  while (!Reap(pid, &status)) {
-    siginfo_t info = {};
-    const int signal_number = ::sigwaitinfo(&awaited, &info);
-    if (signal_number <= 0 || signal_number == SIGCHLD || ReachedTheCommandToo(info)) continue;
-    ::kill(pid, signal_number);  // Not reaped yet: the pid is still its own.
+  int status = WaitFor(pid, awaited, [pid](const siginfo_t& info) {
+    return ReachedTheCommandToo(info) ? std::vector<pid_t>() : std::vector<pid_t>{pid};
+  });
+  if (!command.successor.empty()) {
+    // What runs below it has a session of its own, and no signal but ours.
+    if (const auto left = FindChild(command.successor)) {
+      status = WaitFor(*left, awaited, [&](const siginfo_t&) { return ChildrenOf(*left); });
+    }
   }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   return status;

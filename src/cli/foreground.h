@@ -12,6 +12,9 @@ namespace lockstep::cli {
 struct ForegroundCommand {
   std::vector<std::string> arguments;                            ///< The program, looked for in PATH, and its own.
   std::vector<std::pair<std::string, std::string>> environment;  ///< Set besides what we were given.
+  /// Name of a process that the command may leave behind to run the job on when it ends itself, as nsys does after
+  /// --duration: then that one is waited for, signals go to what runs below it, and its status counts. Empty: none.
+  std::string successor = {};
 };
 
 constexpr int kCommandNotExecutable = 126;  ///< What shells answer for a file that cannot be run,

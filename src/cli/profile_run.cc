@@ -220,7 +220,8 @@ Result<int> ProfileRun::RunProfiled() {
     return Error{.code = ErrorCode::kIo, .message = failed.message(), .file = plan.folder, .rank = identity_.rank};
   const std::string output = (fs::path(plan.folder) / plan.stem).string();
 
-  ForegroundCommand foreground{.arguments = Arguments(plan), .environment = extra_};
+  // After --duration nsys ends, and leaves the program to its helper.
+  ForegroundCommand foreground{.arguments = Arguments(plan), .environment = extra_, .successor = "nsys-launcher"};
   foreground.environment.insert(foreground.environment.end(), plan.how.environment.begin(), plan.how.environment.end());
   for (const std::string& name : plan.how.unset) {
     if (!environment_.Has(name)) continue;

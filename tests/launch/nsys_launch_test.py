@@ -51,6 +51,18 @@ class AloneTest(LaunchCase):
         (entry,) = self.manifests().values()
         self.assertEqual((None, None, []), (entry["end_unix_ns"], entry["exit_code"], entry["files"]))
 
+    def test_a_job_that_outlives_nsys_is_waited_for(self):
+        done = self.run_words(self.command("--duration", "1s") + ["sh", "-c", "sleep 0.5; exit 6"], STAND_IN_LEAVES="1")
+        self.assertEqual(6, done.returncode, done.stderr)
+        self.assertIn("--kill=none", self.calls()[0]["options"])
+        script = "trap 'exit 9' TERM; sleep 0.5; echo up; while :; do sleep 0.05; done"
+        process = subprocess.Popen(self.command("--duration", "1s", "--force") + ["sh", "-c", script], stdout=subprocess.PIPE, text=True,
+                                   stderr=subprocess.DEVNULL, env={**self.environment, "STAND_IN_LEAVES": "1"})
+        self.assertEqual("up\n", process.stdout.readline())
+        process.terminate()
+        self.assertEqual(9, process.wait(WAIT_S))
+        process.stdout.close()
+
     def test_a_report_that_is_there_is_kept(self):
         self.assertEqual(DONE, self.run_words(self.command() + ["true"]).returncode)
         done = self.run_words(self.command() + ["touch", "ran"])
