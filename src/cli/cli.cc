@@ -24,6 +24,7 @@
 #include "cli/export.h"
 #include "cli/hang.h"
 #include "cli/help.h"
+#include "cli/kernels.h"
 #include "cli/merge.h"
 #include "cli/nccl_log.h"
 #include "cli/nearest.h"
@@ -116,6 +117,7 @@ class Program {
     commands_.push_back(std::make_unique<CompareCommand>());
     commands_.push_back(std::make_unique<ScalingCommand>());
     commands_.push_back(std::make_unique<HangCommand>());
+    commands_.push_back(std::make_unique<KernelsCommand>());
     commands_.push_back(std::make_unique<NcclLogCommand>());
     commands_.push_back(std::make_unique<MergeCommand>());
     commands_.push_back(std::make_unique<ServeCommand>());

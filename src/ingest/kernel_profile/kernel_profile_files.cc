@@ -1,0 +1,174 @@
+#include "ingest/kernel_profile/kernel_profile_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/subprocess.h"
+#include "ingest/bytes/byte_source.h"
+#include "ingest/bytes/natural_order.h"
+#include "ingest/bytes/trace_files.h"
+#include "ingest/kernel_profile/ncu_csv.h"
+#include "ingest/kernel_profile/stats_csv.h"
+
+namespace lockstep::ingest {
+namespace {
+
+namespace fs = std::filesystem;
+using model::KernelProfiles;
+using model::Severity;
+
+constexpr size_t kFileLimit = size_t{1} << 30;
+constexpr size_t kFileCountLimit = 100'000;
+constexpr size_t kHead = 64;
+constexpr int64_t kNcuDeadlineNs = 600'000'000'000;
+constexpr std::string_view kNcuReport("NVR\0", 4);
+
+struct InputFile {
+  std::string path;
+  bool named = false;  ///< By the caller, not found in a folder.
+};
+
+bool MayBeTable(const fs::path& path) {
+  std::string name = path.filename().string();
+  for (const char* compression : {".gz", ".zst"}) {
+    if (name.ends_with(compression)) name.resize(name.size() - std::string_view(compression).size());
+  }
+  for (const char* ending : {".csv", ".tsv", ".txt", ".log", ".ncu-rep", ".ncu-repz"}) {
+    if (name.ends_with(ending)) return true;
+  }
+  return false;
+}
+
+Result<std::vector<InputFile>> FindFiles(const std::vector<std::string>& paths) {
+  std::vector<InputFile> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (status.type() == fs::file_type::not_found) {
+      return Error{.code = ErrorCode::kNotFound, .message = "no such file or folder", .file = path};
+    }
+    if (status.type() != fs::file_type::directory) {
+      files.push_back({path, true});
+      continue;
+    }
+    std::vector<InputFile> found;
+    fs::recursive_directory_iterator walk(path, fs::directory_options::skip_permission_denied, error);
+    for (; !error && walk != fs::recursive_directory_iterator() && found.size() < kFileCountLimit;
+         walk.increment(error)) {
+      std::error_code ignored;
+      if (walk->is_regular_file(ignored) && MayBeTable(walk->path())) found.push_back({walk->path().string(), false});
+    }
+    std::sort(found.begin(), found.end(),
+              [](const InputFile& a, const InputFile& b) { return NaturalLess(a.path, b.path); });
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+class Reader {
+ public:
+  explicit Reader(KernelProfiles* profiles) : profiles_(*profiles) {}
+
+  void Read(const InputFile& file) {
+    const std::optional<int32_t> rank = ReadNameFacts(file.path).rank;
+    Result<std::string> text = ReadText(file.path, rank);
+    if (!text) {
+      Note("kernel_profile_unreadable", Severity::kError, file.path, rank, text.error().message,
+           "the other files were used");
+      return;
+    }
+    if (text->substr(0, kNcuReport.size()) == kNcuReport) {
+      text = ConvertReport(file.path, rank);
+      if (!text) return;
+    }
+    if (LooksLikeNcuCsv(*text)) {
+      ReadNcuCsv(*text, file.path, rank, &profiles_);
+      ++table_count_;
+    } else if (LooksLikeStatsSum(*text)) {
+      ReadStatsSum(*text, file.path, rank, &profiles_);
+      ++table_count_;
+    } else if (file.named) {
+      Note("kernel_profile_unreadable", Severity::kError, file.path, rank,
+           "holds no table of ncu --csv and no summary of nsys stats",
+           "ncu --import REPORT --csv --page raw, or nsys stats --format csv, writes one");
+    }
+  }
+
+  size_t table_count() const { return table_count_; }
+
+ private:
+  void Note(const char* code, Severity severity, const std::string& file, std::optional<int32_t> rank,
+            std::string message, const char* advice) {
+    profiles_.ledger.Add({.code = code,
+                          .severity = severity,
+                          .source = file,
+                          .rank = rank,
+                          .message = std::move(message),
+                          .advice = advice});
+  }
+
+  /// Of a report of ncu's own only the beginning.
+  Result<std::string> ReadText(const std::string& path, std::optional<int32_t> rank) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenFile(path, {}));
+    std::string text;
+    size_t step = kHead;
+    while (true) {
+      const size_t before = text.size();
+      text.resize(before + step);
+      Result<size_t> read = source->Read(std::span<char>(text.data() + before, step));
+      text.resize(before + read.value_or(0));
+      if (!read) {
+        if (before == 0) return std::move(read).error();
+        Note("kernel_profile_cut", Severity::kWarning, path, rank, read.error().message, "what came before was read");
+        return text;
+      }
+      if (*read == 0 || std::string_view(text).substr(0, kNcuReport.size()) == kNcuReport) return text;
+      if (text.size() >= kFileLimit) {
+        Note("kernel_profile_cut", Severity::kWarning, path, rank, "only its first GiB was read",
+             "split the table, or let ncu select launches");
+        return text;
+      }
+      step = size_t{4} << 20;
+    }
+  }
+
+  /// The report's table, printed by the machine's ncu.
+  Result<std::string> ConvertReport(const std::string& path, std::optional<int32_t> rank) {
+    const CommandOptions options{.timeout_ns = kNcuDeadlineNs, .output_bytes_limit = kFileLimit};
+    Result<CommandOutput> done = RunCommand({"ncu", "--import", path, "--csv", "--page", "raw"}, options);
+    if (done && done->exit_status == 0) return std::move(done->output);
+    const std::string reason =
+        done ? fmt::format("ncu could not read it (exit status {}): {}", done->exit_status,
+                           (done->error.empty() ? done->output : done->error).substr(0, 300))
+             : fmt::format("a report of Nsight Compute's, which only ncu reads: {}", done.error().message);
+    Note("no_ncu", Severity::kError, path, rank, reason,
+         "where ncu is, as new as the one that wrote it: ncu --import REPORT --csv --page raw > REPORT.csv");
+    return Error{.code = ErrorCode::kNotFound, .message = reason, .file = path};
+  }
+
+  KernelProfiles& profiles_;
+  size_t table_count_ = 0;
+};
+
+}  // namespace
+
+Result<KernelProfiles> ReadKernelProfiles(const std::vector<std::string>& paths) {
+  ASSIGN_OR_RETURN(const std::vector<InputFile> files, FindFiles(paths));
+  KernelProfiles profiles;
+  Reader reader(&profiles);
+  for (const InputFile& file : files) reader.Read(file);
+  if (reader.table_count() > 0) return profiles;
+  std::string why;
+  for (const model::LedgerEntry& entry : profiles.ledger.entries()) {
+    why += fmt::format("\n  {}: {}\n    {}", entry.source, entry.message, entry.advice);
+  }
+  return Error{.code = ErrorCode::kNotFound,
+               .message = "no table of ncu --csv and no summary of nsys stats in what was given" + why};
+}
+
+}  // namespace lockstep::ingest
