@@ -33,6 +33,7 @@
 #include "cli/query.h"
 #include "cli/run.h"
 #include "cli/scaling.h"
+#include "cli/script.h"
 #include "cli/serve.h"
 #include "cli/status.h"
 #include "cli/tunnel.h"
@@ -125,6 +126,7 @@ class Program {
     commands_.push_back(std::make_unique<QueryCommand>());
     commands_.push_back(std::make_unique<ExportCommand>());
     commands_.push_back(std::make_unique<RunCommand>());
+    commands_.push_back(std::make_unique<ScriptCommand>());
     commands_.push_back(std::make_unique<DoctorCommand>());
     commands_.push_back(std::make_unique<StatusCommand>());
     commands_.push_back(std::make_unique<WatchCommand>());

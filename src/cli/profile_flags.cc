@@ -174,4 +174,17 @@ Result<ProfileRequest> ProfileFlags::Read() const {
   return request;
 }
 
+std::vector<std::string> ProfileFlags::WordsWithoutOut() const {
+  std::vector<std::string> words;
+  for (const CLI::Option* option :
+       app_->get_options([](const CLI::Option* each) { return each->get_group() == kGroup; })) {
+    if (option->count() == 0 || option->check_lname("out")) continue;
+    const std::string name = "--" + option->get_lnames().front();
+    for (const std::string& value : option->results()) {
+      words.push_back(option->get_items_expected_max() == 0 ? name : name + "=" + value);
+    }
+  }
+  return words;
+}
+
 }  // namespace lockstep::cli

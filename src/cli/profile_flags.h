@@ -32,7 +32,8 @@ class ProfileFlags {
   void Declare(CLI::App& app);
   /// Errors: kInvalidArgument for values and combinations that mean nothing.
   Result<ProfileRequest> Read() const;
-  bool asks_for_profiler() const { return !profile_.empty(); }
+  /// The flags as they were given, but --out: for a command line of `lockstep run`.
+  std::vector<std::string> WordsWithoutOut() const;
 
  private:
   Status ReadRange(launch::NsysRequest* nsys) const;

@@ -21,6 +21,7 @@
 #include "launch/outcome.h"
 #include "launch/output_name.h"
 #include "launch/scratch.h"
+#include "launch/shell_words.h"
 #include "proc/job_environment.h"
 
 namespace lockstep::cli {
@@ -37,24 +38,6 @@ std::string HostName() {
 int64_t UnixNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-// As a shell would have to be given it.
-std::string Quoted(const std::string& word) {
-  const bool is_plain =
-      !word.empty() &&
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^") ==
-          std::string::npos;
-  if (is_plain) return word;
-  std::string quoted = "'";
-  for (const char c : word) c == '\'' ? quoted += "'\\''" : quoted += c;
-  return quoted + "'";
-}
-
-std::string CommandLine(const std::vector<std::string>& words) {
-  std::vector<std::string> quoted;
-  for (const std::string& word : words) quoted.push_back(Quoted(word));
-  return fmt::format("{}", fmt::join(quoted, " "));
 }
 
 std::string ShownCommand(const std::vector<std::string>& words) {
@@ -197,14 +180,14 @@ void ProfileRun::PrintPlan(const Plan& plan) const {
   for (const std::string& name : plan.how.unset) {
     if (environment_.Has(name)) out << fmt::format("unset     {}\n", name);
   }
-  out << "command   " << CommandLine(Arguments(plan)) << '\n';
+  out << "command   " << launch::ShellLine(Arguments(plan)) << '\n';
   for (const std::string& warning : plan.how.warnings) out << "warning   " << warning << '\n';
 }
 
 int ProfileRun::PrintUnprofiledPlan(const std::string& why) {
   console_.out << Who() << ": " << why << '\n';
   for (const auto& [name, value] : extra_) console_.out << fmt::format("set       {}={}\n", name, value);
-  console_.out << "command   " << CommandLine(command_) << '\n';
+  console_.out << "command   " << launch::ShellLine(command_) << '\n';
   return kDone;
 }
 

@@ -8,7 +8,7 @@ import unittest
 from slurm_cluster import NODES, SOURCE, Cluster, wait_until, why_not
 
 sys.path.append(str(SOURCE / "tests/launch"))
-from launch_case import LaunchCase, python_with_torch  # noqa: E402
+from launch_case import BINARY, STAND_IN_NSYS, LaunchCase, python_with_torch  # noqa: E402
 
 
 class LaunchClusterTest(LaunchCase):
@@ -62,6 +62,30 @@ class LaunchClusterTest(LaunchCase):
         # Which node gets which ranks is the rendezvous' business; SLURM's node is not torchrun's.
         manifests = self.check_ranks("torchrun", 8, {0, 1, 3, 5, 7})
         self.assertEqual(set(NODES), {entry["host"] for entry in manifests.values()})
+
+    def test_scripts_are_accepted_and_run(self):
+        python = python_with_torch()
+        path = f"{python.rpartition('/')[0]}:/usr/bin:/bin"
+        for start, variable in (("torchrun", "RANK"), ("direct", "SLURM_PROCID")):
+            with self.subTest(start):
+                self.setUp()
+                written = self.run_words([BINARY, "script", "slurm", "--nodes", 2, "--gpus-per-node", 2, "--time", "0:05:00", "--queue", "test",
+                                          "--account", "nobody", "--profile", "nsys", "--tool", STAND_IN_NSYS, "--ranks", "per-node:1",
+                                          "--out", self.out, "--start", start, "--env", f"PATH={path}", "--env",
+                                          f"STAND_IN_RECORD={self.folder}/calls", "--", *self.rank_command(variable)])
+                self.assertEqual(0, written.returncode, written.stderr)
+                script = self.folder / "job.sh"
+                script.write_text(written.stdout)
+                judged = self.on_head("sbatch", "--test-only", script)
+                self.assertEqual(0, judged.returncode, judged.stderr)
+                self.assertRegex(judged.stderr, r"to start at .* on nodes n\[001-002\]")
+                done = self.on_head("sbatch", "--wait", "--parsable", f"--output={self.folder}/job.out", script)
+                output = (self.folder / "job.out").read_text()
+                self.assertEqual(0, done.returncode, output)
+                manifests = self.check_ranks(start if start == "torchrun" else "srun", 4, {0, 2})
+                self.assertEqual({done.stdout.strip()}, {entry["job"] for entry in manifests.values()})
+                for entry in manifests.values():
+                    self.assertIn(entry["files"][0], output)
 
     def test_a_rank_that_fails_ends_the_step(self):
         for failing in (0, 1):
