@@ -5,6 +5,7 @@ find_package(tl-expected REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(LibArchive REQUIRED)
+find_package(LibLZMA REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(EXPAT 2.4.1 REQUIRED)  # Bounds what entities grow to since 2.4.0.
 find_package(Protobuf REQUIRED)

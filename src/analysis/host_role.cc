@@ -4,6 +4,7 @@
 #include <array>
 
 #include "analysis/kernel_kind.h"
+#include "model/step_name.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -23,7 +24,7 @@ bool ContainsIgnoringCase(std::string_view text, std::string_view lower) {
 }  // namespace
 
 HostRole HostRoleOf(std::string_view name) {
-  if (StartsWith(name, "ProfilerStep#")) return HostRole::kStep;
+  if (StartsWith(name, "ProfilerStep#") || model::ReadNumberedStep(name)) return HostRole::kStep;
   if (IsCpuCollectiveName(name)) return HostRole::kCollective;
   if (std::any_of(kCallPrefixes.begin(), kCallPrefixes.end(),
                   [&](std::string_view prefix) { return StartsWith(name, prefix); })) {

@@ -7,6 +7,7 @@
 #include "analysis/rank_context.h"
 #include "analysis/rank_map.h"
 #include "comparison/run_profile.h"
+#include "model/step_name.h"
 
 namespace lockstep::comparison {
 namespace {
@@ -156,7 +157,9 @@ void AddRankPasses(analysis::RankPasses* passes) { passes->Add<NamesPass>(); }
 
 std::string NameOfEvent(std::string_view name) {
   static constexpr std::string_view kStep = "ProfilerStep#";
-  return std::string(name.starts_with(kStep) ? kStep : name);
+  if (name.starts_with(kStep)) return std::string(kStep);
+  const auto step = model::ReadNumberedStep(name);
+  return std::string(step ? step->prefix : name);
 }
 
 void AddNames(const model::Run& run, const analysis::AnalysisOptions& analysis, RunProfile* profile) {

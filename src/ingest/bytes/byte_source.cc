@@ -43,13 +43,13 @@ Compression CompressionOf(std::string_view first) {
   using namespace std::string_view_literals;
   if (first.starts_with("\x1f\x8b"sv)) return Compression::kGzip;
   if (StartsZstdFrame(first)) return Compression::kZstd;
+  if (first.starts_with("\xfd\x37\x7a\x58\x5a\x00"sv)) return Compression::kXz;
   return Compression::kNone;
 }
 
 // A compression or container that is known and not read here, with what to do; or nothing.
 const char* UnsupportedAdvice(std::string_view first) {
   using namespace std::string_view_literals;
-  if (first.starts_with("\xfd\x37\x7a\x58\x5a\x00"sv)) return "is compressed with xz; decompress it first: xz -d";
   if (first.starts_with("BZh"sv)) return "is compressed with bzip2; decompress it first: bzip2 -d";
   if (first.starts_with("\x04\x22\x4d\x18"sv)) return "is compressed with lz4; decompress it first: lz4 -d";
   if (first.starts_with("PK\x03\x04"sv)) return "is a zip archive; name it .zip to have its members read";
@@ -66,6 +66,7 @@ Result<std::unique_ptr<ByteSource>> Decode(std::unique_ptr<ByteSource> raw, cons
   switch (CompressionOf(first)) {
     case Compression::kGzip: return DecodeGzip(InputBuffer(std::move(raw), first), name, limits);
     case Compression::kZstd: return DecodeZstd(InputBuffer(std::move(raw), first), name, limits);
+    case Compression::kXz: return DecodeXz(InputBuffer(std::move(raw), first), name, limits);
     case Compression::kNone: break;
   }
   if (const char* advice = UnsupportedAdvice(first)) {

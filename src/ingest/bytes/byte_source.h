@@ -10,7 +10,7 @@
 
 namespace lockstep::ingest {
 
-enum class Compression : uint8_t { kNone, kGzip, kZstd };
+enum class Compression : uint8_t { kNone, kGzip, kZstd, kXz };
 
 struct ByteLimits {
   /// Decompression stops with kLimitExceeded past this many output bytes ...
@@ -37,7 +37,8 @@ class ByteSource {
   virtual Compression compression() const { return Compression::kNone; }
 };
 
-/// Opens a file and decides by magic bytes, never by name, whether it is plain, gzip (any number of members) or zstd.
+/// Opens a file and decides by magic bytes, never by name, whether it is plain, gzip (any number of members), zstd or
+/// xz.
 Result<std::unique_ptr<ByteSource>> OpenFile(const std::string& path, const ByteLimits& limits);
 
 /// A source over bytes already in memory (archive members, tests); decides by magic bytes as well. Takes the bytes.

@@ -53,4 +53,7 @@ bool StartsZstdFrame(std::string_view bytes);
 /// Zstandard, any number of frames, skippable ones too. Windows above 128 MiB are refused.
 std::unique_ptr<ByteSource> DecodeZstd(InputBuffer input, const std::string& name, const ByteLimits& limits);
 
+/// The xz format, any number of streams; checksums are checked. More than 256 MiB of dictionary are refused.
+std::unique_ptr<ByteSource> DecodeXz(InputBuffer input, const std::string& name, const ByteLimits& limits);
+
 }  // namespace lockstep::ingest

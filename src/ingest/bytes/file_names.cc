@@ -41,25 +41,35 @@ size_t PrintableSequence(std::string_view text) {
 }  // namespace
 
 NameKind KindOfName(std::string_view path) {
-  static constexpr std::array<std::string_view, 14> kTraceEndings = {
-      ".json",       ".json.gz",     ".json.zst",       ".json.xz",           ".json.bz2",           ".pftrace",
-      ".pftrace.gz", ".pftrace.zst", ".perfetto-trace", ".perfetto-trace.gz", ".perfetto-trace.zst", ".pb",
-      ".pb.gz",      ".pb.zst"};
+  static constexpr std::array<std::string_view, 5> kTraceEndings = {".json", ".pftrace", ".perfetto-trace", ".pb",
+                                                                    ".sqlite"};
+  static constexpr std::array<std::string_view, 3> kCompressedEndings = {".gz", ".zst", ".xz"};
   // XLA's and TensorFlow's profiles and models are protobuf as well.
-  static constexpr std::array<std::string_view, 4> kOtherEndings = {".xplane.pb", ".xplane.pb.gz", "saved_model.pb",
-                                                                    "frozen_graph.pb"};
+  static constexpr std::array<std::string_view, 3> kOtherEndings = {".xplane.pb", "saved_model.pb", "frozen_graph.pb"};
   // Says how the files of an archive belong together (docs/formats/perfetto.md).
   constexpr std::string_view kManifest = "perfetto_manifest.json";
   // What `lockstep capture` says of the traces beside it.
   constexpr std::string_view kCaptureRecord = "lockstep-capture-";
+  static constexpr std::array<std::string_view, 2> kNsightEndings = {".nsys-rep", ".qdrep"};
+  static constexpr std::array<std::string_view, 2> kNcuEndings = {".ncu-rep", ".ncu-repz"};
   static constexpr std::array<std::string_view, 2> kUnfinishedEndings = {".json.tmp", ".json.gz.tmp"};
   static constexpr std::array<std::string_view, 6> kArchiveEndings = {".tar",     ".tar.gz", ".tgz",
                                                                       ".tar.zst", ".tzst",   ".zip"};
   const std::string name = Lower(BaseName(path));
   if (name.empty() || name.front() == '.') return NameKind::kOther;
-  if (EndsWithAny(name, kOtherEndings) || name == kManifest) return NameKind::kOther;
+  std::string_view plain = name;
+  for (const std::string_view ending : kCompressedEndings) {
+    if (plain.ends_with(ending)) {
+      plain.remove_suffix(ending.size());
+      break;
+    }
+  }
+  if (EndsWithAny(plain, kOtherEndings) || name == kManifest) return NameKind::kOther;
   if (name.starts_with(kCaptureRecord) && name.ends_with(".json")) return NameKind::kOther;
-  if (EndsWithAny(name, kTraceEndings)) return NameKind::kTrace;
+  if (EndsWithAny(plain, kTraceEndings) || name.ends_with(".json.bz2")) return NameKind::kTrace;
+  if (EndsWithAny(name, kNsightEndings)) return NameKind::kNsightReport;
+  if (name.ends_with(".qdstrm")) return NameKind::kNsightRaw;
+  if (EndsWithAny(name, kNcuEndings)) return NameKind::kNcuReport;
   if (EndsWithAny(name, kUnfinishedEndings)) return NameKind::kUnfinishedTrace;
   if (EndsWithAny(name, kArchiveEndings)) return NameKind::kArchive;
   return NameKind::kOther;

@@ -26,7 +26,7 @@ Result<std::unique_ptr<ByteSource>> OpenRawFile(const std::string& path, uint64_
 std::unique_ptr<ByteSource> RawMemory(std::string bytes);
 
 /// Puts the decoder that the first bytes of `raw` ask for on top of it; `name` is used in errors.
-/// Errors: those of reading; kUnsupported for a compression that is known and not read (xz, bzip2, lz4, zip).
+/// Errors: those of reading; kUnsupported for a compression that is known and not read (bzip2, lz4, zip).
 Result<std::unique_ptr<ByteSource>> Decode(std::unique_ptr<ByteSource> raw, const std::string& name,
                                            const ByteLimits& limits);
 

@@ -90,6 +90,21 @@ class Finder {
 
   void TakeFile(const std::string& path, const struct stat& status, NameKind kind, bool named) {
     if (kind == NameKind::kOther) return;
+    if (kind == NameKind::kNcuReport) {
+      Note("ncu_report", model::Severity::kWarning, path, "an Nsight Compute report, which is no trace, was left out",
+           "write its kernels as a table: ncu --import FILE --csv --page raw > FILE.csv");
+      return;
+    }
+    if (kind == NameKind::kNsightRaw) {
+      if (HasSibling(path, {".nsys-rep"})) return;
+      Refuse(
+          "nsight_raw", path, "what Nsight Systems recorded here never became a report: its importer was missing",
+          "run QdstrmImporter of a full Nsight Systems installation on it, then nsys export -t sqlite on the report");
+      return;
+    }
+    // Its export says the same, and can be read without nsys.
+    if (kind == NameKind::kNsightReport && HasSibling(path, {".sqlite", ".sqlite.gz", ".sqlite.zst", ".sqlite.xz"}))
+      return;
     if (kind == NameKind::kUnfinishedTrace) {
       Note("unfinished_trace", model::Severity::kWarning, path,
            "a trace that its profiler had not finished writing was left out",
@@ -112,6 +127,15 @@ class Finder {
     file.facts = ReadNameFacts(path);
     file.named_by_user = named;
     found_.push_back(std::move(file));
+  }
+
+  /// Whether a file lies beside `path` whose name ends otherwise.
+  static bool HasSibling(const std::string& path, std::initializer_list<const char*> endings) {
+    const std::string stem = path.substr(0, path.rfind('.'));
+    return std::any_of(endings.begin(), endings.end(), [&](const char* ending) {
+      struct stat status = {};
+      return ::stat((stem + ending).c_str(), &status) == 0 && S_ISREG(status.st_mode);
+    });
   }
 
   void ListArchive(const std::string& path, const FileIdentity& identity) {
@@ -156,6 +180,12 @@ class Finder {
         Note("nested_archive", model::Severity::kWarning, file.DisplayName(),
              "an archive inside an archive was left out", "unpack it first");
         break;
+      case NameKind::kNsightReport:
+        Note("nested_report", model::Severity::kWarning, file.DisplayName(),
+             "an Nsight Systems report inside an archive was left out", "unpack it, then nsys export -t sqlite on it");
+        break;
+      case NameKind::kNsightRaw:
+      case NameKind::kNcuReport:
       case NameKind::kUnfinishedTrace:
       case NameKind::kOther: break;
     }
@@ -196,10 +226,11 @@ bool InOrderOfName(const TraceFile& a, const TraceFile& b) {
 }
 
 Error NoTraceFound(const std::vector<std::string>& paths, const model::Ledger& ledger) {
-  std::string message =
-      fmt::format("no trace found in {}: looked for *.json and *.pftrace, plain, .gz and .zst", Joined(paths));
+  std::string message = fmt::format(
+      "no trace found in {}: looked for *.json, *.pftrace, *.sqlite and *.nsys-rep, plain, .gz, .zst and .xz",
+      Joined(paths));
   for (const model::LedgerEntry& entry : ledger.entries()) {
-    if (entry.severity == model::Severity::kError) message += fmt::format("; {}: {}", entry.source, entry.message);
+    if (entry.severity != model::Severity::kInfo) message += fmt::format("; {}: {}", entry.source, entry.message);
   }
   return Error{.code = ErrorCode::kNotFound, .message = std::move(message)};
 }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "ingest/nsight/nsys_export.h"
+#include "ingest/nsight/nsys_report.h"
 #include "ingest/perfetto/packet_stream.h"
 #include "ingest/perfetto/perfetto_reader.h"
 
@@ -53,11 +55,31 @@ class PeekedSource final : public ByteSource {
   std::optional<Error> error_;
 };
 
+/// What else a file may be that people have beside their traces, with what to do; or nothing.
+const char* OtherFormat(std::string_view head) {
+  using namespace std::string_view_literals;
+  if (head.starts_with("version https://git-lfs"sv)) return "is a Git LFS pointer and not the data; run git lfs pull";
+  if (head.starts_with("NVR\0"sv)) {
+    return "is an Nsight Compute report, which is no trace; write its kernels as a table: ncu --import FILE --csv "
+           "--page "
+           "raw";
+  }
+  if (head.starts_with("{\"Type\":"sv) || head.starts_with("{\"data\":["sv)) {
+    return "is Nsight Systems' JSON export, which is not read; export the report with nsys export -t sqlite";
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-Result<std::vector<TraceContent>> ReadAnyTrace(ByteSource& source, const std::string& display_name,
-                                               const TraceReaderOptions& options) {
+Result<std::vector<TraceContent>> ReadAnyTrace(ByteSource& source, const std::string& path,
+                                               const std::string& display_name, const TraceReaderOptions& options) {
   PeekedSource peeked(source);
+  if (StartsNsysExport(peeked.head())) return ReadNsysExport(peeked, path, display_name, options);
+  if (StartsNsysReport(peeked.head())) return ReadNsysReport(peeked.head(), path, display_name, options);
+  if (const char* what = OtherFormat(peeked.head())) {
+    return Error{.code = ErrorCode::kUnsupported, .message = what, .file = display_name};
+  }
   if (perfetto::StartsPerfettoTrace(peeked.head())) return ReadPerfettoTrace(peeked, display_name, options);
   auto content = ReadTrace(peeked, display_name, options);
   if (!content) return std::move(content).error();

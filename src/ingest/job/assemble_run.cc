@@ -63,7 +63,8 @@ Status AssembleRun(const std::vector<TraceFile>& files, std::vector<FileOutcome>
     for (size_t c = 0; c < outcomes[i].contents.size(); ++c) {
       TraceContent& content = outcomes[i].contents[c];
       // A name that says a rank speaks of one, not of all that the file holds.
-      const NameFacts facts = content.trace.clock_is_aligned ? NameFacts() : files[i].facts;
+      const NameFacts facts =
+          content.trace.clock_is_aligned || content.several_processes ? NameFacts() : files[i].facts;
       loaded.push_back({.trace = std::move(content.trace), .has_rank = content.has_rank, .facts = facts});
       ledgers.push_back(std::move(content.ledger));
       origins.push_back({i, c});

@@ -81,13 +81,15 @@ class FileIngest {
         meter_->AddBytes(file.size_bytes, 0);
       } else {
         std::unique_ptr<ByteSource> source = std::move(*opened);
+        const bool is_plain = source->compression() == Compression::kNone && !file.in_archive;
         // Reading plain bytes ahead would cost the copy that it saves.
         prefetch = source->compression() != Compression::kNone && TakeSpareThread();
         if (prefetch) source = Prefetch(std::move(source));
         MeteredSource metered(std::move(source), file.size_bytes, meter_);
         TraceReaderOptions reader = options_.reader;
         reader.on_events = [this](uint64_t event_count) { meter_->AddEvents(event_count); };
-        auto contents = ReadAnyTrace(metered, file.DisplayName(), reader);
+        reader.cancelled = [this] { return meter_->cancelled(); };
+        auto contents = ReadAnyTrace(metered, is_plain ? file.path : std::string(), file.DisplayName(), reader);
         outcome.source_failed = metered.failed();
         if (contents) {
           outcome.contents = std::move(*contents);

@@ -15,6 +15,8 @@ struct TraceReaderOptions {
   size_t max_event_bytes = size_t{64} << 20;  ///< A larger single event is skipped and counted.
   /// Called about once a window with the number of events read since the last call: for progress.
   std::function<void(uint64_t)> on_events = {};
+  /// Asked between windows by readers that do not read through a ByteSource: true ends them with kCancelled.
+  std::function<bool()> cancelled = {};
   bool learned_templates = true;  ///< Off: every event takes the general path (tests compare both).
 };
 
@@ -26,6 +28,7 @@ struct TraceContent {
   model::Ledger ledger;
   /// Ranks that `lockstep merge` put into this JSON; 0 = it did not write it. More than one cannot be told apart again.
   int64_t merged_rank_count = 0;
+  bool several_processes = false;  ///< One of several ranks of a file whose name can say the rank of none.
 };
 
 /// Reads one PyTorch/Kineto Chrome-trace JSON to columns in one pass over windows of text.

@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "ingest/nsight/event_names.h"
+#include "ingest/nsight/report_events.h"
+
+namespace lockstep::ingest::nsight {
+namespace {
+
+enum NvtxType : int64_t {
+  kMark = 34,
+  kThreadName = 39,
+  kPushPop = 59,
+  kStartEnd = 60,
+  kNvtxtPushPop = 70,
+  kNvtxtStartEnd = 71,
+  kDomainCreate = 75,
+};
+
+/// The number behind `key` in JSON text, digits grouped by commas or not, in quotes or not, decimal or 0x.
+std::optional<uint64_t> NumberBehind(std::string_view json, std::string_view key) {
+  const size_t at = json.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  size_t i = at + key.size();
+  while (i < json.size() && (json[i] == '"' || json[i] == ':' || json[i] == ' ')) ++i;
+  std::string digits;
+  const bool is_hex = json.substr(i).starts_with("0x");
+  for (i += is_hex ? 2 : 0; i < json.size() && digits.size() < 24; ++i) {
+    const char c = json[i];
+    const bool is_digit = (c >= '0' && c <= '9') || (is_hex && ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')));
+    // A comma between groups of digits, not the one behind the member.
+    const bool groups = c == ',' && i + 1 < json.size() && json[i + 1] >= '0' && json[i + 1] <= '9';
+    if (is_digit) digits += c;
+    if (!is_digit && !groups) break;
+  }
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, is_hex ? 16 : 10);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<int64_t> Signed(std::optional<uint64_t> value) {
+  if (!value || *value > INT64_MAX) return std::nullopt;
+  return static_cast<int64_t>(*value);
+}
+
+std::optional<int32_t> Small(std::optional<int64_t> value) {
+  if (!value || *value < 0 || *value > INT32_MAX) return std::nullopt;
+  return static_cast<int32_t>(*value);
+}
+
+}  // namespace
+
+NcclPayload ReadNcclPayload(std::string_view json) {
+  NcclPayload payload;
+  if (json.empty()) return payload;
+  payload.communicator = NumberBehind(json, "\"NCCL communicator ID\"");
+  payload.message_bytes = Signed(NumberBehind(json, "\"Message size [bytes]\""));
+  payload.peer = Signed(NumberBehind(json, "\"Peer rank\""));
+  payload.rank = Signed(NumberBehind(json, "\"Rank\""));
+  payload.rank_count = Signed(NumberBehind(json, "\"No. of ranks\""));
+  return payload;
+}
+
+void ReportEvents::ReadRanges() {
+  constexpr const char* kTable = "NVTX_EVENTS";
+  TableScan rows(database_, kTable,
+                 {"start", "end", "eventType", "text", "textId", "globalTid", "domainId", "jsonText", "jsonTextId"});
+  // Ranges of a domain whose name has not come yet; without one they are as if it had none.
+  std::vector<PendingRange> pending;
+  while (Next(&rows, kTable)) {
+    const int64_t type = rows.Int(2);
+    const int64_t tid = rows.Int(5);
+    const int64_t domain = rows.Int(6);
+    const auto text = [&] { return rows.IsNull(3) ? strings_.Of(rows.Int(4)) : rows.Text(3); };
+    if (type == kDomainCreate) {
+      domains_.try_emplace({ProcessOf(tid), domain}, text());
+      continue;
+    }
+    if (type == kThreadName) {
+      const std::string_view name = text();
+      thread_names_.insert_or_assign(PidOf(tid) << 24 | TidOf(tid), Intern(name));
+      constexpr std::string_view kMpiRank = "MPI Rank ";
+      int32_t rank = 0;
+      if (name.starts_with(kMpiRank) &&
+          std::from_chars(name.data() + kMpiRank.size(), name.data() + name.size(), rank).ec == std::errc()) {
+        mpi_ranks_.try_emplace(ProcessOf(tid), rank);
+      }
+      continue;
+    }
+    if (type == kMark) {
+      Span span;
+      if (!ReadSpan(rows, &span)) continue;
+      const std::string name = RegionOf({}, text()).name;
+      Process(ProcessOf(tid))
+          .Writer(model::Lane::kOther, PidOf(tid), TidOf(tid))
+          .Add(span.start_ns, 0, Intern(name), model::Category::kOther, 0);
+      continue;
+    }
+    if (type != kPushPop && type != kStartEnd && type != kNvtxtPushPop && type != kNvtxtStartEnd) continue;
+    PendingRange range;
+    if (!ReadSpan(rows, &range.span)) continue;
+    range.global_tid = tid;
+    range.domain = domain;
+    const bool is_open = rows.IsNull(1);
+    if (is_open) {
+      notes_->CountRow(kUnfinished);
+      range.span.duration_ns = -1;
+    }
+    const std::string_view own_text = text();
+    const auto known =
+        domain == 0 || SaysItsDomain(own_text) ? domains_.end() : domains_.find({ProcessOf(tid), domain});
+    const bool is_clear = domain == 0 || SaysItsDomain(own_text) || known != domains_.end();
+    range.text.assign(own_text);
+    if (!rows.IsNull(7)) {
+      range.payload.assign(rows.Text(7));
+    } else if (!rows.IsNull(8)) {
+      range.payload.assign(strings_.Of(rows.Int(8)));
+    }
+    if (!is_clear || is_open) {
+      pending.push_back(std::move(range));
+    } else {
+      AddRange(range, known == domains_.end() ? std::string_view() : std::string_view(known->second));
+    }
+  }
+  for (PendingRange& range : pending) {
+    if (range.span.duration_ns < 0) {
+      range.span.duration_ns = std::max<int64_t>(last_end_ns_ - range.span.start_ns, 0);
+    }
+    const auto known = domains_.find({ProcessOf(range.global_tid), range.domain});
+    AddRange(range,
+             known == domains_.end() || range.domain == 0 ? std::string_view() : std::string_view(known->second));
+  }
+}
+
+void ReportEvents::AddRange(const PendingRange& range, std::string_view domain) {
+  const Region region = RegionOf(domain, range.text);
+  const int64_t pid = PidOf(range.global_tid);
+  const int64_t tid = TidOf(range.global_tid);
+  const NameId name = Intern(region.name);
+  ProcessEvents& process = Process(ProcessOf(range.global_tid));
+  process.Writer(model::Lane::kOperators, pid, tid)
+      .Add(range.span.start_ns, range.span.duration_ns, name, region.category, 0);
+  const NcclPayload payload = ReadNcclPayload(range.payload);
+  if (payload.rank && payload.rank_count && range.text.starts_with("ncclCommInit") && !mpi_world_) {
+    // The largest communicator is taken for the job's.
+    const auto rank = Small(payload.rank);
+    const auto world = Small(payload.rank_count);
+    if (rank && world && *rank < *world) nccl_ranks_.emplace(ProcessOf(range.global_tid), std::pair(*world, *rank));
+  }
+  if (!region.is_collective) return;
+  model::CollectiveRecord record;
+  record.source = model::CollectiveRecord::Source::kAnnotation;
+  record.start_ns = range.span.start_ns;
+  record.duration_ns = range.span.duration_ns;
+  record.process_id = pid;
+  record.thread_id = tid;
+  record.event_name = name;
+  record.communicator_id = payload.communicator;
+  if (payload.message_bytes) {
+    record.in_elements = payload.message_bytes;
+    record.dtype = names_.Intern("Byte");
+  }
+  if (const auto peer = Small(payload.peer)) {
+    (range.text == "ncclSend" ? record.destination_rank : record.source_rank) = *peer;
+  }
+  process.Collective(record);
+}
+
+}  // namespace lockstep::ingest::nsight

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ingest/nsight/database.h"
+#include "ingest/nsight/rank_environment.h"
+#include "ingest/nsight/report_notes.h"
+#include "model/run.h"
+
+namespace lockstep::ingest::nsight {
+
+/// What a report says of itself, its machine and its start. Of the environment it holds, only what ReadLaunch asks for
+/// is ever looked at.
+struct ReportFacts {
+  std::string product_version;  ///< "2023.4.4.54", or empty.
+  std::string schema_version;   ///< "3.7.2", or empty.
+  std::string host;
+  std::optional<int64_t> base_ns = {};  ///< What makes its times Unix time; absent when it does not say.
+  LaunchFacts launch;                   ///< Of the process that nsys started.
+  bool asked_for_cuda = false;          ///< The capture's options name CUDA.
+  bool asked_for_kernels_in_graphs = true;
+  std::vector<model::Device> devices;                    ///< Of the machine.
+  std::map<int64_t, std::vector<model::Device>> by_pid;  ///< As one process numbers them.
+};
+
+ReportFacts ReadFacts(const Database& database, ReportNotes* notes);
+
+}  // namespace lockstep::ingest::nsight
