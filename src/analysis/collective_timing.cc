@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "analysis/collective_kind.h"
 #include "analysis/collective_size.h"
@@ -72,6 +75,52 @@ void TimeInstance(const model::Run& run, CollectiveInstance* instance) {
   if (uncertainty && last->arrival_ns - second->arrival_ns > *uncertainty) instance->last_rank_index = last->rank_index;
 }
 
+/// Recordings that begin apart make their first collective look like a long wait: who was still starting the profiler
+/// came last. So it is where the ranks' arrivals, each counted from the begin of its own recording, lie far closer
+/// together than the arrivals themselves, and the last to arrive is the last that began. Source:
+/// docs/metrics.md#capture-start.
+bool IsCaptureStart(const model::Run& run, const CollectiveInstance& instance) {
+  constexpr int64_t kLeastSkewNs = 1'000'000;
+  constexpr int64_t kLeastRatio = 4;
+  struct Spread {
+    int64_t low = std::numeric_limits<int64_t>::max();
+    int64_t high = std::numeric_limits<int64_t>::min();
+    void Add(int64_t value) {
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    int64_t length() const { return high - low; }
+  };
+  Spread arrivals;
+  Spread begins;
+  Spread leads;
+  int64_t last_begin_ns = 0;
+  for (const CollectiveMember& member : instance.members) {
+    const model::RankTrace& trace = run.ranks[member.rank_index];
+    if (!trace.first_ns) return false;
+    const int64_t begin_ns = trace.clock.ToRun(*trace.first_ns);
+    if (member.arrival_ns > arrivals.high) last_begin_ns = begin_ns;
+    arrivals.Add(member.arrival_ns);
+    begins.Add(begin_ns);
+    leads.Add(member.arrival_ns - begin_ns);
+  }
+  return arrivals.length() >= kLeastSkewNs && leads.low >= 0 && last_begin_ns == begins.high &&
+         arrivals.length() >= kLeastRatio * leads.length();
+}
+
+/// The first collective of every group: in it nobody is waited for who was only late to be recorded.
+void DropCaptureStarts(const model::Run& run, Collectives* collectives) {
+  std::set<std::pair<int32_t, std::string_view>> seen;
+  for (CollectiveInstance& instance : collectives->instances) {
+    if (!seen.emplace(instance.window, instance.group).second || !IsCaptureStart(run, instance)) continue;
+    for (CollectiveMember& member : instance.members) member.wait_ns.reset();
+    instance.last_rank_index.reset();
+    instance.transfer_ns.reset();
+    instance.algbw_bytes_per_s.reset();
+    instance.busbw_bytes_per_s.reset();
+  }
+}
+
 int64_t FirstArrival(const CollectiveInstance& instance) {
   int64_t first = std::numeric_limits<int64_t>::max();
   for (const CollectiveMember& member : instance.members) first = std::min(first, member.arrival_ns);
@@ -102,6 +151,7 @@ void SortInstances(Collectives* collectives) {
 void TimeCollectives(const model::Run& run, Collectives* collectives) {
   for (CollectiveInstance& instance : collectives->instances) TimeInstance(run, &instance);
   SortInstances(collectives);
+  DropCaptureStarts(run, collectives);
 }
 
 }  // namespace lockstep::analysis

@@ -251,11 +251,42 @@ class HostSide {
       }
       const uint32_t issued = AddDeparture(thread, issue_ns, static_cast<uint32_t>(index));
       step.edges.push_back({issued, collective.arrival, call.start_ns - issue_ns, NameId{}, EdgeKind::kLaunch});
-      collective_ends_.push_back({call.start_ns, collective.end_ns, static_cast<uint32_t>(index), collective.end});
+      const bool is_own_call = call.issue && thread == main_thread() && issue_ns == call.start_ns;
+      if (!is_own_call) {
+        collective_ends_.push_back({call.start_ns, collective.end_ns, static_cast<uint32_t>(index), collective.end});
+      } else if (const auto blocked_ns = BlockedSince(collective.end_ns)) {
+        HostAnchor wait;
+        wait.thread = thread;
+        wait.kind = HostAnchor::Kind::kWait;
+        wait.time_ns = std::max(*blocked_ns, call.start_ns);
+        wait.end_ns = wait.wait_end_ns = collective.end_ns;
+        wait.step = static_cast<uint32_t>(index);
+        wait.sources.push_back({collective.end, 0});
+        AddAnchor(std::move(wait));
+      }
       step.collectives.push_back(collective);
     }
     std::stable_sort(collective_ends_.begin(), collective_ends_.end(),
                      [](const CollectiveEnd& a, const CollectiveEnd& b) { return a.time_ns < b.time_ns; });
+  }
+
+  /// Start of the range in which the main thread itself was in a collective, or waited for one, until `end_ns` (MPI's
+  /// calls, NVTX's ranges); absent when no such range ends there.
+  std::optional<int64_t> BlockedSince(int64_t end_ns) {
+    if (!has_own_ranges_) {
+      has_own_ranges_ = true;
+      for (const uint32_t track : threads_[main_].tracks) {
+        const model::Track& own = context_.trace().tracks[track];
+        if (own.lane != Lane::kOperators) continue;
+        for (size_t row = 0; row < own.events.size(); ++row) {
+          if (roles_[own.events.name[row]] != HostRole::kCollective) continue;
+          own_ranges_.insert_or_assign(own.events.end_ns(row), own.events.start_ns[row]);
+        }
+      }
+    }
+    const auto range = own_ranges_.find(end_ns);
+    if (range == own_ranges_.end()) return std::nullopt;
+    return range->second;
   }
 
   void AddHandOvers() {
@@ -348,6 +379,8 @@ class HostSide {
   size_t main_ = 0;
   std::map<HostThread, std::vector<HostAnchor>> anchors_;
   std::vector<CollectiveEnd> collective_ends_;
+  bool has_own_ranges_ = false;
+  std::map<int64_t, int64_t> own_ranges_;  ///< By end: start of the main thread's own ranges of collectives.
 };
 
 }  // namespace

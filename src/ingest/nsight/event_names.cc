@@ -115,6 +115,12 @@ bool NamesCollective(std::string_view name) {
          std::find(kPointToPoint.begin(), kPointToPoint.end(), operation) != kPointToPoint.end();
 }
 
+std::string MpiCallName(std::string_view text) {
+  // Setting MPI up and down is no communication.
+  const bool communicates = NamesCollective(text) || text.find("Wait") != std::string_view::npos;
+  return communicates ? fmt::format("mpi:{}", text) : std::string(text);
+}
+
 bool SaysItsDomain(std::string_view text) { return IsNcclText(text) || IsMpiText(text); }
 
 Region RegionOf(std::string_view domain, std::string_view text) {
@@ -124,7 +130,7 @@ Region RegionOf(std::string_view domain, std::string_view text) {
     region.name = fmt::format("nccl:{}", text);
     region.is_collective = NamesCollective(text);
   } else if (IsMpiText(text)) {
-    region.name = fmt::format("mpi:{}", text);
+    region.name = MpiCallName(text);
     region.is_collective = NamesCollective(text);
   } else if (lower == "nccl" || lower == "rccl" || lower == "gloo" || lower == "mpi" || lower == "ucc") {
     region.name = fmt::format("{}:{}", lower, text);

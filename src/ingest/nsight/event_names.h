@@ -37,6 +37,9 @@ Region RegionOf(std::string_view domain, std::string_view text);
 /// Whether a text alone says what RegionOf makes of it, so that its domain need not be known.
 bool SaysItsDomain(std::string_view text);
 
+/// "mpi:MPI_Allreduce" for calls that move data or wait for it, "MPI_Init" for the rest.
+std::string MpiCallName(std::string_view text);
+
 /// Does the name of a call move data between ranks or make them wait for one another?
 bool NamesCollective(std::string_view name);
 

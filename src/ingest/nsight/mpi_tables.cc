@@ -29,7 +29,7 @@ NameId ReportEvents::MpiName(int64_t id) {
   if (index == StringTable::kNone) return StringName(id);
   if (mpi_names_.empty()) mpi_names_.resize(strings_.size());
   uint32_t& name = mpi_names_[index];
-  if (name == 0) name = Intern(fmt::format("mpi:{}", strings_.At(index))).value + 1;
+  if (name == 0) name = Intern(MpiCallName(strings_.At(index))).value + 1;
   return {name - 1};
 }
 
