@@ -1,6 +1,5 @@
 #include "ingest/nsight/rank_environment.h"
 
-#include <algorithm>
 #include <charconv>
 
 namespace lockstep::ingest::nsight {
@@ -54,12 +53,14 @@ LaunchFacts ReadLaunch(const Environment& environment) {
 }
 
 std::optional<std::string> FindVariable(std::string_view joined, std::string_view name) {
+  // Until schema 3 variables stand on lines of their own.
+  constexpr std::string_view kSeparators(";\n\0", 3);
   for (size_t at = joined.find(name); at != std::string_view::npos; at = joined.find(name, at + 1)) {
     const size_t equals = at + name.size();
-    if (at > 0 && joined[at - 1] != ';' && joined[at - 1] != '\0') continue;
+    if (at > 0 && kSeparators.find(joined[at - 1]) == std::string_view::npos) continue;
     if (equals >= joined.size() || joined[equals] != '=') continue;
     const std::string_view value = joined.substr(equals + 1);
-    return std::string(value.substr(0, std::min(value.find(';'), value.find('\0'))));
+    return std::string(value.substr(0, value.find_first_of(kSeparators)));
   }
   return std::nullopt;
 }

@@ -23,8 +23,8 @@ using Environment = std::function<std::optional<std::string>(std::string_view na
 /// interactive allocations set it for every process. Only these names are ever asked for.
 LaunchFacts ReadLaunch(const Environment& environment);
 
-/// "KEY=VAL;KEY=VAL" as TARGET_INFO_SYSTEM_ENV has it. Values may hold ';', so only names that are asked for are looked
-/// for, at the beginning or behind one.
+/// "KEY=VAL;KEY=VAL" (or one a line) as TARGET_INFO_SYSTEM_ENV has it. Values may hold ';', so only names that are
+/// asked for are looked for, at the beginning or behind one.
 std::optional<std::string> FindVariable(std::string_view joined, std::string_view name);
 
 }  // namespace lockstep::ingest::nsight

@@ -18,7 +18,11 @@ std::optional<int64_t> Number(std::string_view text) {
   return value;
 }
 
-std::string Short(std::string_view text, size_t most) { return Printable(text.substr(0, most)); }
+std::string Short(std::string_view text, size_t most) {
+  std::string line(text.substr(0, most));
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return Printable(line);
+}
 
 /// "NAME="value"" of META_DATA_CAPTURE, when it is the variable that is asked for.
 std::optional<std::string> ValueOf(std::string_view row, std::string_view name) {
