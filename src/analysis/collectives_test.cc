@@ -275,6 +275,27 @@ TEST(CollectivesTest, RangesOfACpuBackendAreCallsAndTheirIssueIsFound) {
   }
 }
 
+TEST(CollectivesTest, WhoOnlyBeganToRecordLateIsNotWaitedFor) {
+  constexpr int64_t kMs = 1'000'000;
+  const auto waits_of_first = [&](bool began_midway, int64_t lead_of_late_ns) {
+    RunBuilder builder;
+    for (const int32_t rank : {0, 1}) {
+      const int64_t begin_ns = rank * 100 * kMs;
+      builder.Rank(rank).WorldSize(2).Op(1, "aten::mm", begin_ns, kMs);
+      AddCall(builder, {rank, begin_ns + (rank == 1 ? lead_of_late_ns : 5 * kMs), 200 * kMs});
+      AddCall(builder, {rank, (300 + 20 * rank) * kMs, 330 * kMs});
+    }
+    Job job(builder.Build());
+    if (began_midway) job.run.ledger.Add({"capture_began_midway", model::Severity::kInfo, "rank1.json", 1, {}, 1, "began late", ""});
+    const Collectives collectives = job.Time();
+    EXPECT_THAT(WaitsOf(collectives.instances[1]), ElementsAre(20 * kMs, 0)) << "only the first is doubtful";
+    return WaitsOf(collectives.instances[0]);
+  };
+  EXPECT_THAT(waits_of_first(true, 6 * kMs), ElementsAre(std::nullopt, std::nullopt));
+  EXPECT_THAT(waits_of_first(false, 6 * kMs), ElementsAre(101 * kMs, 0)) << "nothing says that its recording was late";
+  EXPECT_THAT(waits_of_first(true, 60 * kMs), ElementsAre(155 * kMs, 0)) << "it was late by itself as well";
+}
+
 TEST(CollectivesTest, TimesThatCannotBeAreLeftOut) {
   RunBuilder builder;
   for (const int32_t rank : {0, 1}) {

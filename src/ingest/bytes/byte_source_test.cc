@@ -253,9 +253,32 @@ TEST_F(ByteSourceTest, ABombStopsAtTheOutputLimit) {
 
 TEST_F(ByteSourceTest, OtherCompressionsAreRefusedByName) {
   using namespace std::string_literals;
-  EXPECT_THAT(DrainMemory("\xfd\x37\x7a\x58\x5a\x00..."s).error->message, HasSubstr("xz -d"));
   EXPECT_THAT(DrainMemory("BZh91AY"s).error->message, HasSubstr("bzip2 -d"));
   EXPECT_EQ(DrainMemory("\x04\x22\x4d\x18...."s).error->code, ErrorCode::kUnsupported);
+}
+
+TEST_F(ByteSourceTest, XzIsReadToItsEnd) {
+  std::string text;
+  for (int i = 0; i < 50000; ++i) text += std::to_string(i * 7919 % 1000003) + ",";
+  const std::string packed = test::Xz(text);
+  const Drained drained = DrainMemory(packed);
+  EXPECT_FALSE(drained.error);
+  EXPECT_EQ(drained.bytes, text);
+  EXPECT_EQ(DrainMemory(packed + test::Xz("more")).bytes, text + "more") << "streams may follow one another";
+}
+
+TEST_F(ByteSourceTest, DamagedXzGivesWhatCameBeforeAndThenTheError) {
+  using namespace std::string_literals;
+  const std::string text(200000, 'x');
+  std::string packed = test::Xz(text);
+  const Drained cut = DrainMemory(packed.substr(0, packed.size() - 20));
+  ASSERT_TRUE(cut.error);
+  EXPECT_EQ(cut.error->code, ErrorCode::kCorruptData);
+  EXPECT_EQ(text.substr(0, cut.bytes.size()), cut.bytes);
+  packed[packed.size() / 2] ^= 0x55;
+  EXPECT_TRUE(DrainMemory(packed).error);
+  EXPECT_EQ(DrainMemory("\xfd\x37\x7a\x58\x5a\x00..."s).error->code, ErrorCode::kCorruptData);
+  EXPECT_EQ(DrainMemory(test::Xz(std::string(size_t{80} << 20, 'x'))).error->code, ErrorCode::kLimitExceeded);
 }
 
 TEST_F(ByteSourceTest, AMissingFileIsNotFound) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -31,6 +33,16 @@ inline std::string Zstd(std::string_view text, int level = 3) {
   ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
   out.resize(ZSTD_compress2(context, out.data(), out.size(), text.data(), text.size()));
   ZSTD_freeCCtx(context);
+  return out;
+}
+
+/// One stream with CRC64, as the xz program writes it.
+inline std::string Xz(std::string_view text) {
+  std::string out(lzma_stream_buffer_bound(text.size()), '\0');
+  size_t size = 0;
+  lzma_easy_buffer_encode(1, LZMA_CHECK_CRC64, nullptr, reinterpret_cast<const uint8_t*>(text.data()), text.size(),
+                          reinterpret_cast<uint8_t*>(out.data()), &size, out.size());
+  out.resize(size);
   return out;
 }
 

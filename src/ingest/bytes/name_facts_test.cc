@@ -118,7 +118,8 @@ TEST(NameFactsTest, EnormousNamesAreRead) {
 
 TEST(FileNamesTest, KindsOfNames) {
   for (const char* name : {"a.json", "a.JSON", "a.json.gz", "a.json.zst", "a.pt.trace.json.gz", "d/a_17.json.gz",
-                           "a.json.xz", "a.pftrace", "a.PFTRACE.gz", "a.perfetto-trace", "a.pb", "a.pb.gz"}) {
+                           "a.json.xz", "a.json.bz2", "a.sqlite", "a.SQLITE.xz", "a.sqlite.gz", "a.pftrace",
+                           "a.PFTRACE.gz", "a.perfetto-trace", "a.pb", "a.pb.gz"}) {
     EXPECT_EQ(KindOfName(name), NameKind::kTrace) << name;
   }
   for (const char* name :
@@ -130,6 +131,10 @@ TEST(FileNamesTest, KindsOfNames) {
     EXPECT_EQ(KindOfName(name), NameKind::kArchive) << name;
   }
   EXPECT_EQ(KindOfName("a.pt.trace.json.tmp"), NameKind::kUnfinishedTrace);
+  EXPECT_EQ(KindOfName("a.nsys-rep"), NameKind::kNsightReport);
+  EXPECT_EQ(KindOfName("a.qdstrm"), NameKind::kNsightRaw);
+  EXPECT_EQ(KindOfName("a.ncu-rep"), NameKind::kNcuReport);
+  EXPECT_EQ(KindOfName("host.xplane.pb.gz"), NameKind::kOther);
 }
 
 TEST(FileNamesTest, PrintableNamesHoldNoControlCharactersAndNoBrokenUtf8) {

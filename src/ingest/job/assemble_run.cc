@@ -14,7 +14,7 @@ namespace {
 
 const char* LedgerCode(const Error& error, bool source_failed) {
   if (error.code == ErrorCode::kLimitExceeded) return "limit_exceeded";
-  if (error.code == ErrorCode::kUnsupported) return "unsupported_compression";
+  if (error.code == ErrorCode::kUnsupported) return source_failed ? "unsupported_compression" : "unsupported_format";
   return source_failed ? "unreadable_file" : "not_a_trace";
 }
 

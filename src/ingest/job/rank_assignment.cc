@@ -59,10 +59,11 @@ void DecideRanks(std::vector<LoadedTrace>& traces, model::Ledger* ledger) {
     if (loaded.has_rank) {
       known(loaded, loaded.trace.rank.value, RankSource::kDistributedInfo);
       if (loaded.facts.rank && *loaded.facts.rank != loaded.trace.rank.value) {
-        AddRow(ledger, "rank_name_mismatch", Severity::kWarning, loaded.trace.source, loaded.trace.rank.value,
-               fmt::format("the file's name says rank {}, its distributedInfo says rank {}, which was taken",
-                           *loaded.facts.rank, loaded.trace.rank.value),
-               "check that the files were not renamed");
+        AddRow(
+            ledger, "rank_name_mismatch", Severity::kWarning, loaded.trace.source, loaded.trace.rank.value,
+            fmt::format("the file's name says rank {}, what is in it (distributedInfo) says rank {}, which was taken",
+                        *loaded.facts.rank, loaded.trace.rank.value),
+            "check that the files were not renamed");
       }
     } else if (loaded.facts.rank) {
       known(loaded, *loaded.facts.rank, RankSource::kFileName);

@@ -147,6 +147,7 @@ void ReportEvents::ReadCalls() {
     bool is_driver = false;
     const NameId name = CallNameOf(rows.Int(4), &is_driver);
     const int64_t tid = rows.Int(2);
+    if (call_count_ == 0 && names_[name] == "cudaProfilerStart") began_midway_ = true;
     Process(ProcessOf(tid))
         .Writer(Lane::kRuntime, PidOf(tid), TidOf(tid))
         .Add(span.start_ns, span.duration_ns, name, is_driver ? Category::kDriver : Category::kRuntime,

@@ -133,6 +133,10 @@ Result<std::vector<TraceContent>> ReadNsysExport(ByteSource& source, const std::
   const ReportFacts facts = ReadFacts(*database, &notes);
   ReportEvents events(*database, options, &notes);
   RETURN_IF_ERROR(events.Read());
+  if (events.began_midway()) {
+    notes.Add("capture_began_midway", Severity::kInfo,
+              "the recording began while the program ran: waits in the first collectives may be those for nsys");
+  }
   NoteMissing(facts, events, &notes);
   NoteUnread(database.get(), &notes);
   std::vector<nsight::ReportRank> ranks = nsight::FindRanks(facts, &events, &notes);

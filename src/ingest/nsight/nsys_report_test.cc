@@ -57,8 +57,7 @@ class NsysReportTest : public testing::Test {
       if (track.lane != lane) continue;
       for (size_t i = 0; i < track.events.size(); ++i) {
         events.push_back(fmt::format("{} {}+{} {}", model::CategoryName(track.events.category[i]),
-                                     track.events.start_ns[i] -
-                                         (content.trace.base_time_known ? kStartNs : 0),
+                                     track.events.start_ns[i] - (content.trace.base_time_known ? kStartNs : 0),
                                      track.events.duration_ns[i], names[track.events.name[i]]));
       }
     }
@@ -116,6 +115,14 @@ TEST_F(NsysReportTest, ARangeTakesItsDomainsNameEvenWhenThatComesLater) {
                                    "user_annotation 310+10 forward"));
   ASSERT_EQ(contents[0].trace.collectives.size(), 1u);
   EXPECT_EQ(contents[0].trace.collectives[0].start_ns, kStartNs + 100);
+}
+
+TEST_F(NsysReportTest, ARecordingThatBeganMidwayIsSaid) {
+  Range(100, "200", "step 1");
+  Range(50, "NULL", "gloo", 75, kTid, 3);
+  EXPECT_THAT(Codes(Read()), Not(Contains("capture_began_midway")));
+  Range(-500, "NULL", "train", 75, kTid, 4);
+  EXPECT_THAT(Codes(Read()), Contains("capture_began_midway"));
 }
 
 TEST_F(NsysReportTest, OperatorsOfPyTorchLoseTheirSuffix) {

@@ -78,6 +78,7 @@ void ReportEvents::ReadRanges() {
     const int64_t domain = rows.Int(6);
     const auto text = [&] { return rows.IsNull(3) ? strings_.Of(rows.Int(4)) : rows.Text(3); };
     if (type == kDomainCreate) {
+      began_midway_ = began_midway_ || (!rows.IsNull(0) && rows.Int(0) < 0);
       domains_.try_emplace({ProcessOf(tid), domain}, text());
       continue;
     }

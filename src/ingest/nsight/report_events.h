@@ -40,6 +40,8 @@ class ReportEvents {
   uint64_t kernel_count() const { return kernel_count_; }
   uint64_t graph_count() const { return graph_count_; }
   uint64_t call_count() const { return call_count_; }
+  /// Whether the recording began while the program ran: things were made before it, or the program began it itself.
+  bool began_midway() const { return began_midway_; }
   /// Whether device events say which process they are of.
   bool knows_processes() const { return knows_processes_; }
 
@@ -128,6 +130,7 @@ class ReportEvents {
   uint64_t graph_count_ = 0;
   uint64_t call_count_ = 0;
   bool knows_processes_ = true;
+  bool began_midway_ = false;
   uint64_t unreported_ = 0;
   bool cancelled_ = false;
   std::string scratch_;
