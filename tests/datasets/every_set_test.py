@@ -30,12 +30,23 @@ TRACES = {
                              "h100_qwen1.5_0.5b.json.gz": 18221, "h100_vit_nsfw.json.gz": 5138,
                              "mi300_qwen1.5_0.5b.json.gz": 18090, "mi300_triton_compile.json.gz": 246},
 }
-# No PyTorch traces: other formats, or other programs' JSON.
+# Exports of Nsight Systems, with the ranks that each holds.
+NSIGHT = {
+    "traces/nsys_2gpu_h100_before_after/mfu_2gpu_before.sqlite.gz": 2,
+    "traces/nsys_2gpu_h100_before_after/mfu_2gpu_after.sqlite.gz": 2,
+    "nsight/gemm_no_kernels/profile.sqlite.xz": 1, "nsight/jacc/report1.sqlite.xz": 1,
+    "nsight/nsightful/power_iteration__baseline.sqlite.xz": 1, "nsight/nsys_ai/healthy_1pct.sqlite.xz": 1,
+    "nsight/own_mpirun_4rank/stencil.gpu-node-01.2-of-4.sqlite.xz": 1,
+    "nsight/own_torchrun_gloo_4rank/train.gpu-node-02.rank3-of-4.sqlite.xz": 1,
+    "nsight/own_torchrun_single_report/node0.sqlite.xz": 4,
+    "nsight/pipit/perlmutter-cloverleaf-cuda.sqlite.xz": 1, "nsight/pipit/saxpy-mpi-cuda_nsys_perlmutter0.sqlite.xz": 1,
+}
+# No traces: other formats, or other programs' JSON.
 OTHERS = (
     "chakra_et/chakra.0.json.gz", "chakra_et/small_chakra.0.json.gz", "chakra_et/pytorch_et_1.0.2-chakra.0.0.4.json.gz",
     "chakra_et/feeder_tests_trace.tar.gz", "dlrover_xpu_timer_metrics/hang_xpu_timer_metric_all.prom.gz",
     "hta_counters_memory/memory_timeline.raw.gz", "primus_pp8/config.json.gz",
-    "nsys_2gpu_h100_before_after/mfu_2gpu_before.sqlite.gz", "param_dlrm_8rank_v100/pytorch_et/dlrm_eg_0.json.gz",
+    "param_dlrm_8rank_v100/pytorch_et/dlrm_eg_0.json.gz",
     "hta_edge_cases/benchmark_simple_add_et.json.gz", "bytedance_stragglers/meta-ST.yaml",
     "README.md",
 )
@@ -71,6 +82,17 @@ class EverySetTest(lockstep.DataCase):
                     self.assertGreater(len(lines), 5)
                     self.assertLessEqual(max(len(line) for line in lines), 80)
                     self.assertNotIn("\x1b", process.stdout.decode("utf-8"))
+
+    def test_every_export_of_nsight_systems(self):
+        for file, rank_count in NSIGHT.items():
+            with self.subTest(file=file):
+                path = lockstep.data_path(*file.split("/"))
+                answer = lockstep.analyze(path)
+                self.assertIn(answer.status, (lockstep.DONE, lockstep.PARTIAL), answer.error_text)
+                self.assertEqual(len(answer.data["ranks"]), rank_count)
+                process = lockstep.run(["analyze", "--quiet", "--section", "all", path])
+                lines = process.stdout.decode("utf-8").splitlines()
+                self.assertLessEqual(max(len(line) for line in lines), 80)
 
     def test_the_eight_ranks_of_dlrm(self):
         answer = lockstep.analyze_whole(lockstep.data_path("traces", "param_dlrm_8rank_v100", "kineto"))
