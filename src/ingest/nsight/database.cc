@@ -22,6 +22,7 @@ using namespace std::string_view_literals;
 constexpr size_t kInMemoryBytes = size_t{64} << 20;
 constexpr int kMaxValueBytes = 64 << 20;
 constexpr int kMaxColumns = 500;
+constexpr const char* kRowFunction = "lockstep_row";
 constexpr const char* kSpooled = "export.sqlite";
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -245,35 +246,57 @@ std::vector<std::string> Database::TableNames() const {
 
 TableScan::TableScan(const Database& database, std::string_view table, std::initializer_list<const char*> columns)
     // A row takes more than two bytes of a file; a damaged tree could lead in circles for ever.
-    : max_rows_(database.size_bytes() / 2 + 1) {
+    : connection_(database.connection()), max_rows_(database.size_bytes() / 2 + 1) {
   if (!database.Has(table)) return;
-  std::string sql = "SELECT ";
+  column_count_ = static_cast<int>(columns.size());
+  sql_ = fmt::format("SELECT {}(", kRowFunction);
   for (const char* column : columns) {
-    if (sql.back() != ' ') sql += ',';
-    sql += database.Has(table, column) ? Quoted(column) : "NULL";
+    if (sql_.back() != '(') sql_ += ',';
+    sql_ += database.Has(table, column) ? Quoted(column) : "NULL";
   }
-  sql += fmt::format(" FROM main.{} NOT INDEXED", Quoted(table));
-  if (sqlite3_prepare_v2(database.connection(), sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK) {
-    failure_ = sqlite3_errmsg(database.connection());
-  }
+  sql_ += fmt::format(") FROM main.{} NOT INDEXED", Quoted(table));
 }
 
-bool TableScan::Next() {
-  if (statement_ == nullptr || !failure_.empty()) return false;
-  const int code = sqlite3_step(statement_);
-  if (code == SQLITE_ROW) {
-    if (++row_count_ <= max_rows_) return true;
-    failure_ = "it holds more rows than the file has room for";
-    return false;
+void TableScan::Step(sqlite3_context* context, int /*count*/, sqlite3_value** values) {
+  auto* const scan = static_cast<TableScan*>(sqlite3_user_data(context));
+  if (scan->row_count_ >= scan->max_rows_) {
+    scan->failure_ = "it holds more rows than the file has room for";
+    sqlite3_result_error_code(context, SQLITE_ABORT);
+    return;
   }
-  if (code != SQLITE_DONE) failure_ = sqlite3_errmsg(sqlite3_db_handle(statement_));
-  return false;
+  ++scan->row_count_;
+  scan->values_ = values;
+  try {
+    scan->visit_(scan->called_);
+  } catch (...) {
+    scan->thrown_ = std::current_exception();
+    scan->stopped_ = true;
+  }
+  if (scan->stopped_) sqlite3_result_error_code(context, SQLITE_ABORT);
+}
+
+void TableScan::Run(void (*visit)(void*), void* called) {
+  if (sql_.empty()) return;
+  visit_ = visit;
+  called_ = called;
+  // Direct only: nothing in the file's schema may call it.
+  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
+  sqlite3_stmt* statement = nullptr;
+  int code = sqlite3_create_function_v2(connection_, kRowFunction, column_count_, kFlags, this, nullptr, Step, Finish,
+                                        nullptr);
+  if (code == SQLITE_OK) code = sqlite3_prepare_v2(connection_, sql_.c_str(), -1, &statement, nullptr);
+  if (code == SQLITE_OK) code = sqlite3_step(statement);
+  if (code != SQLITE_ROW && code != SQLITE_DONE && !stopped_ && failure_.empty()) {
+    failure_ = sqlite3_errmsg(connection_);
+  }
+  sqlite3_finalize(statement);
+  if (thrown_) std::rethrow_exception(thrown_);
 }
 
 std::string_view TableScan::Text(int column) const {
-  const auto* const text = sqlite3_column_text(statement_, column);
+  const auto* const text = sqlite3_value_text(values_[column]);
   if (text == nullptr) return {};
-  return {reinterpret_cast<const char*>(text), static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
+  return {reinterpret_cast<const char*>(text), static_cast<size_t>(sqlite3_value_bytes(values_[column]))};
 }
 
 }  // namespace lockstep::ingest::nsight

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -60,18 +61,24 @@ class Database {
 };
 
 /// One walk over a table in rowid order. Columns that the file lacks are null; so is the whole walk of a table that it
-/// lacks. Texts are views until the next row.
+/// lacks. Rows are handed over from inside SQLite's own loop (as the arguments of an aggregate), which is twice as fast
+/// as stepping from outside. Texts are views until the next row.
 class TableScan {
  public:
   TableScan(const Database& database, std::string_view table, std::initializer_list<const char*> columns);
-  ~TableScan() { sqlite3_finalize(statement_); }
   TableScan(const TableScan&) = delete;
   TableScan& operator=(const TableScan&) = delete;
 
-  /// To the next row; false at the end, or at damage (failed()).
-  bool Next();
-  bool IsNull(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
-  int64_t Int(int column) const { return sqlite3_column_int64(statement_, column); }
+  /// Calls visit() for every row, until the end, damage (failure()), or Stop(). Once. What visit() throws comes out.
+  template <typename Visit>
+  void ForEach(Visit visit) {
+    Run([](void* called) { (*static_cast<Visit*>(called))(); }, &visit);
+  }
+  /// From inside visit(): this row is the last.
+  void Stop() { stopped_ = true; }
+
+  bool IsNull(int column) const { return sqlite3_value_type(values_[column]) == SQLITE_NULL; }
+  int64_t Int(int column) const { return sqlite3_value_int64(values_[column]); }
   std::optional<int64_t> MaybeInt(int column) const {
     if (IsNull(column)) return std::nullopt;
     return Int(column);
@@ -83,9 +90,20 @@ class TableScan {
   const std::string& failure() const { return failure_; }
 
  private:
-  sqlite3_stmt* statement_ = nullptr;
+  void Run(void (*visit)(void*), void* called);
+  static void Step(sqlite3_context* context, int count, sqlite3_value** values);
+  static void Finish(sqlite3_context* /*context*/) {}
+
+  sqlite3* connection_;
+  std::string sql_;  ///< Empty: there is no such table.
+  int column_count_ = 0;
+  sqlite3_value** values_ = nullptr;
+  void (*visit_)(void*) = nullptr;
+  void* called_ = nullptr;
+  std::exception_ptr thrown_;
   uint64_t row_count_ = 0;
   uint64_t max_rows_ = 0;
+  bool stopped_ = false;
   std::string failure_;
 };
 

@@ -36,29 +36,29 @@ NameId ReportEvents::MpiName(int64_t id) {
 void ReportEvents::ReadWaits() {
   constexpr const char* kTable = "MPI_START_WAIT_EVENTS";
   TableScan rows(database_, kTable, {"start", "end", "globalTid", "textId", "requestHandle"});
-  while (Next(&rows, kTable)) {
+  ForEach(&rows, kTable, [&] {
     Span span;
-    if (!ReadSpan(rows, &span)) continue;
+    if (!ReadSpan(rows, &span)) return;
     const int64_t tid = rows.Int(2);
     AddMpi(span, tid, MpiName(rows.Int(3)));
     // A start begins a persistent request and ends none.
-    if (rows.IsNull(4) || Contains(strings_.Of(rows.Int(3)), "Start")) continue;
+    if (rows.IsNull(4) || Contains(strings_.Of(rows.Int(3)), "Start")) return;
     waits_.push_back({ProcessOf(tid), rows.Int(4), span.start_ns, span.start_ns + span.duration_ns});
-  }
+  });
   std::sort(waits_.begin(), waits_.end());
 }
 
 void ReportEvents::ReadCommunicators() {
   TableScan ranks(database_, "MPI_RANKS", {"globalTid", "rank"});
-  while (Next(&ranks, "MPI_RANKS")) {
+  ForEach(&ranks, "MPI_RANKS", [&] {
     if (const auto rank = RankOf(ranks.MaybeInt(1))) mpi_ranks_.insert_or_assign(ProcessOf(ranks.Int(0)), *rank);
-  }
+  });
   // Handles are addresses of each process; what communicators have in common is who is in them.
   TableScan rows(database_, "MPI_COMMUNICATORS",
                  {"rank", "commHandle", "parentHandle", "size", "groupRootUid", "members"});
   std::map<int64_t, int> made_of_size;
-  while (Next(&rows, "MPI_COMMUNICATORS")) {
-    if (rows.IsNull(1)) continue;
+  ForEach(&rows, "MPI_COMMUNICATORS", [&] {
+    if (rows.IsNull(1)) return;
     Communicator communicator;
     communicator.size = RankOf(rows.MaybeInt(3));
     if (communicator.size) mpi_world_ = std::max(mpi_world_.value_or(0), *communicator.size);
@@ -73,7 +73,7 @@ void ReportEvents::ReadCommunicators() {
     }
     // The row says the rank and not the process; reports of MPI ranks hold one, which its handles tell apart.
     communicators_.try_emplace({rows.MaybeInt(0).value_or(-1), rows.Int(1)}, std::move(communicator));
-  }
+  });
 }
 
 void ReportEvents::FillGroup(int64_t process, std::optional<int64_t> handle, model::CollectiveRecord* record) {
@@ -107,16 +107,16 @@ void ReportEvents::ReadMpiCollectives() {
   constexpr const char* kTable = "MPI_COLLECTIVES_EVENTS";
   TableScan rows(database_, kTable,
                  {"start", "end", "globalTid", "textId", "commHandle", "size", "recvSize", "requestHandle"});
-  while (Next(&rows, kTable)) {
+  ForEach(&rows, kTable, [&] {
     Span span;
-    if (!ReadSpan(rows, &span)) continue;
+    if (!ReadSpan(rows, &span)) return;
     const int64_t tid = rows.Int(2);
     const int64_t process = ProcessOf(tid);
     model::CollectiveRecord record;
     record.source = model::CollectiveRecord::Source::kAnnotation;
     record.event_name = MpiName(rows.Int(3));
     AddMpi(span, tid, record.event_name);
-    if (!NamesCollective(strings_.Of(rows.Int(3)))) continue;
+    if (!NamesCollective(strings_.Of(rows.Int(3)))) return;
     record.start_ns = span.start_ns;
     record.duration_ns = EndOfRequest(process, rows.MaybeInt(7), span) - span.start_ns;
     record.process_id = PidOf(tid);
@@ -126,16 +126,16 @@ void ReportEvents::ReadMpiCollectives() {
     if (record.in_elements || record.out_elements) record.dtype = names_.Intern("Byte");
     FillGroup(process, rows.MaybeInt(4), &record);
     Process(process).Collective(record);
-  }
+  });
 }
 
 void ReportEvents::ReadMpiMessages() {
   constexpr const char* kTable = "MPI_P2P_EVENTS";
   TableScan rows(database_, kTable,
                  {"start", "end", "globalTid", "textId", "commHandle", "remoteRank", "size", "requestHandle"});
-  while (Next(&rows, kTable)) {
+  ForEach(&rows, kTable, [&] {
     Span span;
-    if (!ReadSpan(rows, &span)) continue;
+    if (!ReadSpan(rows, &span)) return;
     const int64_t tid = rows.Int(2);
     const int64_t process = ProcessOf(tid);
     const std::string_view text = strings_.Of(rows.Int(3));
@@ -146,7 +146,7 @@ void ReportEvents::ReadMpiMessages() {
     const bool is_pair = IsSendReceive(text);
     const bool sends = is_pair ? span.duration_ns == 0 : IsSend(text);
     if (!is_pair || !sends) AddMpi(span, tid, record.event_name);
-    if (!sends && !is_pair && !IsReceive(text)) continue;
+    if (!sends && !is_pair && !IsReceive(text)) return;
     const auto peer = RankOf(rows.MaybeInt(5));
     record.collective_name = names_.Intern(sends ? "send" : "recv");
     (sends ? record.destination_rank : record.source_rank) = peer;
@@ -158,16 +158,16 @@ void ReportEvents::ReadMpiMessages() {
     if (record.in_elements) record.dtype = names_.Intern("Byte");
     FillGroup(process, rows.MaybeInt(4), &record);
     Process(process).Collective(record);
-  }
+  });
 }
 
 void ReportEvents::ReadMpiCalls() {
   constexpr const char* kTable = "MPI_OTHER_EVENTS";
   TableScan rows(database_, kTable, {"start", "end", "globalTid", "textId"});
-  while (Next(&rows, kTable)) {
+  ForEach(&rows, kTable, [&] {
     Span span;
     if (ReadSpan(rows, &span)) AddMpi(span, rows.Int(2), MpiName(rows.Int(3)));
-  }
+  });
 }
 
 }  // namespace lockstep::ingest::nsight

@@ -72,7 +72,7 @@ void ReportEvents::ReadRanges() {
                  {"start", "end", "eventType", "text", "textId", "globalTid", "domainId", "jsonText", "jsonTextId"});
   // Ranges of a domain whose name has not come yet; without one they are as if it had none.
   std::vector<PendingRange> pending;
-  while (Next(&rows, kTable)) {
+  ForEach(&rows, kTable, [&] {
     const int64_t type = rows.Int(2);
     const int64_t tid = rows.Int(5);
     const int64_t domain = rows.Int(6);
@@ -80,7 +80,7 @@ void ReportEvents::ReadRanges() {
     if (type == kDomainCreate) {
       began_midway_ = began_midway_ || (!rows.IsNull(0) && rows.Int(0) < 0);
       domains_.try_emplace({ProcessOf(tid), domain}, text());
-      continue;
+      return;
     }
     if (type == kThreadName) {
       const std::string_view name = text();
@@ -91,61 +91,82 @@ void ReportEvents::ReadRanges() {
           std::from_chars(name.data() + kMpiRank.size(), name.data() + name.size(), rank).ec == std::errc()) {
         mpi_ranks_.try_emplace(ProcessOf(tid), rank);
       }
-      continue;
+      return;
     }
     if (type == kMark) {
       Span span;
-      if (!ReadSpan(rows, &span)) continue;
+      if (!ReadSpan(rows, &span)) return;
       const std::string name = RegionOf({}, text()).name;
       Process(ProcessOf(tid))
           .Writer(model::Lane::kOther, PidOf(tid), TidOf(tid))
           .Add(span.start_ns, 0, Intern(name), model::Category::kOther, 0);
-      continue;
+      return;
     }
-    if (type != kPushPop && type != kStartEnd && type != kNvtxtPushPop && type != kNvtxtStartEnd) continue;
-    PendingRange range;
-    if (!ReadSpan(rows, &range.span)) continue;
+    if (type != kPushPop && type != kStartEnd && type != kNvtxtPushPop && type != kNvtxtStartEnd) return;
+    Range range;
+    if (!ReadSpan(rows, &range.span)) return;
     range.global_tid = tid;
-    range.domain = domain;
     const bool is_open = rows.IsNull(1);
     if (is_open) {
       notes_->CountRow(kUnfinished);
       range.span.duration_ns = -1;
     }
-    const std::string_view own_text = text();
-    const auto known =
-        domain == 0 || SaysItsDomain(own_text) ? domains_.end() : domains_.find({ProcessOf(tid), domain});
-    const bool is_clear = domain == 0 || SaysItsDomain(own_text) || known != domains_.end();
-    range.text.assign(own_text);
-    if (!rows.IsNull(7)) {
-      range.payload.assign(rows.Text(7));
-    } else if (!rows.IsNull(8)) {
-      range.payload.assign(strings_.Of(rows.Int(8)));
-    }
-    if (!is_clear || is_open) {
-      pending.push_back(std::move(range));
+    if (rows.IsNull(3)) {
+      range.string = strings_.IndexOf(rows.Int(4));
+      if (range.string != StringTable::kNone) range.text = strings_.At(range.string);
     } else {
-      AddRange(range, known == domains_.end() ? std::string_view() : std::string_view(known->second));
+      range.text = rows.Text(3);
     }
-  }
-  for (PendingRange& range : pending) {
+    if (!rows.IsNull(7)) {
+      range.payload = rows.Text(7);
+    } else if (!rows.IsNull(8)) {
+      range.payload = strings_.Of(rows.Int(8));
+    }
+    std::string_view domain_name;
+    bool is_clear = domain == 0 || SaysItsDomain(range.text);
+    if (!is_clear) {
+      const auto known = domains_.find({ProcessOf(tid), domain});
+      is_clear = known != domains_.end();
+      if (is_clear) domain_name = known->second;
+    }
+    if (is_clear && !is_open) {
+      AddRange(range, domain_name);
+    } else {
+      pending.push_back({range, domain, std::string(range.text), std::string(range.payload)});
+    }
+  });
+  for (PendingRange& late : pending) {
+    Range& range = late.range;
+    range.text = late.text;
+    range.payload = late.payload;
     if (range.span.duration_ns < 0) {
       range.span.duration_ns = std::max<int64_t>(last_end_ns_ - range.span.start_ns, 0);
     }
-    const auto known = domains_.find({ProcessOf(range.global_tid), range.domain});
-    AddRange(range,
-             known == domains_.end() || range.domain == 0 ? std::string_view() : std::string_view(known->second));
+    const auto known = domains_.find({ProcessOf(range.global_tid), late.domain});
+    AddRange(range, known == domains_.end() || late.domain == 0 ? std::string_view() : std::string_view(known->second));
   }
 }
 
-void ReportEvents::AddRange(const PendingRange& range, std::string_view domain) {
-  const Region region = RegionOf(domain, range.text);
+ReportEvents::KnownRegion ReportEvents::RegionOfRange(const Range& range, std::string_view domain) {
+  const auto look = [&] {
+    const Region region = RegionOf(domain, range.text);
+    return KnownRegion{Intern(region.name), region.category, region.is_collective, true};
+  };
+  if (range.string == StringTable::kNone || !domain.empty()) return look();
+  if (regions_.empty()) regions_.resize(strings_.size());
+  KnownRegion& known = regions_[range.string];
+  if (!known.is_known) known = look();
+  return known;
+}
+
+void ReportEvents::AddRange(const Range& range, std::string_view domain) {
+  const KnownRegion region = RegionOfRange(range, domain);
   const int64_t pid = PidOf(range.global_tid);
   const int64_t tid = TidOf(range.global_tid);
-  const NameId name = Intern(region.name);
   ProcessEvents& process = Process(ProcessOf(range.global_tid));
   process.Writer(model::Lane::kOperators, pid, tid)
-      .Add(range.span.start_ns, range.span.duration_ns, name, region.category, 0);
+      .Add(range.span.start_ns, range.span.duration_ns, region.name, region.category, 0);
+  if (range.payload.empty() && !region.is_collective) return;
   const NcclPayload payload = ReadNcclPayload(range.payload);
   if (payload.rank && payload.rank_count && range.text.starts_with("ncclCommInit") && !mpi_world_) {
     // The largest communicator is taken for the job's.
@@ -160,7 +181,7 @@ void ReportEvents::AddRange(const PendingRange& range, std::string_view domain) 
   record.duration_ns = range.span.duration_ns;
   record.process_id = pid;
   record.thread_id = tid;
-  record.event_name = name;
+  record.event_name = region.name;
   record.communicator_id = payload.communicator;
   if (payload.message_bytes) {
     record.in_elements = payload.message_bytes;

@@ -10,7 +10,6 @@
 namespace lockstep::ingest::nsight {
 namespace {
 
-constexpr uint64_t kReportedEvents = 4096;
 constexpr size_t kMaxNameBytes = size_t{64} << 10;
 /// Far enough from the ends of int64 that sums with a base and durations cannot overflow.
 constexpr int64_t kMaxTimeNs = INT64_MAX / 4;
@@ -47,23 +46,19 @@ Status ReportEvents::Read() {
   return {};
 }
 
-bool ReportEvents::Next(TableScan* rows, const char* table) {
-  if (cancelled_) return false;
-  if (rows->Next()) {
-    if (++unreported_ < kReportedEvents) return true;
-    if (options_.on_events) options_.on_events(unreported_);
-    unreported_ = 0;
-    if (!options_.cancelled || !options_.cancelled()) return true;
-    cancelled_ = true;
-    return false;
-  }
-  if (!rows->failure().empty()) {
-    notes_->Add("damaged_table", model::Severity::kError,
-                fmt::format("{} is damaged after {} rows ({}): the rest of it was not read", table, rows->row_count(),
-                            Printable(rows->failure())),
-                "copy or export the report again");
-  }
-  return false;
+void ReportEvents::ReportEventCount(TableScan* rows) {
+  if (options_.on_events) options_.on_events(unreported_);
+  unreported_ = 0;
+  if (!options_.cancelled || !options_.cancelled()) return;
+  cancelled_ = true;
+  rows->Stop();
+}
+
+void ReportEvents::NoteDamage(const TableScan& rows, const char* table) {
+  notes_->Add("damaged_table", model::Severity::kError,
+              fmt::format("{} is damaged after {} rows ({}): the rest of it was not read", table, rows.row_count(),
+                          Printable(rows.failure())),
+              "copy or export the report again");
 }
 
 bool ReportEvents::ReadSpan(const TableScan& rows, Span* span) {
@@ -138,37 +133,37 @@ uint32_t ReportEvents::Correlation(const TableScan& rows, int column) {
 
 void ReportEvents::ReadThreadNames() {
   TableScan rows(database_, "ThreadNames", {"nameId", "globalTid"});
-  while (Next(&rows, "ThreadNames")) {
+  ForEach(&rows, "ThreadNames", [&] {
     // Those of every process of the host: only threads with events are kept.
     const int64_t global_tid = rows.Int(1);
-    if (!processes_.contains(ProcessOf(global_tid)) || rows.IsNull(0)) continue;
+    if (!processes_.contains(ProcessOf(global_tid)) || rows.IsNull(0)) return;
     thread_names_.try_emplace(PidOf(global_tid) << 24 | TidOf(global_tid), StringName(rows.Int(0)));
-  }
+  });
 }
 
 void ReportEvents::ReadOsCalls() {
   TableScan rows(database_, "OSRT_API", {"start", "end", "globalTid", "nameId"});
-  while (Next(&rows, "OSRT_API")) {
+  ForEach(&rows, "OSRT_API", [&] {
     Span span;
-    if (!ReadSpan(rows, &span)) continue;
+    if (!ReadSpan(rows, &span)) return;
     const int64_t tid = rows.Int(2);
     Process(ProcessOf(tid))
         .Writer(model::Lane::kOther, PidOf(tid), TidOf(tid))
         .Add(span.start_ns, span.duration_ns, StringName(rows.Int(3)), model::Category::kOther, 0);
-  }
+  });
 }
 
 void ReportEvents::ReadOverhead() {
   for (const char* table : {"PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD"}) {
     TableScan rows(database_, table, {"start", "end", "globalTid", "nameId"});
-    while (Next(&rows, table)) {
+    ForEach(&rows, table, [&] {
       Span span;
-      if (!ReadSpan(rows, &span) || rows.IsNull(2)) continue;
+      if (!ReadSpan(rows, &span) || rows.IsNull(2)) return;
       const int64_t tid = rows.Int(2);
       Process(ProcessOf(tid))
           .Writer(model::Lane::kOther, PidOf(tid), TidOf(tid))
           .Add(span.start_ns, span.duration_ns, StringName(rows.Int(3)), model::Category::kOverhead, 0);
-    }
+    });
   }
 }
 

@@ -46,6 +46,7 @@ class ReportEvents {
   bool knows_processes() const { return knows_processes_; }
 
  private:
+  static constexpr uint64_t kReportedEvents = 4096;
   struct Span {
     int64_t start_ns = 0;
     int64_t duration_ns = 0;
@@ -66,12 +67,27 @@ class ReportEvents {
     int64_t stream = 0;
     uint32_t correlation = 0;
   };
-  struct PendingRange {
+  /// An NVTX range; texts are the row's own.
+  struct Range {
     Span span;
     int64_t global_tid = 0;
+    std::string_view text;
+    uint32_t string = StringTable::kNone;  ///< Of `text`, where it is one of StringIds.
+    std::string_view payload;
+  };
+  /// One that waits for its domain's name, or for the end of the recording.
+  struct PendingRange {
+    Range range;
     int64_t domain = 0;
     std::string text;
     std::string payload;
+  };
+  /// What RegionOf said of a text.
+  struct KnownRegion {
+    NameId name;
+    model::Category category = model::Category::kUserAnnotation;
+    bool is_collective = false;
+    bool is_known = false;
   };
 
   void ReadKernels();
@@ -83,7 +99,8 @@ class ReportEvents {
   void ReadMemory();
   void ReadCalls();
   void ReadRanges();
-  void AddRange(const PendingRange& range, std::string_view domain);
+  void AddRange(const Range& range, std::string_view domain);
+  KnownRegion RegionOfRange(const Range& range, std::string_view domain);
   void ReadThreadNames();
   void ReadWaits();
   void ReadCommunicators();
@@ -96,8 +113,18 @@ class ReportEvents {
 
   /// Start and end of the present row, or nothing where there is none to be had.
   bool ReadSpan(const TableScan& rows, Span* span);
-  /// To the next row; counts, and says when a table ends early.
-  bool Next(TableScan* rows, const char* table);
+  /// Visits every row; counts, stops when cancelled, and says when a table ends early.
+  template <typename Visit>
+  void ForEach(TableScan* rows, const char* table, Visit visit) {
+    if (cancelled_) return;
+    rows->ForEach([&] {
+      if (++unreported_ >= kReportedEvents) ReportEventCount(rows);
+      visit();
+    });
+    if (!rows->failure().empty()) NoteDamage(*rows, table);
+  }
+  void ReportEventCount(TableScan* rows);
+  void NoteDamage(const TableScan& rows, const char* table);
   ProcessEvents& Process(int64_t global_pid);
   NameId Intern(std::string_view text);
   NameId StringName(int64_t id);
@@ -119,6 +146,7 @@ class ReportEvents {
   std::vector<uint32_t> mpi_names_;     // by index of strings_: NameId + 1
   std::map<int64_t, NameId> thread_names_;
   std::map<std::pair<int64_t, int64_t>, std::string> domains_;  // (process, domain) -> name
+  std::vector<KnownRegion> regions_;                            // by index of strings_, without a domain
   std::vector<Wait> waits_;
   std::map<std::pair<int64_t, int64_t>, Communicator> communicators_;  // (process, handle)
   std::map<std::pair<int64_t, int64_t>, RecordedEvent> events_by_sync_;

@@ -65,8 +65,9 @@ void ReadDevices(const Database& database, ReportFacts* facts) {
   constexpr size_t kMaxDevices = 4096;
   std::map<int64_t, Gpu> gpus;
   TableScan rows(database, "TARGET_INFO_GPU", {"id", "name", "totalMemory", "smCount", "cuDevice"});
-  while (gpus.size() < kMaxDevices && rows.Next()) {
-    if (rows.IsNull(0)) continue;
+  rows.ForEach([&] {
+    if (rows.row_count() >= kMaxDevices) rows.Stop();
+    if (rows.IsNull(0)) return;
     Gpu gpu;
     gpu.name = Short(rows.Text(1), 200);
     gpu.memory_bytes = rows.MaybeInt(2);
@@ -75,18 +76,19 @@ void ReadDevices(const Database& database, ReportFacts* facts) {
     }
     gpu.cuda_ordinal = rows.MaybeInt(4);
     gpus.try_emplace(rows.Int(0), std::move(gpu));
-  }
+  });
   for (const auto& [id, gpu] : gpus) {
     const int64_t ordinal = gpu.cuda_ordinal.value_or(id);
     if (ordinal >= 0 && ordinal <= INT32_MAX) facts->devices.push_back(DeviceOf(gpu, ordinal));
   }
   TableScan numbers(database, "TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"});
-  for (size_t count = 0; count < kMaxDevices && numbers.Next(); ++count) {
+  numbers.ForEach([&] {
+    if (numbers.row_count() >= kMaxDevices) numbers.Stop();
     const auto gpu = gpus.find(numbers.Int(0));
     const int64_t ordinal = numbers.Int(1);
-    if (gpu == gpus.end() || numbers.IsNull(2) || ordinal < 0 || ordinal > INT32_MAX) continue;
+    if (gpu == gpus.end() || numbers.IsNull(2) || ordinal < 0 || ordinal > INT32_MAX) return;
     facts->by_pid[numbers.Int(2)].push_back(DeviceOf(gpu->second, ordinal));
-  }
+  });
 }
 
 /// Troubles that nsys itself had, worst first in the table's own order.
@@ -96,10 +98,10 @@ void ReadDiagnostics(const Database& database, ReportNotes* notes) {
   TableScan rows(database, "DIAGNOSTIC_EVENT", {"severity", "text"});
   uint64_t count = 0;
   std::string texts;
-  while (rows.Next()) {
-    if (rows.IsNull(0) || rows.Int(0) < kWarning) continue;
+  rows.ForEach([&] {
+    if (rows.IsNull(0) || rows.Int(0) < kWarning) return;
     if (count++ < kShown) texts += fmt::format("{}{}", texts.empty() ? "" : " | ", Short(rows.Text(1), 200));
-  }
+  });
   if (count == 0) return;
   notes->Add("nsys_diagnostics", model::Severity::kWarning,
              fmt::format("nsys had trouble while it recorded: {}{}", texts, count > kShown ? " | ..." : ""),
@@ -114,39 +116,41 @@ ReportFacts ReadFacts(const Database& database, ReportNotes* notes) {
   bool normalised = false;
   for (const char* table : {"EXPORT_META_DATA", "META_DATA_EXPORT"}) {
     TableScan rows(database, table, {"name", "value"});
-    while (rows.Next()) {
+    rows.ForEach([&] {
       const std::string_view name = rows.Text(0);
       if (name == "EXPORT_PRODUCT_VERSION") facts.product_version = Short(rows.Text(1), 64);
       if (name == "EXPORT_SCHEMA_VERSION") facts.schema_version = Short(rows.Text(1), 64);
       if (name == "EXPORT_CONFIG_TIME_SHIFT") shift = Number(rows.Text(1));
       if (name == "EXPORT_PARAM_TIME_NORMALIZE") normalised = rows.Text(1) == "true" || rows.Text(1) == "1";
-    }
+    });
   }
   LaunchTexts launch;
   TableScan capture(database, "META_DATA_CAPTURE", {"name", "value"});
-  while (capture.Next()) {
+  capture.ForEach([&] {
     const std::string_view name = capture.Text(0);
     const std::string_view value = capture.Text(1);
     if (name == "PROCESS_0:ENVIRONMENT_VARIABLE") launch.rows.emplace_back(value);
     if (name == "CAPTURE_EVENT_TYPE" && value == "Cuda") facts.asked_for_cuda = true;
     if (name == "CUDA_GRAPH_TRACE_OPTIONS:MODE" && value == "Graph") facts.asked_for_kernels_in_graphs = false;
-  }
+  });
   TableScan system(database, "TARGET_INFO_SYSTEM_ENV", {"name", "value"});
-  while (system.Next()) {
+  system.ForEach([&] {
     const std::string_view name = system.Text(0);
     if (name == "Hostname") facts.host = Short(system.Text(1), 255);
     if (name == "DeviceEnvironment") launch.joined = system.Text(1);
-  }
+  });
   facts.launch = ReadLaunch([&launch](std::string_view name) { return launch.Find(name); });
   TableScan start(database, "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
-  if (start.Next() && !start.IsNull(0)) {
+  start.ForEach([&] {
+    start.Stop();
+    if (start.IsNull(0)) return;
     const int64_t utc_ns = start.Int(0);
     // What was added to every time at export is there already.
     const int64_t added_ns = shift ? *shift : normalised ? utc_ns : 0;
     if (utc_ns > 0 && utc_ns < INT64_MAX / 4 && added_ns > -INT64_MAX / 4 && added_ns < INT64_MAX / 4) {
       facts.base_ns = utc_ns - added_ns;
     }
-  }
+  });
   ReadDevices(database, &facts);
   ReadDiagnostics(database, notes);
   return facts;

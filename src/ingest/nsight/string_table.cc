@@ -4,8 +4,8 @@ namespace lockstep::ingest::nsight {
 
 std::string StringTable::Load(const Database& database) {
   TableScan rows(database, "StringIds", {"id", "value"});
-  while (rows.Next()) {
-    if (rows.IsNull(0) || size() == kNone - 1) continue;
+  rows.ForEach([&] {
+    if (rows.IsNull(0) || size() == kNone - 1) return;
     const int64_t id = rows.Int(0);
     const uint32_t index = size();
     bytes_.append(rows.Text(1));
@@ -18,7 +18,7 @@ std::string StringTable::Load(const Database& database) {
     } else {
       sparse_.insert_or_assign(id, index);
     }
-  }
+  });
   // An id beyond the first limits went to the map although later ones grew past it.
   for (auto entry = sparse_.begin(); entry != sparse_.end();) {
     const bool is_dense = entry->first >= 0 && static_cast<uint64_t>(entry->first) < dense_.size();
