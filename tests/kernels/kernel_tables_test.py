@@ -78,6 +78,12 @@ class NcuTest(unittest.TestCase):
             self.assertAlmostEqual(1, a["duration_ns"] / b["duration_ns"], places=3)
         self.assertEqual([], details[0]["roofline"])
 
+    def test_a_launch_on_both_pages_is_one(self):
+        raw, details = (os.path.join(self.folder, f"esmm2.{page}.csv") for page in ("raw", "details"))
+        both = answer(details, raw)["data"]["launches"]
+        self.assertEqual(self.launches("esmm2.raw.csv"), [dict(launch, file=raw, rules=[]) for launch in both])
+        self.assertEqual(self.launches("esmm2.details.csv")[0]["rules"], both[0]["rules"])
+
     def test_units_and_groups_of_digits(self):
         self.assertAlmostEqual(8.502587, self.launches("mistic1024.raw.csv")[0]["duration_ns"] / 1e9, places=6)
         copy = answer(lockstep.data_path("nsight/nsightful/copy_blocked.csv"))["data"]["launches"]

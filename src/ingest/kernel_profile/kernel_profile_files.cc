@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/subprocess.h"
@@ -68,6 +71,46 @@ Result<std::vector<InputFile>> FindFiles(const std::vector<std::string>& paths) 
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;
+}
+
+/// "a/esmm2.details.csv" -> "a/esmm2": two pages of one report are of one name but for the page's.
+std::string ReportOf(const std::string& file) {
+  for (const char* page : {".raw.", ".details.", "_raw.", "_details."}) {
+    if (const size_t at = file.rfind(page); at != std::string::npos) return file.substr(0, at);
+  }
+  return file;
+}
+
+template <typename T>
+void FillFrom(const std::optional<T>& other, std::optional<T>* field) {
+  if (!*field) *field = other;
+}
+
+/// A launch that stands on two pages of its report becomes one: the raw page has the metrics, the other the rules.
+void JoinPages(std::vector<model::KernelLaunch>* launches) {
+  std::map<std::tuple<std::string, uint64_t, std::string>, size_t> place;
+  std::vector<model::KernelLaunch> joined;
+  for (model::KernelLaunch& launch : *launches) {
+    const std::string report = ReportOf(launch.file);
+    const auto [slot, is_new] = place.emplace(std::tuple(report, launch.id, launch.kernel), joined.size());
+    if (is_new || report == launch.file || joined[slot->second].file == launch.file) {
+      joined.push_back(std::move(launch));
+      continue;
+    }
+    model::KernelLaunch& first = joined[slot->second];
+    if (first.missing_metrics.size() > launch.missing_metrics.size())
+      std::swap(first, launch);  // the raw page is exact
+    FillFrom(launch.duration_ns, &first.duration_ns);
+    FillFrom(launch.compute_ratio, &first.compute_ratio);
+    FillFrom(launch.memory_ratio, &first.memory_ratio);
+    FillFrom(launch.dram_ratio, &first.dram_ratio);
+    FillFrom(launch.occupancy_ratio, &first.occupancy_ratio);
+    FillFrom(launch.dram_bytes_per_s, &first.dram_bytes_per_s);
+    FillFrom(launch.dram_peak_bytes_per_s, &first.dram_peak_bytes_per_s);
+    if (first.rules.empty()) first.rules = std::move(launch.rules);
+    first.measured_nothing = first.measured_nothing && launch.measured_nothing;
+  }
+  *launches = std::move(joined);
 }
 
 class Reader {
@@ -162,6 +205,7 @@ Result<KernelProfiles> ReadKernelProfiles(const std::vector<std::string>& paths)
   KernelProfiles profiles;
   Reader reader(&profiles);
   for (const InputFile& file : files) reader.Read(file);
+  JoinPages(&profiles.launches);
   if (reader.table_count() > 0) return profiles;
   std::string why;
   for (const model::LedgerEntry& entry : profiles.ledger.entries()) {

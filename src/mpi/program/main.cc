@@ -86,9 +86,6 @@ int main(int argc, char** argv) {
   }
   // Before MPI's beginning, which waits for every process.
   const mpi::Deadline deadline{std::chrono::seconds(*deadline_s)};
-  // Open MPI 4.1 exchanges addresses in the background, and on a busy machine a peer's first bytes may come before it
-  // can take them: a jump to nowhere in MPI_Init (3 of 10 jobs of four nodes here, none of 20 so).
-  setenv("OMPI_MCA_pmix_base_async_modex", "0", /*overwrite=*/0);
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
   try {
