@@ -19,7 +19,7 @@ constexpr const char* kGroup = "Profiler";
 constexpr int64_t kMostSeconds = 86'400;
 
 const std::map<std::string, Profiler> kProfilers = {
-    {"nsys", Profiler::kNsys}, {"kineto", Profiler::kKineto}, {"none", Profiler::kNone}};
+    {"nsys", Profiler::kNsys}, {"ncu", Profiler::kNcu}, {"kineto", Profiler::kKineto}, {"none", Profiler::kNone}};
 
 Result<std::optional<int64_t>> Seconds(const char* flag, std::string_view text) {
   if (text.empty()) return std::optional<int64_t>();
@@ -48,13 +48,13 @@ std::vector<std::string> SplitCommas(const std::string& text) {
 void ProfileFlags::Declare(CLI::App& app) {
   app_ = &app;
   app.add_option("--profile", profile_,
-                 "Profile ranks by Nsight Systems, prepare them for captures (kineto, the default), "
+                 "Profile ranks by Nsight Systems or Nsight Compute, prepare them for captures (kineto, the default), "
                  "or neither")
-      ->type_name("nsys|kineto|none")
+      ->type_name("nsys|ncu|kineto|none")
       ->group(kGroup);
   app.add_option("--ranks", ranks_,
                  "The ranks to profile, others run CMD as it is: all, 0,3, 8-11, local:0, per-node:1, first:8, "
-                 "every:16, node:0, host:NAME (all)")
+                 "every:16, node:0, host:NAME (all; ncu: 0)")
       ->type_name("LIST")
       ->group(kGroup);
   app.add_option("-o,--out", out_, "Folder for the reports, made where it is missing (lockstep-nsys-JOB)")
@@ -88,7 +88,30 @@ void ProfileFlags::Declare(CLI::App& app) {
                  "An option for nsys profile, as in --nsys-opt=--gpu-metrics-devices=all (repeatable)")
       ->type_name("OPTION")
       ->group(kGroup);
-  app.add_option("--tool", tool_, "The nsys to use (the one in PATH, else the newest below /opt/nvidia)")
+  app.add_option("--kernels-from", kernels_from_,
+                 "ncu: profile the heaviest kernels of this analysis (lockstep analyze --json > REPORT)")
+      ->type_name("REPORT")
+      ->group(kGroup);
+  app.add_option("--top", top_, "How many of them at most; fewer where those are four fifths of the time (5)")
+      ->type_name("N")
+      ->group(kGroup);
+  app.add_option("--kernel", kernels_,
+                 "ncu: a kernel to profile, its function's name without template and arguments (repeatable)")
+      ->type_name("NAME")
+      ->group(kGroup);
+  app.add_option("--set", set_, "ncu: what to measure: basic, detailed, full, roofline (roofline)")
+      ->type_name("NAME")
+      ->group(kGroup);
+  app.add_option("--skip", skip_, "ncu: launches of a kernel and shape that are passed over (up to 10, by REPORT)")
+      ->type_name("N")
+      ->group(kGroup);
+  app.add_option("--count", count_, "ncu: launches of a kernel and shape that are profiled (1)")
+      ->type_name("N")
+      ->group(kGroup);
+  app.add_option("--ncu-opt", ncu_options_, "An option for ncu, as in --ncu-opt=--clock-control=none (repeatable)")
+      ->type_name("OPTION")
+      ->group(kGroup);
+  app.add_option("--tool", tool_, "The nsys or ncu to use (the one in PATH, else the newest below /opt/nvidia)")
       ->type_name("PATH")
       ->group(kGroup);
   app.add_option("--tmp", scratch_, "Where the tool keeps gigabytes while it records: a disk of the node (TMPDIR)")
@@ -128,13 +151,37 @@ Status ProfileFlags::RefuseOthersFlags(Profiler profiler) const {
   };
   if (profiler != Profiler::kNsys) {
     RETURN_IF_ERROR(
-        refuse({"--trace", "--capture-range", "--ranges", "--delay", "--duration", "--stats", "--export", "--nsys-opt"},
-               "nsys"));
+        refuse({"--trace", "--ranges", "--delay", "--duration", "--stats", "--export", "--nsys-opt"}, "nsys"));
+  }
+  if (profiler != Profiler::kNcu) {
+    RETURN_IF_ERROR(refuse({"--kernels-from", "--top", "--kernel", "--set", "--skip", "--count", "--ncu-opt"}, "ncu"));
   }
   if (profiler != Profiler::kNsys && profiler != Profiler::kNcu) {
-    RETURN_IF_ERROR(refuse({"--out", "--name", "--force", "--tool", "--tmp"}, "nsys"));
+    RETURN_IF_ERROR(refuse({"--capture-range", "--out", "--name", "--force", "--tool", "--tmp"}, "nsys or ncu"));
   }
-  if (profiler == Profiler::kNone) RETURN_IF_ERROR(refuse({"--ranks"}, "nsys or kineto"));
+  if (profiler == Profiler::kNone) RETURN_IF_ERROR(refuse({"--ranks"}, "nsys, ncu or kineto"));
+  return {};
+}
+
+Status ProfileFlags::ReadNcu(ProfileRequest* request) const {
+  if (top_ < 1 || top_ > 1000) return Misuse(fmt::format("--top {}: expected 1 to 1000", top_));
+  if (count_ < 1) return Misuse(fmt::format("--count {}: expected 1 or more", count_));
+  if (app_->get_option("--skip")->count() > 0) {
+    if (skip_ < 0) return Misuse(fmt::format("--skip {}: expected 0 or more", skip_));
+    request->ncu.skip = skip_;
+  }
+  for (const std::string& kernel : kernels_) {
+    if (const auto pattern = launch::KernelPattern({kernel}); !pattern) return pattern.error();
+  }
+  request->kernels_from = kernels_from_;
+  request->top = top_;
+  request->ncu.kernels = kernels_;
+  if (!set_.empty()) request->ncu.set = set_;
+  request->ncu.count = count_;
+  request->ncu.range = request->nsys.range;
+  request->ncu.nvtx_range = request->nsys.nvtx_range;
+  request->ncu.overwrites = overwrites_;
+  request->ncu.options = ncu_options_;
   return {};
 }
 
@@ -146,7 +193,7 @@ Result<ProfileRequest> ProfileFlags::Read() const {
       std::vector<std::string> known;
       for (const auto& [name, profiler] : kProfilers) known.push_back(name);
       return Misuse(
-          fmt::format("--profile {}: expected nsys, kineto or none{}", profile_, DidYouMean(profile_, known)));
+          fmt::format("--profile {}: expected nsys, ncu, kineto or none{}", profile_, DidYouMean(profile_, known)));
     }
     request.profiler = found->second;
   }
@@ -171,6 +218,7 @@ Result<ProfileRequest> ProfileFlags::Read() const {
   request.nsys.exports_sqlite = exports_;
   request.nsys.overwrites = overwrites_;
   request.nsys.options = nsys_options_;
+  RETURN_IF_ERROR(ReadNcu(&request));
   return request;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "launch/ncu_command.h"
 #include "launch/nsys_command.h"
 #include "launch/rank_filter.h"
 
@@ -24,6 +25,11 @@ struct ProfileRequest {
   bool overwrites = false;
   bool is_dry_run = false;
   launch::NsysRequest nsys;
+  launch::NcuRequest ncu;
+  std::string kernels_from;  ///< JSON of `lockstep analyze`; empty: none.
+  int64_t top = 5;           ///< How many of its kernels.
+
+  const char* tool_name() const { return profiler == Profiler::kNcu ? "ncu" : "nsys"; }
 };
 
 /// The flags of `lockstep run` that ask for a profiler.
@@ -37,6 +43,7 @@ class ProfileFlags {
 
  private:
   Status ReadRange(launch::NsysRequest* nsys) const;
+  Status ReadNcu(ProfileRequest* request) const;
   Status RefuseOthersFlags(Profiler profiler) const;
 
   const CLI::App* app_ = nullptr;
@@ -52,6 +59,13 @@ class ProfileFlags {
   std::string duration_;
   int64_t range_count_ = 1;
   std::vector<std::string> nsys_options_;
+  std::string kernels_from_;
+  std::vector<std::string> kernels_;
+  std::string set_;
+  int64_t top_ = 5;
+  int64_t skip_ = -1;
+  int64_t count_ = 1;
+  std::vector<std::string> ncu_options_;
   bool overwrites_ = false;
   bool is_dry_run_ = false;
   bool prints_statistics_ = false;

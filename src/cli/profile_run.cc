@@ -11,7 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include "cli/cli.h"
 #include "cli/foreground.h"
@@ -83,10 +85,9 @@ std::string ProfileRun::Job() const {
 
 // The same on every rank, so by nothing that differs among them.
 std::string ProfileRun::DefaultFolder() const {
-  const std::string tool = request_.profiler == Profiler::kNcu ? "ncu" : "nsys";
   std::string job = Job();
   for (char& c : job) c = c == '/' || c == '%' ? '_' : c;
-  return "lockstep-" + tool + (job.empty() ? "" : "-" + job);
+  return std::string("lockstep-") + request_.tool_name() + (job.empty() ? "" : "-" + job);
 }
 
 Result<bool> ProfileRun::IsChosen() {
@@ -128,10 +129,32 @@ Status ProfileRun::CheckFree(const Plan& plan) const {
   return {};
 }
 
+Result<launch::NcuRequest> ProfileRun::ReadKernels() const {
+  launch::NcuRequest ncu = request_.ncu;
+  if (request_.kernels_from.empty()) return ncu;
+  const auto in_file = [this](ErrorCode code, const std::string& message) {
+    return Error{.code = code, .message = message, .file = request_.kernels_from, .rank = identity_.rank};
+  };
+  std::error_code failed;
+  if (fs::is_directory(request_.kernels_from, failed)) {
+    return in_file(ErrorCode::kInvalidArgument,
+                   fmt::format("is a folder; its analysis is wanted: lockstep analyze --json {} > report.json",
+                               request_.kernels_from));
+  }
+  std::ifstream file(request_.kernels_from, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return in_file(ErrorCode::kIo, std::strerror(errno));
+  const Result<std::vector<launch::KernelTotal>> kernels = launch::ReadKernelTotals(text.str());
+  if (!kernels) return in_file(kernels.error().code, kernels.error().message);
+  ncu.heaviest = launch::Heaviest(*kernels, static_cast<size_t>(request_.top));
+  return ncu;
+}
+
 Result<ProfileRun::Plan> ProfileRun::MakePlan() {
   RETURN_IF_ERROR(CheckPlacement());
   Plan plan;
-  const std::string name = "nsys";
+  const std::string name = request_.tool_name();
   ASSIGN_OR_RETURN(plan.tool, launch::FindTool(name, request_.tool, environment_));
   ASSIGN_OR_RETURN(plan.version, launch::AskToolVersion(plan.tool));
   plan.folder = request_.out.empty() ? DefaultFolder() : request_.out;
@@ -142,7 +165,13 @@ Result<ProfileRun::Plan> ProfileRun::MakePlan() {
                                                                          .tool = name}));
   RETURN_IF_ERROR(CheckFree(plan));
   const std::string output = (fs::path(plan.folder) / plan.stem).string();
-  ASSIGN_OR_RETURN(plan.how, launch::MakeNsysCommand(request_.nsys, plan.version, output, identity_, request_.filter));
+  if (request_.profiler == Profiler::kNcu) {
+    ASSIGN_OR_RETURN(const launch::NcuRequest ncu, ReadKernels());
+    ASSIGN_OR_RETURN(plan.how, launch::MakeNcuCommand(ncu, plan.version, output, identity_, request_.filter));
+  } else {
+    ASSIGN_OR_RETURN(plan.how,
+                     launch::MakeNsysCommand(request_.nsys, plan.version, output, identity_, request_.filter));
+  }
   launch::PrepareScratch(name, request_.scratch, environment_, &plan.how);
   if (identity_.launcher == launch::Launcher::kAlone && StartsRanksHere(command_)) {
     plan.how.warnings.push_back(
@@ -154,7 +183,8 @@ Result<ProfileRun::Plan> ProfileRun::MakePlan() {
 }
 
 std::vector<std::string> ProfileRun::Arguments(const Plan& plan) const {
-  std::vector<std::string> arguments = {plan.tool, "profile"};
+  std::vector<std::string> arguments = {plan.tool};
+  if (request_.profiler == Profiler::kNsys) arguments.emplace_back("profile");
   for (const launch::ToolOption& option : plan.how.options) arguments.push_back(option.text);
   arguments.insert(arguments.end(), command_.begin(), command_.end());
   return arguments;
@@ -165,7 +195,7 @@ void ProfileRun::PrintPlan(const Plan& plan) const {
   out << Who() << ": profiled, as --ranks " << request_.filter.text() << " has it\n";
   out << fmt::format("tool      {} ({})\n", plan.tool, launch::ToText(plan.version));
   const std::string output = (fs::path(plan.folder) / plan.stem).string();
-  out << fmt::format("report    {}.nsys-rep\nmanifest  {}.launch\n", output, output);
+  out << fmt::format("report    {0}.{1}-rep\nmanifest  {0}.launch\n", output, request_.tool_name());
   size_t width = 0;
   for (const launch::ToolOption& option : plan.how.options) {
     if (option.text.size() <= 40) width = std::max(width, option.text.size());
@@ -204,21 +234,23 @@ Result<int> ProfileRun::RunProfiled() {
   const std::string output = (fs::path(plan.folder) / plan.stem).string();
 
   // After --duration nsys ends, and leaves the program to its helper.
-  ForegroundCommand foreground{.arguments = Arguments(plan), .environment = extra_, .successor = "nsys-launcher"};
+  ForegroundCommand foreground{.arguments = Arguments(plan),
+                               .environment = extra_,
+                               .successor = request_.profiler == Profiler::kNsys ? "nsys-launcher" : ""};
   foreground.environment.insert(foreground.environment.end(), plan.how.environment.begin(), plan.how.environment.end());
   for (const std::string& name : plan.how.unset) {
     if (!environment_.Has(name)) continue;
     ::unsetenv(name.c_str());
     if (!is_quiet_)
-      Tell(fmt::format(
-          "{} is taken out of the environment: one process can have one profiler of CUDA, and that is nsys", name));
+      Tell(fmt::format("{} is taken out of the environment: one process can have one profiler of CUDA, and that is {}",
+                       name, request_.tool_name()));
   }
   for (const std::string& warning : plan.how.warnings) Tell(warning);
 
   launch::ManifestEntry entry{.identity = identity_,
                               .host = host_,
                               .pid = ::getpid(),
-                              .tool = "nsys",
+                              .tool = request_.tool_name(),
                               .tool_version = launch::ToText(plan.version),
                               .visible_devices = std::string(environment_.Get("CUDA_VISIBLE_DEVICES")),
                               .job = Job(),
@@ -226,14 +258,17 @@ Result<int> ProfileRun::RunProfiled() {
                               .command = ShownCommand(command_)};
   const std::string manifest = output + ".launch";
   if (const Status written = launch::WriteManifest(manifest, entry); !written) return written.error();
-  if (!is_quiet_) Tell(fmt::format("nsys {} writes {}.nsys-rep", entry.tool_version, output));
+  if (!is_quiet_) Tell(fmt::format("{0} {1} writes {2}.{0}-rep", entry.tool, entry.tool_version, output));
 
   const Result<int> status = RunInForeground(foreground);
   entry.end_unix_ns = UnixNow();
   entry.exit_code = status                                        ? *status
                     : status.error().code == ErrorCode::kNotFound ? kCommandNotFound
                                                                   : kCommandNotExecutable;
-  launch::Outcome outcome = launch::FindNsysOutcome(output, request_.nsys, plan.tool, entry.start_unix_ns);
+  const bool names_kernels = !request_.kernels_from.empty() || !request_.ncu.kernels.empty();
+  const launch::Outcome outcome = request_.profiler == Profiler::kNcu
+                                      ? launch::FindNcuOutcome(output, names_kernels, entry.start_unix_ns)
+                                      : launch::FindNsysOutcome(output, request_.nsys, plan.tool, entry.start_unix_ns);
   entry.files = outcome.files;
   if (const Status written = launch::WriteManifest(manifest, entry); !written) Tell(written.error().ToString());
   if (!status) Tell(status.error().ToString());

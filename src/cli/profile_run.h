@@ -40,6 +40,8 @@ class ProfileRun {
   };
 
   Result<Plan> MakePlan();
+  /// The request for ncu with the kernels of --kernels-from.
+  Result<launch::NcuRequest> ReadKernels() const;
   Status CheckPlacement() const;
   Status CheckFree(const Plan& plan) const;
   std::vector<std::string> Arguments(const Plan& plan) const;

@@ -30,8 +30,8 @@ constexpr const char* kFooter =
     "the node's lockstepd, and a base configuration for it (KINETO_CONFIG) unless it has one;\n"
     "'lockstep capture' then traces it at any time. What cannot be prepared is said on standard\n"
     "error, and CMD runs all the same. Signals are passed on to CMD.\n"
-    "With --profile nsys it goes behind the launcher, once for each rank: the chosen ranks run under\n"
-    "nsys, each with a report and a manifest (docs/launch.md); in the others CMD takes its place.\n"
+    "With --profile nsys or ncu it goes behind the launcher, once for each rank: the chosen ranks run\n"
+    "under it, each with a report and a manifest (docs/launch.md); in the others CMD takes its place.\n"
     "Exit status: that of CMD; 128 + N when signal N ended it; 127 there is no CMD, 126 it\n"
     "cannot be run; 1 failed and 2 misused, before CMD was started.\n"
     "\n"
@@ -165,7 +165,7 @@ Result<std::optional<int>> RunCommand::RunOtherwise(Console& console) {
   if (is_chosen) {
     ASSIGN_OR_RETURN(is_chosen, run.IsChosen());
   }
-  if (is_chosen && request.profiler == Profiler::kNsys) return run.RunProfiled();
+  if (is_chosen && request.profiler != Profiler::kKineto) return run.RunProfiled();
   if (request.is_dry_run) {
     const bool by_ranks = request.profiler != Profiler::kNone && !is_chosen;
     return run.PrintUnprofiledPlan(

@@ -18,7 +18,7 @@ class RunCommand : public Subcommand {
  public:
   const char* name() const override { return "run"; }
   const char* purpose() const override {
-    return "Start a training job, to be captured while it runs or with ranks under nsys";
+    return "Start a training job, to be captured while it runs or with ranks under nsys or ncu";
   }
   void Declare(CLI::App& app) override;
   bool TakesCommandLine() const override { return true; }

@@ -131,7 +131,7 @@ Result<launch::JobRequest> ScriptCommand::ReadFlags() const {
   ASSIGN_OR_RETURN(const ProfileRequest profile, profile_flags_.Read());
   request.ranks = profile.filter;
   request.out = profile.out;
-  if (profile.profiler == Profiler::kNsys) request.tool = "nsys";
+  if (profile.profiler == Profiler::kNsys || profile.profiler == Profiler::kNcu) request.tool = profile.tool_name();
   request.run_words = {"run"};
   for (std::string& word : profile_flags_.WordsWithoutOut()) request.run_words.push_back(std::move(word));
 
