@@ -27,11 +27,37 @@ class Grouper {
       cache_.clear();
       for (size_t i = 0; i < calls_[r].size(); ++i) groups_[Find(r, calls_[r][i])].calls[r].push_back(i);
     }
+    for (const bool on_device : {true, false}) JoinUnnamed(on_device);
     std::sort(groups_.begin(), groups_.end(), [](const auto& a, const auto& b) { return a.identity < b.identity; });
     return std::move(groups_);
   }
 
  private:
+  /// Ranks whose recorder names no group beside ranks whose recorder does (Nsight Systems beside PyTorch): where all
+  /// ranks that name one name the same, of the whole job, the others' calls are of it.
+  void JoinUnnamed(bool on_device) {
+    const auto unnamed = by_identity_.find(on_device ? "default" : "default cpu");
+    if (unnamed == by_identity_.end()) return;
+    CollectiveGroup& from = groups_[unnamed->second];
+    CollectiveGroup* into = nullptr;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (g == unnamed->second || kinds_[g].on_device != on_device || kinds_[g].point_to_point) continue;
+      if (into != nullptr) return;
+      into = &groups_[g];
+    }
+    if (into == nullptr || !into->size || !from.size || *into->size != *from.size) return;
+    for (size_t r = 0; r < from.calls.size(); ++r) {
+      if (!from.calls[r].empty() && !into->calls[r].empty()) return;
+    }
+    for (size_t r = 0; r < from.calls.size(); ++r) {
+      if (!from.calls[r].empty()) into->calls[r] = std::move(from.calls[r]);
+    }
+    groups_.erase(groups_.begin() + static_cast<ptrdiff_t>(unnamed->second));
+    kinds_.erase(kinds_.begin() + static_cast<ptrdiff_t>(unnamed->second));
+    by_identity_.clear();
+    for (size_t g = 0; g < groups_.size(); ++g) by_identity_.emplace(groups_[g].identity, g);
+  }
+
   using CacheKey = std::tuple<uint32_t, uint32_t, uint64_t, int64_t, int, int32_t, bool>;
 
   static bool HasGroup(const CollectiveCall& call) { return call.group_name.value != 0 || call.communicator_id; }
@@ -67,6 +93,7 @@ class Grouper {
     if (is_new) {
       group.calls.resize(calls_.size());
       groups_.push_back(std::move(group));
+      kinds_.push_back({call.on_device, point_to_point});
     } else if (!groups_[slot->second].size) {
       groups_[slot->second].size = group.size;
     }
@@ -141,7 +168,12 @@ class Grouper {
   const size_t first_;
   const std::vector<std::vector<CollectiveCall>>& calls_;
   const bool split_streams_;
+  struct Kind {
+    bool on_device = false;
+    bool point_to_point = false;
+  };
   std::vector<CollectiveGroup> groups_;
+  std::vector<Kind> kinds_;  // parallel to groups_
   std::map<std::string, size_t> by_identity_;
   std::map<CacheKey, size_t> cache_;  // of one rank
 };

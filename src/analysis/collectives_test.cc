@@ -275,6 +275,24 @@ TEST(CollectivesTest, RangesOfACpuBackendAreCallsAndTheirIssueIsFound) {
   }
 }
 
+TEST(CollectivesTest, ARecorderThatNamesNoGroupMeansTheOnlyOneOfTheJob) {
+  const auto member_counts = [](int32_t world_size, bool second_group) {
+    RunBuilder builder;
+    for (const int32_t rank : {0, 1, 2}) builder.Rank(rank).WorldSize(world_size);
+    AddCall(builder, {0, 1000, 1500, "allreduce", 10, "0", "[0, 1, 2]", 7});
+    AddCall(builder, {1, 1100, 1500, "allreduce", 10, "0", "[0, 1, 2]", 7});
+    if (second_group) AddCall(builder, {0, 2000, 2500, "allreduce", 10, "1", "[0, 1]", 3});
+    AddCall(builder, {2, 1200, 1500});
+    Job job(builder.Build());
+    std::vector<size_t> counts;
+    for (const CollectiveInstance& instance : job.Time().instances) counts.push_back(instance.members.size());
+    return counts;
+  };
+  EXPECT_THAT(member_counts(3, false), ElementsAre(3));
+  EXPECT_THAT(member_counts(4, false), ElementsAre(2, 1)) << "the group is not the whole job";
+  EXPECT_THAT(member_counts(3, true), ElementsAre(2, 1, 1)) << "it may be of either";
+}
+
 TEST(CollectivesTest, WhoOnlyBeganToRecordLateIsNotWaitedFor) {
   constexpr int64_t kMs = 1'000'000;
   const auto waits_of_first = [&](bool began_midway, int64_t lead_of_late_ns) {
@@ -286,7 +304,8 @@ TEST(CollectivesTest, WhoOnlyBeganToRecordLateIsNotWaitedFor) {
       AddCall(builder, {rank, (300 + 20 * rank) * kMs, 330 * kMs});
     }
     Job job(builder.Build());
-    if (began_midway) job.run.ledger.Add({"capture_began_midway", model::Severity::kInfo, "rank1.json", 1, {}, 1, "began late", ""});
+    if (began_midway)
+      job.run.ledger.Add({"capture_began_midway", model::Severity::kInfo, "rank1.json", 1, {}, 1, "began late", ""});
     const Collectives collectives = job.Time();
     EXPECT_THAT(WaitsOf(collectives.instances[1]), ElementsAre(20 * kMs, 0)) << "only the first is doubtful";
     return WaitsOf(collectives.instances[0]);

@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -256,6 +257,173 @@ class StragglerTest(NsightCase):
         answer = lockstep.analyze(*self.set_files("nsight", "own_torchrun_gloo_4rank")[1:])
         row = [entry for entry in answer.ledger if entry["code"] == "missing_ranks"][0]
         self.assertIn("1 of 4 ranks are missing: 0", row["message"])
+
+
+class MixedTest(unittest.TestCase):
+    """A generated job whose ranks were recorded by PyTorch's profiler, by Nsight Systems, or some by each."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="lockstep-mixed-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        kineto = os.path.join(cls.folder, "kineto")
+        lockstep.generate(kineto, "--ranks", 4, "--steps", 6, "--straggler", "2:8000:host")
+        cls.kineto = sorted(glob.glob(os.path.join(kineto, "*.json*")))
+        cls.nsight = [cls.convert(path, rank) for rank, path in enumerate(cls.kineto)]
+
+    @classmethod
+    def convert(cls, path, rank):
+        """The same events in Nsight Systems' tables."""
+        target = os.path.join(cls.folder, f"rank{rank}.sqlite")
+        connection = sqlite3.connect(target)
+        connection.executescript("""
+            CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+            CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);
+            CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);
+            CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId, globalPid, demangledName);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, streamId, correlationId, globalPid, copyKind,
+                                                     srcKind, dstKind);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, streamId, correlationId, globalPid, memKind);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
+            CREATE TABLE NVTX_EVENTS (start, end, eventType, textId, globalTid, domainId);""")
+        rows = query("SELECT lane, category, name, trace_start_ns, duration_ns, correlation, device, stream, process_id, "
+                     "thread_id FROM events", path)
+        base = min(row["trace_start_ns"] for row in rows)
+        host = query("SELECT host, world_size FROM ranks", path)[0]
+        connection.execute("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?)", (base,))
+        connection.execute("INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('Hostname', ?), ('DeviceEnvironment', ?)",
+                           (host["host"], f"RANK={rank};WORLD_SIZE=4"))
+        process = next(row["process_id"] for row in rows if row["lane"] == "runtime") << 24
+        ids = {}
+        for row in rows:
+            start, name = row["trace_start_ns"] - base, ids.setdefault(row["name"], len(ids))
+            times, place = (start, start + row["duration_ns"]), (row["device"], row["stream"], row["correlation"], process)
+            if row["category"] == "kernel":
+                connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,?,?,?,?)", (*times, *place, name))
+            elif row["category"] == "memcpy":
+                kind, source, target_kind = re.match(r"Memcpy (\w+) \((\w+) -> (\w+)\)", row["name"]).groups()
+                connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (?,?,?,?,?,?,?,?,?)",
+                                   (*times, *place, {"HtoD": 1, "DtoH": 2, "DtoD": 8}[kind],
+                                    *({"Pageable": 0, "Pinned": 1, "Device": 2}[memory] for memory in (source, target_kind))))
+            elif row["category"] == "memset":
+                connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (?,?,?,?,?,?,2)", (*times, *place))
+            elif row["lane"] == "runtime":
+                connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?,?,?,?,?)",
+                                   (*times, process + row["thread_id"], row["correlation"], name))
+            elif row["lane"] == "operators":
+                text = row["name"]
+                if row["category"] == "cpu_op":
+                    text += f", op_id = {start}"
+                connection.execute("INSERT INTO NVTX_EVENTS VALUES (?,?,59,?,?,0)",
+                                   (*times, ids.setdefault(text, len(ids)), process + row["thread_id"]))
+        connection.executemany("INSERT INTO StringIds VALUES (?, ?)", [(number, text) for text, number in ids.items()])
+        connection.commit()
+        connection.close()
+        return target
+
+    def check(self, files):
+        ours, theirs = lockstep.analyze_whole(*files), lockstep.analyze_whole(*self.kineto)
+        self.assertEqual([row["rank"] for row in ours.data["ranks"]], [0, 1, 2, 3])
+        for table, columns in (("breakdown", ("rank", "step", "span_ns", "busy_ns", "idle_ns", "compute_ns",
+                                              "communication_ns", "exposed_communication_ns", "memory_ns")),
+                               ("idle", ("rank", "host_wait_ns", "kernel_wait_ns", "other_ns"))):
+            with self.subTest(table=table):
+                ours_rows, their_rows = ours.data[table], theirs.data[table]
+                self.assertGreater(len(their_rows), 0)
+                columns = [column for column in columns if column in their_rows[0]]
+                self.assertGreater(len(columns), 1)
+                self.assertEqual([[row[column] for column in columns] for row in ours_rows],
+                                 [[row[column] for column in columns] for row in their_rows])
+        for table in ("launch", "kernels", "operators", "steps"):
+            self.assertGreater(len(theirs.data[table]), 0)
+            self.assertEqual(ours.data[table], theirs.data[table], table)
+        sums = [sorted((row["rank"], row["name"], row["n"], row["ns"]) for row in query(
+            "SELECT rank, name, count(*) AS n, sum(duration_ns) AS ns FROM events WHERE category IN ('kernel', 'runtime', "
+            "'driver', 'cpu_op', 'user_annotation') GROUP BY rank, name", *paths)) for paths in (files, self.kineto)]
+        self.assertEqual(*sums)
+        collectives = [[(row["name"], row["last_rank"], row["complete"], row["wait_ns"]) for row in answer.data["collectives"]]
+                       for answer in (ours, theirs)]
+        self.assertGreater(len(collectives[1]), 6)
+        self.assertEqual(*collectives)
+        self.assertEqual(ours.data["stragglers"][0]["rank"], 2)
+        self.assertEqual(ours.data["stragglers"][0]["late_step_count"], theirs.data["stragglers"][0]["late_step_count"])
+
+    def test_all_ranks_by_nsight_systems(self):
+        self.check(self.nsight)
+
+    def test_some_ranks_by_each(self):
+        self.check([self.kineto[0], self.nsight[1], self.nsight[2], self.kineto[3]])
+
+
+class ReportTest(unittest.TestCase):
+    """Reports of Nsight Systems' own format, with a stand-in for nsys."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="lockstep-report-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.report = os.path.join(self.folder, "job.rank1-of-2.nsys-rep")
+        with open(self.report, "w", encoding="ascii") as file:
+            file.write("NVIDIA Tegra Profiler Report 2024@5@1@113-245134037904v0.\nLocal (CLI)")
+
+    def analyze(self, stand_in=None):
+        """With PATH leading to no nsys but the stand-in."""
+        tools = os.path.join(self.folder, "stand_in_tools")
+        os.makedirs(tools, exist_ok=True)
+        if stand_in is not None:
+            with open(os.path.join(tools, "nsys"), "w", encoding="ascii") as file:
+                file.write("#!/bin/sh\n# A stand-in, not Nsight Systems.\n" + stand_in)
+            os.chmod(os.path.join(tools, "nsys"), 0o755)
+        path = os.environ["PATH"]
+        os.environ["PATH"] = tools + ":/usr/bin:/bin"
+        try:
+            return lockstep.run(["analyze", "--json", "--quiet", self.report])
+        finally:
+            os.environ["PATH"] = path
+
+    def test_without_nsys_it_says_what_to_run(self):
+        if shutil.which("nsys", path="/usr/bin:/bin"):
+            self.skipTest("there is an nsys")
+        process = self.analyze()
+        self.assertEqual(process.returncode, lockstep.FAILED)
+        self.assertIn("nsys export -t sqlite", process.stderr.decode())
+
+    def test_an_older_nsys_is_not_asked(self):
+        process = self.analyze('[ "$1" = --version ] && echo "NVIDIA Nsight Systems version 2023.4.4.54-23443v0" && exit\n'
+                               'echo asked > "$0.asked"\n')
+        self.assertEqual(process.returncode, lockstep.FAILED)
+        self.assertIn("2024.5.1", process.stderr.decode())
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "stand_in_tools", "nsys.asked")))
+
+    def test_a_newer_one_exports_it(self):
+        packed = lockstep.data_path("nsight", "own_torchrun_gloo_4rank", "train.gpu-node-01.rank1-of-4.sqlite.xz")
+        plain = os.path.join(self.folder, "made-elsewhere")
+        with lzma.open(packed) as source, open(plain, "wb") as target:
+            shutil.copyfileobj(source, target)
+        process = self.analyze('[ "$1" = --version ] && echo "NVIDIA Nsight Systems version 2026.2.1.210-26213v0" && exit\n'
+                               '[ "$1" = export ] || exit 9\nwhile [ "$1" != --output ]; do shift; done\n'
+                               f'cp "{plain}" "$2"\n')
+        self.assertEqual(process.returncode, lockstep.PARTIAL, process.stderr.decode())
+        self.assertEqual([row["rank"] for row in json.loads(process.stdout)["data"]["ranks"]], [1])
+
+    def test_a_report_beside_its_export_is_passed_over(self):
+        packed = lockstep.data_path("nsight", "own_torchrun_gloo_4rank", "train.gpu-node-01.rank1-of-4.sqlite.xz")
+        shutil.copy(packed, os.path.join(self.folder, "job.rank1-of-2.sqlite.xz"))
+        process = lockstep.run(["analyze", "--json", "--quiet", self.folder])
+        document = json.loads(process.stdout)
+        self.assertEqual(len(document["data"]["ranks"]), 1)
+        self.assertNotIn("unsupported_format", {entry["code"] for entry in document["ledger"]})
+
+    def test_what_else_lies_in_such_folders_is_named(self):
+        for name in ("raw.qdstrm", "kernels.ncu-rep"):
+            with open(os.path.join(self.folder, name), "wb") as file:
+                file.write(b"NVR\0")
+        os.remove(self.report)
+        process = lockstep.run(["analyze", "--quiet", self.folder])
+        self.assertEqual(process.returncode, lockstep.FAILED)
+        text = process.stderr.decode()
+        self.assertIn("raw.qdstrm", text)
+        self.assertIn("kernels.ncu-rep", text)
 
 
 class WholeTest(NsightCase):
