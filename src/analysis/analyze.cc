@@ -80,6 +80,7 @@ constexpr NamedRankPass kRankPasses[] = {
     {"critical_path", MapCriticalPath},
     {"groups", [](const RankContext& c, RankTables* t) { t->parallelism.traffic = MapTraffic(c); }},
     {"inference", [](const RankContext& c, RankTables* t) { t->parallelism.inference = MapInference(c); }},
+    {"regions", [](const RankContext& c, RankTables* t) { t->parallelism.regions = MapRegions(c); }},
     {"flops", [](const RankContext& c, RankTables* t) { t->parallelism.flops = MapFlops(c); }},
 };
 
@@ -207,6 +208,12 @@ void FinishParallelism(const model::Run& run, ParallelismPartials partials, Anal
         MoveRows(&rank.rows, &tables->inference);
         if (rank.requests) tables->inference_requests.push_back(*rank.requests);
       }
+    });
+  }
+  if (result->Has("regions")) {
+    RunPass("regions", cpu_ns, ledger, [&] {
+      for (std::vector<RegionRow>& rank : partials.regions) MoveRows(&rank, &tables->regions);
+      tables->region_balance = BalanceRegions(run, tables->regions);
     });
   }
   if (result->Has("flops")) {

@@ -73,7 +73,7 @@ struct PassInfo {
 };
 
 /// In the order they run: breakdown, idle, kernels, operators, collectives, stragglers, wait_states, imbalance, memory,
-/// launch, critical_path, groups, ddp, fsdp, pipeline, moe, inference, flops, what_if, bubbles.
+/// launch, critical_path, groups, ddp, fsdp, pipeline, moe, inference, regions, flops, what_if, bubbles.
 const std::vector<PassInfo>& Passes();
 
 /// Runs passes (`only` empty = all; their needs come along) and the clock alignment, which fills run->ranks[i].clock

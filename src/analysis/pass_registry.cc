@@ -71,6 +71,7 @@ const std::vector<PassInfo>& Passes() {
       {"pipeline", "How long do pipeline stages wait for each other?", {"groups"}},
       {"moe", "Do all experts get as many tokens, by what all_to_alls carry?", {"groups"}},
       {"inference", "How long are prefill, decode and requests, where they are marked?", {}},
+      {"regions", "How long are the ranges that the program marks, on CPU and device, and on which rank?", {}},
       {"flops", "How much of the device's arithmetic is used, where shapes were recorded?", {}},
       {"what_if",
        "What would each change gain? (--what-if; operation traces: always)",

@@ -10,6 +10,7 @@ const std::vector<DeclaredTable>& DeclaredTables() {
     DeclarePipelineTables(&tables);
     DeclareMoeTables(&tables);
     DeclareInferenceTables(&tables);
+    DeclareRegionTables(&tables);
     DeclareFlopsTables(&tables);
     return tables;
   }();

@@ -16,7 +16,7 @@ struct Section {
 
 constexpr size_t kAll = SIZE_MAX;
 
-const std::array<Section, 24> kSections = {{
+const std::array<Section, 25> kSections = {{
     {"findings", "", [](const TextPage& page) { WriteFindings(page, kAll, false); }},
     {"breakdown", "breakdown", WriteBreakdownSection},
     {"steps", "breakdown", WriteStepsSection},
@@ -36,6 +36,7 @@ const std::array<Section, 24> kSections = {{
     {"pipeline", "pipeline", WritePipelineSection},
     {"moe", "moe", WriteMoeSection},
     {"inference", "inference", WriteInferenceSection},
+    {"regions", "regions", WriteRegionSection},
     {"flops", "flops", WriteFlopsSection},
     {"what_if", "what_if", WriteWhatIfSection},
     {"bubbles", "bubbles", WriteBubblesSection},

@@ -71,6 +71,7 @@ void WriteFsdpSection(const TextPage& page);
 void WritePipelineSection(const TextPage& page);
 void WriteMoeSection(const TextPage& page);
 void WriteInferenceSection(const TextPage& page);
+void WriteRegionSection(const TextPage& page);
 void WriteFlopsSection(const TextPage& page);
 void WriteWhatIfSection(const TextPage& page);
 void WriteBubblesSection(const TextPage& page);

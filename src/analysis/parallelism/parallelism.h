@@ -12,6 +12,7 @@
 #include "analysis/parallelism/pipeline.h"
 #include "analysis/parallelism/process_groups.h"
 #include "analysis/parallelism/rank_traffic.h"
+#include "analysis/regions/regions.h"
 
 namespace lockstep::analysis {
 
@@ -20,6 +21,7 @@ struct ParallelismPartial {
   RankTraffic traffic;  ///< For groups, ddp, fsdp, pipeline, moe.
   FlopsPartial flops;   ///< For flops.
   InferencePartial inference;
+  std::vector<RegionRow> regions;
 };
 
 /// The same of all ranks, by rank index.
@@ -27,15 +29,18 @@ struct ParallelismPartials {
   std::vector<RankTraffic> traffic;
   std::vector<FlopsPartial> flops;
   std::vector<InferencePartial> inference;
+  std::vector<std::vector<RegionRow>> regions;
 
   void Add(ParallelismPartial rank) {
     traffic.push_back(std::move(rank.traffic));
     flops.push_back(std::move(rank.flops));
     inference.push_back(std::move(rank.inference));
+    regions.push_back(std::move(rank.regions));
   }
 };
 
-/// Tables of the passes that know how the job is divided. A table is empty when its pass did not run.
+/// Tables of the passes that know how the job is divided, or what its program says of itself. A table is empty when its
+/// pass did not run.
 struct Parallelism {
   std::vector<ProcessGroupRow> groups;
   std::vector<GroupOperationRow> group_operations;
@@ -47,6 +52,8 @@ struct Parallelism {
   std::vector<InferenceRequestRow> inference_requests;  ///< By rank; those that mark requests.
   std::vector<FlopsRankRow> flops;                      ///< By rank.
   std::vector<FlopsRow> flops_by_operator;              ///< By rank, largest time first.
+  std::vector<RegionRow> regions;                       ///< By rank, largest total first.
+  std::vector<RegionBalanceRow> region_balance;         ///< Largest mean first.
 };
 
 /// The tables of `result`, all empty when none of the passes ran.
