@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 
 #include "ingest/bytes/file_source.h"
 #include "ingest/nsight/database_for_test.h"
@@ -325,6 +327,23 @@ TEST_F(NsysReportTest, BytesFromElsewhereReadLikeTheFile) {
   ASSERT_TRUE(spooled) << spooled.error().ToString();
   EXPECT_EQ(Events((*spooled)[0], (*spooled)[0].names, model::Lane::kDevice),
             Events(in_place[0], in_place[0].names, model::Lane::kDevice));
+}
+
+TEST_F(NsysReportTest, ALargeOneFromElsewhereGoesThroughAFileThatIsGoneAfterwards) {
+  Kernel(10, 30);
+  Sql("CREATE TABLE padding (x BLOB); INSERT INTO padding VALUES (zeroblob(70000000))");
+  const auto source = RawMemory(BytesOf(path_));
+  const std::string temporary = folder_.File("temporary");
+  std::filesystem::create_directory(temporary);
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", temporary.c_str(), 1);
+  const auto spooled = ReadNsysExport(*source, "", "report.sqlite", {});
+  before == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", kept.c_str(), 1);
+  ASSERT_TRUE(spooled) << spooled.error().ToString();
+  EXPECT_THAT(Events((*spooled)[0], (*spooled)[0].names, model::Lane::kDevice),
+              testing::ElementsAre("kernel 10+20 gemm(float*)"));
+  EXPECT_TRUE(std::filesystem::is_empty(temporary));
 }
 
 }  // namespace
