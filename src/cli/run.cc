@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "cli/cli.h"
@@ -19,6 +21,8 @@
 #include "cli/profile_run.h"
 #include "cli/run_input.h"
 #include "cli/runtime_folder.h"
+#include "launch/debug_environment.h"
+#include "launch/rank_environment.h"
 
 namespace lockstep::cli {
 namespace {
@@ -62,6 +66,10 @@ void RunCommand::Declare(CLI::App& app) {
   app.add_flag(
       "--hang-dumps", hang_dumps_,
       "Let every Python process of CMD that has a rank answer 'lockstep hang' with its flight record and stacks");
+  app.add_option("--debug", debug_folder_,
+                 "Let all ranks write into this folder what a hang is explained by: NCCL's log, flight records of a "
+                 "time-out; and turn PyTorch's own checks on. What is set already stays")
+      ->type_name("DIR");
   profile_flags_.Declare(app);
   app.add_flag("-q,--quiet", quiet_, "Only what goes wrong on standard error");
   app.footer(kFooter);
@@ -157,10 +165,24 @@ Status RunCommand::RefuseKinetoFlags() const {
   return {};
 }
 
+Status RunCommand::PrepareDebugging() {
+  if (debug_folder_.empty()) return {};
+  std::error_code failed;
+  std::filesystem::create_directories(debug_folder_, failed);
+  const std::string folder = std::filesystem::absolute(debug_folder_, failed).string();  // CMD may go elsewhere.
+  if (failed) return Error{.code = ErrorCode::kIo, .message = failed.message(), .file = debug_folder_};
+  std::array<char, 256> host = {};
+  ::gethostname(host.data(), host.size() - 1);
+  const launch::Environment environment = launch::Environment::Own();
+  debug_variables_ = launch::DebugVariables(folder, environment, launch::FindRank(environment), host.data());
+  return {};
+}
+
 Result<std::optional<int>> RunCommand::RunOtherwise(Console& console) {
   ASSIGN_OR_RETURN(const ProfileRequest request, profile_flags_.Read());
   if (request.profiler != Profiler::kKineto) RETURN_IF_ERROR(RefuseKinetoFlags());
-  ProfileRun run(request, arguments_, {}, quiet_, console);
+  RETURN_IF_ERROR(PrepareDebugging());
+  ProfileRun run(request, arguments_, debug_variables_, quiet_, console);
   bool is_chosen = request.profiler != Profiler::kNone;
   if (is_chosen) {
     ASSIGN_OR_RETURN(is_chosen, run.IsChosen());
@@ -204,6 +226,7 @@ Result<int> RunCommand::Run(Console& console) {
       Tell(console, fmt::format("no dumps for hangs: {}", variables.error().ToString()));
     }
   }
+  command.environment.insert(command.environment.end(), debug_variables_.begin(), debug_variables_.end());
   if (daemon) TellHow(*daemon, console);
 
   const Result<int> status = RunInForeground(command);

@@ -28,6 +28,7 @@ class RunCommand : public Subcommand {
  private:
   Status ReadFlags();
   Status RefuseKinetoFlags() const;
+  Status PrepareDebugging();
   /// Of a rank that is not prepared for Kineto; nullopt: it is.
   Result<std::optional<int>> RunOtherwise(Console& console);
   /// What can be asked for a capture of this job, on one line; told by one rank only.
@@ -46,6 +47,8 @@ class RunCommand : public Subcommand {
   int64_t poll_seconds_ = 1;
   bool with_daemon_ = false;
   bool requires_daemon_ = false;
+  std::string debug_folder_;
+  std::vector<std::pair<std::string, std::string>> debug_variables_;
   bool hang_dumps_ = false;
   bool quiet_ = false;
 };

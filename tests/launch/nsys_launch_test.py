@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from launch_case import BINARY, DONE, FAILED, MISUSED, WAIT_S, LaunchCase, python_with_torch
+from launch_case import BINARY, DONE, FAILED, MISUSED, STAND_IN_NSYS, WAIT_S, LaunchCase, python_with_torch
 
 
 class AloneTest(LaunchCase):
@@ -132,6 +132,16 @@ class AloneTest(LaunchCase):
     def test_without_a_profiler_the_command_takes_our_place(self):
         process = subprocess.Popen([BINARY, "run", "--profile", "none", "--", "sh", "-c", "echo $$"], stdout=subprocess.PIPE, text=True)
         self.assertEqual(process.pid, int(process.communicate(timeout=WAIT_S)[0]))
+
+    def test_a_debug_run_has_files_for_each_rank(self):
+        show = ["sh", "-c", 'echo "$NCCL_DEBUG $NCCL_DEBUG_FILE $TORCH_FR_DUMP_TEMP_FILE"']
+        folder = self.folder / "debug"
+        rank = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "NCCL_DEBUG": "WARN"}
+        expected = f"WARN {folder}/nccl.rank1.{os.uname().nodename}.log {folder}/nccl_trace_rank_\n"
+        for flags in (["--profile", "none"], [], ["--profile", "nsys", "--tool", STAND_IN_NSYS, "--out", self.out]):
+            done = self.run_words([BINARY, "run", "-q", "--debug", "debug", *flags, "--", *show], **rank)
+            self.assertEqual((DONE, expected), (done.returncode, done.stdout), done.stderr)
+        self.assertTrue(folder.is_dir())
 
     def test_some_ranks_are_prepared_for_captures(self):
         show = ["sh", "-c", "echo ${KINETO_USE_DAEMON:-none}"]
