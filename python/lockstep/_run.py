@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import warnings
@@ -193,6 +194,72 @@ class Run:
         """Lengths of launch queues: a row per rank, device and stream."""
         return self._table("queues")
 
+    def groups(self) -> Table:
+        """Process groups: what each is for, how sure that is, and what it costs."""
+        return self._table("groups")
+
+    def group_operations(self) -> Table:
+        """Collectives of each group by operation."""
+        return self._table("group_operations")
+
+    def ddp(self) -> Table:
+        """Gradient buckets of each rank: how much of their exchange is hidden behind the backward pass."""
+        return self._table("ddp")
+
+    def ddp_buckets(self) -> Table:
+        """The same by bucket."""
+        return self._table("ddp_buckets")
+
+    def fsdp(self) -> Table:
+        """Gathers of sharded weights and scattered gradients, by rank and group."""
+        return self._table("fsdp")
+
+    def pipeline(self) -> Table:
+        """Bubbles, micro-batches and schedule of each pipeline stage's ranks."""
+        return self._table("pipeline")
+
+    def moe(self) -> Table:
+        """Exchanges of experts by group: how even the bytes of their all_to_alls are."""
+        return self._table("moe")
+
+    def moe_ranks(self) -> Table:
+        """The same by rank."""
+        return self._table("moe_ranks")
+
+    def inference(self) -> Table:
+        """Marked prefill and decode phases by rank: times and tails, tokens per second, device use."""
+        return self._table("inference")
+
+    def inference_requests(self) -> Table:
+        """Marked requests by rank: latency and time to the first token."""
+        return self._table("inference_requests")
+
+    def regions(self) -> Table:
+        """Ranges that the program marks (record_function, NVTX) by rank and name: CPU, device, pace."""
+        return self._table("regions")
+
+    def region_balance(self) -> Table:
+        """The same names over all ranks: means, and the rank with most."""
+        return self._table("region_balance")
+
+    def flops(self) -> Table:
+        """Matrix operators of each rank and its use of the device."""
+        return self._table("flops")
+
+    def flops_by_operator(self) -> Table:
+        """The same by operator and shape."""
+        return self._table("flops_by_operator")
+
+    def wait_states(self) -> dict[str, Any]:
+        """Who waited for whom, and the first causes, as ``data.wait_states`` of docs/json.md: it nests too deep for a table."""
+        answer: dict[str, Any] = json.loads(self.to_json())["data"]["wait_states"]
+        return answer
+
+    def critical_path(self) -> dict[str, Any]:
+        """The chain of work that fixes each step's time, as ``data.critical_path`` of docs/json.md."""
+        answer: dict[str, Any] = json.loads(self.to_json())["data"]["critical_path"]
+        return answer
+
     def findings(self) -> Table:
         """What is wrong, for whom, how that is known and what to do; largest gain (``gain_ns_per_step``) first."""
         return self._table("findings")
@@ -305,6 +372,20 @@ _PASS_OF = {
     "collective_members": "collectives",
     "stragglers": "stragglers",
     "imbalance": "imbalance",
+    "groups": "groups",
+    "group_operations": "groups",
+    "ddp": "ddp",
+    "ddp_buckets": "ddp",
+    "fsdp": "fsdp",
+    "pipeline": "pipeline",
+    "moe": "moe",
+    "moe_ranks": "moe",
+    "inference": "inference",
+    "inference_requests": "inference",
+    "regions": "regions",
+    "region_balance": "regions",
+    "flops": "flops",
+    "flops_by_operator": "flops",
 }
 
 

@@ -1,9 +1,37 @@
 #include "python/table_specs.h"
 
+#include "report/declared_tables.h"
+
 namespace lockstep::python {
+namespace {
+
+ColumnSpec SpecOf(const report::DeclaredColumn& column) {
+  const std::string name(column.name), unit(column.unit);
+  const bool nullable = !column.null.empty();
+  switch (column.type) {
+    case report::DeclaredType::kReal: return {name, Kind::kFloat64, unit, nullable};
+    case report::DeclaredType::kText: return {name, Kind::kText, unit, nullable};
+    case report::DeclaredType::kBoolean: return {name, Kind::kBool, unit, nullable};
+    case report::DeclaredType::kIntegers: return {name, Kind::kList, "", false, {{"item", Kind::kInt64, unit, false}}};
+    case report::DeclaredType::kInteger: break;
+  }
+  return {name, Kind::kInt64, unit, nullable};
+}
+
+/// The tables that the report declares for all its forms are declared for this one as well.
+std::vector<TableSpec> WithDeclaredTables(std::vector<TableSpec> specs) {
+  for (const report::DeclaredTable& table : report::DeclaredTables()) {
+    TableSpec& spec = specs.emplace_back();
+    spec.name = table.name;
+    for (const report::DeclaredColumn& column : table.columns) spec.columns.push_back(SpecOf(column));
+  }
+  return specs;
+}
+
+}  // namespace
 
 const std::vector<TableSpec>& TableSpecs() {
-  static const std::vector<TableSpec> kSpecs = {
+  static const std::vector<TableSpec> kSpecs = WithDeclaredTables({
       {"ranks",
        {{"rank", Kind::kInt64},
         {"window", Kind::kInt64},
@@ -221,7 +249,7 @@ const std::vector<TableSpec>& TableSpecs() {
         {"transfer_ns", Kind::kInt64, "ns", true},
         {"algbw_bytes_per_s", Kind::kFloat64, "bytes/s", true},
         {"busbw_bytes_per_s", Kind::kFloat64, "bytes/s", true}}},
-  };
+  });
   return kSpecs;
 }
 

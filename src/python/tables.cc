@@ -8,6 +8,7 @@
 
 #include "python/column_builder.h"
 #include "python/table_specs.h"
+#include "report/declared_tables.h"
 #include "report/tables.h"
 
 namespace lockstep::python {
@@ -240,6 +241,9 @@ std::string_view PassOfTable(std::string_view name) {
   };
   for (const TablePass& known : kPasses) {
     if (known.table == name) return known.pass;
+  }
+  for (const report::DeclaredTable& table : report::DeclaredTables()) {
+    if (table.name == name) return table.pass;
   }
   return {};
 }

@@ -10,7 +10,8 @@ import lockstep
 from samples import RECORDED
 
 FLAT = ("breakdown", "steps", "idle", "idle_host", "kernels", "operators", "memory", "launch", "queues", "collectives",
-        "stragglers", "findings")
+        "stragglers", "findings", "groups", "group_operations", "ddp", "ddp_buckets", "fsdp", "pipeline", "moe", "moe_ranks",
+        "inference", "inference_requests", "regions", "region_balance", "flops", "flops_by_operator")
 CLOCK = ("basis", "offset_ns", "uncertainty_ns", "drift_ppm", "reference_ns", "sample_count")
 
 
@@ -58,6 +59,8 @@ class ResultsCase(unittest.TestCase):
             spread = {row.pop("quantity"): row for row in run.imbalance().to_dicts()}
             self.assertEqual(spread, data["imbalance"])
         self.assertEqual(run.ledger.to_dicts(), document["ledger"])
+        if not job["passes"] or "wait_states" in job["passes"]:
+            self.assertEqual((run.wait_states(), run.critical_path()), (data["wait_states"], data["critical_path"]))
         if data["collectives"] is not None:
             self.compare_members(run, data["collectives"])
 
