@@ -271,6 +271,7 @@ void AddParallelism(const PageModel& model, JsonRow* json, std::vector<Reduction
       {"ddp", "communication_ns"},    {"ddp_buckets", "mean_duration_ns"},
       {"fsdp", "gather_ns"},          {"pipeline", "bubble_ns"},
       {"flops", "time_ns"},           {"flops_by_operator", "time_ns"},
+      {"regions", "total_ns"},        {"region_balance", "mean_total_ns"},
   };
   const std::vector<report::FlatTable> all = report::FlatTables(model.run(), model.result());
   for (const auto& [name, weight] : kTables) {

@@ -1,7 +1,8 @@
 """What a page has of critical path, causes, what-if and parallelism, held against --json of the same run."""
 
 CATEGORIES = ("host", "data_loader", "compute", "copy", "transfer", "launch", "kernel_gap", "delay")
-TABLES = ("groups", "group_operations", "ddp", "ddp_buckets", "fsdp", "pipeline", "flops", "flops_by_operator")
+TABLES = ("groups", "group_operations", "ddp", "ddp_buckets", "fsdp", "pipeline", "flops", "flops_by_operator",
+          "regions", "region_balance")
 
 
 class DepthComparison:

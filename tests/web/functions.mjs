@@ -277,14 +277,16 @@ fact('a roofline takes what has a rate and an intensity, between whole powers of
 });
 
 fact('a view without data says which command gives it', async () => {
-  const { causesMissing, groupsMissing, pathMissing, whatIfMissing } = await load('data/depth.ts');
-  const none = { critical_path: null, wait_states: null, what_if: null, bubbles: null, groups: null, flops: null };
-  for (const missing of [causesMissing, groupsMissing, pathMissing]) assert.match(missing(none), /lockstep analyze/);
+  const { causesMissing, groupsMissing, pathMissing, regionsMissing, whatIfMissing } = await load('data/depth.ts');
+  const none = { critical_path: null, wait_states: null, what_if: null, bubbles: null, groups: null, flops: null, regions: null };
+  for (const missing of [causesMissing, groupsMissing, pathMissing, regionsMissing]) assert.match(missing(none), /lockstep analyze/);
   assert.match(whatIfMissing(none), /--what-if/);
   assert.equal(pathMissing({ ...none, critical_path: PATH }), null);
   assert.match(pathMissing({ ...none, critical_path: { ...PATH, path_ns: 0 } }), /no path/);
   assert.equal(whatIfMissing({ ...none, what_if: {} }), null);
   assert.equal(groupsMissing({ ...none, groups: [], flops: [{}] }), null);
+  assert.match(regionsMissing({ ...none, regions: [] }), /record_function/);
+  assert.equal(regionsMissing({ ...none, regions: [{}] }), null);
 });
 
 let failed = 0;

@@ -20,6 +20,7 @@ const SHOTS = [
   { view: 'groups', page: 'recorded' },
   { view: 'groups', page: 'memory', name: 'groups-dark', theme: 'dark' },
   { view: 'operators', page: 'recorded' },
+  { view: 'regions', page: 'recorded' },
   { view: 'waits', page: 'dlrm' },
   { view: 'waterfall', page: 'dlrm' },
   { view: 'timeline', page: 'dlrm', query: '?t=9500000-14500000&open=1&row=1' },

@@ -184,6 +184,10 @@ export function whatIfMissing(data: AnalyzeData): string | null {
   return data.what_if === null && data.bubbles === null
     ? 'Nothing was simulated: it takes some time and is done when asked for. `lockstep analyze TRACES --what-if -o report.html` writes the page with it.' : null;
 }
+export function regionsMissing(data: AnalyzeData): string | null {
+  if (data.regions === null) return 'The pass regions did not run; `lockstep analyze` without --pass runs it.';
+  return data.regions.length === 0 ? 'The program marks no range: torch.profiler.record_function("name") or torch.cuda.nvtx.range("name") does.' : null;
+}
 export function groupsMissing(data: AnalyzeData): string | null {
   if (data.groups === null && data.flops === null) return 'The passes about groups did not run; `lockstep analyze` without --pass runs them.';
   return (data.groups ?? []).length === 0 && (data.flops ?? []).length === 0

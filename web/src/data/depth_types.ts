@@ -274,6 +274,40 @@ export interface DevicePeak {
   flops_per_s: Record<string, number>;
 }
 
+/** Ranges of one name that the program of a rank marks. */
+export interface RegionRow {
+  rank_index: number;
+  name: string;
+  count: number;
+  total_ns: number;
+  min_ns: number;
+  median_ns: number;
+  p95_ns: number;
+  max_ns: number;
+  own_ns: number | null;
+  pace_ns: number | null;
+  device_event_count: number;
+  device_ns: number | null;
+  device_communication_ns: number | null;
+  projected_ns: number | null;
+}
+
+/** One such name over the ranks of the first window. */
+export interface RegionBalanceRow {
+  name: string;
+  rank_count: number;
+  count: number;
+  mean_total_ns: number;
+  most_total_rank: number;
+  total_imbalance: number;
+  mean_own_ns: number | null;
+  most_own_rank: number | null;
+  own_imbalance: number | null;
+  mean_device_ns: number | null;
+  most_device_rank: number | null;
+  device_imbalance: number | null;
+}
+
 /** Part of AnalyzeData; null = the pass did not run. */
 export interface DepthData {
   critical_path: CriticalPathData | null;
@@ -288,5 +322,7 @@ export interface DepthData {
   pipeline: PipelineRow[] | null;
   flops: FlopsRow[] | null;
   flops_by_operator: OperatorFlopsRow[] | null;
+  regions: RegionRow[] | null;
+  region_balance: RegionBalanceRow[] | null;
   device_peaks: DevicePeak[];
 }

@@ -13,6 +13,7 @@ import { memoryView } from './memory';
 import { kernelsView, operatorsView } from './names';
 import { overlapView } from './overlap';
 import { qualityView } from './quality';
+import { regionsView } from './regions';
 import { stepsView } from './steps';
 import { timelineView } from './timeline';
 import { waitsView } from './waits';
@@ -53,6 +54,7 @@ export const analyzeViews: readonly View[] = [
   groupsView,
   kernelsView,
   operatorsView,
+  regionsView,
   memoryView,
   imbalanceView,
   qualityView,
