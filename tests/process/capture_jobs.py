@@ -92,7 +92,7 @@ class Node:
         log.close()
         self.processes.append(launcher)
         wait_until(lambda: len(list(ready.iterdir())) == ranks, f"job {name} to train", launcher)
-        return Job(launcher, {int(path.name): int(path.read_text(encoding="ascii") or 0) for path in ready.iterdir()})
+        return Job(launcher, {int(path.name): int(path.read_text(encoding="ascii")) for path in ready.iterdir()})
 
     def capture(self, *arguments, timeout=300):
         """`lockstep capture ARGUMENTS...` on this node: has returncode, stdout, stderr."""

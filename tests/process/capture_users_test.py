@@ -82,7 +82,7 @@ class CaptureUsersTest(unittest.TestCase):
             wait_until(lambda: len(list(ready.iterdir())) == RANKS, "the second user's job to train", launcher)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{log.read_text(encoding='utf-8', errors='replace')[-3000:]}") from error
-        return {int(path.name): int(path.read_text(encoding="ascii") or 0) for path in ready.iterdir()}
+        return {int(path.name): int(path.read_text(encoding="ascii")) for path in ready.iterdir()}
 
     @classmethod
     def processes(cls, *prefix):

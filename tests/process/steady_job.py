@@ -42,7 +42,10 @@ def main():
             time.sleep(0.02)
         step += 1
         if step == 5:
-            (ready / str(rank)).write_text(str(os.getpid()), encoding="ascii")
+            # There at once and whole: who waits for it reads it then.
+            part = ready.with_name(f"{ready.name}-{rank}.part")
+            part.write_text(str(os.getpid()), encoding="ascii")
+            part.rename(ready / str(rank))
 
 
 if __name__ == "__main__":
