@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "launch/manifest.h"
 
@@ -22,8 +23,8 @@ constexpr int64_t kLongAgo_ns = 1;
 class OutcomeTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/lockstep-outcome-XXXXXX";
-    folder_ = ::mkdtemp(name);
+    std::string name = ::testing::TempDir() + "lockstep-outcome-" + std::string(6, 'X');
+    folder_ = ::mkdtemp(name.data());  // Fills the six places in.
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   void Write(const std::string& name) { std::ofstream(folder_ / name) << "x"; }

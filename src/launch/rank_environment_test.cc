@@ -38,7 +38,8 @@ TEST(RankEnvironmentTest, RecordedLaunchersSayTheRankThatTheProcessHad) {
   for (const Expected& expected : cases) {
     SCOPED_TRACE(expected.file);
     const auto environment = recorded::Variables(LOCKSTEP_SOURCE_DIR, expected.file);
-    if (!environment) GTEST_SKIP() << "no shared data";
+    if (!environment)
+      GTEST_SKIP() << "the recorded schedulers of the shared data are not there: LOCKSTEP_DATA names their folder";
     const RankIdentity identity = FindRank(*environment);
     EXPECT_EQ(LauncherName(identity.launcher), std::string(LauncherName(expected.launcher)));
     EXPECT_EQ(identity.rank, expected.rank);
@@ -53,7 +54,8 @@ TEST(RankEnvironmentTest, RecordedLaunchersSayTheRankThatTheProcessHad) {
 TEST(RankEnvironmentTest, BatchScriptsAndInteractiveAllocationsAreNoRanks) {
   for (const char* file : {"slurm/env-batch-script.txt", "pbs/env-batch-script.txt"}) {
     const auto environment = recorded::Variables(LOCKSTEP_SOURCE_DIR, file);
-    if (!environment) GTEST_SKIP() << "no shared data";
+    if (!environment)
+      GTEST_SKIP() << "the recorded schedulers of the shared data are not there: LOCKSTEP_DATA names their folder";
     EXPECT_EQ(FindRank(*environment).launcher, Launcher::kAlone) << file;
   }
   EXPECT_EQ(FindRank(Environment({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}})).rank, std::nullopt);

@@ -59,7 +59,7 @@ class NcuTest(LaunchCase):
             self.assertIn(path, done.stderr)
         self.assertFalse((self.folder / "ran").exists())
 
-    @unittest.skipUnless(TRACES.is_dir(), f"{TRACES} is not there")
+    @unittest.skipUnless(TRACES.is_dir(), f"the shared traces ({TRACES}) are not there: LOCKSTEP_DATA names their folder")
     def test_kernels_of_an_analysis(self):
         analysed = subprocess.run([BINARY, "analyze", "--json", TRACES], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         report = self.folder / "report.json"
@@ -80,7 +80,7 @@ class NcuTest(LaunchCase):
         heaviest_left_out = max(row["total_ns"] for row in kernels if not any(name in row["name"] for name in names))
         self.assertLess(heaviest_left_out, max(totals.values()))
 
-    @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+    @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun: Debian's openmpi-bin has it")
     def test_ranks_share_the_kernels(self):
         done = self.run_words(["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", 3,
                                *self.ncu("--ranks", "0,2", "--kernel", "a", "--kernel", "b", "--kernel", "c"), *self.rank_command("OMPI_COMM_WORLD_RANK")])

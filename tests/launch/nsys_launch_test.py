@@ -150,7 +150,7 @@ class AloneTest(LaunchCase):
             self.assertEqual((DONE, expected), (done.returncode, done.stdout.strip()), done.stderr)
 
 
-@unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+@unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun: Debian's openmpi-bin has it")
 class MpirunTest(LaunchCase):
     def mpirun(self, ranks, count, *flags, **variables):
         return self.run_words(["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", count,

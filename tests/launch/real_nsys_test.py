@@ -24,7 +24,7 @@ class RealCase(LaunchCase):
         return set(re.findall(r"^(?:options)?\s+(--[a-z-]+)", plan, re.MULTILINE))
 
 
-@unittest.skipUnless(NSYS, "there is no nsys here (set LOCKSTEP_NSYS)")
+@unittest.skipUnless(NSYS, "there is no nsys in PATH or LOCKSTEP_NSYS: Debian's non-free nsight-systems has it, under NVIDIA's licence")
 class RealNsysTest(RealCase):
     def test_every_option_is_one_of_this_nsys(self):
         known = set(re.findall(r"(--[a-z-]+)", subprocess.run([NSYS, "profile", "--help"], capture_output=True, text=True, check=True).stdout))
@@ -64,7 +64,7 @@ class RealNsysTest(RealCase):
         self.assertEqual(3, done.returncode, done.stdout + done.stderr)
         self.assertIn("no NVTX range 'never' was opened", done.stderr)
 
-    @unittest.skipUnless(shutil.which("mpirun") and shutil.which("mpicc"), "there is no mpicc or mpirun")
+    @unittest.skipUnless(shutil.which("mpirun") and shutil.which("mpicc"), "there is no mpicc or mpirun: Debian's libopenmpi-dev and openmpi-bin have them")
     def test_from_a_job_to_its_slow_rank(self):
         program = self.folder / "slow_rank"
         subprocess.run(["mpicc", "-o", program, SOURCE / "tests/launch/slow_rank.c"], check=True)
@@ -92,7 +92,7 @@ class RealNsysTest(RealCase):
         self.assertEqual(2, straggler["ranks"][0], straggler)
 
 
-@unittest.skipUnless(NCU, "there is no ncu here (set LOCKSTEP_NCU)")
+@unittest.skipUnless(NCU, "there is no ncu in PATH or LOCKSTEP_NCU: Debian's non-free nsight-compute has it, under NVIDIA's licence")
 class RealNcuTest(RealCase):
     def test_every_option_is_one_of_this_ncu(self):
         known = set(re.findall(r"(--[a-z-]+)", subprocess.run([NCU, "--help"], capture_output=True, text=True, check=True).stdout))

@@ -36,7 +36,7 @@ class ScriptTest(LaunchCase):
                     checked = self.run_words(["shellcheck", "-S", "warning", path])
                     self.assertEqual(0, checked.returncode, checked.stdout)
 
-    @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+    @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun: Debian's openmpi-bin has it")
     def test_scripts_for_mpi_and_pbs_run(self):
         hosts = self.folder / "hosts"
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
@@ -58,7 +58,7 @@ class ScriptTest(LaunchCase):
                 self.assertIn("nsys.rank0-of-1.", failed.stdout)
         self.assertTrue((self.folder / "lockstep-nsys-11").is_dir())
 
-    @unittest.skipUnless(yaml, "there is no PyYAML")
+    @unittest.skipUnless(yaml, "there is no PyYAML: Debian's python3-yaml has it")
     def test_kubernetes(self):
         path = self.script("k8s", "--nodes", "3", "--gpus-per-node", "8", "--time", "1:00:00", "--image", "registry/x:1", "--claim", "shared",
                            "--profile", "nsys", "--ranks", "first:8", "--env", "A=\"b\": c", "--", "python", "train.py", "- x: {y}")

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -13,7 +12,7 @@
 
 #include "base/subprocess.h"
 #include "ingest/bytes/byte_source.h"
-#include "ingest/bytes/natural_order.h"
+#include "ingest/bytes/input_files.h"
 #include "ingest/bytes/trace_files.h"
 #include "ingest/kernel_profile/ncu_csv.h"
 #include "ingest/kernel_profile/stats_csv.h"
@@ -26,15 +25,9 @@ using model::KernelProfiles;
 using model::Severity;
 
 constexpr size_t kFileLimit = size_t{1} << 30;
-constexpr size_t kFileCountLimit = 100'000;
 constexpr size_t kHead = 64;
 constexpr int64_t kNcuDeadlineNs = 600'000'000'000;
 constexpr std::string_view kNcuReport("NVR\0", 4);
-
-struct InputFile {
-  std::string path;
-  bool named = false;  ///< By the caller, not found in a folder.
-};
 
 bool MayBeTable(const fs::path& path) {
   std::string name = path.filename().string();
@@ -45,32 +38,6 @@ bool MayBeTable(const fs::path& path) {
     if (name.ends_with(ending)) return true;
   }
   return false;
-}
-
-Result<std::vector<InputFile>> FindFiles(const std::vector<std::string>& paths) {
-  std::vector<InputFile> files;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    const fs::file_status status = fs::status(path, error);
-    if (status.type() == fs::file_type::not_found) {
-      return Error{.code = ErrorCode::kNotFound, .message = "no such file or folder", .file = path};
-    }
-    if (status.type() != fs::file_type::directory) {
-      files.push_back({path, true});
-      continue;
-    }
-    std::vector<InputFile> found;
-    fs::recursive_directory_iterator walk(path, fs::directory_options::skip_permission_denied, error);
-    for (; !error && walk != fs::recursive_directory_iterator() && found.size() < kFileCountLimit;
-         walk.increment(error)) {
-      std::error_code ignored;
-      if (walk->is_regular_file(ignored) && MayBeTable(walk->path())) found.push_back({walk->path().string(), false});
-    }
-    std::sort(found.begin(), found.end(),
-              [](const InputFile& a, const InputFile& b) { return NaturalLess(a.path, b.path); });
-    files.insert(files.end(), found.begin(), found.end());
-  }
-  return files;
 }
 
 /// "a/esmm2.details.csv" -> "a/esmm2": two pages of one report are of one name but for the page's.
@@ -201,7 +168,7 @@ class Reader {
 }  // namespace
 
 Result<KernelProfiles> ReadKernelProfiles(const std::vector<std::string>& paths) {
-  ASSIGN_OR_RETURN(const std::vector<InputFile> files, FindFiles(paths));
+  ASSIGN_OR_RETURN(const std::vector<InputFile> files, FindInputFiles(paths, MayBeTable));
   KernelProfiles profiles;
   Reader reader(&profiles);
   for (const InputFile& file : files) reader.Read(file);

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "ingest/bytes/byte_source.h"
+#include "ingest/bytes/input_files.h"
 #include "ingest/nccl/nccl_log.h"
 #include "ingest/nccl/ras_problems.h"
 #include "ingest/nccl/ras_report.h"
@@ -20,32 +21,10 @@ namespace fs = std::filesystem;
 using evidence::NcclEvidence;
 
 constexpr uint64_t kFileLimit = uint64_t{1} << 30;
-constexpr size_t kFileCountLimit = 1'000'000;
 
-struct InputFile {
-  std::string path;
-  bool named = false;  ///< By the caller, not found in a folder.
-};
-
+/// By path, each once.
 Result<std::vector<InputFile>> FindFiles(const std::vector<std::string>& paths) {
-  std::vector<InputFile> files;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    const fs::file_status status = fs::status(path, error);
-    if (status.type() == fs::file_type::not_found) {
-      return Error{.code = ErrorCode::kNotFound, .message = "no such file or folder", .file = path};
-    }
-    if (status.type() != fs::file_type::directory) {
-      files.push_back({path, true});
-      continue;
-    }
-    fs::recursive_directory_iterator walk(path, fs::directory_options::skip_permission_denied, error);
-    for (; !error && walk != fs::recursive_directory_iterator() && files.size() < kFileCountLimit;
-         walk.increment(error)) {
-      std::error_code ignored;
-      if (walk->is_regular_file(ignored)) files.push_back({walk->path().string(), false});
-    }
-  }
+  ASSIGN_OR_RETURN(std::vector<InputFile> files, FindInputFiles(paths, [](const fs::path&) { return true; }));
   std::sort(files.begin(), files.end(),
             [](const auto& a, const auto& b) { return std::tuple(a.path, !a.named) < std::tuple(b.path, !b.named); });
   files.erase(std::unique(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path == b.path; }),

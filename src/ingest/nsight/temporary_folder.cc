@@ -2,16 +2,22 @@
 
 #include <stdlib.h>
 
-#include <cstdlib>
+#include <cerrno>
 #include <filesystem>
+#include <string>
 #include <system_error>
 
 namespace lockstep::ingest::nsight {
 
 TemporaryFolder::TemporaryFolder() {
-  const char* const base = std::getenv("TMPDIR");
-  path_ = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/lockstep-XXXXXX";
-  made_ = ::mkdtemp(path_.data()) != nullptr;
+  std::error_code error;
+  const std::filesystem::path base = std::filesystem::temp_directory_path(error);
+  if (error) {
+    errno = error.value();
+    return;
+  }
+  path_ = base / ("lockstep-" + std::string(6, 'X'));
+  made_ = ::mkdtemp(path_.data()) != nullptr;  // Fills the six places in.
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -42,7 +42,8 @@ TEST(JobScriptTest, PbsAsksForWhatARecordedJobHad) {
   const std::filesystem::path root =
       data != nullptr ? data : std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "../shared/data";
   std::ifstream file(root / "schedulers/pbs/qstat-f.txt");
-  if (!file) GTEST_SKIP() << "no shared data";
+  if (!file)
+    GTEST_SKIP() << "the recorded schedulers of the shared data are not there: LOCKSTEP_DATA names their folder";
   std::ostringstream recorded;
   recorded << file.rdbuf();
   const std::string script = Write(Job(ScriptKind::kPbs));
