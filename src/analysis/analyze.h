@@ -72,8 +72,7 @@ struct PassInfo {
   bool on_request = false;              ///< Runs only when named, or asked for by an option of its own.
 };
 
-/// In the order they run: breakdown, idle, kernels, operators, collectives, stragglers, wait_states, imbalance, memory,
-/// launch, critical_path, groups, ddp, fsdp, pipeline, moe, inference, regions, flops, what_if, bubbles.
+/// In the order they run (pass_registry.cc).
 const std::vector<PassInfo>& Passes();
 
 /// Runs passes (`only` empty = all; their needs come along) and the clock alignment, which fills run->ranks[i].clock

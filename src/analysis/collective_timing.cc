@@ -75,17 +75,6 @@ void TimeInstance(const model::Run& run, CollectiveInstance* instance) {
   if (uncertainty && last->arrival_ns - second->arrival_ns > *uncertainty) instance->last_rank_index = last->rank_index;
 }
 
-/// What the reader of a trace says of a recording that began while the program ran (docs/json.md).
-constexpr std::string_view kBeganMidway = "capture_began_midway";
-
-std::set<int32_t> RanksThatBeganMidway(const model::Run& run) {
-  std::set<int32_t> ranks;
-  for (const model::LedgerEntry& entry : run.ledger.entries()) {
-    if (entry.code == kBeganMidway && entry.rank) ranks.insert(*entry.rank);
-  }
-  return ranks;
-}
-
 /// Recordings that begin apart make their first collective look like a long wait: who was still starting the profiler
 /// came last. So it is where the ranks' arrivals, each counted from the begin of its own recording, lie far closer
 /// together than the arrivals themselves, and the last to arrive is the last that began. Source:
@@ -121,14 +110,13 @@ bool IsCaptureStart(const model::Run& run, const CollectiveInstance& instance) {
 
 /// The first collective of every group: in it nobody is waited for who was only late to be recorded.
 void DropCaptureStarts(const model::Run& run, Collectives* collectives) {
-  const std::set<int32_t> midway = RanksThatBeganMidway(run);
-  if (midway.empty()) return;
+  if (std::none_of(run.ranks.begin(), run.ranks.end(), [](const auto& trace) { return trace.began_midway; })) return;
   std::set<std::pair<int32_t, std::string_view>> seen;
   for (CollectiveInstance& instance : collectives->instances) {
     if (!seen.emplace(instance.window, instance.group).second) continue;
     const auto last = std::max_element(instance.members.begin(), instance.members.end(),
                                        [](const auto& a, const auto& b) { return a.arrival_ns < b.arrival_ns; });
-    if (last == instance.members.end() || !midway.contains(run.ranks[last->rank_index].rank.value)) continue;
+    if (last == instance.members.end() || !run.ranks[last->rank_index].began_midway) continue;
     if (!IsCaptureStart(run, instance)) continue;
     for (CollectiveMember& member : instance.members) member.wait_ns.reset();
     instance.last_rank_index.reset();

@@ -304,8 +304,7 @@ TEST(CollectivesTest, WhoOnlyBeganToRecordLateIsNotWaitedFor) {
       AddCall(builder, {rank, (300 + 20 * rank) * kMs, 330 * kMs});
     }
     Job job(builder.Build());
-    if (began_midway)
-      job.run.ledger.Add({"capture_began_midway", model::Severity::kInfo, "rank1.json", 1, {}, 1, "began late", ""});
+    job.run.ranks[1].began_midway = began_midway;
     const Collectives collectives = job.Time();
     EXPECT_THAT(WaitsOf(collectives.instances[1]), ElementsAre(20 * kMs, 0)) << "only the first is doubtful";
     return WaitsOf(collectives.instances[0]);

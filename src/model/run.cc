@@ -21,6 +21,9 @@ void RankTrace::SwapEvents(RankTrace* other) {
   std::swap(synchronisations, other->synchronisations);
   std::swap(memory, other->memory);
   std::swap(shapes, other->shapes);
+  std::swap(counters, other->counters);
+  std::swap(linked_spans, other->linked_spans);
+  std::swap(requests, other->requests);
 }
 
 bool RankTrace::HasDeviceEvents() const {

@@ -8,13 +8,17 @@
 
 #include "base/ids.h"
 #include "model/clock.h"
+#include "model/counter.h"
 #include "model/event.h"
 #include "model/event_holders.h"
 #include "model/ledger.h"
 #include "model/name_table.h"
 #include "model/operation_trace.h"
+#include "model/span.h"
 
 namespace lockstep::model {
+
+struct KernelProfiles;  // model/kernel_profile.h
 
 /// How a rank became known, in order of trust.
 enum class RankSource : uint8_t { kDistributedInfo, kFileName, kOrder };
@@ -53,12 +57,17 @@ struct RankTrace {
   std::vector<ProcessGroup> groups;
   std::vector<Device> devices;   ///< As in deviceProperties: every device of the host.
   bool base_time_known = false;  ///< baseTimeNanoseconds or absolute times: start_ns is wall-clock.
+  /// The recording began while the program ran: waits in its first collectives may be those for the profiler.
+  bool began_midway = false;
 
   std::vector<Track> tracks;                  ///< Sorted by (lane, process_id, thread_id).
   std::vector<CollectiveRecord> collectives;  ///< Sorted by start_ns.
   std::vector<SyncRecord> synchronisations;   ///< Sorted by start_ns; only where the profiler recorded them.
   MemoryColumns memory;                       ///< Sorted by time_ns.
   std::vector<OperatorShape> shapes;          ///< Sorted by start_ns.
+  std::vector<CounterSeries> counters;        ///< Sorted by (device, name).
+  std::vector<LinkedSpan> linked_spans;       ///< Sorted by start_ns.
+  std::vector<RequestRecord> requests;        ///< Sorted by start_ns.
 
   uint64_t event_count = 0;              ///< Elements of traceEvents, of every kind.
   uint64_t complete_event_count = 0;     ///< Events kept in tracks.
@@ -73,8 +82,8 @@ struct RankTrace {
   /// Set where another process holds the events (what SwapEvents names), which are empty here.
   std::optional<HeldElsewhere> elsewhere = {};
 
-  /// Exchanges what is recorded event by event: tracks, collectives, synchronisations, memory, shapes. The rest is what
-  /// travels of a trace without its events.
+  /// Exchanges what is recorded event by event: tracks, collectives, synchronisations, memory, shapes, counters,
+  /// spans and requests. The rest is what travels of a trace without its events.
   void SwapEvents(RankTrace* other);
   bool HasDeviceEvents() const;
   /// Devices with events, ascending.
@@ -96,6 +105,8 @@ struct Run {
   std::unique_ptr<EventHolders> holders = {};  ///< Null: the events are in `ranks`.
   /// The job told in operations instead of events; `ranks` then say who took part, and have no tracks.
   std::optional<OperationTrace> operations = {};
+  /// Tables of Nsight Compute and `nsys stats` that lay beside the traces; null: none.
+  std::shared_ptr<const KernelProfiles> kernel_profiles = {};
 };
 
 }  // namespace lockstep::model

@@ -29,6 +29,8 @@ void RenameIds(const std::vector<NameId>& new_ids, model::RankTrace* trace) {
     rename(shape.types);
     rename(shape.values);
   }
+  for (model::LinkedSpan& span : trace->linked_spans) rename(span.name);
+  for (model::RequestRecord& request : trace->requests) rename(request.name);
 }
 
 }  // namespace lockstep::ingest

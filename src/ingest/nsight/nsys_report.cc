@@ -150,6 +150,7 @@ Result<std::vector<TraceContent>> ReadNsysExport(ByteSource& source, const std::
     trace.host = facts.host;
     trace.json_bytes = i == 0 ? database->size_bytes() : 0;
     trace.base_time_known = facts.base_ns.has_value();
+    trace.began_midway = events.began_midway();
     content.several_processes = contents.size() > 1;
     if (i >= ranks.size()) continue;
     nsight::ReportRank& rank = ranks[i];
