@@ -81,6 +81,7 @@ constexpr NamedRankPass kRankPasses[] = {
     {"groups", [](const RankContext& c, RankTables* t) { t->parallelism.traffic = MapTraffic(c); }},
     {"inference", [](const RankContext& c, RankTables* t) { t->parallelism.inference = MapInference(c); }},
     {"regions", [](const RankContext& c, RankTables* t) { t->parallelism.regions = MapRegions(c); }},
+    {"counters", [](const RankContext& c, RankTables* t) { t->parallelism.counters = MapCounters(c); }},
     {"flops", [](const RankContext& c, RankTables* t) { t->parallelism.flops = MapFlops(c); }},
 };
 
@@ -214,6 +215,12 @@ void FinishParallelism(const model::Run& run, ParallelismPartials partials, Anal
     RunPass("regions", cpu_ns, ledger, [&] {
       for (std::vector<RegionRow>& rank : partials.regions) MoveRows(&rank, &tables->regions);
       tables->region_balance = BalanceRegions(run, tables->regions);
+    });
+  }
+  if (result->Has("counters")) {
+    RunPass("counters", cpu_ns, ledger, [&] {
+      for (std::vector<CounterRow>& rank : partials.counters) MoveRows(&rank, &tables->counters);
+      tables->counter_balance = BalanceCounters(run, tables->counters);
     });
   }
   if (result->Has("flops")) {

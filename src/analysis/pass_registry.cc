@@ -72,6 +72,7 @@ const std::vector<PassInfo>& Passes() {
       {"moe", "Do all experts get as many tokens, by what all_to_alls carry?", {"groups"}},
       {"inference", "How long are prefill, decode and requests, where they are marked?", {}},
       {"regions", "How long are the ranges that the program marks, on CPU and device, and on which rank?", {}},
+      {"counters", "How busy were the devices' parts, and what did the program count, where it was sampled?", {}},
       {"flops", "How much of the device's arithmetic is used, where shapes were recorded?", {}},
       {"what_if",
        "What would each change gain? (--what-if; operation traces: always)",

@@ -11,6 +11,7 @@ const std::vector<DeclaredTable>& DeclaredTables() {
     DeclareMoeTables(&tables);
     DeclareInferenceTables(&tables);
     DeclareRegionTables(&tables);
+    DeclareCounterTables(&tables);
     DeclareFlopsTables(&tables);
     return tables;
   }();

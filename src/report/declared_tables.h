@@ -43,6 +43,7 @@ void DeclarePipelineTables(std::vector<DeclaredTable>* tables);   ///< pipeline.
 void DeclareMoeTables(std::vector<DeclaredTable>* tables);        ///< moe, moe_ranks.
 void DeclareInferenceTables(std::vector<DeclaredTable>* tables);  ///< inference, inference_requests.
 void DeclareRegionTables(std::vector<DeclaredTable>* tables);     ///< regions, region_balance.
+void DeclareCounterTables(std::vector<DeclaredTable>* tables);    ///< counters, counter_balance.
 void DeclareFlopsTables(std::vector<DeclaredTable>* tables);      ///< flops, flops_by_operator.
 
 /// A column of a table whose rows are `(result.*...)`: turns a getter of rows into one of cells.

@@ -16,7 +16,7 @@ struct Section {
 
 constexpr size_t kAll = SIZE_MAX;
 
-const std::array<Section, 25> kSections = {{
+const std::array<Section, 26> kSections = {{
     {"findings", "", [](const TextPage& page) { WriteFindings(page, kAll, false); }},
     {"breakdown", "breakdown", WriteBreakdownSection},
     {"steps", "breakdown", WriteStepsSection},
@@ -37,6 +37,7 @@ const std::array<Section, 25> kSections = {{
     {"moe", "moe", WriteMoeSection},
     {"inference", "inference", WriteInferenceSection},
     {"regions", "regions", WriteRegionSection},
+    {"counters", "counters", WriteCounterSection},
     {"flops", "flops", WriteFlopsSection},
     {"what_if", "what_if", WriteWhatIfSection},
     {"bubbles", "bubbles", WriteBubblesSection},

@@ -72,6 +72,7 @@ void WritePipelineSection(const TextPage& page);
 void WriteMoeSection(const TextPage& page);
 void WriteInferenceSection(const TextPage& page);
 void WriteRegionSection(const TextPage& page);
+void WriteCounterSection(const TextPage& page);
 void WriteFlopsSection(const TextPage& page);
 void WriteWhatIfSection(const TextPage& page);
 void WriteBubblesSection(const TextPage& page);

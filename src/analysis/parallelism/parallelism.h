@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analysis/analyze.h"
+#include "analysis/counters/counters.h"
 #include "analysis/parallelism/ddp.h"
 #include "analysis/parallelism/flops.h"
 #include "analysis/parallelism/fsdp.h"
@@ -22,6 +23,7 @@ struct ParallelismPartial {
   FlopsPartial flops;   ///< For flops.
   InferencePartial inference;
   std::vector<RegionRow> regions;
+  std::vector<CounterRow> counters;
 };
 
 /// The same of all ranks, by rank index.
@@ -30,12 +32,14 @@ struct ParallelismPartials {
   std::vector<FlopsPartial> flops;
   std::vector<InferencePartial> inference;
   std::vector<std::vector<RegionRow>> regions;
+  std::vector<std::vector<CounterRow>> counters;
 
   void Add(ParallelismPartial rank) {
     traffic.push_back(std::move(rank.traffic));
     flops.push_back(std::move(rank.flops));
     inference.push_back(std::move(rank.inference));
     regions.push_back(std::move(rank.regions));
+    counters.push_back(std::move(rank.counters));
   }
 };
 
@@ -54,6 +58,8 @@ struct Parallelism {
   std::vector<FlopsRow> flops_by_operator;              ///< By rank, largest time first.
   std::vector<RegionRow> regions;                       ///< By rank, largest total first.
   std::vector<RegionBalanceRow> region_balance;         ///< Largest mean first.
+  std::vector<CounterRow> counters;                     ///< By rank, device, name.
+  std::vector<CounterBalanceRow> counter_balance;       ///< By name.
 };
 
 /// The tables of `result`, all empty when none of the passes ran.

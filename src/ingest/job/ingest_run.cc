@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ingest/job/assemble_run.h"
+#include "ingest/job/device_counters.h"
 #include "ingest/job/file_ingest.h"
 #include "ingest/job/ingest_operations.h"
 #include "ingest/job/ingest_progress.h"
@@ -33,6 +34,7 @@ Result<model::Run> IngestRun(const std::vector<std::string>& paths, const Ingest
   meter.Finish();
 
   RETURN_IF_ERROR(AssembleRun(files, std::move(outcomes), &run));
+  PlaceDeviceCounters(&run);
   return run;
 }
 

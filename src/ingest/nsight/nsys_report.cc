@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ingest/nsight/database.h"
+#include "ingest/nsight/metric_tables.h"
 #include "ingest/nsight/report_events.h"
 #include "ingest/nsight/report_facts.h"
 #include "ingest/nsight/report_notes.h"
@@ -33,13 +34,12 @@ constexpr const char* kEventTables[] = {"CUPTI_ACTIVITY_KIND_KERNEL",
                                         "MPI_P2P_EVENTS",
                                         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
                                         "PROFILER_OVERHEAD",
+                                        "GPU_METRICS",
+                                        "NET_NIC_METRIC",
                                         "TARGET_INFO_SESSION_START_TIME"};
 
 /// Tables that hold events and are not read.
-constexpr const char* kUnreadTables[] = {"GPU_METRICS",
-                                         "GENERIC_EVENTS",
-                                         "NET_NIC_METRIC",
-                                         "NET_IB_SWITCH_METRIC",
+constexpr const char* kUnreadTables[] = {"NET_IB_SWITCH_METRIC",
                                          "SCHED_EVENTS",
                                          "COMPOSITE_EVENTS",
                                          "SAMPLING_CALLCHAINS",
@@ -48,7 +48,6 @@ constexpr const char* kUnreadTables[] = {"GPU_METRICS",
                                          "CUDA_CALLCHAINS",
                                          "CUDA_GPU_MEMORY_POOL_EVENTS",
                                          "CUDA_GRAPH_NODE_EVENTS",
-                                         "NCCL_GPU_OPERATIONS",
                                          "UCP_SUBMIT_EVENTS",
                                          "UCP_PROGRESS_EVENTS",
                                          "CUBLAS_EVENTS",
@@ -140,9 +139,10 @@ Result<std::vector<TraceContent>> ReadNsysExport(ByteSource& source, const std::
   NoteMissing(facts, events, &notes);
   NoteUnread(database.get(), &notes);
   std::vector<nsight::ReportRank> ranks = nsight::FindRanks(facts, &events, &notes);
-  notes.WriteRows();
 
   std::vector<TraceContent> contents(std::max<size_t>(ranks.size(), 1));
+  std::vector<int64_t> pids;
+  std::vector<model::RankTrace*> traces;
   for (size_t i = 0; i < contents.size(); ++i) {
     TraceContent& content = contents[i];
     model::RankTrace& trace = content.trace;
@@ -152,15 +152,22 @@ Result<std::vector<TraceContent>> ReadNsysExport(ByteSource& source, const std::
     trace.base_time_known = facts.base_ns.has_value();
     trace.began_midway = events.began_midway();
     content.several_processes = contents.size() > 1;
-    if (i >= ranks.size()) continue;
+    traces.push_back(&trace);
+    if (i >= ranks.size()) {
+      pids.push_back(0);
+      continue;
+    }
     nsight::ReportRank& rank = ranks[i];
     trace.world_size = rank.world_size;
-    trace.devices = DevicesOf(facts, nsight::PidOf(rank.events->global_pid()));
+    pids.push_back(nsight::PidOf(rank.events->global_pid()));
+    trace.devices = DevicesOf(facts, pids.back());
     content.has_rank = rank.rank.has_value();
     trace.rank = {rank.rank.value_or(0)};
     rank.events->Finish(facts.base_ns.value_or(0), events.thread_names(), &trace);
     rank.events.reset();
   }
+  GiveCounters(nsight::ReadMetrics(*database, options.cancelled, &notes), facts, pids, traces, &notes);
+  notes.WriteRows();
   contents.front().names = std::move(events.names());
   contents.front().ledger = notes.Take();
   return contents;

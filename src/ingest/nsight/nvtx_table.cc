@@ -59,6 +59,7 @@ NcclPayload ReadNcclPayload(std::string_view json) {
   NcclPayload payload;
   if (json.empty()) return payload;
   payload.communicator = NumberBehind(json, "\"NCCL communicator ID\"");
+  if (!payload.communicator) payload.communicator = NumberBehind(json, "\"commHash\"");
   payload.message_bytes = Signed(NumberBehind(json, "\"Message size [bytes]\""));
   payload.peer = Signed(NumberBehind(json, "\"Peer rank\""));
   payload.rank = Signed(NumberBehind(json, "\"Rank\""));

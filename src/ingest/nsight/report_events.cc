@@ -55,10 +55,7 @@ void ReportEvents::ReportEventCount(TableScan* rows) {
 }
 
 void ReportEvents::NoteDamage(const TableScan& rows, const char* table) {
-  notes_->Add("damaged_table", model::Severity::kError,
-              fmt::format("{} is damaged after {} rows ({}): the rest of it was not read", table, rows.row_count(),
-                          Printable(rows.failure())),
-              "copy or export the report again");
+  notes_->AddDamagedTable(table, rows.row_count(), rows.failure());
 }
 
 bool ReportEvents::ReadSpan(const TableScan& rows, Span* span) {

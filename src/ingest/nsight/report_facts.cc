@@ -50,6 +50,7 @@ struct Gpu {
   std::optional<int64_t> memory_bytes;
   std::optional<int32_t> multiprocessors;
   std::optional<int64_t> cuda_ordinal;
+  std::optional<int64_t> sampled;  ///< As hardware metrics call it.
 };
 
 model::Device DeviceOf(const Gpu& gpu, int64_t ordinal) {
@@ -64,7 +65,7 @@ model::Device DeviceOf(const Gpu& gpu, int64_t ordinal) {
 void ReadDevices(const Database& database, ReportFacts* facts) {
   constexpr size_t kMaxDevices = 4096;
   std::map<int64_t, Gpu> gpus;
-  TableScan rows(database, "TARGET_INFO_GPU", {"id", "name", "totalMemory", "smCount", "cuDevice"});
+  TableScan rows(database, "TARGET_INFO_GPU", {"id", "name", "totalMemory", "smCount", "cuDevice", "pwGpuId"});
   rows.ForEach([&] {
     if (rows.row_count() >= kMaxDevices) rows.Stop();
     if (rows.IsNull(0)) return;
@@ -75,11 +76,14 @@ void ReadDevices(const Database& database, ReportFacts* facts) {
       gpu.multiprocessors = static_cast<int32_t>(*count);
     }
     gpu.cuda_ordinal = rows.MaybeInt(4);
+    gpu.sampled = rows.MaybeInt(5);
     gpus.try_emplace(rows.Int(0), std::move(gpu));
   });
   for (const auto& [id, gpu] : gpus) {
     const int64_t ordinal = gpu.cuda_ordinal.value_or(id);
-    if (ordinal >= 0 && ordinal <= INT32_MAX) facts->devices.push_back(DeviceOf(gpu, ordinal));
+    if (ordinal < 0 || ordinal > INT32_MAX) continue;
+    facts->devices.push_back(DeviceOf(gpu, ordinal));
+    facts->sampled.try_emplace(static_cast<int32_t>(ordinal), gpu.sampled.value_or(id));
   }
   TableScan numbers(database, "TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"});
   numbers.ForEach([&] {
@@ -88,6 +92,8 @@ void ReadDevices(const Database& database, ReportFacts* facts) {
     const int64_t ordinal = numbers.Int(1);
     if (gpu == gpus.end() || numbers.IsNull(2) || ordinal < 0 || ordinal > INT32_MAX) return;
     facts->by_pid[numbers.Int(2)].push_back(DeviceOf(gpu->second, ordinal));
+    facts->sampled_by_pid.try_emplace({numbers.Int(2), static_cast<int32_t>(ordinal)},
+                                      gpu->second.sampled.value_or(gpu->first));
   });
 }
 
@@ -109,6 +115,20 @@ void ReadDiagnostics(const Database& database, ReportNotes* notes) {
 }
 
 }  // namespace
+
+int64_t ReportFacts::SampledGpuOf(int64_t pid, int32_t ordinal) const {
+  const auto own = sampled_by_pid.find({pid, ordinal});
+  if (own != sampled_by_pid.end()) return own->second;
+  const auto of_machine = sampled.find(ordinal);
+  return of_machine == sampled.end() ? ordinal : of_machine->second;
+}
+
+int32_t ReportFacts::OrdinalOf(int64_t sampled_gpu) const {
+  for (const auto& [ordinal, gpu] : sampled) {
+    if (gpu == sampled_gpu) return ordinal;
+  }
+  return static_cast<int32_t>(sampled_gpu);
+}
 
 ReportFacts ReadFacts(const Database& database, ReportNotes* notes) {
   ReportFacts facts;

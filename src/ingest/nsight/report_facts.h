@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ingest/nsight/database.h"
@@ -25,6 +26,12 @@ struct ReportFacts {
   bool asked_for_kernels_in_graphs = true;
   std::vector<model::Device> devices;                    ///< Of the machine.
   std::map<int64_t, std::vector<model::Device>> by_pid;  ///< As one process numbers them.
+  /// What hardware metrics call the device that process `pid` calls `ordinal`; the ordinal where the report is silent.
+  int64_t SampledGpuOf(int64_t pid, int32_t ordinal) const;
+  /// The machine's ordinal of a device by what hardware metrics call it; the same number where the report is silent.
+  int32_t OrdinalOf(int64_t sampled_gpu) const;
+  std::map<std::pair<int64_t, int32_t>, int64_t> sampled_by_pid;  ///< (pid, ordinal) -> TARGET_INFO_GPU.pwGpuId.
+  std::map<int32_t, int64_t> sampled;                             ///< The machine's ordinal -> the same.
 };
 
 ReportFacts ReadFacts(const Database& database, ReportNotes* notes);

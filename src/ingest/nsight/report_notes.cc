@@ -1,8 +1,18 @@
 #include "ingest/nsight/report_notes.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
+#include "base/utf8.h"
+
 namespace lockstep::ingest::nsight {
+
+void ReportNotes::AddDamagedTable(const char* table, uint64_t rows, std::string_view failure) {
+  Add("damaged_table", model::Severity::kError,
+      fmt::format("{} is damaged after {} rows ({}): the rest of it was not read", table, rows, Printable(failure)),
+      "copy or export the report again");
+}
 
 void ReportNotes::WriteRows() {
   struct Text {
@@ -16,6 +26,7 @@ void ReportNotes::WriteRows() {
       {kOverflow, "rows whose times no clock can show were left out", "export the report again"},
       {kUnfinished, "NVTX ranges that were never closed were ended with the recording",
        "they were open when it stopped, or the program forgot to pop them"},
+      {kUnnamedMetric, "samples of metrics that the report does not name were left out", "export the report again"},
   };
   for (const auto& [code, count] : rows_) {
     for (const Text& text : kTexts) {

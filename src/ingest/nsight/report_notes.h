@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "model/ledger.h"
@@ -23,6 +24,8 @@ class ReportNotes {
                  .message = std::move(message),
                  .advice = std::move(advice)});
   }
+  /// A walk over `table` that ended early, after so many rows.
+  void AddDamagedTable(const char* table, uint64_t rows, std::string_view failure);
   /// Rows of which something was wrong; told once per code with the number of them.
   void CountRow(const char* code) { ++rows_[code]; }
   void WriteRows();
@@ -38,5 +41,6 @@ inline constexpr const char* kNoStart = "nsys_row_without_time";
 inline constexpr const char* kNegative = "negative_duration";
 inline constexpr const char* kOverflow = "integer_overflow";
 inline constexpr const char* kUnfinished = "unfinished_range";
+inline constexpr const char* kUnnamedMetric = "nsys_unnamed_metric";
 
 }  // namespace lockstep::ingest::nsight
