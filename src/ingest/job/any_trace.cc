@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "ingest/nsight/json_export/json_export.h"
 #include "ingest/nsight/nsys_export.h"
 #include "ingest/nsight/nsys_report.h"
 #include "ingest/perfetto/packet_stream.h"
@@ -49,7 +50,7 @@ class PeekedSource final : public ByteSource {
 
  private:
   ByteSource& source_;
-  std::array<char, 64> head_ = {};
+  std::array<char, kNsysJsonHeadBytes> head_ = {};
   size_t size_ = 0;
   size_t given_ = 0;
   std::optional<Error> error_;
@@ -64,8 +65,13 @@ const char* OtherFormat(std::string_view head) {
            "--page "
            "raw";
   }
-  if (head.starts_with("{\"Type\":"sv) || head.starts_with("{\"data\":["sv)) {
-    return "is Nsight Systems' JSON export, which is not read; export the report with nsys export -t sqlite";
+  constexpr const char* kOtherForm =
+      "may be an Nsight Systems export in a form that is not read (Parquet, Arrow, HDF5); export the report with nsys "
+      "export -t sqlite, which holds the same";
+  if (head.starts_with("PAR1"sv) || head.starts_with("\x89HDF"sv) || head.starts_with("ARROW1"sv)) return kOtherForm;
+  // An Arrow stream: a mark, the length of its schema, which begins with a small offset.
+  if (head.size() >= 12 && head.starts_with("\xff\xff\xff\xff"sv) && head[7] == 0 && head[9] == 0 && head[10] == 0) {
+    return kOtherForm;
   }
   return nullptr;
 }
@@ -77,6 +83,7 @@ Result<std::vector<TraceContent>> ReadAnyTrace(ByteSource& source, const std::st
   PeekedSource peeked(source);
   if (StartsNsysExport(peeked.head())) return ReadNsysExport(peeked, path, display_name, options);
   if (StartsNsysReport(peeked.head())) return ReadNsysReport(peeked.head(), path, display_name, options);
+  if (StartsNsysJson(peeked.head())) return ReadNsysJson(peeked, display_name, options);
   if (const char* what = OtherFormat(peeked.head())) {
     return Error{.code = ErrorCode::kUnsupported, .message = what, .file = display_name};
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ingest/job/rank_assignment.h"
+#include "ingest/job/same_recording.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -55,12 +56,14 @@ Status AssembleRun(const std::vector<TraceFile>& files, std::vector<FileOutcome>
   std::vector<LoadedTrace> loaded;
   std::vector<model::Ledger> ledgers;
   std::vector<TracePlace> origins;
+  const auto same = FindSameRecordings(files, &outcomes, &run->ledger);
   for (size_t i = 0; i < files.size(); ++i) {
     if (outcomes[i].contents.empty()) {
       ReportFailure(files[i], outcomes[i], &run->ledger);
       continue;
     }
     for (size_t c = 0; c < outcomes[i].contents.size(); ++c) {
+      if (same.contains({i, c})) continue;
       TraceContent& content = outcomes[i].contents[c];
       // A name that says a rank speaks of one, not of all that the file holds.
       const NameFacts facts =

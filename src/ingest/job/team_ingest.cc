@@ -53,6 +53,7 @@ struct ContentHead {
   bool has_rank = false;
   std::vector<model::LedgerEntry> ledger;
   int64_t merged_rank_count = 0;
+  uint64_t recording = 0;
   bool several_processes = false;
 };
 
@@ -179,6 +180,7 @@ class TeamIngest::Share {
         own.has_rank = content.has_rank;
         own.ledger = content.ledger.entries();
         own.merged_rank_count = content.merged_rank_count;
+        own.recording = content.recording;
         own.several_processes = content.several_processes;
       }
       answer.outcomes.push_back(std::move(head));
@@ -317,6 +319,7 @@ Result<model::Run> TeamIngest::Run(const std::vector<std::string>& paths, const 
       own_content.trace = std::move(content.trace);
       own_content.has_rank = content.has_rank;
       own_content.merged_rank_count = content.merged_rank_count;
+      own_content.recording = content.recording;
       own_content.several_processes = content.several_processes;
       for (model::LedgerEntry& entry : content.ledger) own_content.ledger.Add(std::move(entry));
     }

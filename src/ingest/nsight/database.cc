@@ -214,6 +214,21 @@ Result<std::unique_ptr<Database>> Database::Spool(ByteSource& source, const std:
   return database;
 }
 
+Result<std::unique_ptr<Database>> Database::Adopt(sqlite3* connection, const std::string& name) {
+  std::unique_ptr<Database> database(new Database());
+  database->connection_ = connection;
+  RETURN_IF_ERROR(database->Harden(name));
+  RETURN_IF_ERROR(database->ReadSchema(name));
+  sqlite3_stmt* statement = nullptr;
+  constexpr const char* kSize = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
+  if (sqlite3_prepare_v2(connection, kSize, -1, &statement, nullptr) == SQLITE_OK &&
+      sqlite3_step(statement) == SQLITE_ROW) {
+    database->size_bytes_ = static_cast<uint64_t>(sqlite3_column_int64(statement, 0));
+  }
+  sqlite3_finalize(statement);
+  return database;
+}
+
 const Database::Table* Database::Find(std::string_view table) const {
   const auto found =
       std::find_if(tables_.begin(), tables_.end(), [&](const Table& own) { return SameName(own.name, table); });

@@ -29,6 +29,8 @@ class Database {
   /// What `source` gives: held in memory when it is small, else in a file without a name in TMPDIR. Damage at the end
   /// of a compressed stream is `cut`: what came before is opened.
   static Result<std::unique_ptr<Database>> Spool(ByteSource& source, const std::string& name);
+  /// A database that was written here, whose connection it takes over.
+  static Result<std::unique_ptr<Database>> Adopt(sqlite3* connection, const std::string& name);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

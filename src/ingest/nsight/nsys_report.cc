@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <utility>
 
 #include "ingest/nsight/database.h"
 #include "ingest/nsight/metric_tables.h"
+#include "ingest/nsight/read_report.h"
 #include "ingest/nsight/report_events.h"
 #include "ingest/nsight/report_facts.h"
 #include "ingest/nsight/report_notes.h"
@@ -109,6 +111,33 @@ std::vector<model::Device> DevicesOf(const ReportFacts& facts, int64_t pid) {
   return devices;
 }
 
+/// Of where the process's ranges and device events begin, against the first of them: the same in every form of export,
+/// whatever was added to its times and whichever other tables it lacks.
+uint64_t RecordingOf(const model::RankTrace& trace) {
+  constexpr uint64_t kPrime = 0x9e3779b97f4a7c15;
+  int64_t first_ns = INT64_MAX;
+  const auto is_told = [](const model::Track& track) {
+    return !track.events.start_ns.empty() &&
+           (track.lane == model::Lane::kOperators || track.lane == model::Lane::kDevice);
+  };
+  for (const model::Track& track : trace.tracks) {
+    if (is_told(track)) first_ns = std::min(first_ns, track.events.start_ns[0]);
+  }
+  uint64_t digest = 0;
+  size_t count = 0;
+  for (const model::Track& track : trace.tracks) {
+    if (!is_told(track)) continue;
+    count += track.events.size();
+    uint64_t own = static_cast<uint64_t>(track.lane) + 1;
+    const auto mix = [&own](int64_t value) { own = (std::rotl(own, 23) ^ static_cast<uint64_t>(value)) * kPrime; };
+    mix(track.process_id);
+    mix(track.thread_id);
+    for (const int64_t start_ns : track.events.start_ns) mix(start_ns - first_ns);
+    digest += own;
+  }
+  return count < 2 ? 0 : digest;
+}
+
 }  // namespace
 
 bool StartsNsysExport(std::string_view bytes) { return nsight::StartsSqlite(bytes); }
@@ -129,16 +158,25 @@ Result<std::vector<TraceContent>> ReadNsysExport(ByteSource& source, const std::
     notes.Add("damaged_stream", Severity::kError, database->cut()->message, "what came before was read");
   }
   NoteLog(path, &notes);
-  const ReportFacts facts = ReadFacts(*database, &notes);
-  ReportEvents events(*database, options, &notes);
+  return nsight::ReadReport(database.get(), {.display_name = display_name, .size_bytes = database->size_bytes()},
+                            options, &notes);
+}
+
+namespace nsight {
+
+Result<std::vector<TraceContent>> ReadReport(Database* database, const ReportFile& file,
+                                             const TraceReaderOptions& options, ReportNotes* notes) {
+  ReportFacts facts = ReadFacts(*database, notes);
+  facts.launches = file.launches;
+  ReportEvents events(*database, options, notes);
   RETURN_IF_ERROR(events.Read());
   if (events.began_midway()) {
-    notes.Add("capture_began_midway", Severity::kInfo,
-              "the recording began while the program ran: waits in the first collectives may be those for nsys");
+    notes->Add("capture_began_midway", Severity::kInfo,
+               "the recording began while the program ran: waits in the first collectives may be those for nsys");
   }
-  NoteMissing(facts, events, &notes);
-  NoteUnread(database.get(), &notes);
-  std::vector<nsight::ReportRank> ranks = nsight::FindRanks(facts, &events, &notes);
+  NoteMissing(facts, events, notes);
+  NoteUnread(database, notes);
+  std::vector<ReportRank> ranks = FindRanks(facts, &events, notes);
 
   std::vector<TraceContent> contents(std::max<size_t>(ranks.size(), 1));
   std::vector<int64_t> pids;
@@ -146,9 +184,9 @@ Result<std::vector<TraceContent>> ReadNsysExport(ByteSource& source, const std::
   for (size_t i = 0; i < contents.size(); ++i) {
     TraceContent& content = contents[i];
     model::RankTrace& trace = content.trace;
-    trace.source = display_name;
+    trace.source = file.display_name;
     trace.host = facts.host;
-    trace.json_bytes = i == 0 ? database->size_bytes() : 0;
+    trace.json_bytes = i == 0 ? file.size_bytes : 0;
     trace.base_time_known = facts.base_ns.has_value();
     trace.began_midway = events.began_midway();
     content.several_processes = contents.size() > 1;
@@ -157,20 +195,22 @@ Result<std::vector<TraceContent>> ReadNsysExport(ByteSource& source, const std::
       pids.push_back(0);
       continue;
     }
-    nsight::ReportRank& rank = ranks[i];
+    ReportRank& rank = ranks[i];
     trace.world_size = rank.world_size;
-    pids.push_back(nsight::PidOf(rank.events->global_pid()));
+    pids.push_back(PidOf(rank.events->global_pid()));
     trace.devices = DevicesOf(facts, pids.back());
     content.has_rank = rank.rank.has_value();
     trace.rank = {rank.rank.value_or(0)};
     rank.events->Finish(facts.base_ns.value_or(0), events.thread_names(), &trace);
     rank.events.reset();
+    content.recording = RecordingOf(trace);
   }
-  GiveCounters(nsight::ReadMetrics(*database, options.cancelled, &notes), facts, pids, traces, &notes);
-  notes.WriteRows();
+  GiveCounters(ReadMetrics(*database, options.cancelled, notes), facts, pids, traces, notes);
+  notes->WriteRows();
   contents.front().names = std::move(events.names());
-  contents.front().ledger = notes.Take();
+  contents.front().ledger = notes->Take();
   return contents;
 }
 
+}  // namespace nsight
 }  // namespace lockstep::ingest

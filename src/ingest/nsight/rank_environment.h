@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@ struct LaunchFacts {
   std::optional<int32_t> world_size = {};
   std::string variable = {};  ///< That said so: "RANK", "SLURM_PROCID".
 };
+
+/// Of processes (globalPid) whose own environment a report holds.
+using ProcessLaunches = std::map<int64_t, LaunchFacts>;
 
 /// Value of a variable, by name; absent when it is not set.
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;

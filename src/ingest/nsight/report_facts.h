@@ -22,6 +22,7 @@ struct ReportFacts {
   std::string host;
   std::optional<int64_t> base_ns = {};  ///< What makes its times Unix time; absent when it does not say.
   LaunchFacts launch;                   ///< Of the process that nsys started.
+  ProcessLaunches launches = {};        ///< Of every process, where the file says.
   bool asked_for_cuda = false;          ///< The capture's options name CUDA.
   bool asked_for_kernels_in_graphs = true;
   std::vector<model::Device> devices;                    ///< Of the machine.

@@ -55,7 +55,9 @@ struct Named {
 Named NameProcess(const ReportFacts& facts, const ReportEvents& events, const ProcessEvents& process, bool is_only,
                   ReportNotes* notes) {
   std::vector<Named> answers;
-  if (is_only && facts.launch.rank) {
+  if (const auto own = facts.launches.find(process.global_pid()); own != facts.launches.end()) {
+    answers.push_back({own->second.rank, own->second.world_size, own->second.variable + " of its environment"});
+  } else if (is_only && facts.launch.rank) {
     answers.push_back({facts.launch.rank, facts.launch.world_size, facts.launch.variable + " of its environment"});
   }
   if (const auto found = events.mpi_ranks().find(process.global_pid()); found != events.mpi_ranks().end()) {

@@ -28,6 +28,8 @@ struct TraceContent {
   model::Ledger ledger;
   /// Ranks that `lockstep merge` put into this JSON; 0 = it did not write it. More than one cannot be told apart again.
   int64_t merged_rank_count = 0;
+  /// Equal in all forms that one recording of a process was exported in; 0: there is one form only.
+  uint64_t recording = 0;
   bool several_processes = false;  ///< One of several ranks of a file whose name can say the rank of none.
 };
 
