@@ -242,6 +242,14 @@ class Run:
         """The same names over all ranks: means, and the rank with most."""
         return self._table("region_balance")
 
+    def counters(self) -> Table:
+        """Hardware metrics of devices and what the program counts, by rank and name: mean over time, quantiles."""
+        return self._table("counters")
+
+    def counter_balance(self) -> Table:
+        """The same names over all ranks: means, and who has least and most."""
+        return self._table("counter_balance")
+
     def flops(self) -> Table:
         """Matrix operators of each rank and its use of the device."""
         return self._table("flops")
@@ -384,6 +392,8 @@ _PASS_OF = {
     "inference_requests": "inference",
     "regions": "regions",
     "region_balance": "regions",
+    "counters": "counters",
+    "counter_balance": "counters",
     "flops": "flops",
     "flops_by_operator": "flops",
 }

@@ -173,7 +173,12 @@ void MergeCommand::WriteJson(const model::Run& run, const timeline::Summary& sum
     row.EndArray().Key("process_count").Uint(summary.process_count).Key("track_count").Uint(summary.track_count);
     row.Key("slice_count").Uint(summary.slice_count).Key("moved_slice_count").Uint(summary.moved_slice_count);
     row.Key("left_out_slice_count").Uint(summary.left_out_slice_count);
-    row.Key("step_count").Uint(summary.step_count).Key("memory_event_count").Uint(summary.memory_count);
+    row.Key("step_count")
+        .Uint(summary.step_count)
+        .Key("memory_event_count")
+        .Uint(summary.memory_count)
+        .Key("counter_value_count")
+        .Uint(summary.counter_value_count);
     row.Key("launch_flow_count").Uint(summary.flow_count);
     row.Key("collective_flow_count").Uint(summary.collective_flow_count);
     row.Key("first_ns").Optional(summary.first_ns).Key("last_ns").Optional(summary.last_ns);
@@ -196,6 +201,8 @@ void MergeCommand::WriteText(const model::Run& run, const timeline::Summary& sum
   out << fmt::format("  {} step markers, {} launches and {} collectives joined by arrows, {} allocator events\n",
                      report::FormatCount(summary.step_count), report::FormatCount(summary.flow_count),
                      report::FormatCount(summary.collective_flow_count), report::FormatCount(summary.memory_count));
+  if (summary.counter_value_count > 0)
+    out << fmt::format("  {} samples of counters\n", report::FormatCount(summary.counter_value_count));
   if (summary.moved_slice_count > 0) {
     out << fmt::format("  {} events overlap others of their stream or thread: they are on tracks named \"overlap\"\n",
                        report::FormatCount(summary.moved_slice_count));

@@ -17,6 +17,7 @@ TableList MakeAll() {
   AddNameTables(&tables);
   AddDeviceTables(&tables);
   tables.push_back(MakeMemoryEventTable());
+  tables.push_back(MakeCounterSampleTable());
   AddDeclaredTables(&tables);
   AddVerdictTables(&tables);
   tables.push_back(MakeCatalogTable());

@@ -17,6 +17,7 @@ FLAT = {"breakdown": "breakdown", "steps": "steps", "idle": "idle", "idle_host":
         "groups": "process_groups", "group_operations": "group_operations", "ddp": "ddp", "ddp_buckets": "ddp_buckets",
         "fsdp": "fsdp", "pipeline": "pipeline", "moe": "moe", "moe_ranks": "moe_ranks", "inference": "inference",
         "inference_requests": "inference_requests", "regions": "regions", "region_balance": "region_balance",
+        "counters": "counters", "counter_balance": "counter_balance",
         "flops": "flops", "flops_by_operator": "flops_by_operator"}
 LISTS = {"findings": ("ranks", "evidence", "advice"), "stragglers": ("activities",), "root_causes": ("steps",),
          "ranks": ("device_ordinals",), "collective_instances": ("missing_ranks",), "process_groups": ("ranks",)}

@@ -219,7 +219,8 @@ class OutputTest(Folder):
         self.assertEqual(done.returncode, 0)
         names = [line.split()[0] for line in done.stdout.splitlines()]
         self.assertEqual(names, ["breakdown", "idle", "kernels", "operators", "collectives", "stragglers", "wait_states", "imbalance",
-                                 "memory", "launch", "critical_path", "groups", "ddp", "fsdp", "pipeline", "moe", "inference", "regions", "flops",
+                                 "memory", "launch", "critical_path", "groups", "ddp", "fsdp", "pipeline", "moe", "inference", "regions",
+                                 "counters", "flops",
                                  "what_if", "bubbles"])
 
 

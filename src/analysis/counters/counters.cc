@@ -15,7 +15,9 @@ double MeanOverTime(const model::CounterSeries& series) {
   double weight = 0;
   double sum = 0;
   for (size_t i = 0; i + 1 < series.size(); ++i) {
-    const auto held = static_cast<double>(series.time_ns[i + 1]) - static_cast<double>(series.time_ns[i]);
+    // Ascending, so that this is right whatever the signs; as doubles wall clocks would be coarse.
+    const auto held =
+        static_cast<double>(static_cast<uint64_t>(series.time_ns[i + 1]) - static_cast<uint64_t>(series.time_ns[i]));
     weight += held;
     sum += held * series.value[i];
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iterator>
 #include <string>
 
@@ -84,6 +85,21 @@ class ChromeWriter final : public EventWriter {
     EndEvent();
   }
 
+  void BeginCounter(const CounterTrack& counter) override { counter_ = counter; }
+
+  void AddValue(int64_t time_ns, double value) override {
+    if (!std::isfinite(value)) return;  // JSON has no word for it.
+    StartEvent("C");
+    line_ += ",\"name\":";
+    AppendQuoted(counter_.name, &line_);
+    AppendTime("ts", time_ns - first_ns_);
+    BeginArgs();
+    line_ += Quoted(counter_.unit.empty() ? "value" : counter_.unit);
+    Append(":{}", value);
+    EndArgs();
+    EndEvent();
+  }
+
   void EndTrack() override {}
   void Finish() override { out_->Write("\n]}\n"); }
 
@@ -161,6 +177,7 @@ class ChromeWriter final : public EventWriter {
   int64_t first_ns_ = 0;
   int32_t process_id_ = 0;
   int32_t thread_id_ = 0;
+  CounterTrack counter_;
   bool first_event_ = true;
   bool first_arg_ = true;
   std::string line_;

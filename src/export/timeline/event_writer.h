@@ -67,11 +67,18 @@ struct MemoryPoint {
   int16_t device = -1;  ///< -1 = CPU.
 };
 
+/// What a counter's track is called.
+struct CounterTrack {
+  std::string name;  ///< "SMs Active, device 0".
+  std::string unit;  ///< Empty where it is not known.
+};
+
 /// Kineto's word for a category ("gpu_memcpy", "cuda_runtime"): what other readers of such traces know.
 const char* KinetoCategory(model::Category category);
 
 /// A file format that a timeline can be written in. Calls come in this order: Begin; for every process BeginProcess,
-/// its slice tracks (BeginTrack, Slices, EndTrack), its memory (BeginMemory, Memory..., EndTrack); Finish.
+/// its slice tracks (BeginTrack, Slices, EndTrack), its memory (BeginMemory, Memory..., EndTrack), its
+/// counters (BeginCounter, Values..., EndTrack); Finish.
 /// Slices of a track come sorted by start and nest; times are the aligned clock, >= the time given to Begin.
 class EventWriter {
  public:
@@ -84,6 +91,8 @@ class EventWriter {
   virtual void AddSlice(const Slice& slice) = 0;
   virtual void BeginMemory(const SliceTrack& track, const std::vector<int16_t>& devices) = 0;
   virtual void AddMemory(const MemoryPoint& point) = 0;
+  virtual void BeginCounter(const CounterTrack& counter) = 0;
+  virtual void AddValue(int64_t time_ns, double value) = 0;
   virtual void EndTrack() = 0;
   virtual void Finish() = 0;
 };

@@ -91,6 +91,7 @@ class PerfettoWriter final : public EventWriter {
   }
 
   void BeginProcess(const ProcessTrack& process, std::string_view facts) override {
+    counter_count_ = 0;
     process_uuid_ = (static_cast<uint64_t>(process.process_id) + 1) * kTracksPerProcess;
     pb::TracePacket packet;
     pb::TrackDescriptor* track = packet.mutable_track_descriptor();
@@ -184,6 +185,26 @@ class PerfettoWriter final : public EventWriter {
     add_total("Total Reserved", counter + 1, point.reserved_bytes);
     AddArg("Device Id", event)->set_int_value(point.device);
     AddArg("Device Type", event)->set_int_value(point.device < 0 ? 0 : 1);
+    Put(packet_);
+  }
+
+  void BeginCounter(const CounterTrack& counter) override {
+    // Half of a process's numbers are for threads, a quarter for its memory.
+    const uint64_t uuid = process_uuid_ + kTracksPerProcess / 4 * 3 + counter_count_++;
+    pb::TracePacket packet;
+    pb::TrackDescriptor* track = packet.mutable_track_descriptor();
+    track->set_uuid(uuid);
+    track->set_parent_uuid(process_uuid_);
+    track->set_name(counter.name);
+    track->mutable_counter();
+    if (!counter.unit.empty()) track->mutable_counter()->set_unit_name(counter.unit);
+    StartSequence(uuid, &packet);
+  }
+
+  void AddValue(int64_t time_ns, double value) override {
+    pb::TrackEvent* event = StartEvent(time_ns);
+    event->set_type(pb::TrackEvent::TYPE_COUNTER);
+    event->set_double_counter_value(value);
     Put(packet_);
   }
 
@@ -325,6 +346,7 @@ class PerfettoWriter final : public EventWriter {
   ByteSink* out_;
   int64_t first_ns_ = 0;
   bool wall_clock_ = false;
+  uint64_t counter_count_ = 0;  // of the process
   uint64_t process_uuid_ = 0;
   uint32_t sequence_ = 0;
 

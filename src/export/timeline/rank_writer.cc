@@ -82,6 +82,13 @@ Result<TimelineContent> TimelineContent::Create(const model::Run& run, const ana
       take(time_ns);
       break;
     }
+    for (const model::CounterSeries& series : trace.counters) {
+      for (const int64_t time_ns : series.time_ns) {
+        if (!content.selection_.Contains(i, Lane::kOperators, time_ns)) continue;
+        take(time_ns);
+        break;
+      }
+    }
     if (!rank.steps.empty()) take(rank.steps.front().start_ns);
   }
   if (first_ns == std::numeric_limits<int64_t>::max()) {
@@ -133,6 +140,7 @@ void TimelineContent::WriteRank(size_t rank_index, EventWriter* writer, Summary*
   for (const PlannedTrack& planned : plan.tracks) WriteTrack(rank_index, planned, launches, writer, summary);
   if (plan.critical_path_track) WriteCriticalPath(rank_index, plan, writer, summary);
   if (plan.has_memory) WriteMemory(rank_index, plan, writer, summary);
+  WriteCounters(rank_index, writer, summary);
 }
 
 void TimelineContent::WriteSteps(size_t rank_index, const RankPlan& plan, EventWriter* writer, Summary* summary) const {
@@ -272,6 +280,26 @@ void TimelineContent::WriteMemory(size_t rank_index, const RankPlan& plan, Event
     Count(time_ns, time_ns, summary);
   }
   writer->EndTrack();
+}
+
+void TimelineContent::WriteCounters(size_t rank_index, EventWriter* writer, Summary* summary) const {
+  for (const model::CounterSeries& series : run_->ranks[rank_index].counters) {
+    bool begun = false;
+    for (size_t i = 0; i < series.size(); ++i) {
+      if (!selection_.Contains(rank_index, Lane::kOperators, series.time_ns[i])) continue;
+      if (!begun) {
+        const std::string place = series.device ? ", device " + std::to_string(series.device->value) : "";
+        writer->BeginCounter({series.name + place, series.unit});
+        ++summary->track_count;
+        begun = true;
+      }
+      const int64_t time_ns = ToTimeline(rank_index, series.time_ns[i]);
+      writer->AddValue(time_ns, series.value[i]);
+      ++summary->counter_value_count;
+      Count(time_ns, time_ns, summary);
+    }
+    if (begun) writer->EndTrack();
+  }
 }
 
 }  // namespace lockstep::timeline

@@ -42,6 +42,7 @@ class TimelineContent {
                   EventWriter* writer, Summary* summary) const;
   void WriteCriticalPath(size_t rank_index, const RankPlan& plan, EventWriter* writer, Summary* summary) const;
   void WriteMemory(size_t rank_index, const RankPlan& plan, EventWriter* writer, Summary* summary) const;
+  void WriteCounters(size_t rank_index, EventWriter* writer, Summary* summary) const;
   int64_t ToTimeline(size_t rank_index, int64_t trace_ns) const {
     return run_->ranks[rank_index].clock.ToRun(trace_ns) + shift_ns_;
   }

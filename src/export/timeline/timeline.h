@@ -59,7 +59,8 @@ struct Summary {
   uint64_t moved_slice_count = 0;  ///< Of these, on extra tracks because they overlap others of their stream or thread.
   uint64_t step_count = 0;         ///< Step markers.
   uint64_t memory_count = 0;       ///< Allocator events.
-  uint64_t flow_count = 0;         ///< Launches joined with their device event.
+  uint64_t counter_value_count = 0;      ///< Samples of counters.
+  uint64_t flow_count = 0;               ///< Launches joined with their device event.
   uint64_t collective_flow_count = 0;    ///< Collectives joined across ranks.
   uint64_t left_out_slice_count = 0;     ///< Events that the selection left out.
   std::optional<int64_t> first_ns = {};  ///< Aligned clock, of what was written.

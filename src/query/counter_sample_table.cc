@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <limits>
+
+#include "query/table.h"
+#include "query/tables.h"
+
+namespace lockstep::query {
+namespace {
+
+using model::CounterSeries;
+using Type = ColumnType;
+
+enum : int { kRank, kWindow, kDevice, kName, kUnit, kTimeNs, kTraceTimeNs, kValue };
+
+const TableSpec& Spec() {
+  static const TableSpec spec{
+      "counter_samples",
+      "Every sample of a hardware metric, or of what the program counts",
+      "",
+      {{"rank", Type::kInteger, "", "Global rank of the process.", ""},
+       {"window", Type::kInteger, "", "0 for the first trace of this rank in time, 1 for the next, and so on.", ""},
+       {"device", Type::kInteger, "", "Device ordinal.", "it is of the process or its host"},
+       {"name", Type::kText, "", "As the source calls it.", ""},
+       {"unit", Type::kText, "", "Unit of the values.", "the source does not say"},
+       {"time_ns", Type::kInteger, "ns, aligned clock", "When.", ""},
+       {"trace_time_ns", Type::kInteger, "ns, the rank's own clock", "When, as the file has it.", ""},
+       {"value", Type::kReal, "`unit`", "What it was from then on.", ""}}};
+  return spec;
+}
+
+/// Walks ranks, their series, and of each the stretch of time that is asked for.
+class CounterScan : public Cursor {
+ public:
+  explicit CounterScan(const Source& source) : source_(source) {}
+
+  void Filter(std::span<const BoundConstraint> constraints) override {
+    rank_index_ = 0;
+    series_ = 0;
+    id_ = 0;
+    end_rank_ = source_.run().ranks.size();
+    rank_.reset();
+    low_ns_ = std::numeric_limits<int64_t>::min();
+    high_ns_ = std::numeric_limits<int64_t>::max();
+    for (const BoundConstraint& bound : constraints) {
+      if (bound.is_null()) end_rank_ = 0;  // nothing compares with NULL
+      const unsigned char op = bound.constraint.op;
+      const bool equal = op == SQLITE_INDEX_CONSTRAINT_EQ;
+      if (bound.constraint.column == kRank && bound.integer()) rank_ = bound.integer();
+      if (bound.constraint.column != kTimeNs) continue;
+      const bool lower = equal || op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
+      const bool upper = equal || op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
+      if (lower && bound.floor()) low_ns_ = std::max(low_ns_, *bound.floor());
+      if (upper && bound.ceil()) high_ns_ = std::min(high_ns_, *bound.ceil());
+    }
+    BeginSeries();
+  }
+
+  bool done() const override { return rank_index_ >= end_rank_; }
+
+  void Next() override {
+    ++id_;
+    if (++row_ < end_) return;
+    ++series_;
+    BeginSeries();
+  }
+
+  void Column(int column, CellOut& out) const override {
+    const model::RankTrace& trace = source_.rank(rank_index_);
+    const CounterSeries& series = trace.counters[series_];
+    switch (column) {
+      case kRank: return out.Int(trace.rank.value);
+      case kWindow: return out.Int(trace.window);
+      case kDevice: return series.device ? out.Int(series.device->value) : out.Null();
+      case kName: return out.Static(series.name);
+      case kUnit: return out.StaticOrNull(series.unit);
+      case kTimeNs: return out.Int(trace.clock.ToRun(series.time_ns[row_]));
+      case kTraceTimeNs: return out.Int(series.time_ns[row_]);
+      case kValue: return out.Real(series.value[row_]);
+      default: return out.Null();
+    }
+  }
+
+  int64_t row_id() const override { return static_cast<int64_t>(id_); }
+
+ private:
+  void BeginSeries() {
+    for (; rank_index_ < end_rank_; ++rank_index_, series_ = 0) {
+      const model::RankTrace& trace = source_.rank(rank_index_);
+      if (rank_ && *rank_ != trace.rank.value) continue;
+      for (; series_ < trace.counters.size(); ++series_) {
+        const CounterSeries& series = trace.counters[series_];
+        const int64_t* times = series.time_ns.data();
+        const auto* end = times + series.size();
+        const auto* first =
+            std::partition_point(times, end, [&](int64_t ns) { return trace.clock.ToRun(ns) < low_ns_; });
+        end = std::partition_point(first, end, [&](int64_t ns) { return trace.clock.ToRun(ns) <= high_ns_; });
+        row_ = static_cast<size_t>(first - times);
+        end_ = static_cast<size_t>(end - times);
+        if (row_ < end_) return;
+      }
+    }
+  }
+
+  const Source& source_;
+  std::optional<int64_t> rank_;
+  int64_t low_ns_ = 0;
+  int64_t high_ns_ = 0;
+  size_t rank_index_ = 0;
+  size_t end_rank_ = 0;
+  size_t series_ = 0;
+  size_t row_ = 0;
+  size_t end_ = 0;
+  uint64_t id_ = 0;
+};
+
+class CounterSampleTable : public Table {
+ public:
+  const TableSpec& spec() const override { return Spec(); }
+
+  bool CanUse(const Constraint& constraint) const override {
+    return constraint.column == kTimeNs || (constraint.op == SQLITE_INDEX_CONSTRAINT_EQ && constraint.column == kRank);
+  }
+
+  Estimate EstimateOf(const Source* source, std::span<const Constraint> constraints) const override {
+    double rows = 0;
+    if (source == nullptr) {
+      rows = 1e5;
+    } else {
+      for (const model::RankTrace& trace : source->run().ranks) {
+        for (const CounterSeries& series : trace.counters) rows += static_cast<double>(series.size());
+      }
+    }
+    for (size_t i = 0; i < constraints.size(); ++i) rows /= 4;
+    return {rows, rows};
+  }
+
+  bool IsSorted(const Source* source, std::span<const Constraint>, int column) const override {
+    return column == kWindow || (column == kRank && source != nullptr && source->HasOneWindow());
+  }
+
+  std::unique_ptr<Cursor> Open(const Source& source) const override { return std::make_unique<CounterScan>(source); }
+};
+
+}  // namespace
+
+std::unique_ptr<Table> MakeCounterSampleTable() { return std::make_unique<CounterSampleTable>(); }
+
+}  // namespace lockstep::query
