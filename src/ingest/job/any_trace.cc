@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ingest/nsight/json_export/json_export.h"
+#include "ingest/nsight/launch_manifest.h"
 #include "ingest/nsight/nsys_export.h"
 #include "ingest/nsight/nsys_report.h"
 #include "ingest/perfetto/packet_stream.h"
@@ -81,8 +82,13 @@ const char* OtherFormat(std::string_view head) {
 Result<std::vector<TraceContent>> ReadAnyTrace(ByteSource& source, const std::string& path,
                                                const std::string& display_name, const TraceReaderOptions& options) {
   PeekedSource peeked(source);
-  if (StartsNsysExport(peeked.head())) return ReadNsysExport(peeked, path, display_name, options);
-  if (StartsNsysReport(peeked.head())) return ReadNsysReport(peeked.head(), path, display_name, options);
+  const bool is_export = StartsNsysExport(peeked.head());
+  if (is_export || StartsNsysReport(peeked.head())) {
+    auto contents = is_export ? ReadNsysExport(peeked, path, display_name, options)
+                              : ReadNsysReport(peeked.head(), path, display_name, options);
+    if (contents) nsight::TakeLaunchManifest(path, &*contents);
+    return contents;
+  }
   if (StartsNsysJson(peeked.head())) return ReadNsysJson(peeked, display_name, options);
   if (const char* what = OtherFormat(peeked.head())) {
     return Error{.code = ErrorCode::kUnsupported, .message = what, .file = display_name};
