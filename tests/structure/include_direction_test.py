@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     "ingest/perfetto": {"ingest/torch_trace", "ingest/bytes", "model", "base"},
     "ingest/nsight": {"ingest/torch_trace", "ingest/bytes", "model", "base"},
     "ingest/op_trace": {"ingest/torch_trace", "ingest/bytes", "model", "base"},
-    "ingest/job": {"ingest/op_trace", "ingest/nsight", "ingest/perfetto", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+    "ingest/job": {"ingest/kernel_profile", "ingest/op_trace", "ingest/nsight", "ingest/perfetto", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "analysis": {"graph", "model", "base"},
     "comparison": {"analysis", "model", "base"},
     "report": {"comparison", "analysis", "model", "base"},

@@ -30,9 +30,18 @@ FileIdentity IdentityOf(const struct stat& status) {
           .inode = status.st_ino};
 }
 
+bool MayBeTable(std::string_view path, NameKind kind) {
+  if (kind == NameKind::kNcuReport) return true;
+  for (const char* compression : {".gz", ".zst"}) {
+    if (path.ends_with(compression)) path.remove_suffix(std::string_view(compression).size());
+  }
+  return path.ends_with(".csv") || path.ends_with(".tsv");
+}
+
 class Finder {
  public:
-  Finder(const ByteLimits& limits, model::Ledger* ledger) : limits_(limits), ledger_(ledger) {}
+  Finder(const ByteLimits& limits, model::Ledger* ledger, std::vector<InputFile>* tables)
+      : limits_(limits), ledger_(ledger), tables_(tables) {}
 
   Status TakeNamed(const std::string& path) {
     struct stat status = {};
@@ -46,6 +55,7 @@ class Finder {
     } else if (!S_ISREG(status.st_mode)) {
       Refuse("unreadable_file", path, "is not a regular file (a pipe, socket or device)", "write it to a file first");
     } else {
+      if (tables_ != nullptr && MayBeTable(path, KindOfName(path))) tables_->push_back({path, true});
       TakeFile(path, status, KindOfName(path) == NameKind::kArchive ? NameKind::kArchive : NameKind::kTrace, true);
     }
     return {};
@@ -89,6 +99,7 @@ class Finder {
   }
 
   void TakeFile(const std::string& path, const struct stat& status, NameKind kind, bool named) {
+    if (tables_ != nullptr && !named && MayBeTable(path, kind)) tables_->push_back({path, false});
     if (kind == NameKind::kOther) return;
     if (kind == NameKind::kNcuReport) {
       Note("ncu_report", model::Severity::kWarning, path, "an Nsight Compute report, which is no trace, was left out",
@@ -208,6 +219,7 @@ class Finder {
 
   const ByteLimits& limits_;
   model::Ledger* ledger_;
+  std::vector<InputFile>* tables_;  // Null: not asked for.
   std::set<FileId> folders_;
   std::set<FileId> files_;
   std::vector<TraceFile> found_;
@@ -236,8 +248,8 @@ Error NoTraceFound(const std::vector<std::string>& paths, const model::Ledger& l
 }
 
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
-                                              model::Ledger* ledger) {
-  Finder finder(limits, ledger);
+                                              model::Ledger* ledger, std::vector<InputFile>* tables) {
+  Finder finder(limits, ledger, tables);
   for (const std::string& path : paths) RETURN_IF_ERROR(finder.TakeNamed(path));
   std::vector<TraceFile> found = finder.TakeFound();
   if (found.empty()) return NoTraceFound(paths, *ledger);

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "ingest/bytes/byte_source.h"
+#include "ingest/bytes/input_files.h"
 #include "model/ledger.h"
 
 namespace lockstep::ingest {
@@ -60,8 +61,10 @@ struct TraceFile {
 /// listed by member. Only names that can be a trace are taken from folders and archives (*.json, *.json.gz, *.json.zst,
 /// *.pt.trace.*, ...). Errors: kNotFound for a path that does not exist, and when nothing at all was
 /// found. Files that cannot be opened get a ledger row and are left out.
+/// Where `tables` is given, it gets what may be a table of kernels instead, by its name (*.csv, *.tsv, reports of ncu):
+/// those in folders, which are no traces, and those that were named, which are among the traces as well.
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
-                                              model::Ledger* ledger);
+                                              model::Ledger* ledger, std::vector<InputFile>* tables = nullptr);
 
 /// The order of FindTraceFiles.
 bool InOrderOfName(const TraceFile& a, const TraceFile& b);

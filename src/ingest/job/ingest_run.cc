@@ -9,6 +9,7 @@
 #include "ingest/job/file_ingest.h"
 #include "ingest/job/ingest_operations.h"
 #include "ingest/job/ingest_progress.h"
+#include "ingest/job/job_files.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -21,7 +22,9 @@ uint32_t ThreadCount(const IngestOptions& options) {
 
 Result<model::Run> IngestRun(const std::vector<std::string>& paths, const IngestOptions& options) {
   model::Run run;
-  ASSIGN_OR_RETURN(const std::vector<TraceFile> files, FindTraceFiles(paths, options.limits, &run.ledger));
+  ASSIGN_OR_RETURN(JobFiles found, FindJobFiles(paths, options.limits, &run.ledger));
+  const std::vector<TraceFile>& files = found.traces;
+  run.kernel_profiles = std::move(found.kernel_profiles);
 
   ASSIGN_OR_RETURN(const bool has_operations, IngestOperations(files, options, &run));
   if (has_operations) return run;

@@ -15,6 +15,7 @@
 #include "ingest/job/file_owners.h"
 #include "ingest/job/ingest_operations.h"
 #include "ingest/job/ingest_progress.h"
+#include "ingest/job/job_files.h"
 #include "ingest/job/name_merge.h"
 
 namespace lockstep::ingest {
@@ -94,7 +95,8 @@ bool Exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-FindAnswer Find(const std::vector<std::string>& paths, const ByteLimits& limits) {
+FindAnswer Find(const std::vector<std::string>& paths, const ByteLimits& limits,
+                std::shared_ptr<const model::KernelProfiles>* profiles) {
   FindAnswer answer;
   std::vector<std::string> own;
   for (const std::string& path : paths) {
@@ -103,8 +105,11 @@ FindAnswer Find(const std::vector<std::string>& paths, const ByteLimits& limits)
   }
   model::Ledger ledger;
   if (!own.empty()) {
-    auto found = FindTraceFiles(own, limits, &ledger);
-    if (found) answer.files = std::move(*found);
+    auto found = FindJobFiles(own, limits, &ledger);
+    if (found) {
+      answer.files = std::move(found->traces);
+      *profiles = std::move(found->kernel_profiles);
+    }
   }
   answer.ledger = ledger.entries();
   return answer;
@@ -135,7 +140,7 @@ class TeamIngest::Share {
       : process_(process), runs_(*runs), default_thread_count_(default_thread_count) {}
 
   const FindAnswer& FindOwn(const FindRequest& request) {
-    found_ = Find(request.paths, request.limits);
+    found_ = Find(request.paths, request.limits, &kernel_profiles);
     return found_;
   }
 
@@ -214,6 +219,8 @@ class TeamIngest::Share {
     runs_[request.run] = std::move(held);
   }
 
+  /// What the process's own files hold besides; the root's are the run's. Shared as Run::kernel_profiles is.
+  std::shared_ptr<const model::KernelProfiles> kernel_profiles;
   /// Root only, while it reads.
   std::function<void(const IngestProgress&)> on_progress;
   const std::atomic<bool>* cancelled = nullptr;
@@ -248,6 +255,7 @@ Result<model::Run> TeamIngest::Run(const std::vector<std::string>& paths, const 
   // What there is, and who sees it.
   FindRequest find{paths, options.limits, 0};
   const FindAnswer own = share_->FindOwn(find);
+  run.kernel_profiles = share_->kernel_profiles;
   find.root_digest = DigestOf(own);
   std::vector<FindAnswer> found = team_.Ask<FindAnswer>(kFindQuestion, find);
   std::vector<bool> differs;

@@ -26,6 +26,7 @@ using model::Severity;
 
 constexpr size_t kFileLimit = size_t{1} << 30;
 constexpr size_t kHead = 64;
+constexpr size_t kTableHead = size_t{256} << 10;  // Lines that a program printed may come before.
 constexpr int64_t kNcuDeadlineNs = 600'000'000'000;
 constexpr std::string_view kNcuReport("NVR\0", 4);
 
@@ -109,6 +110,28 @@ class Reader {
     }
   }
 
+  /// As Read, where nobody said that it is a table. Out: whether it is.
+  bool ReadTable(const InputFile& file) {
+    const std::optional<int32_t> rank = ReadNameFacts(file.path).rank;
+    Result<std::string> text = ReadHead(file.path);
+    if (!text) return false;
+    if (text->starts_with(kNcuReport)) {
+      text = ImportReport(file.path);
+      if (!text || !LooksLikeNcuCsv(*text)) return false;
+    } else {
+      if (!LooksLikeNcuCsv(*text) && !LooksLikeStatsSum(*text)) return false;
+      if (text->size() == kTableHead) text = ReadText(file.path, rank);
+      if (!text) return false;
+    }
+    if (LooksLikeNcuCsv(*text)) {
+      ReadNcuCsv(*text, file.path, rank, &profiles_);
+    } else {
+      ReadStatsSum(*text, file.path, rank, &profiles_);
+    }
+    ++table_count_;
+    return true;
+  }
+
   size_t table_count() const { return table_count_; }
 
  private:
@@ -120,6 +143,14 @@ class Reader {
                           .rank = rank,
                           .message = std::move(message),
                           .advice = advice});
+  }
+
+  static Result<std::string> ReadHead(const std::string& path) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenFile(path, {}));
+    std::string text(kTableHead, '\0');
+    ASSIGN_OR_RETURN(const size_t read, source->Read(std::span<char>(text)));
+    text.resize(read);
+    return text;
   }
 
   /// Of a report of ncu's own only the beginning.
@@ -147,18 +178,25 @@ class Reader {
     }
   }
 
-  /// The report's table, printed by the machine's ncu.
-  Result<std::string> ConvertReport(const std::string& path, std::optional<int32_t> rank) {
+  /// The report's table, printed by the machine's ncu. Its error says why not.
+  static Result<std::string> ImportReport(const std::string& path) {
     const CommandOptions options{.timeout_ns = kNcuDeadlineNs, .output_bytes_limit = kFileLimit};
     Result<CommandOutput> done = RunCommand({"ncu", "--import", path, "--csv", "--page", "raw"}, options);
     if (done && done->exit_status == 0) return std::move(done->output);
-    const std::string reason =
+    std::string reason =
         done ? fmt::format("ncu could not read it (exit status {}): {}", done->exit_status,
                            (done->error.empty() ? done->output : done->error).substr(0, 300))
              : fmt::format("a report of Nsight Compute's, which only ncu reads: {}", done.error().message);
+    return Error{.code = ErrorCode::kNotFound, .message = std::move(reason), .file = path};
+  }
+
+  Result<std::string> ConvertReport(const std::string& path, std::optional<int32_t> rank) {
+    Result<std::string> text = ImportReport(path);
+    if (text) return text;
+    const std::string reason = text.error().message;
     Note("no_ncu", Severity::kError, path, rank, reason,
          "where ncu is, as new as the one that wrote it: ncu --import REPORT --csv --page raw > REPORT.csv");
-    return Error{.code = ErrorCode::kNotFound, .message = reason, .file = path};
+    return text;
   }
 
   KernelProfiles& profiles_;
@@ -180,6 +218,18 @@ Result<KernelProfiles> ReadKernelProfiles(const std::vector<std::string>& paths)
   }
   return Error{.code = ErrorCode::kNotFound,
                .message = "no table of ncu --csv and no summary of nsys stats in what was given" + why};
+}
+
+std::shared_ptr<const KernelProfiles> ReadKernelTables(const std::vector<InputFile>& files,
+                                                       std::set<std::string>* taken) {
+  const auto profiles = std::make_shared<KernelProfiles>();
+  Reader reader(profiles.get());
+  for (const InputFile& file : files) {
+    if (reader.ReadTable(file)) taken->insert(file.path);
+  }
+  if (reader.table_count() == 0) return nullptr;
+  JoinPages(&profiles->launches);
+  return profiles;
 }
 
 }  // namespace lockstep::ingest

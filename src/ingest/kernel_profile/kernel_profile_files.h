@@ -1,9 +1,12 @@
 #pragma once
 
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "ingest/bytes/input_files.h"
 #include "model/kernel_profile.h"
 
 namespace lockstep::ingest {
@@ -15,5 +18,10 @@ namespace lockstep::ingest {
 /// Ledger: "kernel_profile_unreadable", "kernel_profile_cut" (of a table the first GiB is read), "no_ncu", and those of
 /// ReadNcuCsv and ReadStatsSum. Errors: kNotFound (a path is not there, or nothing in them is such a table).
 Result<model::KernelProfiles> ReadKernelProfiles(const std::vector<std::string>& paths);
+
+/// The tables among `files`, which lie beside other things; those are passed over without a word, looked at no further
+/// than where a table would begin. Out: null where there is none; in `taken` the paths of those that were.
+std::shared_ptr<const model::KernelProfiles> ReadKernelTables(const std::vector<InputFile>& files,
+                                                              std::set<std::string>* taken);
 
 }  // namespace lockstep::ingest

@@ -1,0 +1,49 @@
+#include "ingest/job/job_files.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+#include "ingest/bytes/file_names.h"
+#include "ingest/kernel_profile/kernel_profile_files.h"
+
+namespace lockstep::ingest {
+
+Result<JobFiles> FindJobFiles(const std::vector<std::string>& paths, const ByteLimits& limits, model::Ledger* ledger) {
+  JobFiles found;
+  std::vector<InputFile> tables;
+  model::Ledger met;
+  auto traces = FindTraceFiles(paths, limits, &met, &tables);
+  std::set<std::string> taken;
+  if (traces) {
+    found.traces = std::move(*traces);
+    found.kernel_profiles = ReadKernelTables(tables, &taken);
+    std::erase_if(found.traces, [&](const TraceFile& file) { return taken.contains(file.path); });
+  }
+  // A report that ncu turned into a table was not left out.
+  std::set<std::string> names;
+  for (const std::string& path : taken) names.insert(PrintableName(path));
+  for (const model::LedgerEntry& entry : met.entries()) {
+    if (entry.code != "ncu_report" || !names.contains(entry.source)) ledger->Add(entry);
+  }
+  if (!traces) return std::move(traces).error();
+  if (!found.kernel_profiles) return found;
+  if (found.traces.empty()) {
+    return Error{.code = ErrorCode::kNotFound,
+                 .message = "holds tables of kernels and no trace; lockstep kernels reads them alone",
+                 .file = *names.begin()};
+  }
+  for (const model::LedgerEntry& entry : found.kernel_profiles->ledger.entries()) ledger->Add(entry);
+  ledger->Add({.code = "kernel_tables",
+               .severity = model::Severity::kInfo,
+               .source = taken.size() == 1 ? *names.begin() : std::string(),
+               .count = taken.size(),
+               .message = fmt::format("tables of Nsight Compute and nsys stats lie beside the traces: {} launches, {} "
+                                      "sums of names",
+                                      found.kernel_profiles->launches.size(), found.kernel_profiles->sums.size()),
+               .advice = "see --section kernel_profiles"});
+  return found;
+}
+
+}  // namespace lockstep::ingest
