@@ -231,6 +231,9 @@ void FinishParallelism(const model::Run& run, ParallelismPartials partials, Anal
       }
     });
   }
+  if (result->Has("kernel_profiles")) {
+    RunPass("kernel_profiles", cpu_ns, ledger, [&] { tables->kernel_profiles = ComputeKernelProfiles(run); });
+  }
 }
 
 /// Ranks of the first window by pipeline stage.

@@ -13,6 +13,7 @@ const std::vector<DeclaredTable>& DeclaredTables() {
     DeclareRegionTables(&tables);
     DeclareCounterTables(&tables);
     DeclareFlopsTables(&tables);
+    DeclareKernelProfileTables(&tables);
     return tables;
   }();
   return kTables;

@@ -45,6 +45,8 @@ void DeclareInferenceTables(std::vector<DeclaredTable>* tables);  ///< inference
 void DeclareRegionTables(std::vector<DeclaredTable>* tables);     ///< regions, region_balance.
 void DeclareCounterTables(std::vector<DeclaredTable>* tables);    ///< counters, counter_balance.
 void DeclareFlopsTables(std::vector<DeclaredTable>* tables);      ///< flops, flops_by_operator.
+/// kernel_launches, kernel_rooflines, kernel_sums.
+void DeclareKernelProfileTables(std::vector<DeclaredTable>* tables);
 
 /// A column of a table whose rows are `(result.*...)`: turns a getter of rows into one of cells.
 template <typename Row>

@@ -16,7 +16,7 @@ struct Section {
 
 constexpr size_t kAll = SIZE_MAX;
 
-const std::array<Section, 26> kSections = {{
+const std::array<Section, 27> kSections = {{
     {"findings", "", [](const TextPage& page) { WriteFindings(page, kAll, false); }},
     {"breakdown", "breakdown", WriteBreakdownSection},
     {"steps", "breakdown", WriteStepsSection},
@@ -39,6 +39,7 @@ const std::array<Section, 26> kSections = {{
     {"regions", "regions", WriteRegionSection},
     {"counters", "counters", WriteCounterSection},
     {"flops", "flops", WriteFlopsSection},
+    {"kernel_profiles", "kernel_profiles", WriteKernelProfileSection},
     {"what_if", "what_if", WriteWhatIfSection},
     {"bubbles", "bubbles", WriteBubblesSection},
     {"clocks", "", WriteClocksSection},

@@ -74,6 +74,7 @@ void WriteInferenceSection(const TextPage& page);
 void WriteRegionSection(const TextPage& page);
 void WriteCounterSection(const TextPage& page);
 void WriteFlopsSection(const TextPage& page);
+void WriteKernelProfileSection(const TextPage& page);
 void WriteWhatIfSection(const TextPage& page);
 void WriteBubblesSection(const TextPage& page);
 void WriteClocksSection(const TextPage& page);

@@ -5,6 +5,7 @@
 
 #include "analysis/analyze.h"
 #include "analysis/counters/counters.h"
+#include "analysis/kernel_profile/kernel_profile_tables.h"
 #include "analysis/parallelism/ddp.h"
 #include "analysis/parallelism/flops.h"
 #include "analysis/parallelism/fsdp.h"
@@ -60,6 +61,7 @@ struct Parallelism {
   std::vector<RegionBalanceRow> region_balance;         ///< Largest mean first.
   std::vector<CounterRow> counters;                     ///< By rank, device, name.
   std::vector<CounterBalanceRow> counter_balance;       ///< By name.
+  KernelProfileTables kernel_profiles;
 };
 
 /// The tables of `result`, all empty when none of the passes ran.
