@@ -258,6 +258,18 @@ class Run:
         """The same by operator and shape."""
         return self._table("flops_by_operator")
 
+    def kernel_launches(self) -> Table:
+        """Launches that Nsight Compute measured, of tables beside the traces: what bounds each."""
+        return self._table("kernel_launches")
+
+    def kernel_rooflines(self) -> Table:
+        """The same launches under the roofline of each kind of arithmetic that they did."""
+        return self._table("kernel_rooflines")
+
+    def kernel_sums(self) -> Table:
+        """Names that `nsys stats` sums up, over all reports beside the traces."""
+        return self._table("kernel_sums")
+
     def wait_states(self) -> dict[str, Any]:
         """Who waited for whom, and the first causes, as ``data.wait_states`` of docs/json.md: it nests too deep for a table."""
         answer: dict[str, Any] = json.loads(self.to_json())["data"]["wait_states"]
@@ -396,6 +408,9 @@ _PASS_OF = {
     "counter_balance": "counters",
     "flops": "flops",
     "flops_by_operator": "flops",
+    "kernel_launches": "measured_kernels",
+    "kernel_rooflines": "measured_kernels",
+    "kernel_sums": "measured_kernels",
 }
 
 

@@ -231,8 +231,8 @@ void FinishParallelism(const model::Run& run, ParallelismPartials partials, Anal
       }
     });
   }
-  if (result->Has("kernel_profiles")) {
-    RunPass("kernel_profiles", cpu_ns, ledger, [&] { tables->kernel_profiles = ComputeKernelProfiles(run); });
+  if (result->Has("measured_kernels")) {
+    RunPass("measured_kernels", cpu_ns, ledger, [&] { tables->kernel_profiles = ComputeKernelProfiles(run); });
   }
 }
 

@@ -74,7 +74,7 @@ const std::vector<PassInfo>& Passes() {
       {"regions", "How long are the ranges that the program marks, on CPU and device, and on which rank?", {}},
       {"counters", "How busy were the devices' parts, and what did the program count, where it was sampled?", {}},
       {"flops", "How much of the device's arithmetic is used, where shapes were recorded?", {}},
-      {"kernel_profiles", "What bounds the kernels, where tables of Nsight Compute lie beside the traces?", {}},
+      {"measured_kernels", "What bounds the kernels, where tables of Nsight Compute lie beside the traces?", {}},
       {"what_if",
        "What would each change gain? (--what-if; operation traces: always)",
        {"critical_path", "pipeline"},

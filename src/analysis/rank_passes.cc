@@ -7,9 +7,9 @@ namespace lockstep::analysis {
 namespace {
 
 constexpr auto kAsking = std::to_array<std::string_view>(
-    {"breakdown", "idle",          "kernels", "operators",   "collectives", "stragglers",     "imbalance", "memory",
-     "launch",    "critical_path", "groups",  "ddp",         "fsdp",        "pipeline",       "moe",       "inference",
-     "regions",   "counters",      "flops",   "wait_states", "what_if",     "kernel_profiles"});
+    {"breakdown", "idle",          "kernels", "operators",   "collectives", "stragglers",      "imbalance", "memory",
+     "launch",    "critical_path", "groups",  "ddp",         "fsdp",        "pipeline",        "moe",       "inference",
+     "regions",   "counters",      "flops",   "wait_states", "what_if",     "measured_kernels"});
 
 }  // namespace
 

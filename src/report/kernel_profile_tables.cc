@@ -1,4 +1,4 @@
-// The tables of the pass "kernel_profiles".
+// The tables of the pass "measured_kernels".
 #include "analysis/parallelism/parallelism.h"
 #include "report/declared_tables.h"
 
@@ -56,7 +56,7 @@ std::vector<RowColumn<KernelLaunchRow>> LaunchTable() {
        kUnmeasured, [](const Run&, const Row& row) { return OptionalCell(row.launch->duration_ns); }},
       {"bound", Type::kText, "",
        "`compute`, `memory`, `balanced`, `latency`, or `unknown` where a throughput is absent.", "",
-       [](const Run&, const Row& row) { return TextCell(KernelBoundName(row.bound)); }},
+       [](const Run&, const Row& row) { return TextCell(analysis::KernelBoundName(row.bound)); }},
       {"compute_ratio", Type::kReal, "0..1", "Throughput of the SMs, of what they sustain at most.", kUnmeasured,
        [](const Run&, const Row& row) { return OptionalCell(row.launch->compute_ratio); }},
       {"memory_ratio", Type::kReal, "0..1", "Throughput of the memory system, likewise.", kUnmeasured,
@@ -81,7 +81,7 @@ std::vector<RowColumn<KernelRooflineRow>> RooflineTable() {
   std::vector<RowColumn<Row>> columns = LaunchColumns<Row>();
   const std::vector<RowColumn<Row>> own = {
       {"precision", Type::kText, "", "Kind of arithmetic: `fp64`, `fp32`, `fp16`, `tensor`.", "",
-       [](const Run&, const Row& row) { return TextCell(PrecisionName(row.point.precision)); }},
+       [](const Run&, const Row& row) { return TextCell(analysis::PrecisionName(row.point.precision)); }},
       {"flops_per_s", Type::kReal, "FLOP/s", "Achieved.", "",
        [](const Run&, const Row& row) { return Cell(row.point.flops_per_s); }},
       {"peak_flops_per_s", Type::kReal, "FLOP/s", "The device's, at its clock.", "",
@@ -106,7 +106,7 @@ std::vector<RowColumn<NameOverRanks>> SumTable() {
   constexpr const char* kOneRank = "fewer than two ranks have it";
   return {
       {"kind", Type::kText, "", "What is summed up: `kernel`, `api`, `memory`, `range`.", "",
-       [](const Run&, const Row& row) { return TextCell(SummedKindName(row.kind)); }},
+       [](const Run&, const Row& row) { return TextCell(analysis::SummedKindName(row.kind)); }},
       {"name", Type::kText, "", "Of the kernel, call, operation or range.", "",
        [](const Run&, const Row& row) { return TextCell(row.name); }},
       {"count", Type::kInteger, "count", "Calls, of all reports.", "",
@@ -131,13 +131,13 @@ void DeclareKernelProfileTables(std::vector<DeclaredTable>* tables) {
   tables->push_back(
       DeclareTable<KernelLaunchRow>("kernel_launches", "kernel_launches",
                                     "A launch that Nsight Compute measured, of the tables that lie beside the traces",
-                                    "kernel_profiles", Launches, LaunchTable()));
+                                    "measured_kernels", Launches, LaunchTable()));
   tables->push_back(DeclareTable<KernelRooflineRow>(
       "kernel_rooflines", "kernel_rooflines", "Such a launch under the roofline of one kind of arithmetic that it did",
-      "kernel_profiles", Rooflines, RooflineTable()));
+      "measured_kernels", Rooflines, RooflineTable()));
   tables->push_back(DeclareTable<NameOverRanks>(
       "kernel_sums", "kernel_sums", "A name that `nsys stats` sums times up for, over all reports beside the traces",
-      "kernel_profiles", Sums, SumTable()));
+      "measured_kernels", Sums, SumTable()));
 }
 
 }  // namespace lockstep::report

@@ -39,7 +39,7 @@ const std::array<Section, 27> kSections = {{
     {"regions", "regions", WriteRegionSection},
     {"counters", "counters", WriteCounterSection},
     {"flops", "flops", WriteFlopsSection},
-    {"kernel_profiles", "kernel_profiles", WriteKernelProfileSection},
+    {"measured_kernels", "measured_kernels", WriteKernelProfileSection},
     {"what_if", "what_if", WriteWhatIfSection},
     {"bubbles", "bubbles", WriteBubblesSection},
     {"clocks", "", WriteClocksSection},

@@ -1,4 +1,4 @@
-// Section of the pass "kernel_profiles".
+// Section of the pass "measured_kernels".
 #include <fmt/format.h>
 
 #include <string>
@@ -58,7 +58,7 @@ void WriteSums(const TextPage& page, const analysis::KernelProfileTables& tables
 }  // namespace
 
 void WriteKernelProfileSection(const TextPage& page) {
-  page.Heading("KERNEL PROFILES", "what bounds the launches that Nsight Compute measured, longest first");
+  page.Heading("MEASURED KERNELS", "what bounds the launches that ncu measured");
   const analysis::KernelProfileTables& tables = ParallelismOf(page.result).kernel_profiles;
   if (tables.profiles == nullptr) {
     page.Paragraph(

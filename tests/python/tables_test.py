@@ -28,7 +28,8 @@ def documented():
     found = {name: tables[f"data.{name}[]"] for name in (
         "breakdown", "steps", "idle", "idle_host", "kernels", "operators", "memory", "launch", "queues", "collectives",
         "stragglers", "findings", "groups", "group_operations", "ddp", "ddp_buckets", "fsdp", "pipeline", "moe", "moe_ranks",
-        "inference", "inference_requests", "regions", "region_balance", "counters", "counter_balance", "flops", "flops_by_operator")}
+        "inference", "inference_requests", "regions", "region_balance", "counters", "counter_balance", "flops", "flops_by_operator",
+        "kernel_launches", "kernel_rooflines", "kernel_sums")}
     ranks = dict(tables["data.ranks[]"])
     del ranks["clock"]
     found["ranks"] = ranks

@@ -18,7 +18,8 @@ FLAT = {"breakdown": "breakdown", "steps": "steps", "idle": "idle", "idle_host":
         "fsdp": "fsdp", "pipeline": "pipeline", "moe": "moe", "moe_ranks": "moe_ranks", "inference": "inference",
         "inference_requests": "inference_requests", "regions": "regions", "region_balance": "region_balance",
         "counters": "counters", "counter_balance": "counter_balance",
-        "flops": "flops", "flops_by_operator": "flops_by_operator"}
+        "flops": "flops", "flops_by_operator": "flops_by_operator", "kernel_launches": "kernel_launches",
+        "kernel_rooflines": "kernel_rooflines", "kernel_sums": "kernel_sums"}
 LISTS = {"findings": ("ranks", "evidence", "advice"), "stragglers": ("activities",), "root_causes": ("steps",),
          "ranks": ("device_ordinals",), "collective_instances": ("missing_ranks",), "process_groups": ("ranks",)}
 KERNEL_SUMS = """SELECT rank, window, name, kind, count(*) AS count, sum(duration_ns) AS total_ns, min(duration_ns) AS min_ns,

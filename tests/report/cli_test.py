@@ -220,7 +220,7 @@ class OutputTest(Folder):
         names = [line.split()[0] for line in done.stdout.splitlines()]
         self.assertEqual(names, ["breakdown", "idle", "kernels", "operators", "collectives", "stragglers", "wait_states", "imbalance",
                                  "memory", "launch", "critical_path", "groups", "ddp", "fsdp", "pipeline", "moe", "inference", "regions",
-                                 "counters", "flops",
+                                 "counters", "flops", "measured_kernels",
                                  "what_if", "bubbles"])
 
 

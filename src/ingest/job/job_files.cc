@@ -42,7 +42,7 @@ Result<JobFiles> FindJobFiles(const std::vector<std::string>& paths, const ByteL
                .message = fmt::format("tables of Nsight Compute and nsys stats lie beside the traces: {} launches, {} "
                                       "sums of names",
                                       found.kernel_profiles->launches.size(), found.kernel_profiles->sums.size()),
-               .advice = "see --section kernel_profiles"});
+               .advice = "see --section measured_kernels"});
   return found;
 }
 
