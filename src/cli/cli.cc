@@ -17,6 +17,7 @@
 
 #include "base/team.h"
 #include "cli/analyze.h"
+#include "cli/bench.h"
 #include "cli/capture.h"
 #include "cli/compare.h"
 #include "cli/completion.h"
@@ -114,6 +115,7 @@ class Program {
  private:
   void AddCommands() {
     commands_.push_back(std::make_unique<AnalyzeCommand>());
+    commands_.push_back(std::make_unique<BenchCommand>());
     commands_.push_back(std::make_unique<CaptureCommand>());
     commands_.push_back(std::make_unique<CompareCommand>());
     commands_.push_back(std::make_unique<ScalingCommand>());

@@ -1,6 +1,7 @@
 """`lockstep-mpi` on a real SLURM of four nodes: traces that lie on single nodes and traces that all share, read once
 each; the answer is that of `lockstep` over all of them on one host."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -63,6 +64,20 @@ class MpiClusterTest(unittest.TestCase):
         done = self.cluster.on("head", "salloc", "-Q", "-N4", "--ntasks-per-node=1", "mpirun", "--allow-run-as-root",
                                PROGRAM, "analyze", "--json", self.local, self.shared)
         self.assertEqual(expected.stdout, done.stdout, done.stderr)
+
+    def test_collectives_between_nodes_are_measured(self):
+        words = ["bench", "collectives", "all_reduce", "all_gather", "send_recv", "--sizes", "8,64K", "--iterations", "5", "--pairs", "--json"]
+        measured = self.srun(LOCKSTEP, *words)
+        self.assertEqual(0, measured.returncode, measured.stderr)
+        allocated = self.cluster.on("head", "salloc", "-Q", "-N4", "--ntasks-per-node=1", LOCKSTEP, *words, "-n", "4",
+                                    "--launcher", "mpirun --allow-run-as-root")
+        self.assertEqual(0, allocated.returncode, allocated.stderr)
+        for done in (measured, allocated):
+            data = json.loads(done.stdout)["data"]
+            self.assertEqual(4, len({rank["host"] for rank in data["ranks"]}))
+            self.assertEqual([0] * 6, [row["out_of_place"]["wrong_count"] for row in data["rows"]])
+            self.assertEqual({False}, {pair["same_host"] for pair in data["pairs"]})
+            self.assertTrue(all(pair["bytes_per_s"] > 0 < pair["back_bytes_per_s"] for pair in data["pairs"]))
 
     def test_a_path_that_no_node_has_is_an_error(self):
         done = self.srun(PROGRAM, "analyze", "/no/such/traces")

@@ -70,7 +70,8 @@ std::set<Place> FindSameRecordings(const std::vector<TraceFile>& files, std::vec
          .count = count,
          .message = fmt::format("is another form of the recording in {}: it was used for what only it says, and "
                                 "its events count once",
-                                files[pair.second].DisplayName())});
+                                files[pair.second].DisplayName()),
+         .advice = {}});
   }
   return left_out;
 }

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/subcommand.h"
+#include "collective_bench/plan.h"
+
+namespace lockstep::cli {
+
+/// `lockstep bench collectives`: becomes the program that measures, once per rank where a launcher started us so, else
+/// through mpirun.
+class BenchCommand : public Subcommand {
+ public:
+  const char* name() const override { return "bench"; }
+  const char* purpose() const override { return "Measure collectives by size: time, algbw, busbw, slow links"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Result<collective_bench::Plan> MakePlan() const;
+  /// What to become.
+  Result<std::vector<std::string>> CommandLine() const;
+
+  std::vector<std::string> words_;
+  int rank_count_ = 0;
+  std::string launcher_ = "mpirun";
+  std::string sizes_;
+  std::string least_;
+  std::string most_;
+  double factor_ = 2;
+  std::string type_ = "float32";
+  std::string reduction_ = "sum";
+  int root_ = 0;
+  int iterations_ = 20;
+  int warmup_ = 5;
+  bool no_check_ = false;
+  bool no_in_place_ = false;
+  bool pairs_ = false;
+  bool json_ = false;
+  std::string csv_file_;
+};
+
+}  // namespace lockstep::cli

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""`lockstep bench collectives` under a real mpirun: every operation right and timed, formulas, planted faults found."""
+
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import jsonschema
+
+from lockstep_program import BINARY, DONE, FAILED, MISUSED, SOURCE, run
+
+SCHEMA = json.loads((SOURCE / "docs/schema/bench-collectives-1.schema.json").read_text(encoding="utf-8"))
+
+# One machine: nothing is to be sent beyond loopback, and a test may be root's.
+MPIRUN = " ".join(["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else []),
+                   "--mca oob_tcp_if_include lo --mca btl self,vader --mca mpi_yield_when_idle 1"])
+FACTORS = {"all_reduce": lambda n: 2 * (n - 1) / n, "all_gather": lambda n: (n - 1) / n, "reduce_scatter": lambda n: (n - 1) / n,
+           "all_to_all": lambda n: (n - 1) / n, "broadcast": lambda n: 1, "reduce": lambda n: 1, "send_recv": lambda n: 1}
+
+
+def environment(**variables):
+    launcher = ("OMPI_", "PMIX_", "PMI_", "SLURM_")
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(launcher)}, **variables}
+
+
+def bench(*arguments, ranks=4, timeout=120, **variables):
+    words = [BINARY, "bench", "collectives", "-n", str(ranks), "--launcher", MPIRUN, *arguments]
+    return subprocess.run(words, capture_output=True, text=True, timeout=timeout, env=environment(**variables), check=False)
+
+
+def results(*arguments, status=DONE, **options):
+    done = bench(*arguments, "--json", **options)
+    if done.returncode != status:
+        raise AssertionError(f"{arguments}: exit status {done.returncode}: {done.stderr}")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, SCHEMA)
+    return document["data"]
+
+
+class CollectivesTest(unittest.TestCase):
+    def test_every_operation_is_right_and_its_bandwidth_by_the_formula(self):
+        for ranks in (2, 3):
+            data = results("--sizes", "8,4K,256K", "--iterations", "5", ranks=ranks)
+            self.assertEqual(len(data["ranks"]), ranks)
+            self.assertEqual(len({rank["pid"] for rank in data["ranks"]}), ranks)
+            self.assertEqual({row["operation"] for row in data["rows"]}, set(FACTORS))
+            for row in data["rows"]:
+                timings = [timing for timing in (row["out_of_place"], row["in_place"]) if timing]
+                self.assertTrue(timings, row)
+                for timing in timings:
+                    self.assertEqual((timing["wrong_count"], timing["wrong_ranks"]), (0, []), row)
+                    self.assertLessEqual(timing["fastest_ns"], timing["mean_ns"])
+                    self.assertLessEqual(timing["mean_ns"], timing["slowest_ns"])
+                    algbw = row["bytes"] / timing["mean_ns"] * 1e9
+                    self.assertAlmostEqual(timing["algbw_bytes_per_s"] / algbw, 1, places=9)
+                    self.assertAlmostEqual(timing["busbw_bytes_per_s"] / algbw, FACTORS[row["operation"]](ranks), places=9)
+
+    def test_types_and_reductions(self):
+        for dtype in ("uint8", "int32", "int64", "float64"):
+            for reduction in ("sum", "min", "max"):
+                data = results("all_reduce", "reduce_scatter", "reduce", "--sizes", "1000", "--dtype", dtype, "--reduction", reduction,
+                               "--root", "1", "--iterations", "2", ranks=2)
+                self.assertEqual([row["out_of_place"]["wrong_count"] for row in data["rows"]], [0, 0, 0], (dtype, reduction))
+
+    def test_the_table_is_that_of_nccl_tests(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = pathlib.Path(folder, "table.csv")
+            done = bench("all_reduce", "broadcast", "-b", "1K", "-e", "4K", "-f", "2", "--iterations", "3", "--csv", table, ranks=2)
+            self.assertEqual(done.returncode, DONE, done.stderr)
+            rows = [line.split() for line in done.stdout.splitlines() if line.strip() and not line.startswith("#")]
+            self.assertEqual([row[:6] for row in rows],
+                             [["all_reduce", str(size), str(size // 4), "float32", "sum", "-1"] for size in (1024, 2048, 4096)] +
+                             [["broadcast", str(size), str(size // 4), "float32", "none", "0"] for size in (1024, 2048, 4096)])
+            self.assertTrue(all(row[9] == row[13] == "0" for row in rows[:3]), done.stdout)
+            self.assertEqual(rows[3][6:10], ["-"] * 4, "MPI's broadcast has one buffer")
+            self.assertIn("# Out of bounds values : 0 OK", done.stdout)
+            with open(table, encoding="utf-8", newline="") as file:
+                written = list(csv.DictReader(file))
+            self.assertEqual([(row["operation"], row["bytes"], row["in_place"]) for row in written][:2],
+                             [("all_reduce", "1024", "0"), ("all_reduce", "1024", "1")])
+
+    def test_one_rank_has_no_bus_bandwidth(self):
+        data = results("all_reduce", "--sizes", "1K", "--iterations", "2", ranks=1)
+        self.assertIsNone(data["rows"][0]["out_of_place"]["busbw_bytes_per_s"])
+        self.assertGreater(data["rows"][0]["out_of_place"]["algbw_bytes_per_s"], 0)
+
+    def test_a_rank_whose_results_are_wrong_is_named(self):
+        planted = {"LD_PRELOAD": os.environ["LOCKSTEP_CORRUPTING_MPI"], "WRONG_RANK": "2"}
+        data = results("all_reduce", "all_gather", "--sizes", "8,4K", "--iterations", "2", status=FAILED, **planted)
+        by_row = {(row["operation"], row["bytes"]): row for row in data["rows"]}
+        self.assertEqual(by_row["all_reduce", 4096]["out_of_place"]["wrong_count"], 1)
+        self.assertEqual(by_row["all_reduce", 4096]["in_place"]["wrong_ranks"], [2])
+        self.assertEqual(by_row["all_reduce", 8]["out_of_place"]["wrong_count"], 0)
+        self.assertEqual(by_row["all_gather", 4096]["out_of_place"]["wrong_count"], 0)
+        done = bench("all_reduce", "--sizes", "4K", "--iterations", "2", **planted)
+        self.assertEqual(done.returncode, FAILED)
+        self.assertRegex(done.stdout, r"# WRONG: all_reduce gave wrong elements on rank 2 \(")
+        self.assertIn("Out of bounds values : 2 FAILED", done.stdout)
+
+    def test_a_slow_link_is_found(self):
+        data = results("--sizes", "8", "broadcast", "--iterations", "1", "--pairs", LD_PRELOAD=os.environ["LOCKSTEP_CORRUPTING_MPI"],
+                       SLOW_RANK_A="1", SLOW_RANK_B="3")
+        self.assertEqual([(pair["rank_a"], pair["rank_b"]) for pair in data["pairs"]], [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+        slow = next(pair for pair in data["pairs"] if (pair["rank_a"], pair["rank_b"]) == (1, 3))
+        self.assertTrue(slow["is_slow"], data["pairs"])
+        # 4 MiB that wait 20 ms.
+        self.assertLess(slow["bytes_per_s"], (4 << 20) / 0.02)
+        self.assertLess(slow["back_bytes_per_s"], (4 << 20) / 0.02)
+
+    def test_behind_a_launcher_it_is_a_rank(self):
+        done = subprocess.run([*MPIRUN.split(), "-np", "2", BINARY, "bench", "collectives", "all_gather", "--sizes", "1K", "--json"],
+                              capture_output=True, text=True, timeout=120, env=environment(), check=False)
+        self.assertEqual(done.returncode, DONE, done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)["data"]["ranks"]), 2)
+
+    def test_misuse_says_what_to_do(self):
+        for words, said in (([], "lockstep bench collectives -n 4"), (["collectives"], "-n 4"), (["collectives", "allreduce", "-n", "2"], "all_reduce"),
+                            (["collectives", "-n", "2", "--sizes", "x"], "64K"), (["collectives", "-n", "2", "--dtype", "half"], "float32"),
+                            (["collectives", "-n", "2", "-b", "8", "--sizes", "8"], "exclude"),
+                            (["collectives", "-n", "2", "--iterations", "0"], "iterations")):
+            done = run("bench", *words)
+            self.assertEqual(done.returncode, MISUSED, (words, done.stderr))
+            self.assertIn(said, done.stderr)
+        done = bench("--root", "7", "reduce", "--sizes", "8", ranks=2)
+        self.assertNotEqual(done.returncode, DONE)
+        self.assertIn("root 7 is no rank of 2", done.stderr)
+        done = run("bench", "collectives", "-n", "2", "--launcher", "no-such-launcher")
+        self.assertEqual(done.returncode, FAILED)
+        self.assertIn("--launcher", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
