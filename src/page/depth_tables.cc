@@ -267,11 +267,20 @@ void AddWhatIf(const PageModel& model, JsonRow* json, std::vector<Reduction>* re
 void AddParallelism(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
   /// The tables, and by which column rows are chosen when there are too many.
   static constexpr std::pair<std::string_view, std::string_view> kTables[] = {
-      {"groups", "communication_ns"}, {"group_operations", "duration_ns"},
-      {"ddp", "communication_ns"},    {"ddp_buckets", "mean_duration_ns"},
-      {"fsdp", "gather_ns"},          {"pipeline", "bubble_ns"},
-      {"flops", "time_ns"},           {"flops_by_operator", "time_ns"},
-      {"regions", "total_ns"},        {"region_balance", "mean_total_ns"},
+      {"groups", "communication_ns"},
+      {"group_operations", "duration_ns"},
+      {"ddp", "communication_ns"},
+      {"ddp_buckets", "mean_duration_ns"},
+      {"fsdp", "gather_ns"},
+      {"pipeline", "bubble_ns"},
+      {"flops", "time_ns"},
+      {"flops_by_operator", "time_ns"},
+      {"regions", "total_ns"},
+      {"region_balance", "mean_total_ns"},
+      // Rooflines come in the order of launches, the longest first.
+      {"kernel_launches", "duration_ns"},
+      {"kernel_rooflines", "duration"},
+      {"kernel_sums", "total_ns"},
   };
   const std::vector<report::FlatTable> all = report::FlatTables(model.run(), model.result());
   for (const auto& [name, weight] : kTables) {

@@ -310,6 +310,12 @@ class SharedDataTest(unittest.TestCase):
     def check(self, *parts):
         Comparison(self, data_path("traces", *parts)).all()
 
+    def test_tables_of_kernels_beside_traces(self):
+        comparison = Comparison(self, RECORDED, data_path("nsight", "ncu", "esmm2.raw.csv"),
+                                data_path("nsight", "stats", "mfu_2gpu_before_cuda_gpu_kern_sum.csv.gz"))
+        comparison.all()
+        self.assertGreater(len(comparison.page.data["kernel_rooflines"]), 0)
+
     def test_eight_ranks_of_dlrm(self):
         self.check("param_dlrm_8rank_v100")
 

@@ -198,6 +198,8 @@ async function sameAsAnswer(page) {
   const { data } = answer;
   await sameTable(page, '#/causes', 'First causes of waiting', data.wait_states?.causes ?? [], ['direct_wait_ns', 'propagated_wait_ns', 'wait_ratio', 'own_ns', 'peers_ns']);
   await sameTable(page, '#/regions', 'Regions over ranks', data.region_balance ?? [], ['rank_count', 'count', 'mean_total_ns', 'total_imbalance']);
+  await sameTable(page, '#/measured-kernels', 'Measured launches', data.kernel_launches ?? [], ['id', 'duration_ns', 'compute_ratio', 'memory_ratio']);
+  await sameTable(page, '#/measured-kernels', 'Sums of names', data.kernel_sums ?? [], ['total_ns', 'count', 'max_ns', 'report_count']);
   await sameTable(page, '#/what-if', 'What each change would gain', data.what_if?.levers ?? [], ['step_ns', 'gain_ns', 'gain_ratio']);
   const steps = data.critical_path?.steps ?? [];
   if (steps.length > 1) await sameTable(page, '#/critical-path', 'Step by step', steps, ['step_ns', 'path_ns', 'unmatched_count']);

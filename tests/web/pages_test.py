@@ -53,6 +53,11 @@ class Pages(unittest.TestCase):
     def test_eight_ranks_with_devices(self):
         self.exercise(data_path("traces", "param_dlrm_8rank_v100", "kineto"), flags=["--what-if"])
 
+    def test_tables_of_kernels_beside_traces(self):
+        tables = [data_path("nsight", "ncu", name) for name in ("esmm2.raw.csv", "mistic1024.raw.csv", "mistic_higgs.raw.csv")]
+        tables.append(data_path("nsight", "stats", "mfu_2gpu_before_cuda_gpu_kern_sum.csv.gz"))
+        self.exercise(os.path.join(SOURCE_ROOT, "examples", "recorded"), *tables)
+
     def test_operation_trace(self):
         self.exercise(data_path("traces", "bytedance_stragglers", "trace-ST.csv.gz"))
 

@@ -1,5 +1,5 @@
 // node screenshots.mjs PAGES IMAGES: a picture of each view for docs/views.md and docs/hangs.md. PAGES has recorded.html,
-// dlrm.html, memory.html, compare.html, scaling.html, hang.html, deadlock.html, or some of them.
+// dlrm.html, memory.html, profiled.html, compare.html, scaling.html, hang.html, deadlock.html, or some of them.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openWatched, withBrowser } from './browser.mjs';
@@ -21,6 +21,7 @@ const SHOTS = [
   { view: 'groups', page: 'memory', name: 'groups-dark', theme: 'dark' },
   { view: 'operators', page: 'recorded' },
   { view: 'regions', page: 'recorded' },
+  { view: 'measured-kernels', page: 'profiled' },
   { view: 'waits', page: 'dlrm' },
   { view: 'waterfall', page: 'dlrm' },
   { view: 'timeline', page: 'dlrm', query: '?t=9500000-14500000&open=1&row=1' },
@@ -39,7 +40,7 @@ const OTHERS = [
   { page: 'hang', view: 'stacks', name: 'hang-stacks-dark', theme: 'dark' },
   { page: 'deadlock', view: 'cycle', name: 'hang-cycle' },
 ];
-const ORDER = ['dlrm', 'recorded', 'memory'].filter((name) => existsSync(join(pages, `${name}.html`)));
+const ORDER = ['dlrm', 'recorded', 'memory', 'profiled'].filter((name) => existsSync(join(pages, `${name}.html`)));
 
 mkdirSync(images, { recursive: true });
 let failed = false;

@@ -188,6 +188,11 @@ export function regionsMissing(data: AnalyzeData): string | null {
   if (data.regions === null) return 'The pass regions did not run; `lockstep analyze` without --pass runs it.';
   return data.regions.length === 0 ? 'The program marks no range: torch.profiler.record_function("name") or torch.cuda.nvtx.range("name") does.' : null;
 }
+export function measuredMissing(data: AnalyzeData): string | null {
+  if (data.kernel_launches === null) return 'The pass measured_kernels did not run; `lockstep analyze` without --pass runs it.';
+  return data.kernel_launches.length === 0 && (data.kernel_sums ?? []).length === 0
+    ? 'No table of `ncu --csv` or `nsys stats` lay beside the traces: give them to `lockstep analyze` as well.' : null;
+}
 export function groupsMissing(data: AnalyzeData): string | null {
   if (data.groups === null && data.flops === null) return 'The passes about groups did not run; `lockstep analyze` without --pass runs them.';
   return (data.groups ?? []).length === 0 && (data.flops ?? []).length === 0

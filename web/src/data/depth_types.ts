@@ -308,6 +308,57 @@ export interface RegionBalanceRow {
   device_imbalance: number | null;
 }
 
+/** A launch that Nsight Compute measured, of a table beside the traces. Times are under ncu. */
+export interface KernelLaunchRow {
+  file: string;
+  rank: number | null;
+  id: number;
+  kernel: string;
+  device: string | null;
+  compute_capability: string | null;
+  grid: string | null;
+  block: string | null;
+  duration_ns: number | null;
+  bound: string;
+  compute_ratio: number | null;
+  memory_ratio: number | null;
+  dram_ratio: number | null;
+  occupancy_ratio: number | null;
+  dram_bytes_per_s: number | null;
+  dram_peak_bytes_per_s: number | null;
+  measured_nothing: boolean;
+}
+
+/** Such a launch under the roofline of one kind of arithmetic. */
+export interface KernelRooflineRow {
+  file: string;
+  rank: number | null;
+  id: number;
+  kernel: string;
+  device: string | null;
+  precision: string;
+  flops_per_s: number;
+  peak_flops_per_s: number;
+  flops_per_byte: number;
+  ridge_flops_per_byte: number;
+  roof_flops_per_s: number;
+  roof_ratio: number;
+  approximate: boolean;
+}
+
+/** A name that `nsys stats` sums up, over all reports beside the traces. */
+export interface KernelSumRow {
+  kind: string;
+  name: string;
+  count: number;
+  total_ns: number;
+  min_ns: number;
+  max_ns: number;
+  report_count: number;
+  imbalance: number | null;
+  most_rank: number | null;
+}
+
 /** Part of AnalyzeData; null = the pass did not run. */
 export interface DepthData {
   critical_path: CriticalPathData | null;
@@ -324,5 +375,8 @@ export interface DepthData {
   flops_by_operator: OperatorFlopsRow[] | null;
   regions: RegionRow[] | null;
   region_balance: RegionBalanceRow[] | null;
+  kernel_launches: KernelLaunchRow[] | null;
+  kernel_rooflines: KernelRooflineRow[] | null;
+  kernel_sums: KernelSumRow[] | null;
   device_peaks: DevicePeak[];
 }

@@ -9,6 +9,7 @@ import { groupsView } from './groups';
 import { heatmapView } from './heatmap';
 import { idleView } from './idle';
 import { imbalanceView } from './imbalance';
+import { measuredView } from './measured_kernels';
 import { memoryView } from './memory';
 import { kernelsView, operatorsView } from './names';
 import { overlapView } from './overlap';
@@ -54,6 +55,7 @@ export const analyzeViews: readonly View[] = [
   groupsView,
   kernelsView,
   operatorsView,
+  measuredView,
   regionsView,
   memoryView,
   imbalanceView,
