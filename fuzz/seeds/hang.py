@@ -23,6 +23,15 @@ LOGS = {
     "times": "2026-11-21T03:35:23.5+01:00 ERROR x\nE1121 03:35:24.5 y\n9999-99-99 99:99:99 ERROR\n",
     "empty": "",
 }
+LINES = {
+    "text": "2026-11-23T02:12:17.017281547Z 26510.797868009 E rank3 node0 err: it broke\n"
+            "2026-11-23T02:12:17.017281547Z - I rank- node0 out: \n1970-01-01T00:00:00.000000000Z 0.000000000 T rank0 h s: : \n",
+    "json": '{"time_ns":1795399937017281547,"mono_ns":5,"level":"error","rank":3,"host":"node0","source":"err","text":"a \\"b\\"\\n\\u00e4\\ud83d\\ude00"}\n'
+            '{"time_ns":-5,"mono_ns":null,"level":"CRITICAL","rank":null,"host":"h","source":"s","text":"","step":3}\n',
+    "progress": "\r 10%\r 20%\r100%\nprompt> ",
+    "levels": "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"a.py\"\n[rank1]: ValueError: no\nE1121 03:35:23.5 x] y\nWARNING z\n",
+    "bad": "2026-13-23T02:12:17.017281547Z 1.0 X rank-5\n{\"time_ns\":\n\xff\x00\r\r\n",
+}
 STACKS = {
     "faulthandler": "Current thread 0x00007f1 [a] b] (most recent call first):\n  File \"t.py\", line 3 in f\n\nThread 0x00007f2 (most recent call "
                     "first):\n  File \"t.py\", line ??? in <module>\n\nCurrent thread's C stack trace (most recent call first):\n"
@@ -46,6 +55,8 @@ PROCESS = {
 
 for name, text in LOGS.items():
     write("rank_log", name, text.encode())
+for name, text in LINES.items():
+    write("log_line", name, text.encode("latin-1"))
 for name, text in STACKS.items():
     write("stacks", name, text.encode())
 write("inspected_process", "whole", json.dumps(PROCESS).encode())

@@ -26,6 +26,7 @@
 #include "cli/hang.h"
 #include "cli/help.h"
 #include "cli/kernels.h"
+#include "cli/logs.h"
 #include "cli/merge.h"
 #include "cli/nccl_log.h"
 #include "cli/nearest.h"
@@ -122,6 +123,7 @@ class Program {
     commands_.push_back(std::make_unique<HangCommand>());
     commands_.push_back(std::make_unique<KernelsCommand>());
     commands_.push_back(std::make_unique<NcclLogCommand>());
+    commands_.push_back(std::make_unique<LogsCommand>());
     commands_.push_back(std::make_unique<MergeCommand>());
     commands_.push_back(std::make_unique<ServeCommand>());
     commands_.push_back(std::make_unique<OpenCommand>());

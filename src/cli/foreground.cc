@@ -41,11 +41,14 @@ bool ReachedTheCommandToo(const siginfo_t& info) {
 }
 
 // In the new process: only what is safe after fork. Does not return.
-[[noreturn]] void BecomeCommand(char* const* arguments, const sigset_t& mask, pid_t parent, int report_fd) {
+[[noreturn]] void BecomeCommand(const ForegroundCommand& command, char* const* arguments, const sigset_t& mask,
+                                pid_t parent, int report_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kCommandNotFound);
   ::signal(SIGPIPE, SIG_DFL);  // We ignore it, the command should not.
   ::signal(SIGCHLD, SIG_DFL);
+  if (command.output >= 0) ::dup2(command.output, STDOUT_FILENO);
+  if (command.error >= 0) ::dup2(command.error, STDERR_FILENO);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   ::execvp(arguments[0], arguments);
   const int error = errno;
@@ -152,7 +155,7 @@ Result<int> RunInForeground(const ForegroundCommand& command) {
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return CannotStart(command.arguments[0], errno);
-  if (pid == 0) BecomeCommand(arguments.data(), before, parent, writer.get());
+  if (pid == 0) BecomeCommand(command, arguments.data(), before, parent, writer.get());
   writer = UniqueFd();
 
   int error = 0;

@@ -15,6 +15,8 @@ struct ForegroundCommand {
   /// Name of a process that the command may leave behind to run the job on when it ends itself, as nsys does after
   /// --duration: then that one is waited for, signals go to what runs below it, and its status counts. Empty: none.
   std::string successor = {};
+  int output = -1;  ///< What becomes its standard output and error; -1: ours. Borrowed.
+  int error = -1;
 };
 
 constexpr int kCommandNotExecutable = 126;  ///< What shells answer for a file that cannot be run,

@@ -19,6 +19,7 @@
 #include "cli/foreground.h"
 #include "cli/launcher.h"
 #include "cli/run_input.h"
+#include "launch/job_id.h"
 #include "launch/manifest.h"
 #include "launch/outcome.h"
 #include "launch/output_name.h"
@@ -51,10 +52,12 @@ std::string ShownCommand(const std::vector<std::string>& words) {
 }  // namespace
 
 ProfileRun::ProfileRun(ProfileRequest request, std::vector<std::string> command,
-                       std::vector<std::pair<std::string, std::string>> extra, bool is_quiet, Console& console)
+                       std::vector<std::pair<std::string, std::string>> extra, const RunLogs& logs, bool is_quiet,
+                       Console& console)
     : request_(std::move(request)),
       command_(std::move(command)),
       extra_(std::move(extra)),
+      logs_(logs),
       is_quiet_(is_quiet),
       console_(console),
       environment_(launch::Environment::Own()),
@@ -76,16 +79,9 @@ std::string ProfileRun::Who() const {
                            launch::LauncherName(identity_.launcher));
 }
 
-std::string ProfileRun::Job() const {
-  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"}) {
-    if (!environment_.Get(name).empty()) return std::string(environment_.Get(name));
-  }
-  return {};
-}
-
 // The same on every rank, so by nothing that differs among them.
 std::string ProfileRun::DefaultFolder() const {
-  std::string job = Job();
+  std::string job = launch::JobId(environment_);
   for (char& c : job) c = c == '/' || c == '%' ? '_' : c;
   return std::string("lockstep-") + request_.tool_name() + (job.empty() ? "" : "-" + job);
 }
@@ -98,7 +94,10 @@ Result<bool> ProfileRun::IsChosen() {
 }
 
 int ProfileRun::BecomeCommand() {
-  const Error error = ReplaceByCommand({.arguments = command_, .environment = extra_});
+  const ForegroundCommand command{.arguments = command_, .environment = extra_};
+  const Result<int> status = logs_.is_asked_for() ? logs_.Run(command, console_) : ReplaceByCommand(command);
+  if (status) return *status;
+  const Error& error = status.error();
   Tell(error.ToString());
   return error.code == ErrorCode::kNotFound ? kCommandNotFound : kCommandNotExecutable;
 }
@@ -253,14 +252,14 @@ Result<int> ProfileRun::RunProfiled() {
                               .tool = request_.tool_name(),
                               .tool_version = launch::ToText(plan.version),
                               .visible_devices = std::string(environment_.Get("CUDA_VISIBLE_DEVICES")),
-                              .job = Job(),
+                              .job = launch::JobId(environment_),
                               .start_unix_ns = UnixNow(),
                               .command = ShownCommand(command_)};
   const std::string manifest = output + ".launch";
   if (const Status written = launch::WriteManifest(manifest, entry); !written) return written.error();
   if (!is_quiet_) Tell(fmt::format("{0} {1} writes {2}.{0}-rep", entry.tool, entry.tool_version, output));
 
-  const Result<int> status = RunInForeground(foreground);
+  const Result<int> status = logs_.Run(foreground, console_);
   entry.end_unix_ns = UnixNow();
   entry.exit_code = status                                        ? *status
                     : status.error().code == ErrorCode::kNotFound ? kCommandNotFound

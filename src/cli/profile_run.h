@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/profile_flags.h"
+#include "cli/run_logs.h"
 #include "launch/environment.h"
 #include "launch/rank_environment.h"
 #include "launch/tool_command.h"
@@ -17,13 +18,15 @@ namespace lockstep::cli {
 /// One rank of `lockstep run --profile`: whether it is profiled, how, and what became of it.
 class ProfileRun {
  public:
-  /// `command`: CMD and its arguments. `extra`: further variables for CMD. Borrows `console`.
+  /// `command`: CMD and its arguments. `extra`: further variables for CMD. Borrows `logs` and `console`.
   ProfileRun(ProfileRequest request, std::vector<std::string> command,
-             std::vector<std::pair<std::string, std::string>> extra, bool is_quiet, Console& console);
+             std::vector<std::pair<std::string, std::string>> extra, const RunLogs& logs, bool is_quiet,
+             Console& console);
 
   /// Whether this rank is asked for. Errors: kFailedPrecondition when the launcher does not tell.
   Result<bool> IsChosen();
-  /// Becomes CMD: the same process, so that status and signals are its own. Returns only when it cannot: 126 or 127.
+  /// Becomes CMD: the same process, so that status and signals are its own. Returns only when it cannot, 126 or 127, or
+  /// when its output is logged, its status.
   int BecomeCommand();
   /// Runs CMD under the profiler, or prints how it would. Returns CMD's exit status.
   Result<int> RunProfiled();
@@ -48,12 +51,12 @@ class ProfileRun {
   void PrintPlan(const Plan& plan) const;
   std::string Who() const;
   std::string DefaultFolder() const;
-  std::string Job() const;
   void Tell(const std::string& text) const;
 
   ProfileRequest request_;
   std::vector<std::string> command_;
   std::vector<std::pair<std::string, std::string>> extra_;
+  const RunLogs& logs_;
   bool is_quiet_;
   Console& console_;
   launch::Environment environment_;

@@ -34,6 +34,7 @@ constexpr const char* kFooter =
     "the node's lockstepd, and a base configuration for it (KINETO_CONFIG) unless it has one;\n"
     "'lockstep capture' then traces it at any time. What cannot be prepared is said on standard\n"
     "error, and CMD runs all the same. Signals are passed on to CMD.\n"
+    "With --logs what it prints goes to a log a rank; rank 0's goes on to the console, too.\n"
     "With --profile nsys or ncu it goes behind the launcher, once for each rank: the chosen ranks run\n"
     "under it, each with a report and a manifest (docs/launch.md); in the others CMD takes its place.\n"
     "Exit status: that of CMD; 128 + N when signal N ended it; 127 there is no CMD, 126 it\n"
@@ -43,7 +44,8 @@ constexpr const char* kFooter =
     "  lockstep run --with-daemon -- torchrun --nproc-per-node 8 train.py\n"
     "  srun lockstep run --with-daemon -- python train.py\n"
     "  srun lockstep run --profile nsys --ranks per-node:1 -o profile -- python train.py\n"
-    "  torchrun --nproc-per-node 8 --no-python lockstep run --profile nsys --ranks 0,3 -- python train.py";
+    "  torchrun --nproc-per-node 8 --no-python lockstep run --profile nsys --ranks 0,3 -- python train.py\n"
+    "  torchrun --nproc-per-node 8 --no-python lockstep run --rank-logs logs/ -- python train.py";
 
 }  // namespace
 
@@ -71,6 +73,7 @@ void RunCommand::Declare(CLI::App& app) {
                  "time-out; and turn PyTorch's own checks on. What is set already stays")
       ->type_name("DIR");
   profile_flags_.Declare(app);
+  logs_.Declare(app);
   app.add_flag("-q,--quiet", quiet_, "Only what goes wrong on standard error");
   app.footer(kFooter);
 }
@@ -182,7 +185,7 @@ Result<std::optional<int>> RunCommand::RunOtherwise(Console& console) {
   ASSIGN_OR_RETURN(const ProfileRequest request, profile_flags_.Read());
   if (request.profiler != Profiler::kKineto) RETURN_IF_ERROR(RefuseKinetoFlags());
   RETURN_IF_ERROR(PrepareDebugging());
-  ProfileRun run(request, arguments_, debug_variables_, quiet_, console);
+  ProfileRun run(request, arguments_, debug_variables_, logs_, quiet_, console);
   bool is_chosen = request.profiler != Profiler::kNone;
   if (is_chosen) {
     ASSIGN_OR_RETURN(is_chosen, run.IsChosen());
@@ -201,6 +204,7 @@ Result<std::optional<int>> RunCommand::RunOtherwise(Console& console) {
 
 Result<int> RunCommand::Run(Console& console) {
   RETURN_IF_ERROR(ReadFlags());
+  RETURN_IF_ERROR(logs_.Read());
   ASSIGN_OR_RETURN(const std::optional<int> ended, RunOtherwise(console));
   if (ended) return *ended;
   RETURN_IF_ERROR(CheckSocketFolder(console));
@@ -229,7 +233,7 @@ Result<int> RunCommand::Run(Console& console) {
   command.environment.insert(command.environment.end(), debug_variables_.begin(), debug_variables_.end());
   if (daemon) TellHow(*daemon, console);
 
-  const Result<int> status = RunInForeground(command);
+  const Result<int> status = logs_.Run(command, console);
   if (status) return *status;
   Tell(console, status.error().ToString());
   return status.error().code == ErrorCode::kNotFound ? kCommandNotFound : kCommandNotExecutable;

@@ -7,6 +7,7 @@
 
 #include "cli/private_daemon.h"
 #include "cli/profile_flags.h"
+#include "cli/run_logs.h"
 #include "cli/subcommand.h"
 
 namespace lockstep::cli {
@@ -40,6 +41,7 @@ class RunCommand : public Subcommand {
 
   const CLI::App* app_ = nullptr;
   ProfileFlags profile_flags_;
+  RunLogs logs_;
   std::optional<std::vector<std::string>> after_dashes_;
   std::vector<std::string> arguments_;
   std::string socket_folder_;

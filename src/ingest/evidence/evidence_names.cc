@@ -63,7 +63,8 @@ std::optional<int32_t> RankOfEvidencePath(std::string_view path) {
   std::string_view word = name;
   while (!word.empty() && (std::isdigit(static_cast<unsigned char>(word.back())) != 0)) word.remove_suffix(1);
   while (!word.empty() && (word.back() == '-' || word.back() == '_' || word.back() == '.')) word.remove_suffix(1);
-  constexpr std::array<std::string_view, 8> kOthers = {"slurm", "nccl", "node", "host", "job", "run", "pod", "attempt"};
+  constexpr std::array<std::string_view, 9> kOthers = {"slurm", "nccl", "node",    "host", "job",
+                                                       "run",   "pod",  "attempt", "pid"};
   const bool other = name.starts_with("slurm") || name.starts_with("nccl") || EndsInOneOf(word, kOthers);
   if (by_word || !other) {
     if (const auto rank = RankOfDumpName(name)) return rank;

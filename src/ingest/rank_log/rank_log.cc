@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "ingest/rank_log/line_prefix.h"
 #include "ingest/rank_log/log_rules.h"
+#include "logs/line/line.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -48,7 +49,11 @@ class LogReader {
       number_ = lines.number();
       const std::string_view plain = WithoutColour(raw.substr(0, kMaxLineBytes), &storage);
       if (plain.size() < 4) continue;
-      ReadLine(plain);
+      // A line of `lockstep run --logs` or of our loggers says whose it is and when it was.
+      head_ = {};
+      const auto parsed = logs::ParseLine(plain, &json_text_);
+      if (parsed) head_ = parsed->head;
+      ReadLine(parsed ? parsed->text : plain);
     }
     RankLogEvents result;
     result.line_count = lines.number();
@@ -80,7 +85,11 @@ class LogReader {
   };
 
   void ReadLine(std::string_view line) {
-    const PrefixedLine prefixed = TakePrefixes(line);
+    PrefixedLine prefixed = TakePrefixes(line);
+    if (head_.rank) {
+      prefixed.rank = head_.rank;
+      prefixed.is_weak = false;
+    }
     if (prefixed.rank) {
       std::set<int32_t>& ranks = prefixed.is_weak ? weak_ranks_ : ranks_;
       if (ranks.size() < kMaxRanks) ranks.insert(*prefixed.rank);
@@ -221,6 +230,7 @@ class LogReader {
   }
 
   void Add(LogEvent event, std::string_view line, const std::optional<GlogHead>& glog) {
+    if (!event.time_unix_ns && head_.time_unix_ns != 0) event.time_unix_ns = head_.time_unix_ns;
     if (!event.time_unix_ns) event.time_unix_ns = TimeOfLine(line);
     if (event.time_unix_ns) {
       last_full_ns_ = event.time_unix_ns;
@@ -257,6 +267,8 @@ class LogReader {
   std::set<uint64_t> weak_lines_;  ///< Of events.
   uint64_t weak_count_ = 0;
   bool is_weak_ = false;  ///< The line in hand.
+  logs::LineHead head_;   ///< Of the line in hand, where it has one of ours.
+  std::string json_text_;
   std::optional<int32_t> world_size_;
   std::optional<int64_t> last_full_ns_;
 };
