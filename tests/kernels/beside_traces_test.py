@@ -77,6 +77,14 @@ class BesideTracesTest(unittest.TestCase):
         self.assertEqual(run("analyze", "--quiet", RECORDED, "--csv", self.folder / "job/csv").returncode, lockstep.DONE)
         self.assertEqual(analyzed(self.folder)["data"]["kernel_launches"], data["kernel_launches"])
 
+    def test_a_table_that_is_named_twice_counts_once(self):
+        shutil.copy(self.tables[0], self.folder)
+        shutil.copytree(RECORDED, self.folder / "job")
+        once = analyzed(self.folder)["data"]["kernel_launches"]
+        self.assertGreater(len(once), 0)
+        self.assertEqual(len(analyzed(self.folder, self.folder / "job/.." / self.tables[0].name)["data"]["kernel_launches"]),
+                         len(once))
+
     def test_sql_and_text(self):
         done = run("query", "--quiet", "--json", RECORDED, *self.tables,
                    "SELECT bound, count(*) AS n FROM kernel_launches GROUP BY bound ORDER BY bound")

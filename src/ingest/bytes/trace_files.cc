@@ -78,6 +78,7 @@ class Finder {
       Refuse("unreadable_folder", path, std::generic_category().message(errno), "make it readable");
       return;
     }
+    NoteFolderOfColumns(path);
     std::vector<std::string> names;
     while (const dirent* entry = ::readdir(folder.get())) names.emplace_back(entry->d_name);
     // Order decides which of two links to one file is taken.
@@ -140,9 +141,25 @@ class Finder {
     found_.push_back(std::move(file));
   }
 
+  /// "report_pqtdir": Nsight Systems' export as a file of columns for each table.
+  void NoteFolderOfColumns(std::string path) {
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    for (const char* ending : {"_pqtdir", "_arwdir"}) {
+      if (!path.ends_with(ending)) continue;
+      const std::string stem = path.substr(0, path.size() - std::string_view(ending).size());
+      if (StemHas(stem, {".sqlite", ".sqlite.gz", ".sqlite.zst", ".sqlite.xz", ".nsys-rep", ".json", ".json.gz"}))
+        return;
+      Refuse("nsight_columns", path, "an Nsight Systems export as Parquet or Arrow was left out, which is not read",
+             "export the report as SQLite, which holds the same: nsys export -t sqlite");
+    }
+  }
+
   /// Whether a file lies beside `path` whose name ends otherwise.
   static bool HasSibling(const std::string& path, std::initializer_list<const char*> endings) {
-    const std::string stem = path.substr(0, path.rfind('.'));
+    return StemHas(path.substr(0, path.rfind('.')), endings);
+  }
+
+  static bool StemHas(const std::string& stem, std::initializer_list<const char*> endings) {
     return std::any_of(endings.begin(), endings.end(), [&](const char* ending) {
       struct stat status = {};
       return ::stat((stem + ending).c_str(), &status) == 0 && S_ISREG(status.st_mode);

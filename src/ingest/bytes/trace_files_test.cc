@@ -86,6 +86,27 @@ TEST_F(TraceFilesTest, FoldersAreReadRecursivelyInNaturalOrder) {
   EXPECT_FALSE(files_[4].named_by_user);
 }
 
+TEST_F(TraceFilesTest, AnExportAsColumnsIsNamedUnlessItsReportIsThereInAnotherForm) {
+  for (const char* name : {"rank0.sqlite", "rank0_pqtdir/NVTX_EVENTS.parquet", "rank1_arwdir/NVTX_EVENTS.arrow"}) {
+    Write(name, "x");
+  }
+  EXPECT_THAT(Find({folder_.string()}), ElementsAre("rank0.sqlite"));
+  ASSERT_THAT(Codes(), ElementsAre("nsight_columns"));
+  EXPECT_EQ(ledger_.entries()[0].source, Path("rank1_arwdir"));
+}
+
+TEST_F(TraceFilesTest, WhatMayBeATableOfKernelsIsListedBesideTheTraces) {
+  for (const char* name : {"rank0.json", "a.raw.csv", "b.csv.gz", "c.tsv", "notes.txt", "d.ncu-rep"}) Write(name, "{}");
+  std::vector<InputFile> tables;
+  const auto found = FindTraceFiles({folder_.string(), Path("a.raw.csv")}, {}, &ledger_, &tables);
+  ASSERT_TRUE(found);
+  std::vector<std::string> names;
+  for (const InputFile& file : tables) {
+    names.push_back(file.path.substr(file.path.rfind('/') + 1) + (file.named ? " named" : ""));
+  }
+  EXPECT_THAT(names, ElementsAre("a.raw.csv", "b.csv.gz", "c.tsv", "d.ncu-rep", "a.raw.csv named"));
+}
+
 TEST_F(TraceFilesTest, WhatIsNoTraceByNameIsPassedOverWithoutNoise) {
   for (const char* name :
        {"README.md", "LICENSE", "x.csv.gz", "meta.yaml", ".hidden.json", ".git/x.json", "a.pickle", "rank0.json"}) {

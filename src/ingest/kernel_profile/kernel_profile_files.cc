@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -224,8 +225,12 @@ std::shared_ptr<const KernelProfiles> ReadKernelTables(const std::vector<InputFi
                                                        std::set<std::string>* taken) {
   const auto profiles = std::make_shared<KernelProfiles>();
   Reader reader(profiles.get());
+  std::map<fs::path, bool> read;  // One that is named and lies in a folder that is named counts once.
   for (const InputFile& file : files) {
-    if (reader.ReadTable(file)) taken->insert(file.path);
+    std::error_code unresolved;
+    const auto [known, is_new] = read.try_emplace(fs::canonical(file.path, unresolved), false);
+    if (is_new) known->second = reader.ReadTable(file);
+    if (known->second) taken->insert(file.path);
   }
   if (reader.table_count() == 0) return nullptr;
   JoinPages(&profiles->launches);

@@ -148,9 +148,10 @@ std::vector<ReportCounter> ReadGenericEvents(const Database& database, const std
     for (const auto& [key, value] : members) {
       const std::optional<double> number = NumberIn(value);
       if (!number) continue;
+      const std::string_view name = key;  // clang 14 cannot capture a binding.
       CounterSeries* const one = series.Of({type, std::string(key)}, [&](ReportCounter* counter) {
         counter->gpu = GpuOf(type);
-        Name(key, &counter->series);
+        Name(name, &counter->series);
         return true;
       });
       if (one != nullptr) Add(time_ns, *number, one);
