@@ -129,6 +129,18 @@ class RowsTest(NsightCase):
         self.assertGreater(kept, 10000)
 
 
+    def test_a_folder_of_them(self):
+        path = self.path_of("healthy")
+        folder = os.path.join(self.folder, "job")
+        os.mkdir(folder)
+        self.write_rows(path, os.path.join(folder, "rank0.jsonl.gz"))
+        with open(os.path.join(folder, "losses.jsonl"), "w", encoding="utf-8") as file:
+            file.write('{"step":1,"loss":2.5}\n')
+        self.assertEqual(query(EVENTS, folder), query(EVENTS, path))
+        answer = lockstep.analyze(folder)
+        self.assertEqual((answer.status, len(answer.data["ranks"])), (lockstep.DONE, 1))
+
+
 class OtherFormsTest(NsightCase):
     def test_they_are_refused_with_what_to_do(self):
         folder = lockstep.data_path("nsight", "own_torchrun_gloo_4rank", "exports")

@@ -30,18 +30,22 @@ FileIdentity IdentityOf(const struct stat& status) {
           .inode = status.st_ino};
 }
 
-bool MayBeTable(std::string_view path, NameKind kind) {
-  if (kind == NameKind::kNcuReport) return true;
-  for (const char* compression : {".gz", ".zst"}) {
-    if (path.ends_with(compression)) path.remove_suffix(std::string_view(compression).size());
+std::string_view WithoutCompression(std::string_view path) {
+  for (const std::string_view compression : {".gz", ".zst", ".xz"}) {
+    if (path.ends_with(compression)) return path.substr(0, path.size() - compression.size());
   }
-  return path.ends_with(".csv") || path.ends_with(".tsv");
+  return path;
+}
+
+bool MayBeTable(std::string_view path, NameKind kind) {
+  path = WithoutCompression(path);
+  return kind == NameKind::kNcuReport || path.ends_with(".csv") || path.ends_with(".tsv");
 }
 
 class Finder {
  public:
-  Finder(const ByteLimits& limits, model::Ledger* ledger, std::vector<InputFile>* tables)
-      : limits_(limits), ledger_(ledger), tables_(tables) {}
+  Finder(const ByteLimits& limits, model::Ledger* ledger, OtherFiles* others)
+      : limits_(limits), ledger_(ledger), others_(others) {}
 
   Status TakeNamed(const std::string& path) {
     struct stat status = {};
@@ -55,7 +59,7 @@ class Finder {
     } else if (!S_ISREG(status.st_mode)) {
       Refuse("unreadable_file", path, "is not a regular file (a pipe, socket or device)", "write it to a file first");
     } else {
-      if (tables_ != nullptr && MayBeTable(path, KindOfName(path))) tables_->push_back({path, true});
+      if (others_ != nullptr && MayBeTable(path, KindOfName(path))) others_->tables.push_back({path, true});
       TakeFile(path, status, KindOfName(path) == NameKind::kArchive ? NameKind::kArchive : NameKind::kTrace, true);
     }
     return {};
@@ -100,8 +104,10 @@ class Finder {
   }
 
   void TakeFile(const std::string& path, const struct stat& status, NameKind kind, bool named) {
-    if (tables_ != nullptr && !named && MayBeTable(path, kind)) tables_->push_back({path, false});
-    if (kind == NameKind::kOther) return;
+    if (others_ != nullptr && !named && MayBeTable(path, kind)) others_->tables.push_back({path, false});
+    const bool is_lines =
+        others_ != nullptr && kind == NameKind::kOther && WithoutCompression(path).ends_with(".jsonl");
+    if (kind == NameKind::kOther && !is_lines) return;
     if (kind == NameKind::kNcuReport) {
       Note("ncu_report", model::Severity::kWarning, path, "an Nsight Compute report, which is no trace, was left out",
            "write its kernels as a table: ncu --import FILE --csv --page raw > FILE.csv");
@@ -138,7 +144,7 @@ class Finder {
     file.size_bytes = static_cast<uint64_t>(status.st_size);
     file.facts = ReadNameFacts(path);
     file.named_by_user = named;
-    found_.push_back(std::move(file));
+    (is_lines ? others_->lines : found_).push_back(std::move(file));
   }
 
   /// "report_pqtdir": Nsight Systems' export as a file of columns for each table.
@@ -236,7 +242,7 @@ class Finder {
 
   const ByteLimits& limits_;
   model::Ledger* ledger_;
-  std::vector<InputFile>* tables_;  // Null: not asked for.
+  OtherFiles* others_;  // Null: not asked for.
   std::set<FileId> folders_;
   std::set<FileId> files_;
   std::vector<TraceFile> found_;
@@ -265,11 +271,12 @@ Error NoTraceFound(const std::vector<std::string>& paths, const model::Ledger& l
 }
 
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
-                                              model::Ledger* ledger, std::vector<InputFile>* tables) {
-  Finder finder(limits, ledger, tables);
+                                              model::Ledger* ledger, OtherFiles* others) {
+  Finder finder(limits, ledger, others);
   for (const std::string& path : paths) RETURN_IF_ERROR(finder.TakeNamed(path));
   std::vector<TraceFile> found = finder.TakeFound();
-  if (found.empty()) return NoTraceFound(paths, *ledger);
+  const bool has_others = others != nullptr && !(others->tables.empty() && others->lines.empty());
+  if (found.empty() && !has_others) return NoTraceFound(paths, *ledger);
   std::stable_sort(found.begin(), found.end(), InOrderOfName);
   return found;
 }

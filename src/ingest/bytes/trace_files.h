@@ -56,15 +56,22 @@ struct TraceFile {
   std::string DisplayName() const;
 };
 
+/// What a walk meets besides traces. What it is only its bytes say.
+struct OtherFiles {
+  /// *.csv, *.tsv, reports of ncu: those in folders, which are no traces, and those that were named, which are among
+  /// the traces as well.
+  std::vector<InputFile> tables;
+  std::vector<TraceFile> lines;  ///< *.jsonl in folders.
+};
+
 /// Files that may be traces below `paths`, in natural order of name ("rank2" before "rank10"). Folders are read
 /// recursively (symbolic links to folders are not followed twice); .tar, .tar.gz, .tar.zst, .tgz and .zip archives are
 /// listed by member. Only names that can be a trace are taken from folders and archives (*.json, *.json.gz, *.json.zst,
 /// *.pt.trace.*, ...). Errors: kNotFound for a path that does not exist, and when nothing at all was
 /// found. Files that cannot be opened get a ledger row and are left out.
-/// Where `tables` is given, it gets what may be a table of kernels instead, by its name (*.csv, *.tsv, reports of ncu):
-/// those in folders, which are no traces, and those that were named, which are among the traces as well.
+/// Where `others` is given, it gets what may be something else, and finding nothing but that is no error.
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
-                                              model::Ledger* ledger, std::vector<InputFile>* tables = nullptr);
+                                              model::Ledger* ledger, OtherFiles* others = nullptr);
 
 /// The order of FindTraceFiles.
 bool InOrderOfName(const TraceFile& a, const TraceFile& b);

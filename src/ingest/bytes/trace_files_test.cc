@@ -95,16 +95,22 @@ TEST_F(TraceFilesTest, AnExportAsColumnsIsNamedUnlessItsReportIsThereInAnotherFo
   EXPECT_EQ(ledger_.entries()[0].source, Path("rank1_arwdir"));
 }
 
-TEST_F(TraceFilesTest, WhatMayBeATableOfKernelsIsListedBesideTheTraces) {
-  for (const char* name : {"rank0.json", "a.raw.csv", "b.csv.gz", "c.tsv", "notes.txt", "d.ncu-rep"}) Write(name, "{}");
-  std::vector<InputFile> tables;
-  const auto found = FindTraceFiles({folder_.string(), Path("a.raw.csv")}, {}, &ledger_, &tables);
+TEST_F(TraceFilesTest, WhatMayBeSomethingElseIsListedBesideTheTraces) {
+  for (const char* name :
+       {"rank0.json", "a.raw.csv", "b.csv.gz", "c.tsv", "notes.txt", "d.ncu-rep", "e.jsonl", "f.jsonl.gz"}) {
+    Write(name, "{}");
+  }
+  OtherFiles others;
+  const auto found = FindTraceFiles({folder_.string(), Path("a.raw.csv")}, {}, &ledger_, &others);
   ASSERT_TRUE(found);
   std::vector<std::string> names;
-  for (const InputFile& file : tables) {
+  for (const InputFile& file : others.tables) {
     names.push_back(file.path.substr(file.path.rfind('/') + 1) + (file.named ? " named" : ""));
   }
   EXPECT_THAT(names, ElementsAre("a.raw.csv", "b.csv.gz", "c.tsv", "d.ncu-rep", "a.raw.csv named"));
+  ASSERT_EQ(others.lines.size(), 2u);
+  EXPECT_EQ(others.lines[1].path, Path("f.jsonl.gz"));
+  EXPECT_EQ(found->size(), 2u);
 }
 
 TEST_F(TraceFilesTest, WhatIsNoTraceByNameIsPassedOverWithoutNoise) {
