@@ -1,5 +1,6 @@
 """`lockstep-mpi` under a real mpirun: what it prints is what `lockstep` prints, for any number of processes."""
 
+import json
 import os
 import pathlib
 import pickle
@@ -105,6 +106,33 @@ class LockstepMpiTest(unittest.TestCase):
             f"{rank},{stage},{rank},{step},{kind},{start:.3f},{duration:.3f},0,0,0,0\n"
             for rank, stage, step, kind, start, duration in rows), encoding="ascii")
         self.assert_same((1, 2), "analyze", "--json", path, status=0)
+
+    def test_two_forms_of_a_report_and_a_table_of_kernels(self):
+        """The forms are read by different processes; only one of them says the ranks."""
+        folder = self.folder / "forms"
+        folder.mkdir()
+        rows, messages = [], [{"data": [f"RANK={rank}\0WORLD_SIZE=2" for rank in (1, 0)]}]
+        for place in range(2):
+            process = (29 + place) << 24
+            messages.append({"Type": 27, "CommEvent": {"Timestamp": "1", "GlobalPid": str(process), "EnvironId": place}})
+            for step in range(5):
+                start = 1000 * step + 100 * place
+                rows.append({"domainId": 0, "end": start + 700, "eventType": 59, "globalTid": process + 1, "start": start,
+                             "table": "NVTX_EVENTS", "text": f"step {step}"})
+                messages.append({"Type": 59, "NvtxEvent": {
+                    "Type": 59, "Timestamp": str(start), "Text": f"step {step}", "GlobalTid": str(process + 1),
+                    "EndTimestamp": str(start + 700), "DomainId": "0"}})
+        rows.append({"table": "TARGET_INFO_SESSION_START_TIME", "utcEpochNs": 1_700_000_000_000_000_000})
+        for name, lines in (("report.jsonl", rows), ("report.json", messages)):
+            (folder / name).write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines), encoding="ascii")
+        (folder / "rank0_cuda_gpu_kern_sum.csv").write_text(
+            "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
+            "100.0,900,3,300.0,300.0,200,400,0.0,gemm\n", encoding="ascii")
+        answer = json.loads(plain("analyze", "--json", folder).stdout)
+        self.assertEqual([row["rank"] for row in answer["data"]["ranks"]], [0, 1])
+        self.assertEqual([row["total_ns"] for row in answer["data"]["kernel_sums"]], [900])
+        self.assertEqual([row["count"] for row in answer["ledger"] if row["code"] == "same_recording"], [2])
+        self.assert_same((1, 2, 3), "analyze", "--json", folder, status=0)
 
     def test_pages_and_tables_are_the_same(self):
         for count, where in ((0, self.folder / "plain"), (3, self.folder / "team")):
