@@ -113,7 +113,7 @@ std::vector<EvidencePart> ReadFile(const EvidenceFile& file, std::string& scratc
   std::vector<EvidencePart> parts;
   parts.push_back(ReadEvidencePart(**source, file.path, file.named_by_user, scratch));
   parts.back().root = file.root;
-  parts.back().modified_unix_ns = ModifiedUnixNs(file.path);
+  if (!parts.back().is_written_in_place) parts.back().modified_unix_ns = ModifiedUnixNs(file.path);
   if (!parts.back().IsEvidence()) parts.pop_back();
   return parts;
 }

@@ -32,6 +32,9 @@ struct EvidencePart {
   std::optional<int32_t> rank;  ///< As the path tells.
   std::optional<evidence::FlightRecord> record;
   std::optional<int64_t> modified_unix_ns;  ///< Of the file; not of a member of an archive.
+  /// Its process writes it in place, so that the file's time says nothing: modified_unix_ns is when it was looked at,
+  /// where the process lives, else absent.
+  bool is_written_in_place = false;
   std::vector<evidence::ThreadStack> stacks;
   std::optional<RankLogEvents> log;
   std::optional<evidence::RasReport> ras;

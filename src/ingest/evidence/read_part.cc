@@ -1,6 +1,11 @@
 #include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
 
 #include "base/text_scan.h"
 #include "evidence/json_object.h"
@@ -10,6 +15,7 @@
 #include "ingest/flight_recorder/flight_recorder.h"
 #include "ingest/nccl/nccl_log.h"
 #include "ingest/nccl/ras_report.h"
+#include "ingest/nccl_ring/nccl_ring.h"
 #include "ingest/stacks/stacks.h"
 
 namespace lockstep::ingest {
@@ -35,7 +41,9 @@ class PartReader {
       if (error_) Fail(*error_);
       return;
     }
-    if (SniffFlightRecord(bytes_) != FlightFormat::kNone) {
+    if (StartsNcclRing(bytes_)) {
+      ReadRing();
+    } else if (SniffFlightRecord(bytes_) != FlightFormat::kNone) {
       ReadRecord();
     } else if (const size_t first = bytes_.find_first_not_of(" \t\r\n"); first != std::string::npos) {
       const std::string_view head = bytes_;
@@ -100,6 +108,29 @@ class PartReader {
     if (!record) return Fail(record.error());
     if (record->truncated) NotWhole("the dump ends early; what comes before is used");
     part_->record = std::move(*record);
+  }
+
+  static bool LivesHere(const NcclRing& ring) {
+    std::array<char, 256> host = {};
+    if (::gethostname(host.data(), host.size() - 1) != 0 || ring.host != host.data() || ring.pid <= 0) return false;
+    return ::kill(ring.pid, 0) == 0 || errno == EPERM;
+  }
+
+  void ReadRing() {
+    FillWhole(kWholeLimit);
+    auto ring = ReadNcclRing(bytes_);
+    if (!ring) return Fail(ring.error());
+    if (ring->rank) part_->rank = ring->rank;
+    if (ring->dropped_count > 0) {
+      NotWhole(fmt::format("there was no room for {} operations, steps or communicators", ring->dropped_count));
+    }
+    part_->is_written_in_place = true;
+    if (LivesHere(*ring)) {
+      timespec now = {};
+      ::clock_gettime(CLOCK_REALTIME, &now);
+      part_->modified_unix_ns = now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+    }
+    part_->record = ToFlightRecord(*ring);
   }
 
   void ReadRas() {

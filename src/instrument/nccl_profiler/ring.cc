@@ -1,0 +1,203 @@
+#include "instrument/nccl_profiler/ring.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace lockstep::instrument {
+namespace {
+
+constexpr uint32_t kCommunicators = 256;
+constexpr uint32_t kDefaultOperations = 16384;
+constexpr uint32_t kLeastOperations = 64;
+constexpr uint32_t kMostOperations = 1 << 22;
+constexpr int kTries = 64;  // Slots that are looked at for a free one.
+
+int64_t ClockNs(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// The first of these variables that holds a number, or -1.
+int NumberOf(const char* const* names) {
+  for (; *names != nullptr; ++names) {
+    const char* const text = getenv(*names);
+    if (text == nullptr || *text == '\0') continue;
+    char* end = nullptr;
+    const long number = strtol(text, &end, 10);
+    if (*end == '\0' && number >= 0 && number < INT32_MAX) return static_cast<int>(number);
+  }
+  return kUnknownRank;
+}
+
+uint32_t OperationCapacity() {
+  const char* const names[] = {"LOCKSTEP_NCCL_OPERATIONS", nullptr};
+  const int asked = NumberOf(names);
+  if (asked < 0) return kDefaultOperations;
+  const auto number = static_cast<uint32_t>(asked);
+  return number < kLeastOperations ? kLeastOperations : number > kMostOperations ? kMostOperations : number;
+}
+
+/// A name that nothing else has: host and process, and a number where the process had one before.
+template <unsigned kSize>
+int CreateFile(const char* folder, const char* host, int rank, uint64_t bytes, char (&path)[kSize]) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    char rank_text[32] = "";
+    if (rank >= 0) snprintf(rank_text, sizeof rank_text, "rank%d.", rank);
+    char attempt_text[16] = "";
+    if (attempt > 0) snprintf(attempt_text, sizeof attempt_text, ".%d", attempt);
+    const int length = snprintf(path, sizeof path, "%s/lockstep-nccl.%s%s.%d%s.ring", folder, rank_text, host,
+                                static_cast<int>(getpid()), attempt_text);
+    if (length < 0 || static_cast<size_t>(length) >= sizeof path) return -1;
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) continue;
+    // Pages that were promised here cannot fail later, where a write would be a signal.
+    if (posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0) return fd;
+    close(fd);
+    unlink(path);
+    return -1;
+  }
+  return -1;
+}
+
+}  // namespace
+
+int64_t MonotonicNs() { return ClockNs(CLOCK_MONOTONIC); }
+
+bool Ring::Open(int interface_version, bool records_steps, bool reuses_enqueued) {
+  reuses_enqueued_ = reuses_enqueued;
+  const uint32_t capacity = OperationCapacity();
+  const uint64_t communicator_offset = kRingHeaderBytes;
+  const uint64_t operation_offset = communicator_offset + uint64_t{kCommunicators} * sizeof(RingCommunicator);
+  const uint64_t bytes = operation_offset + uint64_t{capacity} * sizeof(RingOperation);
+  const char* folder = getenv("LOCKSTEP_NCCL_DIR");
+  const bool is_default = folder == nullptr || *folder == '\0';
+  if (is_default) folder = "/dev/shm";
+  char host[64] = "";
+  gethostname(host, sizeof host - 1);
+  for (char* c = host; *c != '\0'; ++c) {
+    if (*c == '/') *c = '_';
+  }
+  const char* const ranks[] = {"RANK",      "OMPI_COMM_WORLD_RANK", "PALS_RANKID",    "PMI_RANK",
+                               "PMIX_RANK", "SLURM_PROCID",         "FLUX_TASK_RANK", nullptr};
+  const char* const sizes[] = {"WORLD_SIZE",   "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                               "SLURM_NTASKS", "FLUX_JOB_SIZE",        nullptr};
+  const char* const locals[] = {
+      "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "MPI_LOCALRANKID", "SLURM_LOCALID", nullptr};
+  const int rank = NumberOf(ranks);
+  char path[kMostPathBytes];
+  const int fd = CreateFile(folder, host, rank, bytes, path);
+  if (fd < 0) return false;
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (memory == MAP_FAILED) return false;
+  auto* const header = static_cast<RingHeader*>(memory);
+  header->version = kRingVersion;
+  header->header_bytes = kRingHeaderBytes;
+  header->pid = getpid();
+  header->rank = rank;
+  header->world_size = NumberOf(sizes);
+  header->local_rank = NumberOf(locals);
+  header->anchor_monotonic_ns = ClockNs(CLOCK_MONOTONIC);
+  header->anchor_unix_ns = ClockNs(CLOCK_REALTIME);
+  header->communicator_capacity = kCommunicators;
+  header->communicator_bytes = sizeof(RingCommunicator);
+  header->communicator_offset = communicator_offset;
+  header->operation_capacity = capacity;
+  header->operation_bytes = sizeof(RingOperation);
+  header->operation_offset = operation_offset;
+  header->interface_version = static_cast<uint32_t>(interface_version);
+  header->records_steps = records_steps ? 1 : 0;
+  CopyText(host, header->host);
+  auto* const base = static_cast<char*>(memory);
+  communicators_ = reinterpret_cast<RingCommunicator*>(base + communicator_offset);
+  operations_ = reinterpret_cast<RingOperation*>(base + operation_offset);
+  memcpy(header->magic, kRingMagic, sizeof kRingMagic);
+  header_ = header;
+  if (is_default) CopyText(path, path_);
+  return true;
+}
+
+void Ring::RemoveAtExit() {
+  if (header_ != nullptr && path_[0] != '\0' && header_->pid == getpid()) unlink(path_);
+}
+
+int Ring::AddCommunicator(uint64_t id, const char* name, int rank, int rank_count, int node_count) {
+  for (uint32_t i = 0; i < kCommunicators; ++i) {
+    RingCommunicator& communicator = communicators_[i];
+    auto expected = CommunicatorState::kFree;
+    if (!__atomic_compare_exchange_n(&communicator.state, &expected, CommunicatorState::kOpen, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+      continue;
+    }
+    communicator.rank = rank;
+    communicator.rank_count = rank_count;
+    communicator.node_count = node_count;
+    communicator.begin_ns = MonotonicNs();
+    CopyText(name, communicator.name);
+    __atomic_store_n(&communicator.id, id, __ATOMIC_RELEASE);
+    return static_cast<int>(i);
+  }
+  __atomic_fetch_add(&header_->dropped_communicator_count, 1, __ATOMIC_RELAXED);
+  return -1;
+}
+
+int Ring::FindOrAddCommunicator(uint64_t id, const char* name, int rank) {
+  for (uint32_t i = 0; i < kCommunicators; ++i) {
+    RingCommunicator& communicator = communicators_[i];
+    if (__atomic_load_n(&communicator.state, __ATOMIC_ACQUIRE) == CommunicatorState::kFree) break;
+    // Two ranks of one communicator in one process have the same id.
+    if (__atomic_load_n(&communicator.id, __ATOMIC_ACQUIRE) == id && communicator.rank == rank) {
+      return static_cast<int>(i);
+    }
+  }
+  return AddCommunicator(id, name, rank, 0, 0);
+}
+
+void Ring::EndCommunicator(int index) {
+  communicators_[index].end_ns = MonotonicNs();
+  __atomic_store_n(&communicators_[index].state, CommunicatorState::kFinalized, __ATOMIC_RELEASE);
+}
+
+RingOperation* Ring::Claim(uint64_t* number) {
+  for (int i = 0; i < kTries; ++i) {
+    const uint64_t next = __atomic_fetch_add(&header_->operation_count, 1, __ATOMIC_RELAXED) + 1;
+    RingOperation* const operation = &operations_[(next - 1) % header_->operation_capacity];
+    OperationState state = __atomic_load_n(&operation->state, __ATOMIC_ACQUIRE);
+    // One that is under way stays: it is what somebody will ask for.
+    const bool may_go = state == OperationState::kFree || state == OperationState::kDone ||
+                        (reuses_enqueued_ && state == OperationState::kEnqueued);
+    if (!may_go) continue;
+    if (!__atomic_compare_exchange_n(&operation->state, &state, OperationState::kBegun, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+      continue;
+    }
+    __atomic_store_n(&operation->number, 0, __ATOMIC_RELEASE);
+    constexpr size_t kFrom = offsetof(RingOperation, sequence);
+    memset(reinterpret_cast<char*>(operation) + kFrom, 0, sizeof(RingOperation) - kFrom);
+    operation->waiting_for = WaitingFor::kNothing;
+    *number = next;
+    return operation;
+  }
+  __atomic_fetch_add(&header_->dropped_count, 1, __ATOMIC_RELAXED);
+  return nullptr;
+}
+
+void Ring::Publish(RingOperation* operation, uint64_t number) {
+  __atomic_store_n(&operation->number, number, __ATOMIC_RELEASE);
+}
+
+bool Ring::Holds(const void* pointer) const {
+  const auto* const at = static_cast<const char*>(pointer);
+  const auto* const begin = reinterpret_cast<const char*>(operations_);
+  return at >= begin && at < begin + uint64_t{header_->operation_capacity} * sizeof(RingOperation);
+}
+
+}  // namespace lockstep::instrument
