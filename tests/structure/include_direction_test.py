@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     "report/logs": {"logs/read", "logs/line", "report", "base"},
     "graph": {"base"},
     "launch": {"base"},
+    "instrument/logger": {"logs/write", "logs/line", "launch", "base"},
     "mpi_check": set(),
     "mpi_bench": {"mpi", "report/collective_bench", "collective_bench", "base"},
     "collective_bench": {"analysis", "base"},

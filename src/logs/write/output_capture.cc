@@ -163,9 +163,7 @@ void OutputCapture::Writing::Run() {
     } else {
       const LineTime now = LineTime::Now();
       for (size_t i = 0; i < 2; ++i) {
-        cutters[i].Tick(now.monotonic_ns, [&](std::string_view line) {
-          sink.Append(now, levels[i].Next(line), i == 0 ? "out" : "err", line);
-        });
+        cutters[i].Tick(now.monotonic_ns, [&](std::string_view line) { Append(now, i, line); });
       }
       sink.Flush(now);
     }
@@ -178,16 +176,22 @@ void OutputCapture::Writing::Run() {
 
 void OutputCapture::Writing::Write(const Chunk& chunk) {
   const size_t i = chunk.stream;
-  cutters[i].Add(chunk.bytes, chunk.time.monotonic_ns, [&](std::string_view line) {
-    sink.Append(chunk.time, levels[i].Next(line), i == 0 ? "out" : "err", line);
-  });
+  cutters[i].Add(chunk.bytes, chunk.time.monotonic_ns, [&](std::string_view line) { Append(chunk.time, i, line); });
+}
+
+void OutputCapture::Writing::Append(const LineTime& time, size_t stream, std::string_view line) {
+  if (const auto parsed = ParseLine(line, &storage); parsed && parsed->head.monotonic_ns) {
+    const LineHead& head = parsed->head;
+    sink.Append({head.time_unix_ns, *head.monotonic_ns}, head.level, head.source, parsed->text);
+  } else {
+    sink.Append(time, levels[stream].Next(line), stream == 0 ? "out" : "err", line);
+  }
 }
 
 void OutputCapture::Writing::End() {
   const LineTime now = LineTime::Now();
   for (size_t i = 0; i < 2; ++i) {
-    cutters[i].Flush(
-        [&](std::string_view line) { sink.Append(now, levels[i].Next(line), i == 0 ? "out" : "err", line); });
+    cutters[i].Flush([&](std::string_view line) { Append(now, i, line); });
   }
   sink.Flush(now);
 }

@@ -62,6 +62,8 @@ class OutputCapture {
     explicit Writing(LogSink log) : sink(std::move(log)) {}
     void Run();
     void Write(const Chunk& chunk);
+    /// A line that has a head of ours, of a logger in the program, keeps what that says.
+    void Append(const LineTime& time, size_t stream, std::string_view line);
     void End();
 
     std::mutex mutex;
@@ -76,6 +78,7 @@ class OutputCapture {
     LogSink sink;  ///< The rest is the writing thread's.
     std::array<LineCutter, 2> cutters;
     std::array<LevelReader, 2> levels;
+    std::string storage;
   };
 
   explicit OutputCapture(LogSink sink) : writing_(std::make_shared<Writing>(std::move(sink))) {}
