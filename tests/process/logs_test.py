@@ -57,7 +57,7 @@ class LogsCase(unittest.TestCase):
         variables = {} if rank is None else {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "4"}
         options.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=WAIT_S,
-                              env={**self.environment, **variables}, check=False, **options)
+                              env={**self.environment, **variables}, check=options.pop("check", False), **options)
 
     def shell(self, script, rank=None, flags=(), **options):
         return self.run_words(self.words("sh", "-c", script, flags=flags), rank, **options)
@@ -222,6 +222,26 @@ class LogsTest(LogsCase):
         self.assertEqual(PARTIAL, done.returncode)
         self.assertEqual(3, len(done.stdout.splitlines()))
         self.assertIn("rank9.log.gz", done.stderr)
+
+    def test_clocks_of_hosts_are_corrected_by_traces(self):
+        generator = pathlib.Path(BINARY).with_name("lockstep_trace_gen")
+        if not generator.is_file():
+            self.skipTest("lockstep_trace_gen is not built")
+        # The clock of rank 1's host reads 250 ms too much, in its traces and in its log.
+        self.run_words([generator, "--out", self.folder / "traces", "--ranks", 2, "--ranks-per-host", 1, "--steps", 5, "--layers", 4,
+                        "--offset-us", "0,250000"], check=True)
+        self.logs.mkdir()
+        for rank, times_ms in ((0, (100, 120)), (1, (360,))):
+            (self.logs / f"rank{rank}.log").write_text("".join(
+                f"2026-11-23T02:12:17.{time_ms:03d}000000Z 5.{time_ms:03d}000000 I rank{rank} node{rank} out: {time_ms}\n" for time_ms in times_ms))
+        apart = self.lockstep_logs(self.logs)
+        self.assertEqual(["100", "120", "360"], [line.rpartition(" ")[2] for line in apart.stdout.splitlines()])
+        self.assertIn("2 hosts is that of their own clocks", apart.stderr)
+        corrected = self.lockstep_logs(self.logs, "--clocks", self.folder / "traces", "--json")
+        *lines, summary = map(json.loads, corrected.stdout.splitlines())
+        self.assertEqual(["100", "360", "120"], [line["text"] for line in lines], corrected.stderr)
+        self.assertEqual("aligned", summary["clock"])
+        self.assertLess(abs(lines[1]["time_unix_ns"] - lines[0]["time_unix_ns"] - 10_000_000), 1_000_000)
 
     def test_following_shows_what_comes_from_logs_that_come_too(self):
         self.shell("echo before", rank=0, flags=["--console", "none"])
