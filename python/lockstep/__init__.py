@@ -7,7 +7,8 @@
     run.breakdown().to_pandas()      # compute, exposed communication, idle per rank, in ns
     run.findings().to_dicts()        # what to do first
 
-And in the training job itself: ``with lockstep.profiler(schedule=..., ranks="0,3") as profiler``.
+And in the training job itself: ``with lockstep.profiler(schedule=..., ranks="0,3") as profiler``, and spans of its own that
+``LOCKSTEP_TRACE=FOLDER`` records: ``with lockstep.trace("forward")``, ``lockstep.step()``, ``lockstep.counter("loss", loss)``.
 
 Times are int64 nanoseconds, sizes bytes, shares 0..1; ``table.units`` says which. See docs/python.md.
 """
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._run import Job, Run, Track, load, passes
     from ._table import Categories, Category, Column, Table
+    from ._trace import Request, counter, linked_trace, mark, request, step, step_end, steps, trace
 else:
     # Looked up at first use: a training job that only wants the profiler needs neither NumPy nor the compiled module.
     _PLACES = {
@@ -46,6 +48,15 @@ else:
         "Job": "_run",
         "Run": "_run",
         "Track": "_run",
+        "Request": "_trace",
+        "counter": "_trace",
+        "linked_trace": "_trace",
+        "mark": "_trace",
+        "request": "_trace",
+        "step": "_trace",
+        "step_end": "_trace",
+        "steps": "_trace",
+        "trace": "_trace",
         "load": "_run",
         "passes": "_run",
         "Categories": "_table",
@@ -62,7 +73,7 @@ else:
         try:
             module = importlib.import_module(f".{_PLACES[name]}", __name__)
         except ImportError as error:
-            if "_native" not in str(error):
+            if "_native" not in str(error) and "_spans" not in str(error):
                 raise
             message = (f"lockstep.{name} needs the compiled part of lockstep, which is not here for this Python: pip install . "
                        "in the checkout, or PYTHONPATH=build/release/python (docs/python.md). lockstep.profiler needs none.")
@@ -92,14 +103,23 @@ __all__ = [
     "Profiler",
     "Progress",
     "ReadError",
+    "Request",
     "Run",
     "Table",
     "Track",
     "UnsupportedError",
     "__version__",
     "compare",
+    "counter",
     "enable_hang_dumps",
+    "linked_trace",
     "load",
+    "mark",
     "passes",
     "profiler",
+    "request",
+    "step",
+    "step_end",
+    "steps",
+    "trace",
 ]

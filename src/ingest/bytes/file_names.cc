@@ -41,8 +41,8 @@ size_t PrintableSequence(std::string_view text) {
 }  // namespace
 
 NameKind KindOfName(std::string_view path) {
-  static constexpr std::array<std::string_view, 5> kTraceEndings = {".json", ".pftrace", ".perfetto-trace", ".pb",
-                                                                    ".sqlite"};
+  static constexpr std::array<std::string_view, 6> kTraceEndings = {".json", ".pftrace", ".perfetto-trace",
+                                                                    ".pb",   ".sqlite",  ".spans"};
   static constexpr std::array<std::string_view, 3> kCompressedEndings = {".gz", ".zst", ".xz"};
   // XLA's and TensorFlow's profiles and models are protobuf as well.
   static constexpr std::array<std::string_view, 3> kOtherEndings = {".xplane.pb", "saved_model.pb", "frozen_graph.pb"};

@@ -215,13 +215,32 @@ void ReadHostAndProcess(std::string_view name, NameFacts& facts) {
   facts.process_id = id;
 }
 
+// "rank3-{host}-pid{pid}.spans", "norank-{host}-pid{pid}.2.spans": what liblockstep writes. The host may hold anything.
+bool ReadSpanTraceName(std::string_view name, const Tokens& tokens, NameFacts& facts) {
+  constexpr std::string_view kEnd = ".spans";
+  const size_t host = name.find('-') + 1, pid = name.rfind("-pid");
+  if (!name.ends_with(kEnd) || host == 0 || pid == std::string_view::npos || pid < host) return false;
+  const std::string_view digits = name.substr(pid + 4, name.find('.', pid) - pid - 4);
+  if (!AllDigits(digits) || digits.size() > 10) return false;
+  if (tokens.IsWord(0, "rank") && tokens.IsSeparator(2, "-")) {
+    facts.rank = tokens.Number(1);
+  } else if (!name.starts_with("norank-")) {
+    return false;
+  }
+  int64_t id = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  facts.host = std::string(name.substr(host, pid - host));
+  facts.process_id = id;
+  return true;
+}
+
 }  // namespace
 
 NameFacts ReadNameFacts(std::string_view path) {
   const std::string_view name = BaseName(path);
   const Tokens tokens(name);
   NameFacts facts;
-  if (ReadCaptureName(tokens, facts)) return facts;
+  if (ReadCaptureName(tokens, facts) || ReadSpanTraceName(name, tokens, facts)) return facts;
   ReadRankOfWorld(tokens, facts);
   if (!facts.world_size) facts.world_size = FindWorldSize(tokens);
   for (const auto find : {FindRankWord, FindProcessWord, FindLetter, FindWorker, FindOnlyMeshAxis}) {

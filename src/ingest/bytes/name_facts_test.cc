@@ -99,6 +99,18 @@ TEST(NameFactsTest, HostAndProcessComeFromTheTensorboardHandlersNames) {
   EXPECT_EQ(facts.rank, std::nullopt);
 }
 
+TEST(NameFactsTest, SpanTracesSayRankHostAndProcess) {
+  const NameFacts ranked = ReadNameFacts("spans/rank3-r7-of-9.cluster-pid4711.spans");
+  EXPECT_EQ(ranked.rank, 3);
+  EXPECT_EQ(ranked.world_size, std::nullopt);
+  EXPECT_EQ(ranked.host, "r7-of-9.cluster");
+  EXPECT_EQ(ranked.process_id, 4711);
+  const NameFacts alone = ReadNameFacts("norank-node1-pid12.2.spans");
+  EXPECT_EQ(alone.rank, std::nullopt);
+  EXPECT_EQ(alone.host, "node1");
+  EXPECT_EQ(alone.process_id, 12);
+}
+
 TEST(NameFactsTest, AWorkerInAHostsNameIsNoRank) {
   const NameFacts facts = ReadNameFacts("mnist-worker-0_17.1694128201545.pt.trace.json");
   EXPECT_EQ(facts.rank, std::nullopt);

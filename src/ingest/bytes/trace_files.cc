@@ -262,7 +262,8 @@ bool InOrderOfName(const TraceFile& a, const TraceFile& b) {
 
 Error NoTraceFound(const std::vector<std::string>& paths, const model::Ledger& ledger) {
   std::string message = fmt::format(
-      "no trace found in {}: looked for *.json and *.pftrace, *.sqlite and *.nsys-rep, plain, .gz, .zst and .xz",
+      "no trace found in {}: looked for *.json and *.pftrace, *.sqlite, *.nsys-rep and *.spans, plain, .gz, .zst and "
+      ".xz",
       Joined(paths));
   for (const model::LedgerEntry& entry : ledger.entries()) {
     if (entry.severity != model::Severity::kInfo) message += fmt::format("; {}: {}", entry.source, entry.message);

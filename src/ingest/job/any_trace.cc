@@ -12,6 +12,7 @@
 #include "ingest/nsight/nsys_report.h"
 #include "ingest/perfetto/packet_stream.h"
 #include "ingest/perfetto/perfetto_reader.h"
+#include "ingest/span_trace/span_trace.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -94,7 +95,8 @@ Result<std::vector<TraceContent>> ReadAnyTrace(ByteSource& source, const std::st
     return Error{.code = ErrorCode::kUnsupported, .message = what, .file = display_name};
   }
   if (perfetto::StartsPerfettoTrace(peeked.head())) return ReadPerfettoTrace(peeked, display_name, options);
-  auto content = ReadTrace(peeked, display_name, options);
+  auto content = StartsSpanTrace(peeked.head()) ? ReadSpanTrace(peeked, display_name, options)
+                                                : ReadTrace(peeked, display_name, options);
   if (!content) return std::move(content).error();
   std::vector<TraceContent> contents;
   contents.push_back(std::move(*content));

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "ingest/job/join_spans.h"
 #include "ingest/job/rank_assignment.h"
 #include "ingest/job/same_recording.h"
 
@@ -49,6 +51,38 @@ void AppendWithRank(const model::Ledger& from, int32_t rank, model::Ledger* into
   }
 }
 
+/// Events that other processes hold cannot be put together here.
+void JoinToOthers(const LoadedTrace& spans, const model::NameTable& names, bool held_elsewhere,
+                  std::vector<LoadedTrace>* loaded, model::Ledger* ledger) {
+  model::LedgerEntry entry;
+  entry.source = spans.trace.source;
+  entry.rank = spans.trace.rank.value;
+  if (held_elsewhere) {
+    entry.code = "spans_left_out";
+    entry.severity = model::Severity::kWarning;
+    entry.message = fmt::format("spans that belong to {} were left out: processes of MPI do not join them",
+                                (*loaded)[spans.joins.front()].trace.source);
+    entry.advice = "use lockstep instead of lockstep-mpi, or analyse the span traces alone";
+    ledger->Add(std::move(entry));
+    return;
+  }
+  std::optional<uint64_t> left_out;  // Of all traces that take a part.
+  for (const size_t target : spans.joins) {
+    model::RankTrace& into = (*loaded)[target].trace;
+    const SpanScope scope = (*loaded)[target].is_span_trace ? SpanScope::kAll : SpanScope::kOwnTime;
+    const uint64_t outside = JoinSpans(spans.trace, names, scope, &into);
+    left_out = std::min(left_out.value_or(outside), outside);
+  }
+  if (left_out.value_or(0) == 0) return;
+  entry.code = "spans_outside_trace";
+  entry.severity = model::Severity::kInfo;
+  entry.count = *left_out;
+  entry.message =
+      fmt::format("{} spans lie before or after the profiler's trace of the rank, or between its windows", *left_out);
+  entry.advice = "analyse the folder of the span traces alone to see them all";
+  ledger->Add(std::move(entry));
+}
+
 }  // namespace
 
 Status AssembleRun(const std::vector<TraceFile>& files, std::vector<FileOutcome> outcomes, model::Run* run,
@@ -68,7 +102,10 @@ Status AssembleRun(const std::vector<TraceFile>& files, std::vector<FileOutcome>
       // A name that says a rank speaks of one, not of all that the file holds.
       const NameFacts facts =
           content.trace.clock_is_aligned || content.several_processes ? NameFacts() : files[i].facts;
-      loaded.push_back({.trace = std::move(content.trace), .has_rank = content.has_rank, .facts = facts});
+      loaded.push_back({.trace = std::move(content.trace),
+                        .has_rank = content.has_rank,
+                        .facts = facts,
+                        .is_span_trace = content.is_span_trace});
       ledgers.push_back(std::move(content.ledger));
       origins.push_back({i, c});
     }
@@ -76,6 +113,9 @@ Status AssembleRun(const std::vector<TraceFile>& files, std::vector<FileOutcome>
   if (loaded.empty()) return NothingRead(files, outcomes);
 
   AssignRanks(&loaded, &run->ledger);
+  for (LoadedTrace& spans : loaded) {
+    if (!spans.joins.empty()) JoinToOthers(spans, run->names, places != nullptr, &loaded, &run->ledger);
+  }
   std::vector<size_t> order;
   for (size_t i = 0; i < loaded.size(); ++i) {
     AppendWithRank(ledgers[i], loaded[i].trace.rank.value, &run->ledger);

@@ -55,6 +55,7 @@ struct ContentHead {
   std::vector<model::LedgerEntry> ledger;
   int64_t merged_rank_count = 0;
   uint64_t recording = 0;
+  bool is_span_trace = false;
   bool several_processes = false;
 };
 
@@ -186,6 +187,7 @@ class TeamIngest::Share {
         own.ledger = content.ledger.entries();
         own.merged_rank_count = content.merged_rank_count;
         own.recording = content.recording;
+        own.is_span_trace = content.is_span_trace;
         own.several_processes = content.several_processes;
       }
       answer.outcomes.push_back(std::move(head));
@@ -328,6 +330,7 @@ Result<model::Run> TeamIngest::Run(const std::vector<std::string>& paths, const 
       own_content.has_rank = content.has_rank;
       own_content.merged_rank_count = content.merged_rank_count;
       own_content.recording = content.recording;
+      own_content.is_span_trace = content.is_span_trace;
       own_content.several_processes = content.several_processes;
       for (model::LedgerEntry& entry : content.ledger) own_content.ledger.Add(std::move(entry));
     }

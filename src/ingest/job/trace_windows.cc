@@ -49,7 +49,9 @@ ByRank KeepWhatDoesNotOverlap(std::vector<LoadedTrace>& traces, model::Ledger* l
   };
   // A copy or a result in a folder below gives way to the file above it; otherwise the later one does.
   std::vector<LoadedTrace*> in_order;
-  for (LoadedTrace& loaded : traces) in_order.push_back(&loaded);
+  for (LoadedTrace& loaded : traces) {
+    if (!loaded.is_span_trace) in_order.push_back(&loaded);
+  }
   std::stable_sort(in_order.begin(), in_order.end(), [](const LoadedTrace* a, const LoadedTrace* b) {
     return FolderDepth(a->trace.source) < FolderDepth(b->trace.source);
   });
@@ -68,6 +70,28 @@ ByRank KeepWhatDoesNotOverlap(std::vector<LoadedTrace>& traces, model::Ledger* l
     }
   }
   return by_rank;
+}
+
+// What a span trace joins, or it becomes a window of its own.
+void PlaceSpanTraces(std::vector<LoadedTrace>& traces, ByRank* by_rank) {
+  for (LoadedTrace& loaded : traces) {
+    if (!loaded.is_span_trace) continue;
+    std::vector<LoadedTrace*>& kept = (*by_rank)[loaded.trace.rank.value];
+    for (const bool wants_span_trace : {false, true}) {
+      for (const LoadedTrace* other : kept) {
+        const bool fits = other->is_span_trace == wants_span_trace && !other->trace.clock_is_aligned;
+        if (!fits || !Overlap(other->trace, loaded.trace)) continue;
+        if (wants_span_trace && !loaded.joins.empty()) break;
+        loaded.joins.push_back(static_cast<size_t>(other - traces.data()));
+      }
+    }
+    loaded.set_aside = !loaded.joins.empty();
+    if (loaded.set_aside) continue;
+    kept.push_back(&loaded);
+    std::stable_sort(kept.begin(), kept.end(), [](const LoadedTrace* a, const LoadedTrace* b) {
+      return a->trace.first_ns.value_or(0) < b->trace.first_ns.value_or(0);
+    });
+  }
 }
 
 // Traces of all ranks that overlap in time, directly or through others, belong to one capture. When that gives every
@@ -99,7 +123,8 @@ bool NumberByCapture(const ByRank& by_rank, size_t most_windows) {
 }  // namespace
 
 void AssignWindows(std::vector<LoadedTrace>* traces, model::Ledger* ledger) {
-  const ByRank by_rank = KeepWhatDoesNotOverlap(*traces, ledger);
+  ByRank by_rank = KeepWhatDoesNotOverlap(*traces, ledger);
+  PlaceSpanTraces(*traces, &by_rank);
   size_t most_windows = 1;
   uint64_t several = 0;
   for (const auto& [rank, kept] : by_rank) {

@@ -30,6 +30,7 @@ struct TraceContent {
   int64_t merged_rank_count = 0;
   /// Equal in all forms that one recording of a process was exported in; 0: there is one form only.
   uint64_t recording = 0;
+  bool is_span_trace = false;      ///< What liblockstep wrote in the job: joins another trace of its rank.
   bool several_processes = false;  ///< One of several ranks of a file whose name can say the rank of none.
 };
 
