@@ -208,6 +208,7 @@ void FinishParallelism(const model::Run& run, ParallelismPartials partials, Anal
       for (InferencePartial& rank : partials.inference) {
         MoveRows(&rank.rows, &tables->inference);
         if (rank.requests) tables->inference_requests.push_back(*rank.requests);
+        MoveRows(&rank.recorded_requests, &tables->inference_requests);
       }
     });
   }

@@ -9,6 +9,7 @@
 #include "cli/output_file.h"
 #include "cli/ranges.h"
 #include "cli/version.h"
+#include "export/otlp/otlp.h"
 #include "export/tensorboard/tensorboard.h"
 #include "report/report.h"
 #include "report/utf8.h"
@@ -35,7 +36,12 @@ constexpr const char* kCollapsedExamples =
     "  lockstep export collapsed traces/ | flamegraph.pl --countname ns > host.svg\n"
     "  lockstep export collapsed traces/ --by device --per-rank -o device.folded";
 
-std::vector<std::string> FormatNames() { return {"tensorboard", "csv", "speedscope", "collapsed"}; }
+constexpr const char* kOtlpExamples =
+    "  lockstep export otlp spans/ -o spans.json\n"
+    "  lockstep export otlp spans/ |\n"
+    "    curl -H 'Content-Type: application/json' --data-binary @- http://localhost:4318/v1/traces";
+
+std::vector<std::string> FormatNames() { return {"tensorboard", "csv", "speedscope", "collapsed", "otlp"}; }
 
 }  // namespace
 
@@ -107,7 +113,10 @@ void ExportCommand::Declare(CLI::App& app) {
   collapsed->add_flag("--per-rank", per_rank_, "Begin every stack with its rank")->group("Output");
   DeclareSelection(*collapsed);
 
-  for (CLI::App* format : {board, csv, speedscope, collapsed}) {
+  CLI::App* otlp = Add(app, "otlp", "Spans and requests with a W3C trace context, as OTLP's JSON", kOtlpExamples);
+  otlp->add_option("-o,--output", output_, "File to write (standard output)")->type_name("FILE")->group("Output");
+
+  for (CLI::App* format : {board, csv, speedscope, collapsed, otlp}) {
     format->add_flag("-q,--quiet", quiet_, "No progress, nothing on standard error")->group("Output");
     input_.DeclareAnalysis(*format, format == csv);
     input_.DeclareRunning(*format);
@@ -187,6 +196,29 @@ Result<int> ExportCommand::RunStacks(const char* format, WriteStacks write, Cons
   return IsPartial(run) ? kPartial : kDone;
 }
 
+Result<int> ExportCommand::RunOtlp(Console& console) {
+  if (!output_.empty()) RETURN_IF_ERROR(CheckOutputFile(output_));
+  const std::string version = VersionText();  // "lockstep 1.2.3"
+  ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
+  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run, {"collectives"}));  // One clock.
+  otlp::Written written;
+  const auto write = [&](std::ostream& out) {
+    written = otlp::WriteOtlp(run, version.substr(version.find(' ') + 1), out);
+  };
+  if (output_.empty()) {
+    write(console.out);
+    console.out.flush();
+  } else {
+    RETURN_IF_ERROR(WriteOutputFile(output_, write));
+  }
+  if (!quiet_) {
+    console.err << fmt::format(
+        "{} spans of {} traces{}\n", written.span_count, written.trace_count,
+        written.span_count == 0 ? ": none carries a trace context (lockstep.linked_trace, lockstep.request)" : "");
+  }
+  return IsPartial(run) ? kPartial : kDone;
+}
+
 Result<int> ExportCommand::Run(Console& console) {
   const auto parsed = app_->get_subcommands();
   if (parsed.empty()) return Misuse(fmt::format("export needs a format: {}", fmt::join(FormatNames(), ", ")));
@@ -195,6 +227,7 @@ Result<int> ExportCommand::Run(Console& console) {
     return Misuse(fmt::format("export {} needs at least one PATH: a trace file, or a folder of them", format));
   if (format == "tensorboard") return RunTensorBoard(console);
   if (format == "csv") return RunCsv(console);
+  if (format == "otlp") return RunOtlp(console);
   if (format == "speedscope") return RunStacks("speedscope", flame::WriteSpeedscope, console);
   return RunStacks("collapsed", flame::WriteCollapsed, console);
 }

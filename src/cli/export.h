@@ -17,7 +17,7 @@ class ExportCommand : public Subcommand {
  public:
   const char* name() const override { return "export"; }
   const char* purpose() const override {
-    return "Write a run for other tools: TensorBoard, CSV, speedscope, flame graphs";
+    return "Write a run for other tools: TensorBoard, CSV, speedscope, flame graphs, OTLP";
   }
   void Declare(CLI::App& app) override;
   Result<int> Run(Console& console) override;
@@ -34,6 +34,8 @@ class ExportCommand : public Subcommand {
   using WriteStacks = Status (*)(const model::Run&, const analysis::AnalysisOptions&, const flame::Options&,
                                  std::ostream&);
   Result<int> RunStacks(const char* format, WriteStacks write, Console& console);
+
+  Result<int> RunOtlp(Console& console);
 
   CLI::App* app_ = nullptr;  // the parser's, which outlives the commands' runs
   std::vector<std::string> paths_;

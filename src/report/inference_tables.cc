@@ -50,6 +50,11 @@ std::vector<RowColumn<InferenceRow>> PhaseColumns() {
   };
 }
 
+Cell Latency(const InferenceRequestRow& row, int64_t analysis::DurationQuantiles::*quantile) {
+  if (row.latency_count == 0) return std::monostate{};
+  return Cell(row.latency.*quantile);
+}
+
 Cell FirstToken(const InferenceRequestRow& row, int64_t analysis::DurationQuantiles::*quantile) {
   if (!row.first_token) return std::monostate{};
   return Cell(*row.first_token.*quantile);
@@ -61,18 +66,38 @@ std::vector<RowColumn<InferenceRequestRow>> RequestColumns() {
   return {
       RankColumn<Row>(),
       WindowColumn<Row>(),
+      {"kind", Type::kText, "", "What the program calls them.", "ranges mark them",
+       [](const Run& run, const Row& row) {
+         return row.recorded ? TextCell(run.names[row.recorded->kind]) : Cell(std::monostate{});
+       }},
       {"request_count", Type::kInteger, "count", "Marked requests.", "",
        [](const Run&, const Row& row) { return Cell(row.request_count); }},
-      {"median_ns", Type::kInteger, "ns", "Median of their latencies.", "",
-       [](const Run&, const Row& row) { return Cell(row.latency.median_ns); }},
-      {"p95_ns", Type::kInteger, "ns", "95th percentile of their latencies.", "",
-       [](const Run&, const Row& row) { return Cell(row.latency.p95_ns); }},
-      {"p99_ns", Type::kInteger, "ns", "99th percentile of their latencies.", "",
-       [](const Run&, const Row& row) { return Cell(row.latency.p99_ns); }},
-      {"first_token_count", Type::kInteger, "count", "Requests with a marked prefill inside.", "",
+      {"failed_count", Type::kInteger, "count", "Those that failed.", "ranges mark them",
+       [](const Run&, const Row& row) {
+         return row.recorded ? Cell(row.recorded->failed_count) : Cell(std::monostate{});
+       }},
+      {"unfinished_count", Type::kInteger, "count", "Those that were under way when the recording ended.",
+       "ranges mark them",
+       [](const Run&, const Row& row) {
+         return row.recorded ? Cell(row.recorded->unfinished_count) : Cell(std::monostate{});
+       }},
+      {"output_count", Type::kInteger, "count", "Tokens, or what the program counts, of all of them.",
+       "ranges mark them",
+       [](const Run&, const Row& row) {
+         return row.recorded ? Cell(row.recorded->output_count) : Cell(std::monostate{});
+       }},
+      {"median_ns", Type::kInteger, "ns", "Median of the latencies of those that ended and did not fail.",
+       "there is none", [](const Run&, const Row& row) { return Latency(row, &Quantiles::median_ns); }},
+      {"p95_ns", Type::kInteger, "ns", "95th percentile of these latencies.", "there is none",
+       [](const Run&, const Row& row) { return Latency(row, &Quantiles::p95_ns); }},
+      {"p99_ns", Type::kInteger, "ns", "99th percentile of these latencies.", "there is none",
+       [](const Run&, const Row& row) { return Latency(row, &Quantiles::p99_ns); }},
+      {"first_token_count", Type::kInteger, "count",
+       "Requests with a marked prefill inside, or an output that the program recorded.", "",
        [](const Run&, const Row& row) { return Cell(row.first_token_count); }},
-      {"first_token_median_ns", Type::kInteger, "ns", "Median of the times from their start to the end of the prefill.",
-       "no request has one", [](const Run&, const Row& row) { return FirstToken(row, &Quantiles::median_ns); }},
+      {"first_token_median_ns", Type::kInteger, "ns",
+       "Median of the times from their start to the end of the prefill, or the first output.", "no request has one",
+       [](const Run&, const Row& row) { return FirstToken(row, &Quantiles::median_ns); }},
       {"first_token_p95_ns", Type::kInteger, "ns", "95th percentile of these times.", "no request has one",
        [](const Run&, const Row& row) { return FirstToken(row, &Quantiles::p95_ns); }},
       {"first_token_p99_ns", Type::kInteger, "ns", "99th percentile of these times.", "no request has one",
@@ -87,7 +112,7 @@ void DeclareInferenceTables(std::vector<DeclaredTable>* tables) {
                                                "Marked phases of a model that generates text, of one rank and kind",
                                                "inference", Phases, PhaseColumns()));
   tables->push_back(DeclareTable<InferenceRequestRow>("inference_requests", "inference_requests",
-                                                      "The requests that a rank marks", "inference", Requests,
+                                                      "The requests that a rank marks, by kind", "inference", Requests,
                                                       RequestColumns()));
 }
 

@@ -1,11 +1,16 @@
 // Section of the pass "inference".
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/parallelism/parallelism.h"
 #include "report/format.h"
 #include "report/text_page.h"
+#include "report/utf8.h"
 
 namespace lockstep::report {
 namespace {
@@ -18,22 +23,40 @@ void WriteRequests(const TextPage& page) {
   const auto& requests = ParallelismOf(page.result).inference_requests;
   if (requests.empty()) return;
   page.out << '\n';
-  TextTable table({{"rank"},
-                   {"requests"},
-                   {"latency", Align::kRight, false, 1},
-                   {"P95"},
-                   {"P99"},
-                   {"to first token", Align::kRight, false, 2},
-                   {"P95", Align::kRight, false, 2},
-                   {"P99", Align::kRight, false, 2}});
+  // Ranges have no kind, and do not say what failed.
+  const bool recorded =
+      std::any_of(requests.begin(), requests.end(), [](const auto& row) { return row.recorded.has_value(); });
+  std::vector<TableColumn> columns = {{"rank"}};
+  if (recorded) columns.push_back({"kind", Align::kLeft});
+  columns.push_back({"requests"});
+  if (recorded) columns.push_back({"failed"});
+  const std::vector<TableColumn> times = {{"latency", Align::kRight, false, 1},
+                                          {"P95"},
+                                          {"P99"},
+                                          {"to first token", Align::kRight, false, 2},
+                                          {"P95", Align::kRight, false, 2},
+                                          {"P99", Align::kRight, false, 2}};
+  columns.insert(columns.end(), times.begin(), times.end());
+  TextTable table(std::move(columns));
   size_t row_count = 0;
   for (const analysis::InferenceRequestRow& row : requests) {
     if (!page.Shows(row.rank_index) || ++row_count > page.options.top) continue;
     const auto& first = row.first_token;
-    table.AddRow({page.RankLabel(row.rank_index), FormatCount(row.request_count), FormatDuration(row.latency.median_ns),
-                  FormatDuration(row.latency.p95_ns), FormatDuration(row.latency.p99_ns),
-                  first ? FormatDuration(first->median_ns) : "-", first ? FormatDuration(first->p95_ns) : "-",
-                  first ? FormatDuration(first->p99_ns) : "-"});
+    const auto latency = [&row](int64_t quantile_ns) {
+      return row.latency_count > 0 ? FormatDuration(quantile_ns) : "-";
+    };
+    std::vector<TableCell> cells = {page.RankLabel(row.rank_index)};
+    if (recorded) cells.emplace_back(row.recorded ? Printable(page.run.names[row.recorded->kind]) : "-");
+    cells.emplace_back(FormatCount(row.request_count));
+    if (recorded) cells.emplace_back(row.recorded ? FormatCount(row.recorded->failed_count) : "-");
+    for (const int64_t quantile_ns : {row.latency.median_ns, row.latency.p95_ns, row.latency.p99_ns}) {
+      cells.emplace_back(latency(quantile_ns));
+    }
+    for (const auto quantile : {&analysis::DurationQuantiles::median_ns, &analysis::DurationQuantiles::p95_ns,
+                                &analysis::DurationQuantiles::p99_ns}) {
+      cells.emplace_back(first ? FormatDuration((*first).*quantile) : "-");
+    }
+    table.AddRow(std::move(cells));
   }
   page.Write(table, row_count);
 }

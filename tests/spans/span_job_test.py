@@ -8,28 +8,16 @@ import subprocess
 import tempfile
 import unittest
 
+from span_files import LOCKSTEP, counts, ledger, query
+
 BUILD = pathlib.Path(os.environ["LOCKSTEP_BUILD"])
 JOB = BUILD / "bin/lockstep_span_job"
-LOCKSTEP = os.environ["LOCKSTEP_BINARY"]
-PARTIAL = 4  # Exit status where ranks are missing.
 
 
 def launch(*command, cwd=None, **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCKSTEP_TRACE") and name != "RANK"}
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=cwd,
                           env={**environment, **{name: str(value) for name, value in variables.items()}}, timeout=200)
-
-
-def query(path, sql):
-    done = launch(LOCKSTEP, "query", path, sql, "--json")
-    assert done.returncode in (0, PARTIAL), done.stderr
-    return json.loads(done.stdout)["rows"]
-
-
-def ledger(path):
-    done = launch(LOCKSTEP, "analyze", path, "--json")
-    assert done.returncode in (0, PARTIAL), done.stderr
-    return {row["code"]: row for row in json.loads(done.stdout)["ledger"]}
 
 
 class SpanJobTest(unittest.TestCase):
@@ -48,9 +36,6 @@ class SpanJobTest(unittest.TestCase):
         self.traced = traced
         return sorted(self.folder.glob("*.spans")) if self.folder.is_dir() else []
 
-    def counts(self, path):
-        return {row["name"]: row["n"] for row in query(path, "select name, count(*) as n from events group by name")}
-
     def test_without_the_variable_nothing_is_written(self):
         done = launch(JOB, "work", 100, cwd=self.scratch)
         self.assertEqual(0, done.returncode)
@@ -59,7 +44,7 @@ class SpanJobTest(unittest.TestCase):
     def test_every_span_is_in_the_file(self):
         [path] = self.check_same("work", 20_000, RANK=3, WORLD_SIZE=8, LOCAL_RANK=1)
         self.assertTrue(path.name.startswith("rank3-"), path)
-        self.assertEqual({"work": 1, "mix": 20_000}, self.counts(path))
+        self.assertEqual({"work": 1, "mix": 20_000}, counts(path))
         [inside] = query(path, "select sum(m.start_ns < w.start_ns or m.start_ns + m.duration_ns > w.start_ns + w.duration_ns) "
                                "as outside, min(m.rank) as rank from events m, events w where m.name = 'mix' and w.name = 'work'")
         self.assertEqual({"outside": 0, "rank": 3}, inside)
@@ -68,28 +53,28 @@ class SpanJobTest(unittest.TestCase):
 
     def test_killed_it_leaves_all_that_it_wrote(self):
         [path] = self.check_same("kill", 20_000, status=-signal.SIGKILL)
-        self.assertEqual({"work": 1, "mix": 20_000, "killed inside": 1}, self.counts(path))
+        self.assertEqual({"work": 1, "mix": 20_000, "killed inside": 1}, counts(path))
         rows = ledger(path)
         self.assertIn("recording_not_ended", rows)
         self.assertEqual(1, rows["unfinished_spans"]["count"])
 
     def test_exit_without_destructors_loses_nothing(self):
         [path] = self.check_same("_exit", 5_000, status=7)
-        self.assertEqual({"work": 1, "mix": 5_000}, self.counts(path))
+        self.assertEqual({"work": 1, "mix": 5_000}, counts(path))
 
     def test_a_program_that_calls_exec_leaves_two_files(self):
         paths = self.check_same("exec", 5_000)
         self.assertEqual(2, len(paths))
-        self.assertEqual({"work": 1, "mix": 5_000}, self.counts(paths[0]))
-        self.assertEqual({"work": 1, "mix": 5_000}, self.counts(paths[1]))
+        self.assertEqual({"work": 1, "mix": 5_000}, counts(paths[0]))
+        self.assertEqual({"work": 1, "mix": 5_000}, counts(paths[1]))
 
     def test_a_fork_in_a_span_gives_each_process_its_own_file(self):
         paths = self.check_same("fork", 50_000)
         self.assertEqual(4, len(paths))
-        counts = [self.counts(path) for path in paths]
-        [parent] = [count for count in counts if "before fork" in count]
+        found = [counts(path) for path in paths]
+        [parent] = [count for count in found if "before fork" in count]
         self.assertEqual({"before fork": 1, "across fork": 3, "work": 2, "mix": 50_100}, parent)
-        for child in counts:
+        for child in found:
             if child is not parent:
                 self.assertEqual({"work": 1, "mix": 100}, child)
         # All of one rank: one trace, with the threads of four processes.
@@ -97,7 +82,7 @@ class SpanJobTest(unittest.TestCase):
 
     def test_ten_thousand_threads(self):
         [path] = self.check_same("threads", 10_000)
-        self.assertEqual({"work": 10_000, "mix": sum(3 + i % 5 for i in range(10_000))}, self.counts(path))
+        self.assertEqual({"work": 10_000, "mix": sum(3 + i % 5 for i in range(10_000))}, counts(path))
         self.assertLess(path.stat().st_size, 16 << 20)
 
     def test_a_full_disk_costs_spans_and_nothing_else(self):
@@ -111,7 +96,7 @@ class SpanJobTest(unittest.TestCase):
             self.skipTest(f"no file system of a test's own can be mounted here: {done.stderr.strip()}")
         self.assertEqual((0, launch(JOB, "work", 100_000).stdout), (done.returncode, done.stdout), done.stderr)
         [path] = self.folder.glob("*.spans")
-        kept = self.counts(path)["mix"]
+        kept = counts(path)["mix"]
         dropped = ledger(path)["dropped_spans"]["count"]
         self.assertGreater(kept, 20_000)
         # 1,000 counter values are records too.
@@ -120,14 +105,14 @@ class SpanJobTest(unittest.TestCase):
     def test_the_limit_is_kept_and_what_is_lost_is_counted(self):
         [path] = self.check_same("work", 200_000, LOCKSTEP_TRACE_LIMIT_MIB=1)
         self.assertLessEqual(path.stat().st_size, 1 << 20)
-        self.assertGreater(self.counts(path)["mix"], 30_000)
+        self.assertGreater(counts(path)["mix"], 30_000)
         self.assertGreater(ledger(path)["dropped_spans"]["count"], 100_000)
 
     def test_a_limit_of_the_shell_is_no_end_of_the_job(self):
         done = launch("sh", "-c", 'ulimit -f 1000; exec "$0" work 200000', JOB, LOCKSTEP_TRACE=self.folder)
         self.assertEqual(0, done.returncode, done.stderr)
         [path] = self.folder.glob("*.spans")
-        self.assertGreater(self.counts(path)["mix"], 1_000)
+        self.assertGreater(counts(path)["mix"], 1_000)
 
     def test_a_folder_that_cannot_be_written_is_said_once(self):
         target = self.scratch / "file"
@@ -140,6 +125,19 @@ class SpanJobTest(unittest.TestCase):
         [path] = self.check_same("steps", 12)
         self.assertEqual([{"n": 12, "least": 0, "most": 11}],
                          query(path, "select count(*) as n, min(step) as least, max(step) as most from steps"))
+
+    def test_requests_have_tails_and_a_time_to_first_output(self):
+        [path] = self.check_same("requests", 200)
+        [row] = query(path, "select * from inference_requests")
+        self.assertEqual(("generate", 200, 20, 0, 800), tuple(row[name] for name in (
+            "kind", "request_count", "failed_count", "unfinished_count", "output_count")))
+        # Each sleeps for a millisecond before its first output.
+        self.assertGreater(row["first_token_median_ns"], 1_000_000)
+        self.assertLessEqual(row["first_token_median_ns"], row["median_ns"])
+        self.assertLessEqual(row["median_ns"], row["p95_ns"])
+        self.assertLessEqual(row["p95_ns"], row["p99_ns"])
+        text = launch(LOCKSTEP, "analyze", path, "--section", "inference").stdout
+        self.assertRegex(text, r"generate +200 +20 ")
 
     def test_counters_hold_their_values(self):
         [path] = self.check_same("work", 1_000)

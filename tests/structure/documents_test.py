@@ -61,7 +61,7 @@ class DocumentsTest(unittest.TestCase):
     @unittest.skipUnless(os.access(BINARY, os.X_OK), "lockstep is not built")
     def test_commands_and_flags_of_lockstep_exist(self):
         texts = {name: subprocess.run([BINARY, name, "--help"], capture_output=True, text=True).stdout for name in COMMANDS}
-        for form in ("tensorboard", "csv", "speedscope", "collapsed"):
+        for form in ("tensorboard", "csv", "speedscope", "collapsed", "otlp"):
             texts["export"] += subprocess.run([BINARY, "export", form, "--help"], capture_output=True, text=True).stdout
         for document in DOCUMENTS:
             for command in commands(document.read_text(encoding="utf-8")):

@@ -148,6 +148,7 @@ class InferenceMapper {
 
   InferencePartial Map() {
     InferencePartial partial;
+    partial.recorded_requests = RecordedRequests();
     const bool any = std::any_of(threads_.begin(), threads_.end(), [](const ThreadMarks& thread) {
       return !thread.phases.empty() || !thread.requests.empty();
     });
@@ -242,10 +243,46 @@ class InferenceMapper {
     InferenceRequestRow row;
     row.rank_index = context_.rank_index;
     row.request_count = latencies.size();
+    row.latency_count = latencies.size();
     row.latency = QuantilesOf(std::move(latencies));
     row.first_token_count = first_tokens.size();
     if (!first_tokens.empty()) row.first_token = QuantilesOf(std::move(first_tokens));
     return row;
+  }
+
+  /// Those that the program recorded, by kind. What failed or had not ended has no latency that others compare with.
+  std::vector<InferenceRequestRow> RecordedRequests() const {
+    struct Kind {
+      InferenceRequestRow row;
+      RequestOutcomes outcomes;
+      std::vector<int64_t> latencies;
+      std::vector<int64_t> first_outputs;
+    };
+    std::map<std::string_view, Kind> kinds;
+    for (const model::RequestRecord& request : context_.trace().requests) {
+      Kind& kind = kinds[context_.names()[request.name]];
+      ++kind.row.request_count;
+      kind.outcomes.kind = request.name;
+      kind.outcomes.failed_count += request.failed ? 1 : 0;
+      kind.outcomes.unfinished_count += request.unfinished ? 1 : 0;
+      const int64_t room = INT64_MAX - kind.outcomes.output_count;
+      kind.outcomes.output_count += std::clamp<int64_t>(request.output_count, 0, room);
+      if (request.failed || request.unfinished) continue;
+      kind.latencies.push_back(request.duration_ns);
+      if (request.first_output_ns) kind.first_outputs.push_back(*request.first_output_ns - request.start_ns);
+    }
+    std::vector<InferenceRequestRow> rows;
+    for (auto& [name, kind] : kinds) {
+      InferenceRequestRow row = kind.row;
+      row.rank_index = context_.rank_index;
+      row.recorded = kind.outcomes;
+      row.latency_count = kind.latencies.size();
+      if (!kind.latencies.empty()) row.latency = QuantilesOf(std::move(kind.latencies));
+      row.first_token_count = kind.first_outputs.size();
+      if (!kind.first_outputs.empty()) row.first_token = QuantilesOf(std::move(kind.first_outputs));
+      rows.push_back(std::move(row));
+    }
+    return rows;
   }
 
   /// End of the prefill inside a request; prompts that are read in pieces have several, before the first other phase.

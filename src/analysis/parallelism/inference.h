@@ -34,19 +34,30 @@ struct InferenceRow {
   std::optional<double> busy_ratio = {};
 };
 
-/// The requests that one rank marks.
+/// How requests went that a program recorded as such (model::RequestRecord).
+struct RequestOutcomes {
+  NameId kind;
+  uint64_t failed_count = 0;
+  uint64_t unfinished_count = 0;  ///< Were under way when the recording ended.
+  int64_t output_count = 0;       ///< Tokens, or what the program counts; of all of them.
+};
+
+/// The requests that one rank marks by ranges, or of one kind that its program recorded.
 struct InferenceRequestRow {
   size_t rank_index = 0;
   uint64_t request_count = 0;
+  uint64_t latency_count = 0;      ///< Requests that latency and first_token are of: those that ended and did not fail.
   DurationQuantiles latency;       ///< Start of the range to its end, or that of the device work launched in it.
   uint64_t first_token_count = 0;  ///< Requests around a prefill, whose end tells when the first token was there.
   std::optional<DurationQuantiles> first_token = {};
+  std::optional<RequestOutcomes> recorded = {};  ///< Absent: ranges mark them.
 };
 
 /// One rank's part; there is nothing across ranks.
 struct InferencePartial {
   std::vector<InferenceRow> rows;  ///< By (engine, phase).
   std::optional<InferenceRequestRow> requests;
+  std::vector<InferenceRequestRow> recorded_requests;  ///< By kind's name.
 };
 
 /// Reads annotations of CPU threads, launches and device events. Empty when nothing is marked. Cost: O(annotations),

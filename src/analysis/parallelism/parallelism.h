@@ -54,7 +54,7 @@ struct Parallelism {
   std::vector<PipelineRow> pipeline;
   Moe moe;
   std::vector<InferenceRow> inference;                  ///< By rank, engine, phase.
-  std::vector<InferenceRequestRow> inference_requests;  ///< By rank; those that mark requests.
+  std::vector<InferenceRequestRow> inference_requests;  ///< By rank, those that ranges mark first, then by kind.
   std::vector<FlopsRankRow> flops;                      ///< By rank.
   std::vector<FlopsRow> flops_by_operator;              ///< By rank, largest time first.
   std::vector<RegionRow> regions;                       ///< By rank, largest total first.

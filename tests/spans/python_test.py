@@ -1,0 +1,45 @@
+"""`lockstep.trace` and its like in a Python program, with and without LOCKSTEP_TRACE."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from span_files import counts, query
+
+JOB = pathlib.Path(__file__).with_name("python_job.py")
+
+
+class PythonTest(unittest.TestCase):
+    def launch(self, **variables):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCKSTEP_TRACE")}
+        environment["PYTHONPATH"] = os.path.join(os.environ["LOCKSTEP_BUILD"], "python")
+        done = subprocess.run([os.environ["LOCKSTEP_PYTHON_BASE"], JOB], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, env={**environment, **variables})
+        self.assertEqual((0, "done\n"), (done.returncode, done.stdout), done.stderr)
+
+    def test_marks_cost_nothing_to_understand_when_they_are_off(self):
+        self.launch()
+
+    def test_every_mark_is_in_the_file(self):
+        with tempfile.TemporaryDirectory(prefix="lockstep-") as folder:
+            self.launch(LOCKSTEP_TRACE=folder, RANK="0")
+            [path] = pathlib.Path(folder).iterdir()
+            self.assertEqual({"first": 1, "function": 1, "coroutine": 2, "generator": 1, "raises": 1, "again": 2, "größer": 1,
+                              "threaded": 4000, "prefill": 20, "ProfilerStep#100": 1,
+                              **{f"ProfilerStep#{i}": 1 for i in range(4)}}, counts(path))
+            self.assertEqual([{"n": 4, "least": 0.25, "most": 1.0}],
+                             query(path, "select sample_count as n, min as least, max as most from counters where name = 'loss'"))
+            [requests] = query(path, "select * from inference_requests")
+            self.assertEqual(("generate", 20, 2, 0, 108, 18), tuple(requests[name] for name in (
+                "kind", "request_count", "failed_count", "unfinished_count", "output_count", "first_token_count")))
+            self.assertLess(requests["first_token_median_ns"], requests["median_ns"])
+            [awaits] = query(path, "select min(duration_ns) as least from events where name = 'coroutine'")
+            self.assertGreater(awaits["least"], 900_000)
+            self.assertEqual([], query(path, "select * from ledger where severity <> 'info'"))
+
+
+if __name__ == "__main__":
+    unittest.main()

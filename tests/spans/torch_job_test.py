@@ -1,0 +1,98 @@
+"""A real job of four ranks under torchrun, with spans and Kineto's traces of the same steps: one timeline."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+from span_files import LOCKSTEP, ledger, lockstep, query
+
+SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
+NO_PYTORCH = 3  # exit status of scripts/python_env where PyTorch is not to be had
+RANKS = 4
+# Spans and Kineto read the same counter, but Kineto turns it to wall-clock time by a line of its own; and a rank may be
+# interrupted between the two reads.
+TYPICAL_NS = 20_000
+
+
+class TorchJobTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode == NO_PYTORCH:
+            raise unittest.SkipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
+        assert done.returncode == 0, done.stderr
+        scratch = tempfile.TemporaryDirectory(prefix="lockstep-")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.spans = pathlib.Path(scratch.name) / "spans"
+        cls.traces = pathlib.Path(scratch.name) / "traces"
+        cls.traces.mkdir()
+        cls.merged = pathlib.Path(scratch.name) / "merged.json"
+        python = done.stdout.strip()
+        environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "KINETO_LOG_LEVEL": "5",
+                       "PYTHONPATH": os.path.join(os.environ["LOCKSTEP_BUILD"], "python"), "PYTHONWARNINGS": "ignore"}
+        command = [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(RANKS), "--rdzv-backend", "c10d",
+                   "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", SOURCE / "tests/spans/training_spans.py", cls.traces]
+        plain = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=250)
+        job = subprocess.run(command, capture_output=True, text=True, env={**environment, "LOCKSTEP_TRACE": str(cls.spans)}, timeout=250)
+        assert plain.returncode == 0 and job.returncode == 0, plain.stderr + job.stderr
+        # Ranks may write into each other's lines.
+        cls.results = [sorted(re.findall(r"rank \d: loss \d\.\d{6}", done.stdout)) for done in (plain, job)]
+
+    def test_the_jobs_result_is_the_same(self):
+        self.assertEqual(RANKS, len(self.results[0]))
+        self.assertEqual(*self.results)
+
+    def test_spans_join_the_trace_of_their_rank(self):
+        rows = ledger(self.traces.parent)
+        self.assertNotIn("rank_conflict", rows)
+        self.assertEqual([{"n": RANKS}], query(self.traces.parent, "select count(*) as n from ranks"))
+        marked = query(self.traces.parent, "select rank, name, count(*) as n from events where name like 'span %' group by rank, name")
+        self.assertEqual({(rank, f"span {part}"): 8 for rank in range(RANKS) for part in ("forward", "backward")},
+                         {(row["rank"], row["name"]): row["n"] for row in marked})
+        # Steps are the profiler's, once.
+        self.assertEqual([{"n": 8 * RANKS}], query(self.traces.parent, "select count(*) as n from steps"))
+        # What is after the profiler's window is not in it.
+        self.assertEqual([{"n": RANKS}], query(self.traces.parent, "select sum(count) as n from ledger where code = 'spans_outside_trace'"))
+        self.assertEqual([{"n": RANKS}], query(self.traces.parent, "select count(*) as n from counters where name = 'loss' and sample_count >= 7"))
+
+    def test_spans_are_around_the_operators_that_they_are_around(self):
+        pairs = query(self.traces.parent, """
+            select s.rank, r.start_ns - s.start_ns as before_ns, s.end_ns - r.end_ns as after_ns, s.track = r.track as same_thread
+            from events s, events r where s.rank = r.rank and substr(s.name, 6) = substr(r.name, 7) and s.name like 'span %'
+            and r.name like 'range %' and abs(s.start_ns - r.start_ns) < 5000000
+            and (select count(*) from events x where x.rank = s.rank and x.name = s.name and x.start_ns < s.start_ns) =
+                (select count(*) from events y where y.rank = r.rank and y.name = r.name and y.start_ns < r.start_ns)""")
+        self.assertEqual(2 * 8 * RANKS, len(pairs))
+        self.assertTrue(all(pair["same_thread"] for pair in pairs))
+        for side in ("before_ns", "after_ns"):
+            margins = sorted(pair[side] for pair in pairs)
+            print(f"range inside span, {side}: least {margins[0]}, median {margins[len(margins) // 2]}, most {margins[-1]}")
+            # Never outside by more than the clocks are apart, and typically as near as the calls are.
+            self.assertGreater(margins[0], -TYPICAL_NS)
+            self.assertLess(margins[len(margins) // 2], 200_000)
+        # Operators of the forward pass, by the spans alone.
+        [inside] = query(self.traces.parent, """
+            select count(*) as n from events s, events o where s.name = 'span forward' and o.name = 'aten::linear'
+            and o.rank = s.rank and o.start_ns >= s.start_ns and o.end_ns <= s.end_ns""")
+        self.assertEqual(2 * 8 * RANKS, inside["n"])
+
+    def test_regions_and_the_merged_timeline_have_them(self):
+        regions = {(row["rank"], row["name"]) for row in query(self.traces.parent, "select rank, name from regions")}
+        self.assertIn((3, "span backward"), regions)
+        done = subprocess.run([LOCKSTEP, "merge", self.traces.parent, "-o", self.merged], capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stderr)
+        names = [event.get("name") for event in json.loads(self.merged.read_text())["traceEvents"]]
+        self.assertEqual(8 * RANKS, names.count("span forward"))
+
+    def test_spans_alone_are_a_run_with_steps(self):
+        report = lockstep("analyze", self.spans)
+        self.assertEqual(8, report["data"]["job"]["step_count"])
+        self.assertEqual([{"n": RANKS}], query(self.spans, "select count(*) as n from events where name = 'after the profiler'"))
+
+
+if __name__ == "__main__":
+    unittest.main()
