@@ -18,6 +18,7 @@ TableList MakeAll() {
   AddDeviceTables(&tables);
   tables.push_back(MakeMemoryEventTable());
   tables.push_back(MakeCounterSampleTable());
+  tables.push_back(MakeLinkedSpanTable());
   AddDeclaredTables(&tables);
   AddVerdictTables(&tables);
   tables.push_back(MakeCatalogTable());

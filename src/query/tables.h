@@ -27,6 +27,7 @@ void AddDeclaredTables(TableList* tables);    ///< Those of report/declared_tabl
 void AddVerdictTables(TableList* tables);     ///< stragglers, wait_states, root_causes, imbalance, critical_path, ...
 std::unique_ptr<Table> MakeMemoryEventTable();
 std::unique_ptr<Table> MakeCounterSampleTable();
+std::unique_ptr<Table> MakeLinkedSpanTable();
 std::unique_ptr<Table> MakeCatalogTable();
 
 /// Passes that must have run for these tables: names for analysis::Analyze. `needs_all` for tables drawn from all.

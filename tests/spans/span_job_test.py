@@ -136,6 +136,10 @@ class SpanJobTest(unittest.TestCase):
         self.assertLessEqual(row["first_token_median_ns"], row["median_ns"])
         self.assertLessEqual(row["median_ns"], row["p95_ns"])
         self.assertLessEqual(row["p95_ns"], row["p99_ns"])
+        [linked] = query(path, "select count(*) as n, count(distinct r.trace_id) as traces, min(r.trace_id) as trace, "
+                               "min(s.start_ns >= r.start_ns and s.end_ns <= r.end_ns) as inside from linked_spans s "
+                               "join linked_spans r on s.parent_span_id = r.span_id where r.is_request and s.name = 'call'")
+        self.assertEqual({"n": 200, "traces": 1, "trace": "4bf92f3577b34da6a3ce929d0e0e4736", "inside": 1}, linked)
         text = launch(LOCKSTEP, "analyze", path, "--section", "inference").stdout
         self.assertRegex(text, r"generate +200 +20 ")
 
