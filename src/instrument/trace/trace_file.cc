@@ -112,7 +112,7 @@ bool TraceFile::Open(const FileSettings& settings) {
   fd_ = fd;
   limit_bytes_ = settings.limit_bytes;
   end_ = kHeaderBytes;
-  is_full_ = false;
+  __atomic_store_n(&is_full_, false, __ATOMIC_RELAXED);
   __atomic_store_n(&header_, header, __ATOMIC_RELEASE);
   return true;
 }
@@ -131,7 +131,7 @@ bool TraceFile::Grow() {
     ++segment_count_;
     used_of_last_ = 0;
     end_ += wanted;
-    header_->used_bytes = end_;
+    __atomic_store_n(&header_->used_bytes, end_, __ATOMIC_RELAXED);
     return true;
   }
   return false;
@@ -176,7 +176,7 @@ uint64_t TraceFile::ReserveBytes(uint64_t bytes) {
   if (!is_full() && end_ + whole <= limit_bytes_) {
     offset = end_;
     end_ += whole;
-    header_->used_bytes = end_;
+    __atomic_store_n(&header_->used_bytes, end_, __ATOMIC_RELAXED);
   }
   Unlock();
   return offset;
@@ -211,7 +211,7 @@ uint64_t TraceFile::dropped_records() const {
 
 uint64_t TraceFile::used_bytes() const {
   const FileHeader* const header = __atomic_load_n(&header_, __ATOMIC_ACQUIRE);
-  return header == nullptr ? 0 : header->used_bytes;
+  return header == nullptr ? 0 : __atomic_load_n(&header->used_bytes, __ATOMIC_RELAXED);
 }
 
 void TraceFile::Close(const Anchor& end) {
@@ -223,7 +223,7 @@ void TraceFile::Close(const Anchor& end) {
     const Segment* const last = segment_count_ == 0 ? nullptr : &segments_[segment_count_ - 1];
     if (last != nullptr && last->offset + last->size_bytes == end_) {
       end_ = last->offset + used_of_last_;
-      header_->used_bytes = end_;
+      __atomic_store_n(&header_->used_bytes, end_, __ATOMIC_RELAXED);
       (void)!ftruncate(fd_, static_cast<off_t>(end_));
     }
   }
