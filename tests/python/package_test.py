@@ -65,6 +65,9 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(answer, expected)
         self.assertEqual(ranks, 30)
         self.assertIn(version, execute(program.PROGRAM, "version"))
+        spans = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        execute(python, "-c", "import lockstep\nwith lockstep.trace('work'): pass", cwd=self.folder, LOCKSTEP_TRACE=str(spans))
+        self.assertEqual(1, len(list(spans.glob("*.spans"))))
         return pathlib.Path(path)
 
     def test_1_a_wheel_is_built_and_works_alone(self):
