@@ -21,12 +21,15 @@ const char* ClockBasisName(model::ClockMap::Basis basis) {
   return "wall_clock";
 }
 
+/// Empty when no rank used one.
 std::string DeviceName(const model::Run& run) {
+  bool any = false;
   for (const model::RankTrace& trace : run.ranks) {
-    const std::string name = report::DeviceOf(trace).name;
-    if (!name.empty()) return name;
+    const report::RankDevice device = report::DeviceOf(trace);
+    if (!device.name.empty()) return device.name;
+    any = any || !device.ordinals.empty();
   }
-  return "";
+  return any ? "unnamed device" : "";
 }
 
 void AddJob(const PageModel& model, JsonRow* json) {
