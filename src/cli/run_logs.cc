@@ -113,6 +113,7 @@ Result<int> RunLogs::Run(ForegroundCommand command, Console& console) const {
   SetUnlessSet("LOCKSTEP_LOG_DIR", folder.string(), environment, &command);
   Result<int> status = RunInForeground(command);
   (*capture)->Finish();
+  if (!status && fs::is_empty(path, failed)) fs::remove(path, failed);  // Nothing ran.
   if (status && *status != 0 && !is_shown) {
     Tell(fmt::format("{}ended with status {}; what it printed: {}", who, *status, path));
   }

@@ -141,6 +141,7 @@ class RunTest(LogsCase):
         done = self.run_words(self.words("/no/such/program"), 0)
         self.assertEqual(127, done.returncode)
         self.assertIn("there is no such program", done.stderr)
+        self.assertEqual([], list(self.logs.iterdir()))
 
     def test_flags_of_logs_need_logs(self):
         done = self.run_words([BINARY, "run", "--log-json", "--", "true"])
