@@ -74,7 +74,8 @@ extern Recorder recorder;
 /// Room for a record of `count` slots.
 inline Slot* Reserve(uint32_t count) {
   Slot* slot = thread_state.next;
-  if (__builtin_expect(slot + count > thread_state.limit, 0)) {
+  const uint64_t room = reinterpret_cast<uintptr_t>(thread_state.limit) - reinterpret_cast<uintptr_t>(slot);
+  if (__builtin_expect(room < count * sizeof(Slot), 0)) {
     slot = recorder.Refill(count);
     if (slot == nullptr) return nullptr;
   }
