@@ -80,6 +80,7 @@ const std::vector<PassInfo>& Passes() {
        {"critical_path", "pipeline"},
        true},
       {"bubbles", "How long do pipeline stages idle? (operation traces)", {}, true},
+      {"fabric", "How much of what the fabric can do do the collectives get? (--fabric)", {"collectives"}, true},
   };
   return kPasses;
 }

@@ -6,11 +6,13 @@
 #include <chrono>
 #include <filesystem>
 
+#include "analysis/fabric/fabric.h"
 #include "analysis/rank_map.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
+#include "ingest/bench_results/bench_results.h"
 #include "page/page_blocks.h"
 
 namespace lockstep::cli {
@@ -125,6 +127,10 @@ void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
   app.add_option("--what-if-speedup", what_if_speedup_, "How many times faster --what-if makes things (2)")
       ->type_name("K")
       ->check(Checked(CLI::Range(1.01, 1e6)))
+      ->group(group);
+  app.add_option("--fabric", fabric_file_,
+                 "Hold collectives against what lockstep bench collectives --json measured of the fabric")
+      ->type_name("FILE")
       ->group(group);
   app.add_flag("--list", list_, "List the passes with the question each answers, and stop")->group(group);
   app.add_option("--fail-on", fail_on_, "Exit with status 3 when a finding is at least this severe")
@@ -242,6 +248,14 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   if (list_) return ListPasses(console);
   if (paths_.empty()) return Misuse("analyze needs at least one PATH: a trace file, or a folder of them");
 
+  std::optional<model::Fabric> fabric;
+  if (!fabric_file_.empty()) {
+    ASSIGN_OR_RETURN(fabric, ingest::ReadBenchResults(fabric_file_));
+    if (!passes_.empty()) passes_.emplace_back("fabric");
+  } else if (std::find(passes_.begin(), passes_.end(), "fabric") != passes_.end()) {
+    return Misuse("--pass fabric needs --fabric FILE, of: lockstep bench collectives -n N --json > FILE");
+  }
+
   auto start = std::chrono::steady_clock::now();
   input_.ingest().take_operations = true;
   input_.analysis().what_if = what_if_;
@@ -250,7 +264,8 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   ingest_wall_s_ = Seconds(start);
   start = std::chrono::steady_clock::now();
   if (range_name_) input_.analysis().critical_path_range = {*range_name_, range_instance_};
-  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run, passes_));
+  ASSIGN_OR_RETURN(analysis::AnalysisResult result, input_.Analyze(&run, passes_));
+  if (fabric) analysis::AddFabric(*fabric, &result);
   analysis_wall_s_ = Seconds(start);
 
   RETURN_IF_ERROR(CheckSelection(run, result));

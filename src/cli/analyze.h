@@ -52,6 +52,7 @@ class AnalyzeCommand : public Subcommand {
   bool quiet_ = false;
   bool timings_ = false;
   bool list_ = false;
+  std::string fabric_file_;
   bool what_if_ = false;
   double what_if_speedup_ = 2;
   std::vector<std::string> passes_;

@@ -21,6 +21,7 @@ ColumnSpec SpecOf(const report::DeclaredColumn& column) {
 /// The tables that the report declares for all its forms are declared for this one as well.
 std::vector<TableSpec> WithDeclaredTables(std::vector<TableSpec> specs) {
   for (const report::DeclaredTable& table : report::DeclaredTables()) {
+    if (table.sql_name.empty()) continue;
     TableSpec& spec = specs.emplace_back();
     spec.name = table.name;
     for (const report::DeclaredColumn& column : table.columns) spec.columns.push_back(SpecOf(column));

@@ -85,7 +85,7 @@ class DeclaredQueryTable : public Table {
 
 void AddDeclaredTables(TableList* tables) {
   for (const DeclaredTable& declared : report::DeclaredTables()) {
-    tables->push_back(std::make_unique<DeclaredQueryTable>(declared));
+    if (!declared.sql_name.empty()) tables->push_back(std::make_unique<DeclaredQueryTable>(declared));
   }
 }
 

@@ -14,6 +14,7 @@ const std::vector<DeclaredTable>& DeclaredTables() {
     DeclareCounterTables(&tables);
     DeclareFlopsTables(&tables);
     DeclareKernelProfileTables(&tables);
+    DeclareFabricTables(&tables);
     return tables;
   }();
   return kTables;

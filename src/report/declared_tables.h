@@ -26,7 +26,7 @@ struct DeclaredColumn {
 /// A table of plain rows, declared once.
 struct DeclaredTable {
   std::string_view name;      ///< Key under `data`, and the CSV file's name without ".csv".
-  std::string_view sql_name;  ///< Table of `lockstep query`.
+  std::string_view sql_name;  ///< Table of `lockstep query`; empty: of `lockstep analyze` alone, by an option of it.
   std::string_view sentence;  ///< What a row is, without a full stop.
   std::string_view pass;
   std::vector<DeclaredColumn> columns;
@@ -44,6 +44,7 @@ void DeclareMoeTables(std::vector<DeclaredTable>* tables);        ///< moe, moe_
 void DeclareInferenceTables(std::vector<DeclaredTable>* tables);  ///< inference, inference_requests.
 void DeclareRegionTables(std::vector<DeclaredTable>* tables);     ///< regions, region_balance.
 void DeclareCounterTables(std::vector<DeclaredTable>* tables);    ///< counters, counter_balance.
+void DeclareFabricTables(std::vector<DeclaredTable>* tables);     ///< fabric.
 void DeclareFlopsTables(std::vector<DeclaredTable>* tables);      ///< flops, flops_by_operator.
 /// kernel_launches, kernel_rooflines, kernel_sums.
 void DeclareKernelProfileTables(std::vector<DeclaredTable>* tables);

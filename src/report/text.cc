@@ -16,7 +16,7 @@ struct Section {
 
 constexpr size_t kAll = SIZE_MAX;
 
-const std::array<Section, 27> kSections = {{
+const std::array<Section, 28> kSections = {{
     {"findings", "", [](const TextPage& page) { WriteFindings(page, kAll, false); }},
     {"breakdown", "breakdown", WriteBreakdownSection},
     {"steps", "breakdown", WriteStepsSection},
@@ -42,6 +42,7 @@ const std::array<Section, 27> kSections = {{
     {"measured_kernels", "measured_kernels", WriteKernelProfileSection},
     {"what_if", "what_if", WriteWhatIfSection},
     {"bubbles", "bubbles", WriteBubblesSection},
+    {"fabric", "fabric", WriteFabricSection},
     {"clocks", "", WriteClocksSection},
     {"ledger", "", [](const TextPage& page) { WriteLedger(page, false); }},
 }};
@@ -59,10 +60,11 @@ bool Named(const TextOptions& options, const std::string& name) {
 bool Pointless(const model::Run& run, const Section& section, bool computed) {
   const std::string_view name = section.name;
   if (run.operations) return !computed || name == "clocks";
-  return !computed && (name == "what_if" || name == "bubbles");
+  return !computed && (name == "what_if" || name == "bubbles" || name == "fabric");
 }
 
 const char* NotComputed(const model::Run& run, std::string_view section) {
+  if (section == "fabric") return "not computed: give what was measured of the fabric with --fabric";
   if (section == "bubbles") return "not computed: it needs a pipeline's operation trace";
   if (run.operations) return "not computed: an operation trace does not tell it";
   if (section == "what_if") return "not computed: ask for it with --what-if";

@@ -73,6 +73,7 @@ void WriteMoeSection(const TextPage& page);
 void WriteInferenceSection(const TextPage& page);
 void WriteRegionSection(const TextPage& page);
 void WriteCounterSection(const TextPage& page);
+void WriteFabricSection(const TextPage& page);
 void WriteFlopsSection(const TextPage& page);
 void WriteKernelProfileSection(const TextPage& page);
 void WriteWhatIfSection(const TextPage& page);

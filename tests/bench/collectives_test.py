@@ -11,7 +11,7 @@ import unittest
 
 import jsonschema
 
-from lockstep_program import BINARY, DONE, FAILED, MISUSED, SOURCE, run
+from lockstep_program import BINARY, DONE, FAILED, MISUSED, RECORDED, SOURCE, run
 
 SCHEMA = json.loads((SOURCE / "docs/schema/bench-collectives-1.schema.json").read_text(encoding="utf-8"))
 
@@ -116,6 +116,25 @@ class CollectivesTest(unittest.TestCase):
                               capture_output=True, text=True, timeout=120, env=environment(), check=False)
         self.assertEqual(done.returncode, DONE, done.stderr)
         self.assertEqual(len(json.loads(done.stdout)["data"]["ranks"]), 2)
+
+    def test_a_trace_is_held_against_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            measured = pathlib.Path(folder, "bench.json")
+            done = bench("all_reduce", "--sizes", "64K,1M", "--iterations", "3", "--json", ranks=2)
+            measured.write_text(done.stdout, encoding="utf-8")
+            told = run("analyze", RECORDED, "--json", "--fabric", measured)
+            self.assertEqual(told.returncode, DONE, told.stderr)
+            data = json.loads(told.stdout)["data"]
+            self.assertTrue(data["fabric"])
+            sizes = {row["bytes"]: row["out_of_place"]["busbw_bytes_per_s"] for row in json.loads(done.stdout)["data"]["rows"]}
+            for row in data["fabric"]:
+                self.assertEqual(row["name"], "all_reduce")
+                self.assertTrue(min(sizes.values()) <= row["fabric_busbw_bytes_per_s"] <= max(sizes.values()))
+                self.assertAlmostEqual(row["ratio"], row["busbw_median_bytes_per_s"] / row["fabric_busbw_bytes_per_s"])
+            self.assertIsNone(json.loads(run("analyze", RECORDED, "--json").stdout)["data"]["fabric"])
+            self.assertIn("of what this fabric can do", run("analyze", RECORDED, "--fabric", measured, "--section", "fabric").stdout)
+            self.assertEqual(run("analyze", RECORDED, "--pass", "fabric").returncode, MISUSED)
+            self.assertIn("lockstep bench collectives", run("analyze", RECORDED, "--fabric", SOURCE / "README.md").stderr)
 
     def test_misuse_says_what_to_do(self):
         for words, said in (([], "lockstep bench collectives -n 4"), (["collectives"], "-n 4"), (["collectives", "allreduce", "-n", "2"], "all_reduce"),

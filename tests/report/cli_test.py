@@ -221,7 +221,7 @@ class OutputTest(Folder):
         self.assertEqual(names, ["breakdown", "idle", "kernels", "operators", "collectives", "stragglers", "wait_states", "imbalance",
                                  "memory", "launch", "critical_path", "groups", "ddp", "fsdp", "pipeline", "moe", "inference", "regions",
                                  "counters", "flops", "measured_kernels",
-                                 "what_if", "bubbles"])
+                                 "what_if", "bubbles", "fabric"])
 
 
 class CompletionTest(unittest.TestCase):

@@ -5,6 +5,7 @@
 
 #include "analysis/analyze.h"
 #include "analysis/counters/counters.h"
+#include "analysis/fabric/fabric.h"
 #include "analysis/kernel_profile/kernel_profile_tables.h"
 #include "analysis/parallelism/ddp.h"
 #include "analysis/parallelism/flops.h"
@@ -61,6 +62,8 @@ struct Parallelism {
   std::vector<RegionBalanceRow> region_balance;         ///< Largest mean first.
   std::vector<CounterRow> counters;                     ///< By rank, device, name.
   std::vector<CounterBalanceRow> counter_balance;       ///< By name.
+  std::vector<FabricRow> fabric;                        ///< Longest transfers first; of AddFabric.
+  model::Fabric fabric_source;                          ///< What they were held against.
   KernelProfileTables kernel_profiles;
 };
 

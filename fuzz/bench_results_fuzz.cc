@@ -1,0 +1,20 @@
+// What `lockstep bench collectives --json` printed, as anybody may have changed it.
+#include <cmath>
+#include <string_view>
+
+#include "fuzz.h"
+#include "ingest/bench_results/bench_results.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto fabric =
+      lockstep::ingest::ParseBenchResults(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
+  if (!fabric) {
+    FUZZ_CHECK(!fabric.error().message.empty());
+    return 0;
+  }
+  FUZZ_CHECK(!fabric->points.empty());
+  for (const auto& point : fabric->points) {
+    FUZZ_CHECK(point.bytes > 0 && point.busbw_bytes_per_s > 0 && std::isfinite(point.busbw_bytes_per_s));
+  }
+  return 0;
+}
