@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "instrument/nccl_profiler/atomics.h"
+
 namespace lockstep::instrument {
 namespace {
 
@@ -26,14 +28,14 @@ constexpr int kByOperation = 1 << 20;
 
 template <typename T>
 void Raise(T* value, T to) {
-  T now = __atomic_load_n(value, __ATOMIC_RELAXED);
-  while (now < to && !__atomic_compare_exchange_n(value, &now, to, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  T now = Load(value, __ATOMIC_RELAXED);
+  while (now < to && !Replace(value, &now, to, __ATOMIC_RELAXED)) {
   }
 }
 template <typename T>
 void SetFirst(T* value, T to) {
   T none = 0;
-  __atomic_compare_exchange_n(value, &none, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  Replace(value, &none, to, __ATOMIC_RELAXED);
 }
 
 /// RingOperation::progress: one word, so that what changes it last sees all the rest as it was at that instant, and
@@ -73,15 +75,15 @@ bool Asks(const char* variable) {
 void* Profiler::Begin(const Layout& layout, uint64_t id, const char* name, int rank, int rank_count, int node_count,
                       int* mask) {
   int none = 0;
-  if (__atomic_compare_exchange_n(&opening_, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+  if (Replace(&opening_, &none, 1, __ATOMIC_ACQ_REL)) {
     records_steps_ = Asks("LOCKSTEP_NCCL_STEPS");
     ring_.Open(layout.version, records_steps_, !layout.has_kernels);
-    __atomic_store_n(&opening_, 2, __ATOMIC_RELEASE);
+    Store(&opening_, 2, __ATOMIC_RELEASE);
   }
   // Communicators of several threads may begin at once; NCCL is not timing anything yet.
-  while (__atomic_load_n(&opening_, __ATOMIC_ACQUIRE) != 2) sched_yield();
-  if (mask != nullptr) __atomic_store_n(mask, 0, __ATOMIC_RELAXED);
-  if (!ring_.is_open() || __atomic_load_n(&disabled_, __ATOMIC_RELAXED)) return nullptr;
+  while (Load(&opening_, __ATOMIC_ACQUIRE) != 2) sched_yield();
+  if (mask != nullptr) Store(mask, 0, __ATOMIC_RELAXED);
+  if (!ring_.is_open() || Load(&disabled_, __ATOMIC_RELAXED)) return nullptr;
   int index = kByOperation;
   if (layout.version >= 4) {
     index = ring_.AddCommunicator(id, name, rank, rank_count, node_count);
@@ -94,19 +96,19 @@ void* Profiler::Begin(const Layout& layout, uint64_t id, const char* name, int r
     // Without kernels' events only the proxy says that an operation is over.
     if (!layout.has_kernels || records_steps_) wanted |= kProxyOp;
     if (records_steps_) wanted |= kProxyStep;
-    __atomic_store_n(mask, wanted, __ATOMIC_RELAXED);
+    Store(mask, wanted, __ATOMIC_RELAXED);
   }
   return ContextOf(index);
 }
 
 void Profiler::End(void* context) {
-  if (context == nullptr || !ring_.is_open() || __atomic_load_n(&disabled_, __ATOMIC_RELAXED)) return;
+  if (context == nullptr || !ring_.is_open() || Load(&disabled_, __ATOMIC_RELAXED)) return;
   const int index = IndexOf(context);
   if (index != kByOperation) ring_.EndCommunicator(index);
 }
 
 void* Profiler::Start(const Layout& layout, void* context, const void* descriptor) {
-  if (context == nullptr || __atomic_load_n(&disabled_, __ATOMIC_RELAXED)) return nullptr;
+  if (context == nullptr || Load(&disabled_, __ATOMIC_RELAXED)) return nullptr;
   const uint64_t type = layout.wide_type ? Field<uint64_t>(descriptor, 0) : Field<uint8_t>(descriptor, 0);
   void* const parent = Field<void*>(descriptor, kParentOffset);
   switch (type) {
@@ -262,22 +264,21 @@ void Profiler::ChangeStep(Step* step, WaitingFor waiting_for) {
   }
   step->since_ns = now_ns;
   step->waiting_for = waiting_for;
-  __atomic_store_n(&operation->waiting_peer, step->peer, __ATOMIC_RELAXED);
-  __atomic_store_n(&operation->waiting_for, waiting_for, __ATOMIC_RELAXED);
+  Store(&operation->waiting_peer, step->peer, __ATOMIC_RELAXED);
+  Store(&operation->waiting_for, waiting_for, __ATOMIC_RELAXED);
 }
 
 void Profiler::Progress(RingOperation* operation, uint64_t what) {
   const uint8_t channel_count = operation->channel_count;
   const uint64_t now = __atomic_fetch_add(&operation->progress, what, __ATOMIC_ACQ_REL) + what;
   if (!IsOver(now, channel_count)) return;
-  OperationState state = __atomic_load_n(&operation->state, __ATOMIC_ACQUIRE);
+  OperationState state = Load(&operation->state, __ATOMIC_ACQUIRE);
   // Callbacks may come late, of one that was over.
   if (state == OperationState::kEnding || state == OperationState::kDone ||
-      !__atomic_compare_exchange_n(&operation->state, &state, OperationState::kEnding, false, __ATOMIC_ACQ_REL,
-                                   __ATOMIC_RELAXED)) {
+      !Replace(&operation->state, &state, OperationState::kEnding, __ATOMIC_ACQ_REL)) {
     return;
   }
-  __atomic_store_n(&operation->waiting_for, WaitingFor::kNothing, __ATOMIC_RELAXED);
+  Store(&operation->waiting_for, WaitingFor::kNothing, __ATOMIC_RELAXED);
   operation->done_ns = MonotonicNs();
   if (const auto index = static_cast<int>(operation->communicator); index >= 0) {
     RingCommunicator* const communicator = ring_.communicator(index);
@@ -285,11 +286,11 @@ void Profiler::Progress(RingOperation* operation, uint64_t what) {
     __atomic_fetch_add(&communicator->done_elements, operation->element_count, __ATOMIC_RELAXED);
   }
   // From here on the slot may be anybody's.
-  __atomic_store_n(&operation->state, OperationState::kDone, __ATOMIC_RELEASE);
+  Store(&operation->state, OperationState::kDone, __ATOMIC_RELEASE);
 }
 
 void Profiler::Stop(void* handle) {
-  if (handle == nullptr || __atomic_load_n(&disabled_, __ATOMIC_RELAXED)) return;
+  if (handle == nullptr || Load(&disabled_, __ATOMIC_RELAXED)) return;
   if (proxies_.Holds(handle)) {
     auto* const proxy = static_cast<Proxy*>(handle);
     RingOperation* const operation = proxy->operation;
@@ -310,7 +311,7 @@ void Profiler::Stop(void* handle) {
 }
 
 void Profiler::State(const Layout& layout, void* handle, int state, const void* args) {
-  if (handle == nullptr || __atomic_load_n(&disabled_, __ATOMIC_RELAXED)) return;
+  if (handle == nullptr || Load(&disabled_, __ATOMIC_RELAXED)) return;
   if (steps_.Holds(handle)) {
     auto* const step = static_cast<Step*>(handle);
     switch (state) {

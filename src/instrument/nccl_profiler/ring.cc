@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "instrument/nccl_profiler/atomics.h"
+
 namespace lockstep::instrument {
 namespace {
 
@@ -133,8 +135,7 @@ int Ring::AddCommunicator(uint64_t id, const char* name, int rank, int rank_coun
   for (uint32_t i = 0; i < kCommunicators; ++i) {
     RingCommunicator& communicator = communicators_[i];
     auto expected = CommunicatorState::kFree;
-    if (!__atomic_compare_exchange_n(&communicator.state, &expected, CommunicatorState::kOpen, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED)) {
+    if (!Replace(&communicator.state, &expected, CommunicatorState::kOpen, __ATOMIC_ACQ_REL)) {
       continue;
     }
     communicator.rank = rank;
@@ -142,7 +143,7 @@ int Ring::AddCommunicator(uint64_t id, const char* name, int rank, int rank_coun
     communicator.node_count = node_count;
     communicator.begin_ns = MonotonicNs();
     CopyText(name, communicator.name);
-    __atomic_store_n(&communicator.id, id, __ATOMIC_RELEASE);
+    Store(&communicator.id, id, __ATOMIC_RELEASE);
     return static_cast<int>(i);
   }
   __atomic_fetch_add(&header_->dropped_communicator_count, 1, __ATOMIC_RELAXED);
@@ -152,9 +153,9 @@ int Ring::AddCommunicator(uint64_t id, const char* name, int rank, int rank_coun
 int Ring::FindOrAddCommunicator(uint64_t id, const char* name, int rank) {
   for (uint32_t i = 0; i < kCommunicators; ++i) {
     RingCommunicator& communicator = communicators_[i];
-    if (__atomic_load_n(&communicator.state, __ATOMIC_ACQUIRE) == CommunicatorState::kFree) break;
+    if (Load(&communicator.state, __ATOMIC_ACQUIRE) == CommunicatorState::kFree) break;
     // Two ranks of one communicator in one process have the same id.
-    if (__atomic_load_n(&communicator.id, __ATOMIC_ACQUIRE) == id && communicator.rank == rank) {
+    if (Load(&communicator.id, __ATOMIC_ACQUIRE) == id && communicator.rank == rank) {
       return static_cast<int>(i);
     }
   }
@@ -163,23 +164,22 @@ int Ring::FindOrAddCommunicator(uint64_t id, const char* name, int rank) {
 
 void Ring::EndCommunicator(int index) {
   communicators_[index].end_ns = MonotonicNs();
-  __atomic_store_n(&communicators_[index].state, CommunicatorState::kFinalized, __ATOMIC_RELEASE);
+  Store(&communicators_[index].state, CommunicatorState::kFinalized, __ATOMIC_RELEASE);
 }
 
 RingOperation* Ring::Claim(uint64_t* number) {
   for (int i = 0; i < kTries; ++i) {
     const uint64_t next = __atomic_fetch_add(&header_->operation_count, 1, __ATOMIC_RELAXED) + 1;
     RingOperation* const operation = &operations_[(next - 1) % header_->operation_capacity];
-    OperationState state = __atomic_load_n(&operation->state, __ATOMIC_ACQUIRE);
+    OperationState state = Load(&operation->state, __ATOMIC_ACQUIRE);
     // One that is under way stays: it is what somebody will ask for.
     const bool may_go = state == OperationState::kFree || state == OperationState::kDone ||
                         (reuses_enqueued_ && state == OperationState::kEnqueued);
     if (!may_go) continue;
-    if (!__atomic_compare_exchange_n(&operation->state, &state, OperationState::kBegun, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED)) {
+    if (!Replace(&operation->state, &state, OperationState::kBegun, __ATOMIC_ACQ_REL)) {
       continue;
     }
-    __atomic_store_n(&operation->number, 0, __ATOMIC_RELEASE);
+    Store(&operation->number, 0, __ATOMIC_RELEASE);
     constexpr size_t kFrom = offsetof(RingOperation, sequence);
     memset(reinterpret_cast<char*>(operation) + kFrom, 0, sizeof(RingOperation) - kFrom);
     operation->waiting_for = WaitingFor::kNothing;
@@ -190,9 +190,7 @@ RingOperation* Ring::Claim(uint64_t* number) {
   return nullptr;
 }
 
-void Ring::Publish(RingOperation* operation, uint64_t number) {
-  __atomic_store_n(&operation->number, number, __ATOMIC_RELEASE);
-}
+void Ring::Publish(RingOperation* operation, uint64_t number) { Store(&operation->number, number, __ATOMIC_RELEASE); }
 
 bool Ring::Holds(const void* pointer) const {
   const auto* const at = static_cast<const char*>(pointer);
