@@ -404,6 +404,22 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(process.returncode, lockstep.PARTIAL, process.stderr.decode())
         self.assertEqual([row["rank"] for row in json.loads(process.stdout)["data"]["ranks"]], [1])
 
+    def test_payloads_are_asked_for_where_they_can_be_had(self):
+        packed = lockstep.data_path("nsight", "own_torchrun_gloo_4rank", "train.gpu-node-01.rank1-of-4.sqlite.xz")
+        plain = os.path.join(self.folder, "made-elsewhere")
+        with lzma.open(packed) as source, open(plain, "wb") as target:
+            shutil.copyfileobj(source, target)
+        calls = os.path.join(self.folder, "stand_in_tools", "calls")
+        copy = f'echo "$*" >> "{calls}"\nwhile [ "$1" != --output ]; do shift; done\ncp "{plain}" "$2"\n'
+        for version, refuses, asked in (("2024.6.2.1-1v0", False, [False]), ("2025.3.1.90-1v0", False, [True]),
+                                        ("2026.1.1.1-1v0", True, [True, False])):
+            refusal = f'case "$*" in *include-json*) echo "$*" >> "{calls}"; exit 1;; esac\n' if refuses else ""
+            process = self.analyze(f'[ "$1" = --version ] && echo "NVIDIA Nsight Systems version {version}" && exit\n{refusal}{copy}')
+            self.assertEqual(process.returncode, lockstep.PARTIAL, process.stderr.decode())
+            with open(calls, encoding="utf-8") as file:
+                self.assertEqual(["--include-json=true" in line for line in file], asked, version)
+            os.remove(calls)
+
     def test_a_report_beside_its_export_is_passed_over(self):
         packed = lockstep.data_path("nsight", "own_torchrun_gloo_4rank", "train.gpu-node-01.rank1-of-4.sqlite.xz")
         shutil.copy(packed, os.path.join(self.folder, "job.rank1-of-2.sqlite.xz"))

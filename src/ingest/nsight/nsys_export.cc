@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "base/subprocess.h"
 #include "base/utf8.h"
@@ -20,6 +21,8 @@ namespace {
 using Version = std::array<int, 4>;
 
 constexpr std::string_view kMagic = "NVIDIA Tegra Profiler Report ";
+/// Since when an export can hold what ranges carry (NCCL: communicator, size, peer) in words.
+constexpr Version kDecodesPayloads = {2025, 3, 0, 0};
 constexpr int64_t kExportTimeoutNs = int64_t{30} * 60 * 1'000'000'000;
 
 /// Four numbers with `separators` between them.
@@ -81,9 +84,16 @@ Result<std::vector<TraceContent>> ReadNsysReport(std::string_view head, const st
   const std::string output = folder.File("export.sqlite");
   CommandOptions command;
   command.timeout_ns = kExportTimeoutNs;
-  const auto exported = RunCommand(
-      {"nsys", "export", "--type", "sqlite", "--force-overwrite", "true", "--output", output, input}, command);
+  const auto run = [&](bool with_payloads) {
+    std::vector<std::string> words = {"nsys", "export",   "--type", "sqlite", "--force-overwrite",
+                                      "true", "--output", output,   input};
+    if (with_payloads) words.insert(words.begin() + 2, "--include-json=true");
+    return RunCommand(words, command);
+  };
+  const bool decodes_payloads = installed && *installed >= kDecodesPayloads;
+  auto exported = run(decodes_payloads);
   // Its exit status says little: the file does.
+  if (decodes_payloads && ::access(output.c_str(), R_OK) != 0) exported = run(false);
   if (!exported || ::access(output.c_str(), R_OK) != 0) {
     const std::string said = exported ? exported->error + exported->output : exported.error().ToString();
     return CannotExport(fmt::format("nsys could not export it ({})", Printable(said.substr(0, 300))), display_name);
