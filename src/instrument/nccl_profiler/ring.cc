@@ -6,11 +6,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "instrument/nccl_profiler/atomics.h"
+#include "instrument/process/process_facts.h"
 
 namespace lockstep::instrument {
 namespace {
@@ -27,24 +29,13 @@ int64_t ClockNs(clockid_t clock) {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// The first of these variables that holds a number, or -1.
-int NumberOf(const char* const* names) {
-  for (; *names != nullptr; ++names) {
-    const char* const text = getenv(*names);
-    if (text == nullptr || *text == '\0') continue;
-    char* end = nullptr;
-    const long number = strtol(text, &end, 10);
-    if (*end == '\0' && number >= 0 && number < INT32_MAX) return static_cast<int>(number);
-  }
-  return kUnknownRank;
-}
-
 uint32_t OperationCapacity() {
-  const char* const names[] = {"LOCKSTEP_NCCL_OPERATIONS", nullptr};
-  const int asked = NumberOf(names);
-  if (asked < 0) return kDefaultOperations;
-  const auto number = static_cast<uint32_t>(asked);
-  return number < kLeastOperations ? kLeastOperations : number > kMostOperations ? kMostOperations : number;
+  const char* const text = getenv("LOCKSTEP_NCCL_OPERATIONS");
+  if (text == nullptr || *text < '0' || *text > '9') return kDefaultOperations;
+  const unsigned long number = strtoul(text, nullptr, 10);
+  return number < kLeastOperations  ? kLeastOperations
+         : number > kMostOperations ? kMostOperations
+                                    : static_cast<uint32_t>(number);
 }
 
 /// A name that nothing else has: host and process, and a number where the process had one before.
@@ -59,7 +50,8 @@ int CreateFile(const char* folder, const char* host, int rank, uint64_t bytes, c
                                 static_cast<int>(getpid()), attempt_text);
     if (length < 0 || static_cast<size_t>(length) >= sizeof path) return -1;
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) continue;
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) return -1;
     // Pages that were promised here cannot fail later, where a write would be a signal.
     if (posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0) return fd;
     close(fd);
@@ -82,20 +74,13 @@ bool Ring::Open(int interface_version, bool records_steps, bool reuses_enqueued)
   const char* folder = getenv("LOCKSTEP_NCCL_DIR");
   const bool is_default = folder == nullptr || *folder == '\0';
   if (is_default) folder = "/dev/shm";
-  char host[64] = "";
+  char host[sizeof RingHeader::host] = "";
   gethostname(host, sizeof host - 1);
-  for (char* c = host; *c != '\0'; ++c) {
-    if (*c == '/') *c = '_';
-  }
-  const char* const ranks[] = {"RANK",      "OMPI_COMM_WORLD_RANK", "PALS_RANKID",    "PMI_RANK",
-                               "PMIX_RANK", "SLURM_PROCID",         "FLUX_TASK_RANK", nullptr};
-  const char* const sizes[] = {"WORLD_SIZE",   "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                               "SLURM_NTASKS", "FLUX_JOB_SIZE",        nullptr};
-  const char* const locals[] = {
-      "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "MPI_LOCALRANKID", "SLURM_LOCALID", nullptr};
-  const int rank = NumberOf(ranks);
+  char host_in_name[sizeof host];
+  ReadHostName(host_in_name, sizeof host_in_name);
+  const RankFacts facts = ReadRankFacts();
   char path[kMostPathBytes];
-  const int fd = CreateFile(folder, host, rank, bytes, path);
+  const int fd = CreateFile(folder, host_in_name, facts.rank, bytes, path);
   if (fd < 0) return false;
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
@@ -104,9 +89,9 @@ bool Ring::Open(int interface_version, bool records_steps, bool reuses_enqueued)
   header->version = kRingVersion;
   header->header_bytes = kRingHeaderBytes;
   header->pid = getpid();
-  header->rank = rank;
-  header->world_size = NumberOf(sizes);
-  header->local_rank = NumberOf(locals);
+  header->rank = facts.rank;
+  header->world_size = facts.world_size;
+  header->local_rank = facts.local_rank;
   header->anchor_monotonic_ns = ClockNs(CLOCK_MONOTONIC);
   header->anchor_unix_ns = ClockNs(CLOCK_REALTIME);
   header->communicator_capacity = kCommunicators;

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "instrument/process/process_facts.h"
 #include "instrument/trace/clock.h"
-#include "instrument/trace/process_facts.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

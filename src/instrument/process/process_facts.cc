@@ -1,4 +1,4 @@
-#include "instrument/trace/process_facts.h"
+#include "instrument/process/process_facts.h"
 
 #include <errno.h>
 #include <fcntl.h>
