@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pickle
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -61,9 +62,13 @@ class TorchJobTest(unittest.TestCase):
         cls.python = done.stdout.strip()
         scratch = tempfile.TemporaryDirectory(prefix="lkinsp-", dir="/tmp")
         cls.addClassCleanup(scratch.cleanup)
+        # The one file, as docs/python.md has it copied; the package's folder also holds a module named logging.
+        helper = pathlib.Path(scratch.name, "helper")
+        helper.mkdir()
+        shutil.copy(SOURCE / "python/lockstep/_hang.py", helper)
         port = free_port()
         cls.ranks = []
-        for rank, ways in enumerate(({"HELPER": str(SOURCE / "python/lockstep")}, {"SERVER": "1"})):
+        for rank, ways in enumerate(({"HELPER": str(helper)}, {"SERVER": "1"})):
             environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2",
                            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
                            "GLOO_SOCKET_IFNAME": "lo", "TORCH_FR_BUFFER_SIZE": "100",
