@@ -45,6 +45,9 @@ def main():
 
     if profiler.files:
         print(f"rank {profiler.rank}: {', '.join(profiler.files)}", flush=True)
+    # Those that wrote no trace are done first, and wait here. PyTorch aborts a process that ends while a thread of Gloo's still lets go
+    # of its last work (pytorch/pytorch#190489): this barrier, unlike dist.barrier(), gives those threads none.
+    dist.monitored_barrier()
     dist.destroy_process_group()
 
 

@@ -207,7 +207,7 @@ def main():
             losses.append(loss.item())
             profiler.step()
 
-    dist.barrier()
+    dist.monitored_barrier()  # Not barrier(): its own work may be let go of too late for the end (pytorch/pytorch#190489).
     if rank == 0:
         print(f"{world} ranks, {len(losses)} steps, loss {losses[0]:.3f} -> {losses[-1]:.3f}; "
               f"traces in {arguments.trace_dir}", flush=True)

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/api/history.h"
 #include "control/api/json.h"
 #include "control/api/network_test.h"
 #include "fuzz.h"
@@ -37,6 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check<NetworkTestSpec>(ReadNetworkTestSpec, text);
   Check<NetworkTest>(ReadNetworkTest, text);
   Check<InspectionSpec>(ReadInspectionSpec, text);
+  Check<History>(ReadHistory, text);
+  if (const auto query = ReadHistoryQuery(text)) FUZZ_CHECK(HistoryPath(*query).size() <= 128 + 3 * text.size());
   if (const auto inspection = ReadInspection(text)) FUZZ_CHECK(ReadInspection(ToJson(*inspection)).has_value());
   FUZZ_CHECK(!ToJson(ReadError(text)).empty());
   return 0;

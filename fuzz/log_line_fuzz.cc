@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "fuzz.h"
+#include "logs/line/compressed_log.h"
 #include "logs/line/line.h"
 #include "logs/line/log_name.h"
 #include "logs/write/line_cutter.h"
@@ -12,6 +13,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lockstep;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  if (const auto inode = logs::CompressedFrom(bytes)) {
+    FUZZ_CHECK(bytes.find(logs::CompressedFromComment(*inode).substr(0, 15)) != std::string_view::npos);
+  }
   logs::LevelReader levels;
   logs::LineCutter cutter;
   std::string storage;

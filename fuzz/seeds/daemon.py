@@ -101,3 +101,30 @@ write("kineto_config", "everything", b"# all\nPROFILE_START_TIME=1700000000123\n
 write("kineto_config", "two_equals", b"ACTIVITIES_LOG_FILE=/tmp/a=b.json\n")
 write("kineto_config", "snapshot", b"PROFILE_MEMORY=true\nPROFILE_MEMORY_DURATION_MSECS=1000\n")
 write("kineto_config", "big_numbers", b"PROFILE_START_TIME=9223372036854775807\nACTIVITIES_DURATION_MSECS=2147483648\n")
+
+# --- exposition -----------------------------------------------------------------------------------------------
+
+# The first byte says where the second look begins.
+RANK = 'job_id="j",rank="%d",host="n"'
+STEPS = "".join(
+    f'lockstep_rank_info{{{RANK % rank},pid="{100 + rank}",local_rank="{rank}",device="cuda"}} 1\n'
+    f"lockstep_steps_total{{{RANK % rank}}} {10 + rank}\nlockstep_step_seconds_total{{{RANK % rank}}} 1.25\n"
+    f'lockstep_step_phase_seconds_total{{{RANK % rank},phase="comm_exposed"}} 0.{rank}\n'
+    f"lockstep_rank_last_progress_timestamp_seconds{{{RANK % rank}}} 1700000000.5\n" for rank in range(3))
+for name, text in {
+    "steps": "# HELP lockstep_steps_total x\n" + STEPS,
+    "escapes": 'lockstep_user_value{job_id="j",rank="0",name="a\\\\\\"\\n\x1b[31m\xff\u202e"} 1\n',
+    "numbers": "a +Inf\nb -Inf 17\nc NaN\nlockstep_steps_total{" + RANK % 0 + "} 1e308\n",
+    "gpu": 'lockstep_gpu_energy_joules_total{gpu="0"} 5\nlockstep_gpu_xid_events_total{gpu="0",xid="79"} 1\n'
+           'lockstep_gpu_temperature_celsius{gpu="0",sensor="core"} 91\nlockstep_collector_success{collector="gpu"} 0\n',
+    "serving": 'lockstep_serving_requests_total{job_id="j",model="m",engine="e"} 7\n'
+               'lockstep_serving_recent_request_duration_seconds{job_id="j",model="m",engine="e",quantile="0.99"} 0.5\n',
+    "groups": 'lockstep_collective_enqueued_total{job_id="j",rank="0",pg="p"} 3\n'
+              'lockstep_collective_enqueued_total{job_id="j",rank="1",pg="p"} 2\n'
+              'lockstep_collective_oldest_inflight_seconds{job_id="j",rank="0",pg="p"} 70\n',
+    "ports": 'lockstep_ib_port_active{host="n",device="mlx5_0",port="1"} 0\nlockstep_ib_port_receive_bytes_total{device="mlx5_0",port="1"} 1e9\n'
+             'lockstep_ib_port_errors_total{device="mlx5_0",port="1",error="\x1b"} 3\nlockstep_host_network_transmit_bytes_total{device="eth0"} -1\n',
+    "broken": 'a{\na{b\na{b="\na{b="c\na{b="c"}\na{b="c"} x\n{} 1\n',
+    "world": 'lockstep_job_world_size{job_id="j"} 18446744073709551615\nlockstep_rank_up{job_id="j",rank="-1"} 1\n',
+}.items():
+    write("exposition", name, b"\x80" + text.encode("latin-1", "replace"))

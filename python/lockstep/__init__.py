@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._run import Job, Run, Track, load, passes
     from ._table import Categories, Category, Column, Table
-    from ._trace import Request, counter, linked_trace, mark, request, step, step_end, steps, trace
+    from ._trace import Request, counter, linked_trace, mark, request, step, step_end, steps, torch_memory, trace
 else:
     # Looked up at first use: a training job that only wants the profiler needs neither NumPy nor the compiled module.
     _PLACES = {
@@ -56,6 +56,7 @@ else:
         "step": "_trace",
         "step_end": "_trace",
         "steps": "_trace",
+        "torch_memory": "_trace",
         "trace": "_trace",
         "load": "_run",
         "passes": "_run",
@@ -121,5 +122,6 @@ __all__ = [
     "step",
     "step_end",
     "steps",
+    "torch_memory",
     "trace",
 ]

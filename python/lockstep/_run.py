@@ -13,6 +13,7 @@ from . import _native
 from ._errors import InvalidArgumentError, PartialWarning, in_words_of_python
 from ._progress import ProgressOption, Reporter
 from ._table import Table
+from ._table_passes import PASS_OF
 
 PathOption = Union[str, "os.PathLike[str]"]
 
@@ -138,7 +139,7 @@ class Run:
         """Runs the passes now, unless they have run, and returns the tables of all that ran, by name."""
         self._native.analyze()
         ran = set(self.job.passes)
-        return {name: self._table(name) for name in _native.table_names() if _PASS_OF.get(name, "") in ran | {""}}
+        return {name: self._table(name) for name in _native.table_names() if PASS_OF.get(name, "") in ran | {""}}
 
     def breakdown(self) -> Table:
         """Where each rank's time went over its window: a row per rank; span, busy, compute, communication (exposed and
@@ -378,40 +379,6 @@ class Run:
 
 
 _LANES = ("operators", "python", "runtime", "device", "device_annotation", "other")
-_PASS_OF = {
-    "breakdown": "breakdown",
-    "steps": "breakdown",
-    "idle": "idle",
-    "idle_host": "idle",
-    "kernels": "kernels",
-    "operators": "operators",
-    "memory": "memory",
-    "launch": "launch",
-    "queues": "launch",
-    "collectives": "collectives",
-    "collective_members": "collectives",
-    "stragglers": "stragglers",
-    "imbalance": "imbalance",
-    "groups": "groups",
-    "group_operations": "groups",
-    "ddp": "ddp",
-    "ddp_buckets": "ddp",
-    "fsdp": "fsdp",
-    "pipeline": "pipeline",
-    "moe": "moe",
-    "moe_ranks": "moe",
-    "inference": "inference",
-    "inference_requests": "inference",
-    "regions": "regions",
-    "region_balance": "regions",
-    "counters": "counters",
-    "counter_balance": "counters",
-    "flops": "flops",
-    "flops_by_operator": "flops",
-    "kernel_launches": "measured_kernels",
-    "kernel_rooflines": "measured_kernels",
-    "kernel_sums": "measured_kernels",
-}
 
 
 def passes() -> dict[str, str]:

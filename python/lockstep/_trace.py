@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 from . import _spans
 from ._spans import counter, mark
+from ._torch_memory import torch_memory
 
-__all__ = ["Request", "counter", "linked_trace", "mark", "request", "step", "step_end", "steps", "trace"]
+__all__ = ["Request", "counter", "linked_trace", "mark", "request", "step", "step_end", "steps", "torch_memory", "trace"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Item = TypeVar("_Item")
@@ -122,11 +123,14 @@ def step_end() -> None:
     _spans.step_end()
 
 
-def steps(batches: Iterable[_Item]) -> Iterator[_Item]:
-    """``for batch in lockstep.steps(loader):`` makes each turn of the loop a step, the wait for the next batch included."""
+def steps(batches: Iterable[_Item], *, memory: bool = True) -> Iterator[_Item]:
+    """``for batch in lockstep.steps(loader):`` makes each turn of the loop a step, the wait for the next batch included. Where the
+    program uses CUDA, the end of each has ``torch_memory()``, unless ``memory`` is false."""
     try:
         for batch in batches:
             _spans.step(None)
             yield batch
+            if memory:
+                torch_memory()
     finally:
         _spans.step_end()

@@ -16,10 +16,12 @@ import logging
 import os
 import re
 import socket
+import struct
 import sys
 import threading
 import time
 import weakref
+import zlib as _zlib
 from typing import Any, TextIO, Union
 
 from ._errors import InvalidArgumentError
@@ -31,6 +33,8 @@ FolderOption = Union[str, "os.PathLike[str]", None]
 
 _JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
 _COMPRESSED = ("", ".gz", ".zst", ".xz")
+_TEMPORARY = ".gz.tmp"
+_NEXT = ".new"  # Of no log: who reads the folder passes over it.
 _RETRY_S = 1.0
 _MARK = "_lockstep_handler"
 
@@ -92,6 +96,67 @@ class ConsoleHandler(logging.StreamHandler[TextIO]):
         super().emit(record)
 
 
+class _Compression:
+    """One rotated file on its way to gzip, in a thread. It has two open files and touches no name: nobody waits for it."""
+
+    def __init__(self, path: str, temporary: str) -> None:
+        self.is_cancelled = False
+        self.is_good: bool | None = None  # None: it is under way.
+        self.age = 1
+        self._from = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.plain = os.fstat(self._from)
+            try:
+                os.unlink(temporary)
+            except FileNotFoundError:
+                pass
+            self._to = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, self.plain.st_mode & 0o777)
+        except OSError:
+            os.close(self._from)
+            raise
+        # Of ordinary priority: it needs the interpreter between two blocks, and must not keep it from the job.
+        try:
+            threading.Thread(target=self._run, name="lockstep-log-gzip", daemon=True).start()
+        except RuntimeError:
+            os.close(self._from)
+            os.close(self._to)
+            os.unlink(temporary)
+            raise
+
+    def _run(self) -> None:
+        is_good = False
+        try:
+            is_good = self._compress()
+        except (OSError, _zlib.error):
+            pass
+        finally:
+            os.close(self._from)
+            os.close(self._to)
+            self.is_good = is_good
+
+    def _compress(self) -> bool:
+        # RFC 1952, with a comment by which a reader of the plain file knows this one again (docs/formats/rank-log.md).
+        comment = f"lockstep inode {self.plain.st_ino}".encode() + b"\0"
+        self._put(b"\x1f\x8b\x08\x10" + struct.pack("<I", int(self.plain.st_mtime) & 0xFFFFFFFF) + b"\x04\x03" + comment)
+        compressor = _zlib.compressobj(1, _zlib.DEFLATED, -_zlib.MAX_WBITS)
+        size = checksum = 0
+        while not self.is_cancelled:
+            block = os.read(self._from, 1 << 20)
+            if not block:
+                self._put(compressor.flush() + struct.pack("<II", checksum, size & 0xFFFFFFFF))
+                os.utime(self._to, ns=(self.plain.st_atime_ns, self.plain.st_mtime_ns))
+                os.fdatasync(self._to)
+                return size == self.plain.st_size
+            size += len(block)
+            checksum = _zlib.crc32(block, checksum)
+            self._put(compressor.compress(block))
+        return False
+
+    def _put(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self._to, data):]
+
+
 class RankFileHandler(logging.Handler):
     """A file for each process, made with its first record and rotated by size.
 
@@ -101,7 +166,7 @@ class RankFileHandler(logging.Handler):
     """
 
     def __init__(self, folder: str | os.PathLike[str], rank: int | None = None, *, json: bool = False,
-                 max_bytes: int = 100_000_000, files: int = 5) -> None:
+                 max_bytes: int = 100_000_000, files: int = 5, compress: bool = False) -> None:
         super().__init__()
         if max_bytes < 1 or not 1 <= files <= 999:
             raise InvalidArgumentError(f"max_bytes={max_bytes}, files={files}: expected a byte at least, and 1 to 999 files")
@@ -112,6 +177,8 @@ class RankFileHandler(logging.Handler):
         self._json = json
         self._max_bytes = max_bytes
         self._files = files
+        self._compresses = compress
+        self._compression: _Compression | None = None
         self._descriptor = -1
         self._size = 0
         self._has_told = False
@@ -130,6 +197,14 @@ class RankFileHandler(logging.Handler):
 
     def close(self) -> None:
         with _lock_of(self):
+            self._compresses = False
+            self._look()
+            if self._compression is not None and self.path is not None:
+                self._compression.is_cancelled = True
+                try:
+                    os.unlink(self.path + _TEMPORARY)
+                except OSError:
+                    pass
             self._forget()
         super().close()
 
@@ -139,19 +214,55 @@ class RankFileHandler(logging.Handler):
         self._descriptor = -1
         self.path = None
         self._size = 0
+        self._compression = None
+
+    def _look(self) -> None:
+        """Gives a file that has been compressed meanwhile its name."""
+        done, path = self._compression, self.path
+        if done is None or done.is_good is None or path is None:
+            return
+        self._compression = None
+        plain = f"{path}.{done.age}"
+        try:
+            is_there = done.age < self._files and os.stat(plain).st_ino == done.plain.st_ino
+            if done.is_good and is_there:
+                os.rename(path + _TEMPORARY, plain + ".gz")
+                os.unlink(plain)
+            else:
+                os.unlink(path + _TEMPORARY)
+        except OSError:
+            self._compresses = False
+        self._compresses = self._compresses and done.is_good
+        self._compress_next()
+
+    def _compress_next(self) -> None:
+        if not self._compresses or self._compression is not None:
+            return
+        for age in range(self._files - 1, 0, -1):
+            plain = f"{self.path}.{age}"
+            if os.path.exists(plain) and not os.path.exists(plain + ".gz"):
+                try:
+                    self._compression = _Compression(plain, f"{self.path}{_TEMPORARY}")
+                    self._compression.age = age
+                except (OSError, RuntimeError):  # No room, no thread: it stays plain.
+                    self._compresses = False
+                return
 
     def _write(self, data: bytes) -> None:
         if self._why and time.monotonic() < self._next_try:
             self.lost_count += data.count(b"\n")
             return
         try:
+            if self._compression is not None:
+                self._look()
             if self._descriptor < 0:
                 self._open()
-            if self.lost_count:
-                self._append(self._lost_line())
-                self.lost_count = 0
-            if self._size and self._size + len(data) > self._max_bytes:
+            lost = self._lost_line() if self.lost_count else b""
+            if self._size and self._size + len(lost) + len(data) > self._max_bytes:
                 self._rotate()
+            if lost:
+                self._append(lost)
+                self.lost_count = 0
             self._append(data)
             self._why = ""
         except OSError as error:
@@ -202,6 +313,30 @@ class RankFileHandler(logging.Handler):
     def _rotate(self) -> None:
         path = self.path
         assert path is not None
+        # The new file is there before an old one moves: where there is none to be had, each is kept, however often it is tried.
+        try:
+            os.unlink(path + _NEXT)  # Of a process that was killed right here.
+        except FileNotFoundError:
+            pass
+        descriptor = os.open(path + _NEXT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            self._make_way(path)
+            os.rename(path + _NEXT, path)
+        except OSError:
+            os.close(descriptor)
+            os.unlink(path + _NEXT)
+            raise
+        os.close(self._descriptor)
+        self._descriptor = descriptor
+        self._size = 0
+        if self._compression is not None:
+            self._compression.age += 1
+        self._compress_next()
+
+    def _make_way(self, path: str) -> None:
+        """Every file becomes one older, this one PATH.1."""
+        if not os.path.exists(path):
+            return  # Taken away by somebody: a new one is begun, and the others stay as they are.
         oldest = self._files - 1
         for age in range(oldest, 0, -1):
             for ending in _COMPRESSED:
@@ -212,19 +347,11 @@ class RankFileHandler(logging.Handler):
                         os.rename(f"{path}.{age}{ending}", f"{path}.{age + 1}{ending}")
                 except FileNotFoundError:
                     pass
-        try:
-            if oldest:
-                os.rename(path, f"{path}.1")
-            else:
-                os.unlink(path)
-        except FileNotFoundError:
-            pass
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        os.close(self._descriptor)
-        self._descriptor = descriptor
-        self._size = 0
+        if oldest:
+            os.rename(path, f"{path}.1")
 
     def _become_child(self) -> None:
+        self._compresses = False  # A fork is given no thread; its parent's is not here.
         self._forget()
         self.lost_count = 0
         self._why = ""
@@ -247,7 +374,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def setup(folder: FolderOption = None, *, level: int | str = logging.INFO, rank: int | None = None, json: bool = False,
-          console: str = "rank0", max_bytes: int = 100_000_000, files: int = 5,
+          console: str = "rank0", max_bytes: int = 100_000_000, files: int = 5, compress: bool = False,
           logger: logging.Logger | None = None) -> RankFileHandler | None:
     """Lets everything that is logged go to a file of this rank, and rank 0's to standard error too.
 
@@ -260,6 +387,7 @@ def setup(folder: FolderOption = None, *, level: int | str = logging.INFO, rank:
         console: "rank0", "all" or "none".
         max_bytes: a file that is so long becomes .log.1, that one .log.2.
         files: how many are kept, the one that is written among them.
+        compress: rotated files become .log.1.gz, by a thread of the process. Off: the job's threads are the job's.
         logger: which gets the handlers; None: the root logger. Those of an earlier call are taken off it.
 
     Returns:
@@ -278,7 +406,7 @@ def setup(folder: FolderOption = None, *, level: int | str = logging.INFO, rank:
     handlers: list[logging.Handler] = []
     file_handler = None
     if folder is not None:
-        file_handler = RankFileHandler(folder, rank, json=json, max_bytes=max_bytes, files=files)
+        file_handler = RankFileHandler(folder, rank, json=json, max_bytes=max_bytes, files=files, compress=compress)
         handlers.append(file_handler)
     if is_captured or console == "all" or (console == "rank0" and (rank or 0) == 0):
         on_console = ConsoleHandler()

@@ -116,7 +116,7 @@ void FindLowOverlap(const FindingContext& context, std::vector<Finding>* finding
 }  // namespace
 
 void FindCommunicationFindings(const FindingContext& context, std::vector<Finding>* findings) {
-  if (context.breakdown().empty()) return;
+  if (context.breakdown().empty() || !context.knows_compute()) return;
   FindExposed(context, findings);
   FindLowOverlap(context, findings);
 }

@@ -45,6 +45,12 @@ bool FindingContext::InFirstWindow(size_t rank_index) const {
   return rank_index < run().ranks.size() && run().ranks[rank_index].window == run().ranks.front().window;
 }
 
+bool FindingContext::knows_compute() const {
+  return std::any_of(breakdown_.begin(), breakdown_.end(), [](const BreakdownRow& row) {
+    return row.basis != Basis::kDevice || row.busy_ns > row.communication_ns;
+  });
+}
+
 int64_t FindingContext::StepsOf(size_t rank_index) const {
   if (rank_index < steps_.size() && steps_[rank_index] > 0) return steps_[rank_index];
   return std::max<int64_t>(step_count_, 1);

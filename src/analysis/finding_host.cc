@@ -71,6 +71,7 @@ const IdleHostRow* HostRow(const FindingContext& context, size_t rank_index) {
 }
 
 void FindHostBound(const FindingContext& context, std::vector<Finding>* findings) {
+  if (!context.knows_compute()) return;
   std::vector<Affected> all;
   for (const BreakdownRow& row : context.breakdown()) {
     if (row.basis == Basis::kDevice) all.push_back({&row, IdleOfClass(context, row, &IdleRow::host_wait_ns)});

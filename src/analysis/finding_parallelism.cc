@@ -105,6 +105,7 @@ void FindTail(const FindingContext& context, const Ddp& ddp, std::vector<Finding
 
 void FindExposedGathers(const FindingContext& context, const std::vector<FsdpRow>& rows,
                         std::vector<Finding>* findings) {
+  if (!context.knows_compute()) return;
   const FsdpRow* worst = nullptr;
   for (const FsdpRow& row : rows) {
     if (!context.InFirstWindow(row.rank_index)) continue;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +94,49 @@ Result<std::pair<UniqueFd, UniqueFd>> MakePipe() {
   return std::pair{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
+// Descriptors above 2 for a child's 0, 1 and 2: dup2 onto them in turn could overwrite one still to be used.
+Result<std::array<UniqueFd, 3>> KeepStreams(const ChildProcess::Streams& streams) {
+  std::array<UniqueFd, 3> kept;
+  const std::array<int, 3> wanted = {streams.input, streams.output, streams.error};
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const int fd = wanted[i] >= 0 ? ::fcntl(wanted[i], F_DUPFD_CLOEXEC, 3)
+                                  : ::open("/dev/null", (i == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+    if (fd < 0) return SystemError("no descriptor for a child", errno);
+    kept[i] = UniqueFd(fd);
+    if (fd < 3) {  // /dev/null where one of this process's own streams is closed.
+      kept[i] = UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+      if (!kept[i].valid()) return SystemError("no descriptor for a child", errno);
+    }
+  }
+  return kept;
+}
+
+Error NotStarted(const std::string& program, int failure) {
+  if (failure == ENOENT) {
+    return Error{.code = ErrorCode::kNotFound, .message = fmt::format("there is no program \"{}\"", program)};
+  }
+  return SystemError(fmt::format("\"{}\" does not start", program), failure);
+}
+
+// In the new process: only what is safe after fork. Does not return.
+[[noreturn]] void BecomeTied(char* const* arguments, const std::array<UniqueFd, 3>& streams, pid_t parent,
+                             int report_fd) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
+  ::setpgid(0, 0);
+  for (int i = 0; i < 3; ++i) ::dup2(streams[static_cast<size_t>(i)].get(), i);
+  ::dup3(report_fd, 3, O_CLOEXEC);
+  ::close_range(4, ~0U, 0);
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execvp(arguments[0], arguments);
+  const int failure = errno;
+  [[maybe_unused]] const ssize_t written = ::write(3, &failure, sizeof failure);
+  ::_exit(127);
+}
+
 }  // namespace
 
 ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
@@ -109,18 +153,8 @@ Result<ChildProcess> ChildProcess::Start(const std::vector<std::string>& argumen
     return Error{.code = ErrorCode::kInvalidArgument, .message = "no command to start"};
   }
   SpawnSettings settings;
-  // The streams are duplicated above 2 first: dup2 onto 0, 1 and 2 in turn could overwrite one still to be used.
-  std::array<UniqueFd, 3> kept;
-  const std::array<int, 3> wanted = {streams.input, streams.output, streams.error};
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const int fd = wanted[i] >= 0 ? ::fcntl(wanted[i], F_DUPFD_CLOEXEC, 3)
-                                  : ::open("/dev/null", (i == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
-    if (fd < 0) return SystemError("no descriptor for a child", errno);
-    kept[i] = UniqueFd(fd);
-    if (fd < 3) {  // /dev/null where one of this process's own streams is closed.
-      kept[i] = UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
-      if (!kept[i].valid()) return SystemError("no descriptor for a child", errno);
-    }
+  ASSIGN_OR_RETURN(const auto kept, KeepStreams(streams));
+  for (size_t i = 0; i < kept.size(); ++i) {
     posix_spawn_file_actions_adddup2(&settings.actions, kept[i].get(), static_cast<int>(i));
   }
   posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3);
@@ -143,11 +177,31 @@ Result<ChildProcess> ChildProcess::Start(const std::vector<std::string>& argumen
   const int failure =
       ::posix_spawnp(&pid, arguments[0].c_str(), &settings.actions, &settings.attributes, argument_pointers.data(),
                      environment.has_value() ? environment_pointers.data() : environ);
-  if (failure == ENOENT) {
-    return Error{.code = ErrorCode::kNotFound, .message = fmt::format("there is no program \"{}\"", arguments[0])};
-  }
-  if (failure != 0) return SystemError(fmt::format("\"{}\" does not start", arguments[0]), failure);
+  if (failure != 0) return NotStarted(arguments[0], failure);
   return ChildProcess(pid);
+}
+
+Result<ChildProcess> ChildProcess::StartTied(const std::vector<std::string>& arguments, const Streams& streams) {
+  if (arguments.empty() || arguments[0].empty()) {
+    return Error{.code = ErrorCode::kInvalidArgument, .message = "no command to start"};
+  }
+  ASSIGN_OR_RETURN(const auto kept, KeepStreams(streams));
+  ASSIGN_OR_RETURN(auto report, MakePipe());
+  ::fcntl(report.first.get(), F_SETFL, 0);
+  const std::vector<char*> words = Pointers(arguments);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return SystemError("no new process", errno);
+  if (pid == 0) BecomeTied(words.data(), kept, parent, report.second.get());
+  ChildProcess child(pid);
+  report.second = UniqueFd();
+  int failure = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(report.first.get(), &failure, sizeof failure);
+  } while (got < 0 && errno == EINTR);
+  if (got == sizeof failure) return NotStarted(arguments[0], failure);
+  return child;
 }
 
 std::optional<int> ChildProcess::Poll() {

@@ -37,6 +37,10 @@ class ChildProcess {
   static Result<ChildProcess> Start(const std::vector<std::string>& arguments, const Streams& streams,
                                     const std::optional<std::vector<std::string>>& environment = std::nullopt);
 
+  /// The same, in this process's environment, for one that must not outlive this program: it is killed when the thread
+  /// that called this has ended, however that came about. So call it from the main thread.
+  static Result<ChildProcess> StartTied(const std::vector<std::string>& arguments, const Streams& streams);
+
   bool running() const { return pid_ > 0; }  ///< Started and not reaped yet, by what this knows.
   pid_t pid() const { return pid_; }
 
@@ -45,6 +49,8 @@ class ChildProcess {
   /// Waits for its end at most `grace_ns`, then kills it and its group. Returns its wait status, nullopt when there was
   /// no child.
   std::optional<int> End(int64_t grace_ns);
+  /// Gives it up: the caller ends and reaps it. For a child that even SIGKILL may not end soon.
+  [[nodiscard]] pid_t Release() { return std::exchange(pid_, -1); }
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}

@@ -32,6 +32,42 @@ TEST(RunCommandTest, ArgumentsReachNoShell) {
   EXPECT_EQ(ran->output, "$(echo no); *|a b");
 }
 
+TEST(ChildProcessTest, OneThatIsTiedHasItsStreamsAndNothingElse) {
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(::pipe2(ends.data(), 0), 0);  // Even what is not closed by exec.
+  const UniqueFd heard(ends[0]);
+  UniqueFd said(ends[1]);
+  auto child =
+      ChildProcess::StartTied({"sh", "-c", "echo out; ls /proc/self/fd | tr '\\n' ' '"}, {.output = said.get()});
+  ASSERT_TRUE(child) << child.error().ToString();
+  said = UniqueFd();
+  std::string text;
+  std::array<char, 256> piece = {};
+  for (ssize_t got = 0; (got = ::read(heard.get(), piece.data(), piece.size())) > 0;) {
+    text.append(piece.data(), static_cast<size_t>(got));
+  }
+  EXPECT_EQ(child->End(60'000'000'000), 0);
+  EXPECT_EQ(text, "out\n0 1 2 3 ");  // 3: the folder that ls reads.
+  EXPECT_EQ(ChildProcess::StartTied({"no-such-program-of-lockstep"}, {}).error().code, ErrorCode::kNotFound);
+}
+
+TEST(ChildProcessTest, OneThatIsTiedEndsWithWhoStartedIt) {
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const UniqueFd heard(ends[0]);
+  UniqueFd said(ends[1]);
+  const pid_t starter = ::fork();
+  ASSERT_GE(starter, 0);
+  if (starter == 0) {
+    auto child = ChildProcess::StartTied({"sleep", "1000"}, {.output = said.get()});
+    ::kill(::getpid(), SIGKILL);  // Nothing of ours runs any more.
+  }
+  said = UniqueFd();
+  ASSERT_EQ(::waitpid(starter, nullptr, 0), starter);
+  char byte = 0;
+  EXPECT_EQ(::read(heard.get(), &byte, 1), 0);  // The last who held the other end is gone.
+}
+
 TEST(RunCommandTest, SignalIsAShellsStatus) {
   const auto ran = RunCommand({"sh", "-c", "kill -TERM $$"});
   ASSERT_TRUE(ran);
@@ -57,7 +93,7 @@ TEST(RunCommandTest, WhatRunsTooLongHasTimeToEndItsOwnWhereThatIsAsked) {
   UniqueFd tell(ends[1]);
   const std::string script = fmt::format("trap 'echo ended >/proc/{}/fd/{}; exit 0' TERM; while :; do sleep 0.05; done",
                                          ::getpid(), tell.get());
-  const auto ran = RunCommand({"sh", "-c", script}, {.timeout_ns = 500'000'000, .grace_ns = 60'000'000'000});
+  const auto ran = RunCommand({"sh", "-c", script}, {.timeout_ns = 2'000'000'000, .grace_ns = 60'000'000'000});
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().code, ErrorCode::kCancelled);
   tell = UniqueFd();

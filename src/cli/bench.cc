@@ -7,12 +7,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 
+#include "cli/bench_show.h"
 #include "cli/cli.h"
 #include "cli/foreground.h"
 #include "cli/nearest.h"
 #include "cli/run_input.h"
+#include "cli/text_flags.h"
 #include "control/discovery/command_words.h"
 #include "launch/environment.h"
 #include "launch/rank_environment.h"
@@ -23,22 +26,33 @@ namespace {
 using collective_bench::Operation;
 using collective_bench::Plan;
 
-constexpr const char* kProgram = "lockstep-mpi-bench";
+constexpr const char* kMpiProgram = "lockstep-mpi-bench";
+constexpr const char* kNcclProgram = "lockstep-nccl-bench";
+constexpr const char* kMpiLauncher = "mpirun";
 constexpr const char* kDefaultSizes = "8,1K,64K,1M,4M,16M,64M";
 constexpr const char* kWhat = "collectives";
+constexpr const char* kShow = "show";
 
 constexpr const char* kFooter =
     "Sizes are those of nccl-tests: of one rank's buffer; of all_gather, reduce_scatter and\n"
     "all_to_all of all ranks' chunks together. busbw can be compared with what a link carries\n"
-    "(docs/metrics.md#collective-bench). Started without ranks of its own, it starts them with\n"
-    "mpirun; behind a launcher it is one of them. Every size is checked before it is timed.\n"
+    "(docs/metrics.md#collective-bench). Every size is checked before it is timed.\n"
+    "\n"
+    "--backend mpi measures MPI on memory of the host, --backend nccl NCCL on a device a rank.\n"
+    "Behind a launcher this process is one of the ranks; else it starts them: MPI's with mpirun,\n"
+    "NCCL's itself, on this host. NCCL and CUDA's driver are opened at run time; NCCL is looked\n"
+    "for in LD_LIBRARY_PATH, the system, and the active Python (docs/bench.md).\n"
     "Exit status: 0 done; 1 failed, or a result was wrong; 2 misused.\n"
     "\n"
     "Examples:\n"
     "  lockstep bench collectives -n 4\n"
-    "  mpirun --hostfile hosts -n 16 lockstep bench collectives all_reduce -b 8 -e 8G\n"
+    "  mpirun --hostfile hosts -n 16 lockstep bench collectives all_reduce -b 8 -e 4G\n"
     "  srun --mpi=pmix -N4 lockstep bench collectives --sizes 1M,4M,16M,64M,256M --json\n"
-    "  lockstep bench collectives -n 8 --launcher 'mpirun --hostfile hosts' --pairs";
+    "  lockstep bench collectives -n 8 --launcher 'mpirun --hostfile hosts' --pairs\n"
+    "  lockstep bench collectives --backend nccl -n 8\n"
+    "  torchrun --nnodes 2 --nproc-per-node 8 ... --no-python \\\n"
+    "      lockstep bench collectives --backend nccl -b 8 -e 8G\n"
+    "  lockstep bench show bench.json -o bench.html";
 
 template <typename T, typename Parse, typename Name, typename All>
 Result<T> Named(const std::string& text, const char* what, const All& all, const Parse& parse, const Name& name) {
@@ -50,12 +64,12 @@ Result<T> Named(const std::string& text, const char* what, const All& all, const
 }
 
 /// Beside this program, else whatever PATH has.
-std::string ProgramPath() {
+std::string ProgramPath(const char* program) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return kProgram;
-  const std::string beside = (self.parent_path() / kProgram).string();
-  return ::access(beside.c_str(), X_OK) == 0 ? beside : kProgram;
+  if (error) return program;
+  const std::string beside = (self.parent_path() / program).string();
+  return ::access(beside.c_str(), X_OK) == 0 ? beside : program;
 }
 
 }  // namespace
@@ -63,11 +77,26 @@ std::string ProgramPath() {
 void BenchCommand::Declare(CLI::App& app) {
   app.add_option("WHAT", words_,
                  "collectives, and which: all_reduce, all_gather, reduce_scatter, broadcast, reduce, "
-                 "all_to_all, send_recv (all of them)")
+                 "all_to_all, send_recv (all of them); or: show FILE, of what was measured before")
       ->type_name("WHAT...");
   const char* ranks = "Ranks";
-  app.add_option("-n,--ranks", rank_count_, "Start this many, with --launcher")->type_name("N")->group(ranks);
-  app.add_option("--launcher", launcher_, "What starts them (mpirun)")->type_name("CMD")->group(ranks);
+  app.add_option("-n,--ranks", rank_count_, "Start this many")->type_name("N")->group(ranks);
+  app.add_option("--launcher", launcher_, "What starts them (mpi: mpirun; nccl: this program)")
+      ->type_name("CMD")
+      ->group(ranks);
+  const char* backend = "Backend";
+  app.add_option("--backend", backend_, "What carries collectives out: mpi, nccl (mpi)")
+      ->type_name("NAME")
+      ->group(backend);
+  app.add_option("--nccl-library", nccl_library_, "The libnccl.so.2 to open (looked for)")
+      ->type_name("FILE")
+      ->group(backend);
+  app.add_option("--bootstrap", bootstrap_, "What brings NCCL's ranks together: env (where MASTER_ADDR is set), mpi")
+      ->type_name("HOW")
+      ->group(backend);
+  app.add_option("--timeout", timeout_seconds_, "NCCL: give up after this long without the other ranks (300)")
+      ->type_name("SECONDS")
+      ->group(backend);
   const char* sweep = "Sweep";
   app.add_option("--sizes", sizes_, fmt::format("Sizes ({})", kDefaultSizes))->type_name("LIST")->group(sweep);
   app.add_option("-b,--min-bytes", least_, "Or: from this size on")->type_name("SIZE")->group(sweep);
@@ -85,6 +114,9 @@ void BenchCommand::Declare(CLI::App& app) {
   const char* output = "Output";
   app.add_flag("--json", json_, "One JSON object (lockstep.bench-collectives/1, docs/json.md)")->group(output);
   app.add_option("--csv", csv_file_, "Also write a table")->type_name("FILE")->group(output);
+  app.add_option("-o,--output", page_file_, "Of show: write a page with curves and links drawn: one HTML file")
+      ->type_name("FILE.html")
+      ->group(output);
   app.footer(kFooter);
 }
 
@@ -133,43 +165,101 @@ Result<Plan> BenchCommand::MakePlan() const {
   return checked;
 }
 
-Result<std::vector<std::string>> BenchCommand::CommandLine() const {
-  ASSIGN_OR_RETURN(const Plan plan, MakePlan());
-  std::vector<std::string> words;
-  const launch::RankIdentity identity = launch::FindRank(launch::Environment::Own());
-  const bool is_rank = launch::StartsMpiRanks(identity.launcher);
-  if (is_rank && rank_count_ != 0) {
-    return Misuse(fmt::format("a launcher ({}) started this process as a rank: leave --ranks to it",
-                              launch::LauncherName(identity.launcher)));
+Result<bench_program::Words> BenchCommand::MakeWords() const {
+  bench_program::Words words;
+  ASSIGN_OR_RETURN(words.plan, MakePlan());
+  words.json = json_;
+  words.csv_path = csv_file_;
+  if (backend_ != "mpi" && backend_ != "nccl") {
+    return Misuse(fmt::format("--backend {}: expected one of mpi, nccl{}", backend_,
+                              DidYouMean(backend_, std::vector<std::string>{"mpi", "nccl"})));
   }
-  if (!is_rank) {
-    if (rank_count_ < 1) {
-      return Misuse("say how many ranks to start (-n 4), or start it by mpirun or srun --mpi=pmix");
-    }
-    for (const std::string_view word : control::Words(launcher_)) words.emplace_back(word);
-    if (words.empty()) return Misuse("--launcher: no command");
-    words.emplace_back("-n");
-    words.push_back(std::to_string(rank_count_));
+  if (!bootstrap_.empty() && bootstrap_ != "env" && bootstrap_ != "mpi") {
+    return Misuse(fmt::format("--bootstrap {}: expected one of env, mpi", bootstrap_));
   }
-  words.push_back(ProgramPath());
-  words.emplace_back(json_ ? "--json" : "--text");
-  if (!csv_file_.empty()) {
-    words.emplace_back("--csv");
-    words.push_back(csv_file_);
+  if (backend_ == "mpi" && (!nccl_library_.empty() || !bootstrap_.empty())) {
+    return Misuse("--nccl-library and --bootstrap are for --backend nccl");
   }
-  for (std::string& word : collective_bench::ToWords(plan)) words.push_back(std::move(word));
+  if (timeout_seconds_ < 1) return Misuse("--timeout: a second at least");
+  words.backend = backend_ == "nccl" ? bench_program::BackendKind::kNccl : bench_program::BackendKind::kMpi;
+  words.timeout = std::chrono::seconds(timeout_seconds_);
+  // Ranks may have another folder.
+  if (!nccl_library_.empty()) words.nccl_library = std::filesystem::absolute(nccl_library_).string();
   return words;
 }
 
+Result<bool> BenchCommand::MeetsByEnvironment(const launch::RankIdentity& identity) const {
+  if (backend_ != "nccl" || bootstrap_ == "mpi") return false;
+  const bool has_address = !launch::Environment::Own().Get("MASTER_ADDR").empty();
+  if (!bootstrap_.empty() || has_address || launch::StartsMpiRanks(identity.launcher)) {
+    return !bootstrap_.empty() || has_address;
+  }
+  return Misuse(
+      fmt::format("{} says that this is rank {} of a job and not where the others are: set MASTER_ADDR to the "
+                  "name of rank 0's host, on all ranks",
+                  launch::LauncherName(identity.launcher), *identity.rank));
+}
+
+Result<std::vector<std::string>> BenchCommand::CommandLine() const {
+  ASSIGN_OR_RETURN(bench_program::Words words, MakeWords());
+  const bool is_nccl = words.backend == bench_program::BackendKind::kNccl;
+  const launch::RankIdentity identity = launch::FindRank(launch::Environment::Own());
+  const bool is_mpi_rank = launch::StartsMpiRanks(identity.launcher);
+  // Without --ranks: a RANK that was left in a shell does not stand in the way of starting some.
+  const bool is_rank = is_mpi_rank || (is_nccl && identity.rank && rank_count_ == 0);
+  std::vector<std::string> line;
+  const char* program = kMpiProgram;
+  if (is_rank) {
+    if (rank_count_ != 0) {
+      return Misuse(fmt::format("a launcher ({}) started this process as a rank: leave --ranks to it",
+                                launch::LauncherName(identity.launcher)));
+    }
+    ASSIGN_OR_RETURN(const bool by_environment, MeetsByEnvironment(identity));
+    if (by_environment) program = kNcclProgram;
+  } else {
+    if (rank_count_ < 1) {
+      return Misuse(is_nccl ? "say how many ranks to start (-n 8), or start it by torchrun, mpirun or srun"
+                            : "say how many ranks to start (-n 4), or start it by mpirun or srun --mpi=pmix");
+    }
+    if (is_nccl && launcher_.empty() && bootstrap_ != "mpi") {
+      program = kNcclProgram;
+      words.start_count = rank_count_;
+    } else {
+      const std::string launcher = launcher_.empty() ? kMpiLauncher : launcher_;
+      for (const std::string_view word : control::Words(launcher)) line.emplace_back(word);
+      if (line.empty()) return Misuse("--launcher: no command");
+      line.emplace_back("-n");
+      line.push_back(std::to_string(rank_count_));
+      if (bootstrap_ == "env") program = kNcclProgram;
+    }
+  }
+  line.push_back(ProgramPath(program));
+  for (std::string& word : bench_program::ToArguments(words)) line.push_back(std::move(word));
+  return line;
+}
+
 Result<int> BenchCommand::Run(Console& console) {
+  if (!words_.empty() && words_.front() == kShow) {
+    if (words_.size() != 2 || page_file_.empty()) {
+      return Misuse("bench show takes a file and a page to write: lockstep bench show bench.json -o bench.html");
+    }
+    RETURN_IF_ERROR(CheckPagePath(page_file_));
+    return ShowBenchResults(words_[1], page_file_, console);
+  }
+  if (!page_file_.empty()) {
+    return Misuse("-o draws what was measured: --json > bench.json, then lockstep bench show bench.json -o bench.html");
+  }
   ASSIGN_OR_RETURN(std::vector<std::string> words, CommandLine());
   console.out.flush();
   const std::string program = words.front();
   Error error = ReplaceByCommand({.arguments = std::move(words), .environment = {}});
   if (error.code == ErrorCode::kNotFound) {
-    error.message += program.ends_with(kProgram)
-                         ? "; lockstep was built without MPI: install Open MPI or MPICH and build it again"
-                         : "; install Open MPI or MPICH, or name another launcher with --launcher";
+    error.message += program.ends_with(kNcclProgram) ? "; it belongs beside lockstep: install it again"
+                     : program.ends_with(kMpiProgram)
+                         ? "; lockstep was built without MPI: install Open MPI or MPICH and "
+                           "build it again"
+                         : "; install Open MPI or MPICH, or name another launcher with "
+                           "--launcher";
   }
   return error;
 }

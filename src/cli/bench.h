@@ -3,13 +3,15 @@
 #include <string>
 #include <vector>
 
+#include "bench_program/bench_program.h"
 #include "cli/subcommand.h"
 #include "collective_bench/plan.h"
+#include "launch/rank_environment.h"
 
 namespace lockstep::cli {
 
 /// `lockstep bench collectives`: becomes the program that measures, once per rank where a launcher started us so, else
-/// through mpirun.
+/// what starts the ranks. `lockstep bench show FILE -o PAGE` draws what was measured.
 class BenchCommand : public Subcommand {
  public:
   const char* name() const override { return "bench"; }
@@ -19,12 +21,19 @@ class BenchCommand : public Subcommand {
 
  private:
   Result<collective_bench::Plan> MakePlan() const;
+  Result<bench_program::Words> MakeWords() const;
+  /// Whether this process is a rank that its launcher's variables bring to the others, rather than MPI.
+  Result<bool> MeetsByEnvironment(const launch::RankIdentity& identity) const;
   /// What to become.
   Result<std::vector<std::string>> CommandLine() const;
 
   std::vector<std::string> words_;
   int rank_count_ = 0;
-  std::string launcher_ = "mpirun";
+  std::string launcher_;
+  std::string backend_ = "mpi";
+  std::string bootstrap_;
+  std::string nccl_library_;
+  int timeout_seconds_ = 300;
   std::string sizes_;
   std::string least_;
   std::string most_;
@@ -39,6 +48,7 @@ class BenchCommand : public Subcommand {
   bool pairs_ = false;
   bool json_ = false;
   std::string csv_file_;
+  std::string page_file_;
 };
 
 }  // namespace lockstep::cli

@@ -7,13 +7,13 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <thread>
 #include <utility>
 
 #include "cli/capture_display.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/ranges.h"
 #include "control/client/dynolog_capture.h"
@@ -42,35 +42,6 @@ constexpr const char* kFooter =
     "  lockstep capture --job 123 --iterations 5   the same five steps on all nodes\n"
     "  lockstep capture --ranks 0,3 --duration 2s --stacks -o traces/\n"
     "  lockstep capture --repeat 10 --every 5m     ten windows, five minutes apart";
-
-// Set by SIGINT and SIGTERM while captures run; a second one ends the program as usual.
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-void OnInterrupt(int signal_number) {
-  interrupted = true;
-  std::signal(signal_number, SIG_DFL);
-}
-
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    interrupted = false;
-    int_ = std::signal(SIGINT, OnInterrupt);
-    term_ = std::signal(SIGTERM, OnInterrupt);
-  }
-  ~InterruptGuard() {
-    std::signal(SIGINT, int_);
-    std::signal(SIGTERM, term_);
-  }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  using Handler = void (*)(int);
-  Handler int_;
-  Handler term_;
-};
 
 std::optional<int32_t> PlainNumber(const std::string& text) {
   int32_t number = 0;
@@ -286,7 +257,7 @@ Result<CaptureReport> CaptureCommand::CaptureOnce(const std::string& folder, Con
   report.request = request_;
   report.request.folder = report.folder;
   report.request.compress = !no_compress_;
-  report.request.cancelled = &interrupted;
+  report.request.cancelled = &InterruptGuard::interrupted();
   report.request.on_progress = [&](const control::JobProgress& progress) { display.Update(progress); };
   auto result = dynolog_nodes_.empty() ? control::CaptureJob(report.request)
                                        : control::CaptureThroughDynolog(report.request, dynolog_nodes_);
@@ -348,6 +319,7 @@ Result<int> CaptureCommand::Run(Console& console) {
   std::vector<CaptureReport> reports;
   {
     const InterruptGuard guard;
+    const std::atomic<bool>& interrupted = InterruptGuard::interrupted();
     auto next = Clock::now();
     for (uint32_t i = 0; i < repeat_ && !interrupted; ++i) {
       while (!interrupted && Clock::now() < next) std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/now.h"
 #include "report/format.h"
 #include "report/utf8.h"
 
@@ -19,11 +20,6 @@ using control::JobNodeState;
 using control::JobProgress;
 using control::JobTarget;
 using control::TargetState;
-
-int64_t UnixNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // A word for the states that are counted together.
 std::string StateWord(const JobTarget& target) {

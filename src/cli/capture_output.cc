@@ -30,9 +30,8 @@ std::string StepText(const CaptureReport& report) {
   if (!steps.step_ns) return fmt::format("  steps: {}\n", steps.reason);
   std::string text =
       fmt::format("  {} iterations of {}", report.request.window.iterations, FormatDuration(*steps.step_ns));
-  const std::string tries = result.attempt_count > 1
-                                ? fmt::format(", at the {} attempt", result.attempt_count == 2 ? "second" : "third")
-                                : "";
+  const std::string tries =
+      result.attempt_count > 1 ? fmt::format(", after {} attempts", result.attempt_count) : std::string();
   switch (steps.verdict) {
     case StepAgreement::Verdict::kSame:
       text += fmt::format("; the same steps on all ranks{}: starts differ by {}, multiples of {} are {} apart", tries,

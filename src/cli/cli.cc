@@ -38,6 +38,7 @@
 #include "cli/script.h"
 #include "cli/serve.h"
 #include "cli/status.h"
+#include "cli/top.h"
 #include "cli/tunnel.h"
 #include "cli/version.h"
 #include "cli/watch.h"
@@ -133,6 +134,7 @@ class Program {
     commands_.push_back(std::make_unique<ScriptCommand>());
     commands_.push_back(std::make_unique<DoctorCommand>());
     commands_.push_back(std::make_unique<StatusCommand>());
+    commands_.push_back(std::make_unique<TopCommand>());
     commands_.push_back(std::make_unique<WatchCommand>());
     commands_.push_back(std::make_unique<TunnelCommand>());
     commands_.push_back(std::make_unique<CompletionCommand>(root_));

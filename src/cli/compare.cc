@@ -4,11 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <sstream>
 #include <utility>
 
 #include "cli/cli.h"
-#include "cli/data_page.h"
+#include "cli/comparison_page.h"
 #include "report/comparison_report.h"
 
 namespace lockstep::cli {
@@ -145,19 +144,8 @@ Result<int> CompareCommand::Run(Console& console) {
   const comparison::Comparison comparison = comparison::Compare(std::move(a), std::move(b), options_);
   if (!csv_folder_.empty()) RETURN_IF_ERROR(report::WriteComparisonCsv(comparison, csv_folder_));
   if (!page_file_.empty()) {
-    report::TextOptions plain;
-    plain.width = 100;
-    plain.top = 20;
-    std::ostringstream text;
-    report::WriteComparisonText(comparison, plain, text);
-    model::Ledger ledger;
-    for (const auto* run : {&comparison.a, &comparison.b}) {
-      for (const model::LedgerEntry& entry : run->ledger) ledger.Add(entry);
-    }
-    RETURN_IF_ERROR(WriteDataPage(
-        {page::PageKind::kCompare, fmt::format("{} against {}", paths_[1], paths_[0]), comparison.verdict.sentence,
-         text.str(), report::ComparisonDataJson(comparison), std::move(ledger), partial},
-        page_file_));
+    RETURN_IF_ERROR(
+        WriteComparisonPage(comparison, fmt::format("{} against {}", paths_[1], paths_[0]), partial, page_file_));
   }
   if (json_) {
     report::WriteComparisonJson(comparison, partial, console.out);

@@ -137,6 +137,7 @@ Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder) {
       const char* name = process.record_format == "json" ? "flight_recorder.json" : "flight_recorder.pickle";
       RETURN_IF_ERROR(WriteFile(path + "/" + name, process.record_bytes));
     }
+    if (!process.ring_bytes.empty()) RETURN_IF_ERROR(WriteFile(path + "/nccl.ring", process.ring_bytes));
     if (!process.log_tail.empty()) RETURN_IF_ERROR(WriteFile(path + "/log_tail.txt", process.log_tail));
   }
   const std::vector<std::string> ras_files = RasFiles(job);

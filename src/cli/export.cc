@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "cli/output_file.h"
 #include "cli/ranges.h"
 #include "cli/version.h"
+#include "export/live/board.h"
 #include "export/otlp/otlp.h"
 #include "export/tensorboard/tensorboard.h"
 #include "report/report.h"
@@ -25,6 +27,7 @@ constexpr const char* kStatus =
 
 constexpr const char* kTensorBoardExamples =
     "  lockstep export tensorboard traces/ --logdir runs/monday\n"
+    "  lockstep export tensorboard --follow --job 123 --via srun --logdir runs/123\n"
     "  tensorboard --logdir runs";
 constexpr const char* kCsvExamples =
     "  lockstep export csv traces/ --output tables/\n"
@@ -39,7 +42,8 @@ constexpr const char* kCollapsedExamples =
 constexpr const char* kOtlpExamples =
     "  lockstep export otlp spans/ -o spans.json\n"
     "  lockstep export otlp spans/ |\n"
-    "    curl -H 'Content-Type: application/json' --data-binary @- http://localhost:4318/v1/traces";
+    "    curl -H 'Content-Type: application/json' --data-binary @- http://localhost:4318/v1/traces\n"
+    "  lockstep export otlp --follow --job 123 --via srun --endpoint http://localhost:4318";
 
 std::vector<std::string> FormatNames() { return {"tensorboard", "csv", "speedscope", "collapsed", "otlp"}; }
 
@@ -88,6 +92,11 @@ void ExportCommand::Declare(CLI::App& app) {
       ->check(Checked(CLI::Range(uint64_t{0}, uint64_t{1000000})))
       ->group("Output");
   DeclareSelection(*board);
+  board_follow_.Declare(*board);
+  board->add_option("--limit", limit_bytes_, "With --follow: write no more than this, such as 500M (4G)")
+      ->type_name("SIZE")
+      ->transform(Checked(CLI::AsSizeValue(false)))
+      ->group("A running job");
 
   CLI::App* csv =
       Add(app, "csv", "The tables of the analysis, a file each, or one table to standard output", kCsvExamples);
@@ -113,8 +122,11 @@ void ExportCommand::Declare(CLI::App& app) {
   collapsed->add_flag("--per-rank", per_rank_, "Begin every stack with its rank")->group("Output");
   DeclareSelection(*collapsed);
 
-  CLI::App* otlp = Add(app, "otlp", "Spans and requests with a W3C trace context, as OTLP's JSON", kOtlpExamples);
+  CLI::App* otlp =
+      Add(app, "otlp", "Spans and requests with a W3C trace context, as OTLP's JSON; a running job as metrics",
+          kOtlpExamples);
   otlp->add_option("-o,--output", output_, "File to write (standard output)")->type_name("FILE")->group("Output");
+  otlp_follow_.Declare(*otlp);
 
   for (CLI::App* format : {board, csv, speedscope, collapsed, otlp}) {
     format->add_flag("-q,--quiet", quiet_, "No progress, nothing on standard error")->group("Output");
@@ -135,6 +147,8 @@ Status ExportCommand::ReadSelection(Ranges* ranks, Ranges* steps) const {
 
 Result<int> ExportCommand::RunTensorBoard(Console& console) {
   if (folder_.empty()) return Misuse("export tensorboard needs --logdir DIR: where to write");
+  RETURN_IF_ERROR(board_follow_.Read());
+  if (board_follow_.is_asked_for()) return FollowTensorBoard(console);
   tensorboard::Options options;
   options.folder = folder_;
   options.kernel_count = static_cast<size_t>(top_);
@@ -149,6 +163,33 @@ Result<int> ExportCommand::RunTensorBoard(Console& console) {
                                written.scalar_count, written.histogram_count, written.files.size());
   }
   return IsPartial(run) ? kPartial : kDone;
+}
+
+Result<int> ExportCommand::FollowTensorBoard(Console& console) {
+  if (!paths_.empty()) return Misuse("--follow looks at a running job: it takes no PATH");
+  for (const char* name : {"--ranks", "--steps", "--top"}) {
+    if (app_->get_subcommand("tensorboard")->get_option(name)->count() > 0)
+      return Misuse(fmt::format("{} is for traces, not for --follow", name));
+  }
+  export_live::Board board(folder_, limit_bytes_);
+  bool is_told = false;
+  FollowJob::Sink sink;
+  sink.where = "into " + report::Printable(folder_);
+  sink.take = [&](const live::JobView& job, int64_t unix_ns) -> Status {
+    RETURN_IF_ERROR(board.Take(job, unix_ns));
+    if (board.is_full() && !std::exchange(is_told, true)) {
+      console.err << fmt::format("lockstep: {}: --limit is reached, nothing more is written",
+                                 report::Printable(folder_))
+                  << std::endl;
+    }
+    return {};
+  };
+  ASSIGN_OR_RETURN(const int status, board_follow_.Run(sink, quiet_, console));
+  if (!quiet_) {
+    console.err << fmt::format("{}: {} scalars in {} runs\n", report::Printable(folder_), board.scalar_count(),
+                               board.run_count());
+  }
+  return status == kDone && board.is_full() ? kPartial : status;
 }
 
 Result<int> ExportCommand::RunCsv(Console& console) {
@@ -197,6 +238,13 @@ Result<int> ExportCommand::RunStacks(const char* format, WriteStacks write, Cons
 }
 
 Result<int> ExportCommand::RunOtlp(Console& console) {
+  RETURN_IF_ERROR(otlp_follow_.Read());
+  if (otlp_follow_.is_asked_for()) {
+    if (!paths_.empty() || !output_.empty()) {
+      return Misuse("--follow sends what a running job does to a collector: it takes no PATH and no --output");
+    }
+    return otlp_follow_.Run(quiet_, console);
+  }
   if (!output_.empty()) RETURN_IF_ERROR(CheckOutputFile(output_));
   const std::string version = VersionText();  // "lockstep 1.2.3"
   ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
@@ -223,7 +271,9 @@ Result<int> ExportCommand::Run(Console& console) {
   const auto parsed = app_->get_subcommands();
   if (parsed.empty()) return Misuse(fmt::format("export needs a format: {}", fmt::join(FormatNames(), ", ")));
   const std::string format = parsed.front()->get_name();
-  if (paths_.empty())
+  const bool follows =
+      (format == "tensorboard" && board_follow_.is_asked_for()) || (format == "otlp" && otlp_follow_.is_asked_for());
+  if (paths_.empty() && !follows)
     return Misuse(fmt::format("export {} needs at least one PATH: a trace file, or a folder of them", format));
   if (format == "tensorboard") return RunTensorBoard(console);
   if (format == "csv") return RunCsv(console);

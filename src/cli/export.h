@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/follow_job.h"
+#include "cli/follow_otlp.h"
 #include "cli/run_input.h"
 #include "cli/subcommand.h"
 #include "export/flame/flame.h"
@@ -30,6 +32,7 @@ class ExportCommand : public Subcommand {
   void DeclareStacks(CLI::App& app);
   Status ReadSelection(Ranges* ranks, Ranges* steps) const;
   Result<int> RunTensorBoard(Console& console);
+  Result<int> FollowTensorBoard(Console& console);
   Result<int> RunCsv(Console& console);
   using WriteStacks = Status (*)(const model::Run&, const analysis::AnalysisOptions&, const flame::Options&,
                                  std::ostream&);
@@ -46,10 +49,13 @@ class ExportCommand : public Subcommand {
   std::string by_ = "host";
   std::vector<std::string> tables_;
   uint64_t top_ = 20;
+  uint64_t limit_bytes_ = uint64_t{4} << 30;
   bool force_ = false;
   bool per_rank_ = false;
   bool quiet_ = false;
   RunInput input_;
+  FollowJob board_follow_;
+  FollowOtlp otlp_follow_;
 };
 
 }  // namespace lockstep::cli

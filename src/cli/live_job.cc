@@ -16,6 +16,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/now.h"
 #include "cli/ranges.h"
 #include "cli/run_input.h"
 #include "control/client/fan_out.h"
@@ -258,7 +259,7 @@ Result<LiveJob> LiveFlags::Find() const {
 Result<CollectedJob> JoinLooks(std::vector<NodeLook> looks, bool all_ranks) {
   RETURN_IF_ERROR(CheckOneJob(looks));
   CollectedJob job;
-  job.collected_unix_ns = control::UnixNow();
+  job.collected_unix_ns = UnixNow();
   std::vector<bool> found;
   size_t count = 0;
   for (NodeLook& look : looks) {

@@ -56,6 +56,9 @@ class LiveFlags {
   /// Whether one of them was given.
   bool is_given() const;
   Result<LiveJob> Find() const;
+  /// The same nodes for what needs their daemons. Errors: those of NodeFlags::Find.
+  Result<Nodes> FindDaemons() const { return nodes_.Find(); }
+  const control::InspectionSpec& selection() const { return selection_; }
   int64_t timeout_ns() const { return timeout_ns_; }
   Status Read();
 

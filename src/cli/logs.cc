@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "cli/cli.h"
+#include "cli/log_level.h"
 #include "cli/ranges.h"
 #include "logs/line/line.h"
 #include "logs/read/first_errors.h"
@@ -62,9 +63,7 @@ void LogsCommand::Declare(CLI::App& app) {
   const char* lines = "Lines";
   app.add_flag("-f,--follow", follows_, "Go on with what is written from now on, also to new logs")->group(lines);
   app.add_option("--rank", ranks_, "Only these ranks, such as 0,8-15")->type_name("LIST")->group(lines);
-  app.add_option("--level", level_, "Only lines of this level or worse")
-      ->type_name("trace|debug|info|warning|error|fatal")
-      ->group(lines);
+  app.add_option("--level", level_, "Only lines of this level or worse")->type_name(kLevelNames)->group(lines);
   app.add_option("--grep", texts_, "Only lines with this text; repeatable, one of them suffices")
       ->type_name("TEXT")
       ->expected(1)
@@ -95,12 +94,7 @@ Status LogsCommand::ReadFlags() {
   if (!ranks_.empty()) {
     ASSIGN_OR_RETURN(filter_.ranks, ParseRanges(ranks_, "--rank"));
   }
-  if (!level_.empty()) {
-    filter_.least = logs::LevelOfName(level_);
-    if (!filter_.least) {
-      return Misuse(fmt::format("--level {}: expected trace, debug, info, warning, error or fatal", level_));
-    }
-  }
+  ASSIGN_OR_RETURN(filter_.least, ParseLevel(level_, "--level"));
   if (first_errors_) filter_.least = std::max(filter_.least.value_or(logs::Level::kError), logs::Level::kError);
   return {};
 }

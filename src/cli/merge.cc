@@ -8,6 +8,7 @@
 
 #include "analysis/rank_map.h"
 #include "cli/cli.h"
+#include "cli/log_level.h"
 #include "cli/nearest.h"
 #include "cli/ranges.h"
 #include "cli/version.h"
@@ -22,12 +23,15 @@ constexpr const char* kFooter =
     "The file's ending says the format: .pftrace (Perfetto, compact), .json or\n"
     ".json.gz (Chrome's trace events, for viewers), .tar (one Perfetto file per\n"
     "rank, and how they belong together). A selection keeps the events that start\n"
-    "inside it, whole.\n"
+    "inside it, whole. Of logs (lockstep run --logs, lockstep::Logger, any text with\n"
+    "times) the lines are written that fall into what was traced of their rank, and\n"
+    "what it said within a second after that.\n"
     "Exit status: 0 done; 1 failed; 2 misused; 4 partial: ranks or parts of files\n"
     "are missing, what there is was written.\n"
     "\n"
     "Examples:\n"
     "  lockstep merge traces/ -o job.pftrace\n"
+    "  lockstep merge traces/ --logs logs/ -o job.pftrace\n"
     "  lockstep merge traces/ --ranks 0-3 --steps 12 --no-python -o step12.json.gz";
 
 struct LaneChoice {
@@ -88,6 +92,13 @@ void MergeCommand::Declare(CLI::App& app) {
   app.add_flag("--json", json_, "Say what was written as one JSON object (lockstep.merge/1, docs/json.md)")
       ->group(output);
   app.add_flag("-q,--quiet", quiet_, "No progress, no summary")->group(output);
+  const char* logs = "Logs";
+  app.add_option("--logs", log_paths_, "Also the lines of ranks' logs, each at its time: folders and files; repeatable")
+      ->type_name("PATH")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(logs);
+  app.add_option("--log-level", log_level_, "Only lines of this level or worse")->type_name(kLevelNames)->group(logs);
   const char* selection = "Selection";
   app.add_option("--ranks", ranks_, "Only these ranks, such as 0-3,7")->type_name("LIST")->group(selection);
   app.add_option("--steps", steps_, "Only these steps, by their numbers in the traces")
@@ -105,7 +116,8 @@ void MergeCommand::Declare(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(selection);
   app.add_flag("--no-python", no_python_, "Leave Python frames out")->group(selection);
-  app.add_flag("--no-flows", no_flows_, "Leave out the arrows of launches and collectives")->group(selection);
+  app.add_flag("--no-flows", no_flows_, "Leave out the arrows of launches, collectives and calls between spans")
+      ->group(selection);
   app.add_flag("--critical-path", critical_path_, "Add a track with what of a rank fixes the steps' times")
       ->group(selection);
   input_.DeclareAnalysis(app, false);
@@ -154,6 +166,20 @@ Status MergeCommand::ReadSelection() {
   return {};
 }
 
+Status MergeCommand::ReadLogs(const model::Run& run, Console& console) {
+  if (log_paths_.empty()) return {};
+  ASSIGN_OR_RETURN(logs_, ReadMergeLogs(log_paths_, log_filter_, run));
+  for (const std::string& problem : logs_->problems) {
+    console.err << "lockstep: " << report::Printable(problem) << '\n';
+  }
+  options_.logs = &logs_->lines;
+  return {};
+}
+
+uint64_t MergeCommand::LeftOutLines(const timeline::Summary& summary) const {
+  return logs_ ? logs_->line_count() - summary.log_line_count : 0;
+}
+
 void MergeCommand::WriteJson(const model::Run& run, const timeline::Summary& summary, bool partial,
                              Console& console) const {
   {
@@ -179,8 +205,13 @@ void MergeCommand::WriteJson(const model::Run& run, const timeline::Summary& sum
         .Uint(summary.memory_count)
         .Key("counter_value_count")
         .Uint(summary.counter_value_count);
+    row.Key("log_line_count").Uint(summary.log_line_count);
+    row.Key("left_out_log_line_count").Uint(LeftOutLines(summary));
     row.Key("launch_flow_count").Uint(summary.flow_count);
     row.Key("collective_flow_count").Uint(summary.collective_flow_count);
+    row.Key("link_flow_count").Uint(summary.link_flow_count);
+    row.Key("backward_link_count").Uint(summary.backward_link_count);
+    row.Key("request_count").Uint(summary.request_count);
     row.Key("first_ns").Optional(summary.first_ns).Key("last_ns").Optional(summary.last_ns);
     report::WriteRow(json, row);
     report::WriteLedger(json, run.ledger);
@@ -203,6 +234,30 @@ void MergeCommand::WriteText(const model::Run& run, const timeline::Summary& sum
                      report::FormatCount(summary.collective_flow_count), report::FormatCount(summary.memory_count));
   if (summary.counter_value_count > 0)
     out << fmt::format("  {} samples of counters\n", report::FormatCount(summary.counter_value_count));
+  if (logs_) {
+    out << fmt::format("  {} lines of logs; {} more of times at which their ranks were not traced\n",
+                       report::FormatCount(summary.log_line_count), report::FormatCount(logs_->outside_count));
+    if (logs_->undated_count > 0) {
+      out << fmt::format("  {} lines of logs are of ranks whose traces do not say when they were: left out\n",
+                         report::FormatCount(logs_->undated_count));
+    }
+    if (logs_->unplaced_count > 0) {
+      out << fmt::format("  {} lines of logs say no time, or no rank: left out\n",
+                         report::FormatCount(logs_->unplaced_count));
+    }
+    if (logs_->over_limit_count > 0) {
+      out << fmt::format("  {} lines of logs are more than a timeline takes: --log-level warning leaves the worst\n",
+                         report::FormatCount(logs_->over_limit_count));
+    }
+  }
+  if (summary.request_count > 0 || summary.link_flow_count > 0) {
+    out << fmt::format("  {} requests, {} calls from span to span joined by arrows\n",
+                       report::FormatCount(summary.request_count), report::FormatCount(summary.link_flow_count));
+  }
+  if (summary.backward_link_count > 0) {
+    out << fmt::format("  {} calls have no arrow: the called span begins before its caller, by these clocks\n",
+                       report::FormatCount(summary.backward_link_count));
+  }
   if (summary.moved_slice_count > 0) {
     out << fmt::format("  {} events overlap others of their stream or thread: they are on tracks named \"overlap\"\n",
                        report::FormatCount(summary.moved_slice_count));
@@ -227,12 +282,15 @@ Result<int> MergeCommand::Run(Console& console) {
   if (output_.empty()) return Misuse("merge needs -o FILE: where to write, such as -o job.pftrace");
   ASSIGN_OR_RETURN(const timeline::OutputKind kind, timeline::KindOfOutput(output_));
   RETURN_IF_ERROR(ReadSelection());
+  ASSIGN_OR_RETURN(log_filter_.least, ParseLevel(log_level_, "--log-level"));
+  if (!log_level_.empty() && log_paths_.empty()) return Misuse("--log-level is of --logs PATH, which is missing");
 
   ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
   ASSIGN_OR_RETURN(const analysis::AnalysisResult result,
                    input_.Analyze(&run, {critical_path_ ? "critical_path" : "collectives"}));
   analysis::FetchEvents(&run);
   if (critical_path_) options_.critical_path = &result.critical_path;
+  RETURN_IF_ERROR(ReadLogs(run, console));
   options_.step_name = input_.analysis().step_name;
   options_.version = VersionText();
   Result<timeline::Summary> summary = Error{};
@@ -243,7 +301,7 @@ Result<int> MergeCommand::Run(Console& console) {
     options_.on_progress = {};
   }
   if (!summary) return std::move(summary).error();
-  const bool partial = IsPartial(run);
+  const bool partial = IsPartial(run) || (logs_ && !logs_->problems.empty());
   if (json_) {
     WriteJson(run, *summary, partial, console);
   } else if (!quiet_) {

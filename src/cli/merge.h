@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/merge_logs.h"
 #include "cli/run_input.h"
 #include "cli/subcommand.h"
 #include "export/timeline/timeline.h"
@@ -21,6 +23,8 @@ class MergeCommand : public Subcommand {
 
  private:
   Status ReadSelection();
+  Status ReadLogs(const model::Run& run, Console& console);
+  uint64_t LeftOutLines(const timeline::Summary& summary) const;
   void WriteJson(const model::Run& run, const timeline::Summary& summary, bool partial, Console& console) const;
   void WriteText(const model::Run& run, const timeline::Summary& summary, Console& console) const;
 
@@ -31,12 +35,16 @@ class MergeCommand : public Subcommand {
   std::string from_;
   std::string to_;
   std::vector<std::string> lanes_;
+  std::vector<std::string> log_paths_;
+  std::string log_level_;
+  logs::LogFilter log_filter_;
   bool no_python_ = false;
   bool no_flows_ = false;
   bool critical_path_ = false;
   bool json_ = false;
   bool quiet_ = false;
   timeline::Options options_;
+  std::optional<MergeLogs> logs_;
   RunInput input_;
 };
 

@@ -43,9 +43,10 @@ Result<control::JobNode> SplitPort(const std::string& text) {
 
 }  // namespace
 
-void NodeFlags::Declare(CLI::App& app) {
+void NodeFlags::Declare(CLI::App& app, const char* port_flag) {
+  port_flag_ = port_flag;
   const char* group = "Nodes";
-  app.add_option("--host", hosts_, "These nodes, such as a,b or n[001-016] (this node)")
+  app.add_option("--host,--hosts", hosts_, "These nodes, such as a,b or n[001-016] (this node)")
       ->type_name("LIST")
       ->group(group);
   app.add_option("--hostfile", hostfile_, "The nodes of a file: a host a line, as for MPI")
@@ -65,7 +66,7 @@ void NodeFlags::Declare(CLI::App& app) {
   app.add_option("--socket", socket_, "The daemon's Unix socket, here or with --via on the nodes")
       ->type_name("PATH")
       ->group(group);
-  app.add_option("--port", port_, fmt::format("The daemons' port ({})", control::kDefaultPort))
+  app.add_option(port_flag_, port_, fmt::format("The daemons' port ({})", control::kDefaultPort))
       ->type_name("N")
       ->check(Checked(CLI::Range(1, 65535)))
       ->group(group);
@@ -96,7 +97,7 @@ Status NodeFlags::CheckTogether() const {
     if (is_encrypted || !token_file_.empty()) {
       return Misuse("--via leads to the daemon's Unix socket, which takes neither TLS nor tokens");
     }
-    if (port_ != 0) return Misuse("--port and --via exclude each other");
+    if (port_ != 0) return Misuse(port_flag_ + " and --via exclude each other");
     if (!names_nodes && job_.empty()) return Misuse("--via needs nodes: --job, --host or --hostfile");
     return {};
   }

@@ -23,7 +23,8 @@ struct Nodes {
 /// The flags that say which nodes, and how they are reached: --host, --hostfile, --job, --via, --tls and their kin.
 class NodeFlags {
  public:
-  void Declare(CLI::App& app);
+  /// `port_flag`: what the flag of the daemons' port is called, where --port is another.
+  void Declare(CLI::App& app, const char* port_flag = "--port");
   /// Asks schedulers and reads hostfiles as needed; without flags this node's daemon, the first of LocalSockets() that
   /// takes a connection. Errors: kInvalidArgument (flags that do not go together), kNotFound, and those of
   /// control/discovery.
@@ -52,6 +53,7 @@ class NodeFlags {
   std::string job_;
   std::string socket_;
   uint16_t port_ = 0;
+  std::string port_flag_ = "--port";
   std::string via_;
   std::string via_program_;
   bool tls_ = false;

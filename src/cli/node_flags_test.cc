@@ -70,6 +70,7 @@ TEST_F(NodeFlagsTest, HostsMayBeListedAndHavePorts) {
   EXPECT_FALSE(nodes.is_local);
   EXPECT_FALSE(nodes.is_whole_job);
   EXPECT_EQ(Found({"--host", "::1", "--port", "7"}).endpoints.at(0).address, "::1");
+  EXPECT_EQ(Found({"--hosts", "n[1-2]"}).endpoints.size(), 2U);
   for (const char* bad : {"n1:", "n1:0", "n1:x", ":80", "n1:70000", ","}) {
     EXPECT_EQ(CodeOf({"--host", bad}), ErrorCode::kInvalidArgument) << bad;
   }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/temporary_folder.h"
 #include "cli/browser.h"
 #include "cli/cli.h"
 #include "cli/version.h"
@@ -34,36 +35,6 @@ constexpr const char* kFooter =
 
 constexpr std::array<std::string_view, 11> kPerfettoEndings = {
     ".pftrace", ".perfetto-trace", ".pb", ".json", ".gz", ".zst", ".tar", ".zip", ".ctrace", ".trace", ".perfetto"};
-
-/// A private folder that is removed with what is in it.
-class TemporaryFolder {
- public:
-  static Result<std::unique_ptr<TemporaryFolder>> Create() {
-    std::error_code error;
-    std::filesystem::path base = std::filesystem::temp_directory_path(error);
-    if (error) base = "/tmp";
-    std::string path = (base / "lockstep-open-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) {
-      return Error{
-          .code = ErrorCode::kIo,
-          .message = fmt::format("a temporary folder cannot be made: {}; set TMPDIR to one that can be written",
-                                 std::strerror(errno)),
-          .file = base.string()};
-    }
-    return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(std::move(path)));
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 bool IsWebOrigin(const std::string& origin) {
   const size_t scheme = origin.find("://");
@@ -150,9 +121,15 @@ Result<int> OpenCommand::Run(Console& console) {
   }
   const std::string file = SingleFile();
   if (!file.empty()) return Serve(file, false, console);
-  ASSIGN_OR_RETURN(const auto folder, TemporaryFolder::Create());
+  const TemporaryFolder folder("lockstep-open");
+  if (!folder.made()) {
+    return Error{.code = ErrorCode::kIo,
+                 .message = fmt::format("a temporary folder cannot be made: {}; set TMPDIR to one that can be written",
+                                        std::strerror(errno)),
+                 .file = folder.path()};
+  }
   bool partial = false;
-  ASSIGN_OR_RETURN(const std::string merged, Merge(folder->path(), &partial, console));
+  ASSIGN_OR_RETURN(const std::string merged, Merge(folder.path(), &partial, console));
   return Serve(merged, partial, console);
 }
 

@@ -15,6 +15,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/now.h"
 #include "cli/cli.h"
 #include "cli/foreground.h"
 #include "cli/launcher.h"
@@ -36,11 +37,6 @@ std::string HostName() {
   std::array<char, 256> name = {};
   ::gethostname(name.data(), name.size() - 1);
   return name.data();
-}
-
-int64_t UnixNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 std::string ShownCommand(const std::vector<std::string>& words) {

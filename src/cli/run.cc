@@ -12,8 +12,6 @@
 #include <string_view>
 
 #include "cli/cli.h"
-#include "cli/foreground.h"
-#include "cli/hang_dumps.h"
 #include "cli/kineto_config.h"
 #include "cli/kineto_sockets.h"
 #include "cli/launcher.h"
@@ -68,6 +66,9 @@ void RunCommand::Declare(CLI::App& app) {
   app.add_flag(
       "--hang-dumps", hang_dumps_,
       "Let every Python process of CMD that has a rank answer 'lockstep hang' with its flight record and stacks");
+  app.add_flag("--steps", steps_,
+               "Let every Python process of CMD that trains with PyTorch mark its steps, input, forward, backward and "
+               "optimizer, for lockstepd's metrics and lockstep top (docs/instrument.md)");
   app.add_option("--debug", debug_folder_,
                  "Let all ranks write into this folder what a hang is explained by: NCCL's log, flight records of a "
                  "time-out; and turn PyTorch's own checks on. What is set already stays")
@@ -162,7 +163,8 @@ void RunCommand::TellHow(const NodeDaemon& daemon, Console& console) const {
 }
 
 Status RunCommand::RefuseKinetoFlags() const {
-  for (const char* name : {"--with-daemon", "--require-daemon", "--interval", "--socket-dir", "--hang-dumps"}) {
+  for (const char* name :
+       {"--with-daemon", "--require-daemon", "--interval", "--socket-dir", "--hang-dumps", "--steps"}) {
     if (app_->get_option(name)->count() > 0) return Misuse(fmt::format("{} is for --profile kineto", name));
   }
   return {};
@@ -202,6 +204,32 @@ Result<std::optional<int>> RunCommand::RunOtherwise(Console& console) {
   return std::optional<int>();
 }
 
+void RunCommand::PreparePython(const Result<std::string>& folder, Console& console, StepRecording* recording,
+                               ForegroundCommand* command) const {
+  const auto add = [&](const std::vector<std::pair<std::string, std::string>>& variables) {
+    command->environment.insert(command->environment.end(), variables.begin(), variables.end());
+  };
+  PythonSite site{.has_hang_dumps = hang_dumps_, .marks_steps = steps_};
+  if (site.marks_steps) {
+    Result<StepRecording> made = MakeStepRecording();
+    if (made) {
+      *recording = std::move(*made);
+      add(recording->variables);
+    } else {
+      Tell(console, fmt::format("steps are not marked: {}", made.error().ToString()));
+      site.marks_steps = false;
+    }
+  }
+  if (!site.has_hang_dumps && !site.marks_steps) return;
+  const auto variables = folder ? MakePythonSite(*folder, site) : folder.error();
+  if (variables) {
+    add(*variables);
+  } else {
+    Tell(console, fmt::format("Python processes are left as they are, without --hang-dumps and --steps: {}",
+                              variables.error().ToString()));
+  }
+}
+
 Result<int> RunCommand::Run(Console& console) {
   RETURN_IF_ERROR(ReadFlags());
   RETURN_IF_ERROR(logs_.Read());
@@ -222,14 +250,8 @@ Result<int> RunCommand::Run(Console& console) {
     if (!socket_folder_.empty()) command.environment.emplace_back("KINETO_IPC_SOCKET_DIR", socket_folder_);
     Tell(console, fmt::format("no base configuration for Kineto: {}", environment.error().ToString()));
   }
-  if (hang_dumps_) {
-    const auto variables = folder ? MakeHangDumpEnvironment(*folder) : folder.error();
-    if (variables) {
-      command.environment.insert(command.environment.end(), variables->begin(), variables->end());
-    } else {
-      Tell(console, fmt::format("no dumps for hangs: {}", variables.error().ToString()));
-    }
-  }
+  StepRecording recording;
+  PreparePython(folder, console, &recording, &command);
   command.environment.insert(command.environment.end(), debug_variables_.begin(), debug_variables_.end());
   if (daemon) TellHow(*daemon, console);
 

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "cli/foreground.h"
 #include "cli/private_daemon.h"
 #include "cli/profile_flags.h"
+#include "cli/python_site.h"
 #include "cli/run_logs.h"
 #include "cli/subcommand.h"
 
@@ -37,6 +39,9 @@ class RunCommand : public Subcommand {
   /// Nullopt: there is none, and the job runs without.
   Result<std::optional<NodeDaemon>> FindDaemon(const Result<std::string>& folder, Console& console);
   Status CheckSocketFolder(Console& console);
+  /// What Python processes are to do is added to `command`; what `recording` holds has to live as long as it runs.
+  void PreparePython(const Result<std::string>& folder, Console& console, StepRecording* recording,
+                     ForegroundCommand* command) const;
   void Tell(Console& console, const std::string& text) const;
 
   const CLI::App* app_ = nullptr;
@@ -52,6 +57,7 @@ class RunCommand : public Subcommand {
   std::string debug_folder_;
   std::vector<std::pair<std::string, std::string>> debug_variables_;
   bool hang_dumps_ = false;
+  bool steps_ = false;
   bool quiet_ = false;
 };
 

@@ -55,6 +55,9 @@ void RunLogs::Declare(CLI::App& app) {
       ->type_name("N")
       ->check(Checked(CLI::Range(1, 999)))
       ->group(group);
+  app.add_flag("--log-plain", is_plain_,
+               "Leave .log.1 and older ones as they are; else they become .log.1.gz when a processor has nothing to do")
+      ->group(group);
 }
 
 Status RunLogs::Read() {
@@ -62,7 +65,7 @@ Status RunLogs::Read() {
     if (max_bytes_ < 1'000) return Misuse("--log-size: 1000 bytes at least");
     return {};
   }
-  for (const char* name : {"--console", "--log-json", "--log-size", "--log-files"}) {
+  for (const char* name : {"--console", "--log-json", "--log-size", "--log-files", "--log-plain"}) {
     if (app_->get_option(name)->count() > 0) return Misuse(fmt::format("{} is for --logs DIR", name));
   }
   return {};
@@ -82,8 +85,10 @@ Result<int> RunLogs::Run(ForegroundCommand command, Console& console) const {
                               .pid = ::getpid(),
                               .form = is_json_ ? logs::LineForm::kJson : logs::LineForm::kText};
   const std::string who = identity.rank ? fmt::format("rank {}: ", *identity.rank) : "";
-  Result<logs::RotatingFile> file = logs::RotatingFile::Create(
-      {.path = (folder / name.ToText()).string(), .max_bytes = max_bytes_, .file_count = file_count_});
+  Result<logs::RotatingFile> file = logs::RotatingFile::Create({.path = (folder / name.ToText()).string(),
+                                                                .max_bytes = max_bytes_,
+                                                                .file_count = file_count_,
+                                                                .compresses = !is_plain_});
   if (!file) {
     Tell(fmt::format("{}no log is written: {}; the job runs, and prints to the console", who, file.error().ToString()));
     return RunInForeground(command);

@@ -28,6 +28,7 @@ class RunLogs {
   bool is_json_ = false;
   uint64_t max_bytes_ = 100'000'000;
   int file_count_ = 5;
+  bool is_plain_ = false;
 };
 
 }  // namespace lockstep::cli

@@ -4,9 +4,11 @@
 
 #include <memory>
 
+#include "analysis/fabric/fabric.h"
 #include "cli/browser.h"
 #include "cli/cli.h"
 #include "http/http_server.h"
+#include "ingest/bench_results/bench_results.h"
 #include "page/page_blocks.h"
 #include "serve/report_site.h"
 
@@ -17,35 +19,57 @@ constexpr uint64_t kCacheBytes = uint64_t{512} << 20;
 
 constexpr const char* kFooter =
     "The page is the one that 'lockstep analyze -o' writes, but its data is made when it is\n"
-    "looked at, so nothing is left out of large runs. Only this machine can reach it; from\n"
-    "another one: ssh -L 8080:127.0.0.1:8080 HOST, and serve with --port 8080. Ctrl-C ends it.\n"
+    "looked at, so nothing is left out of large runs. Without PATH and with nodes (--host,\n"
+    "--hostfile, --job) it is the live page: what jobs do now, as lockstep top has it; its\n"
+    "address has a token in it, without which nobody sees anything. Only this machine can\n"
+    "reach either; from another one: ssh -L 8080:127.0.0.1:8080 HOST, and serve with\n"
+    "--port 8080. Ctrl-C ends it.\n"
     "Exit status: 0 ended by a signal; 1 failed; 2 misused; 4 ended, but ranks or parts of\n"
     "files are missing.\n"
     "\n"
     "Examples:\n"
     "  lockstep serve traces/\n"
-    "  lockstep serve traces/ --port 8080 --browser";
+    "  lockstep serve traces/ --port 8080 --browser\n"
+    "  lockstep serve --job 123 --via srun";
 
 }  // namespace
 
 void ServeCommand::Declare(CLI::App& app) {
-  app.add_option("PATH", paths_, "Trace files, folders and archives of them, in any mix")->type_name("PATH...");
+  app.add_option("PATH", paths_, "Trace files, folders and archives of them, in any mix (what jobs do now)")
+      ->type_name("PATH...");
   const char* group = "Serving";
   app.add_option("--port", port_, "Port on 127.0.0.1 (0: any free one)")
       ->type_name("N")
       ->check(Checked(CLI::Range(0, 65535)))
       ->group(group);
   app.add_flag("--browser", browser_, "Open the page in the desktop's browser")->group(group);
+  app.add_option("--fabric", fabric_file_,
+                 "Draw collectives beside what lockstep bench collectives --json measured of the fabric")
+      ->type_name("FILE")
+      ->group(group);
   app.add_flag("-q,--quiet", quiet_, "No progress, only the address")->group(group);
+  live_.Declare(app);
   input_.DeclareAnalysis(app);
   input_.DeclareRunning(app);
   app.footer(kFooter);
 }
 
 Result<int> ServeCommand::Run(Console& console) {
-  if (paths_.empty()) return Misuse("serve needs at least one PATH: a trace file, or a folder of them");
+  if (paths_.empty() && live_.is_given()) {
+    if (!fabric_file_.empty()) return Misuse("--fabric is for a run's report: it needs a PATH");
+    return live_.Run({.port = port_, .browser = browser_, .quiet = quiet_, .analysis = input_.analysis()}, console);
+  }
+  if (paths_.empty()) {
+    return Misuse("serve needs a PATH (a trace file, or a folder of them), or nodes: --host, --hostfile, --job");
+  }
+  if (live_.is_given()) return Misuse("PATH is a run that was recorded, --host and --job are nodes: give one of both");
+  std::optional<model::Fabric> fabric;
+  if (!fabric_file_.empty()) {
+    ASSIGN_OR_RETURN(fabric, ingest::ReadBenchResults(fabric_file_));
+  }
   ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
-  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run));
+  ASSIGN_OR_RETURN(analysis::AnalysisResult result, input_.Analyze(&run));
+  if (fabric) analysis::AddFabric(*fabric, &result);
   const bool partial = IsPartial(run);
   serve::ReportSite site({run, result, input_.analysis(), partial}, kCacheBytes);
   http::ServerOptions options;

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/now.h"
 #include "control/client/job_capture_choice.h"
 #include "control/client/job_links.h"
 
@@ -26,15 +27,15 @@ constexpr int kExchanges = 3;
 constexpr int32_t kMostRanks = 1 << 20;
 
 Status Ask(NodeView& node, int64_t left_ns, const control::CaptureSelector& selector) {
-  const int64_t end_ns = control::UnixNow() + left_ns;
-  const auto left = [&] { return std::min(left_ns, end_ns - control::UnixNow()); };
+  const int64_t end_ns = UnixNow() + left_ns;
+  const auto left = [&] { return std::min(left_ns, end_ns - UnixNow()); };
   ASSIGN_OR_RETURN(const std::unique_ptr<control::NodeClient> client, control::NodeClient::Create(node.endpoint));
   std::vector<control::ClockExchange> exchanges;
   for (int i = 0; i < kExchanges; ++i) {
     control::ClockExchange exchange;
-    exchange.sent_unix_ns = control::UnixNow();
+    exchange.sent_unix_ns = UnixNow();
     ASSIGN_OR_RETURN(node.status, client->Status(left()));
-    exchange.received_unix_ns = control::UnixNow();
+    exchange.received_unix_ns = UnixNow();
     exchange.node_unix_ns = node.status->now_unix_ns;
     if (!node.status->host.empty()) node.host = node.status->host;
     if (i > 0) exchanges.push_back(exchange);
@@ -102,7 +103,7 @@ size_t StatusView::answered_count() const {
 StatusView AskNodes(const Nodes& nodes, int64_t deadline_ns) {
   StatusView view;
   view.job_id = nodes.job_id;
-  view.asked_unix_ns = control::UnixNow();
+  view.asked_unix_ns = UnixNow();
   for (const control::Endpoint& endpoint : nodes.endpoints) {
     NodeView node;
     node.endpoint = endpoint;

@@ -9,7 +9,10 @@
 #include <thread>
 #include <utility>
 
+#include "base/now.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/job_profiler.h"
 #include "cli/ranges.h"
 #include "cli/run_input.h"
 #include "cli/watch_events.h"
@@ -25,6 +28,7 @@ using hang::ProgressSample;
 using hang::ProgressState;
 using hang::ProgressTracker;
 using hang::VerdictKind;
+using profile_history::JobState;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kFooter =
@@ -34,12 +38,15 @@ constexpr const char* kFooter =
     "and logs are collected as by 'lockstep hang', and judged.\n"
     "A rank that spins or polls while it waits (a device synchronised by spinning) looks as\n"
     "if it moved: watch cannot tell, 'lockstep hang' can.\n"
-    "Exit status: 0 the job ended, or --for is over, and it was never stuck; 1 failed; 2\n"
-    "misused; 3 it got stuck.\n"
+    "With --every it also captures the job (as lockstep capture does), keeps what the captures\n"
+    "say, and tells when the job has become slower than it was (docs/watch.md).\n"
+    "Exit status: 0 the job ended, or --for is over, and nothing was called; 1 failed; 2\n"
+    "misused; 3 it got stuck, or slower.\n"
     "\n"
     "Examples:\n"
     "  lockstep watch --once\n"
-    "  lockstep watch --job 123 --via srun --json";
+    "  lockstep watch --job 123 --via srun --json\n"
+    "  lockstep watch --job 123 --every 10m --iterations 3 --budget 2GiB";
 
 int64_t Now() { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count(); }
 
@@ -72,6 +79,7 @@ void WatchCommand::Declare(CLI::App& app) {
       ->group(group);
   app.add_option("--for", for_, "End after this (when the job ends)")->type_name("TIME")->group(group);
   app.add_flag("--once", once_, "End when the job is stuck for the first time, with status 3")->group(group);
+  continuous_.Declare(app);
   const char* output = "Output";
   app.add_option("--keep", keep_, "Keep evidence in folders below this one (here)")->type_name("DIR")->group(output);
   app.add_flag("--json", json_, "A JSON object a line for each event (lockstep.watch/1, docs/json.md)")->group(output);
@@ -84,6 +92,7 @@ Status WatchCommand::ReadFlags() {
   ASSIGN_OR_RETURN(interval_ns_, ParseTime(interval_, "--interval"));
   ASSIGN_OR_RETURN(least_silence_ns_, ParseTime(least_silence_, "--silence"));
   ASSIGN_OR_RETURN(first_silence_ns_, ParseTime(first_silence_, "--first-silence"));
+  ASSIGN_OR_RETURN(is_continuous_, continuous_.Read());
   if (interval_ns_ < 50'000'000) return Misuse("--interval: 50ms at least");
   if (!for_.empty()) {
     ASSIGN_OR_RETURN(for_ns_, ParseTime(for_, "--for"));
@@ -99,11 +108,31 @@ Result<int> WatchCommand::Run(Console& console) {
   return Follow(live, console, events);
 }
 
+Result<std::unique_ptr<JobProfiler>> WatchCommand::MakeProfiler(const std::string& job_id, Console& console,
+                                                                WatchEvents& events) {
+  ASSIGN_OR_RETURN(Nodes nodes, live_.FindDaemons());
+  control::CaptureSelector selector;
+  selector.job_id = nodes.job_id.empty() ? job_id : nodes.job_id;
+  selector.pids = live_.selection().pids;
+  selector.ranks = live_.selection().ranks;
+  return JobProfiler::Create(continuous_.request(), continuous_.input(), std::move(nodes), std::move(selector), console,
+                             events);
+}
+
+void WatchCommand::Sleep(int64_t time_ns) const {
+  constexpr int64_t kPieceNs = 50'000'000;
+  const int64_t end_ns = Now() + time_ns;
+  // In pieces where a signal only sets a flag.
+  for (int64_t left_ns = time_ns; left_ns > 0; left_ns = end_ns - Now()) {
+    if (is_continuous_ && InterruptGuard::interrupted()) return;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(is_continuous_ ? std::min(left_ns, kPieceNs) : left_ns));
+  }
+}
+
 Result<bool> WatchCommand::Judge(LiveJob& live, const ProgressTracker& tracker, Console& console, WatchEvents& events) {
   events.Silent(tracker);
   const std::string parent = keep_.empty() ? "." : keep_;
-  Result<Collection> collection =
-      CollectEvidence(live, live_.timeout_ns(), FreshFolderName(parent, "", control::UnixNow()));
+  Result<Collection> collection = CollectEvidence(live, live_.timeout_ns(), FreshFolderName(parent, "", UnixNow()));
   if (!collection) {
     events.NotCollected(collection.error().ToString());
     return false;
@@ -132,6 +161,12 @@ Result<int> WatchCommand::Follow(LiveJob& live, Console& console, WatchEvents& e
   bool is_judged = false;  // This silence has been looked into.
   bool was_stuck = false;
   int64_t silence_ns = 0;
+  std::optional<InterruptGuard> guard;
+  std::unique_ptr<JobProfiler> profiler;
+  const auto finish = [&] {
+    const bool was_slower = profiler != nullptr && (profiler->End(), profiler->regression_count() > 0);
+    return was_stuck || was_slower ? kFinding : kDone;
+  };
   const int64_t begin_ns = Now();
   for (;;) {
     const int64_t look_ns = Now();
@@ -149,14 +184,19 @@ Result<int> WatchCommand::Follow(LiveJob& live, Console& console, WatchEvents& e
       ASSIGN_OR_RETURN(const CollectedJob job, JoinLooks(std::move(looks), all_ranks));
       events.Begin(job.job_id, samples.size(), live.node_count(), interval_ns_);
       has_begun = true;
+      if (is_continuous_) {
+        guard.emplace();
+        ASSIGN_OR_RETURN(profiler, MakeProfiler(job.job_id, console, events));
+      }
     }
     // A node that does not answer says nothing of its ranks: neither that they moved nor that they ended.
+    JobState job_state = JobState::kSilent;
     if (answered && lost.empty()) {
       const ProgressState state = tracker.Look(Now(), samples);
       for (const int32_t rank : tracker.gone_ranks()) events.RankEnded(rank, samples.size());
       if (state == ProgressState::kEnded) {
         events.Ended(was_stuck);
-        return was_stuck ? kFinding : kDone;
+        return finish();
       }
       if (tracker.is_rhythm_known() && !std::exchange(knows_rhythm, true)) events.Rhythm(tracker);
       if (is_judged && tracker.silence_ns() == 0) {
@@ -165,17 +205,23 @@ Result<int> WatchCommand::Follow(LiveJob& live, Console& console, WatchEvents& e
       }
       silence_ns = tracker.silence_ns();
       if (state == ProgressState::kSilent && !is_judged) {
+        if (profiler != nullptr) profiler->CallOff();
         ASSIGN_OR_RETURN(const bool is_stuck, Judge(live, tracker, console, events));
         tracker.Rebase();
         is_judged = is_stuck;
         if (!is_stuck) tracker.Excuse(silence_ns);
         was_stuck = was_stuck || is_stuck;
-        if (is_stuck && once_) return kFinding;
+        if (is_stuck && once_) return finish();
+      }
+      if (!is_judged && state == ProgressState::kMoving) {
+        job_state = tracker.silence_ns() == 0 ? JobState::kMoving : JobState::kStill;
       }
     }
-    if (for_ns_ > 0 && Now() - begin_ns >= for_ns_) return was_stuck ? kFinding : kDone;
-    const int64_t left_ns = interval_ns_ - (Now() - look_ns);
-    if (left_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(left_ns));
+    // Until a rhythm is known, loading and compiling would be what is captured.
+    if (profiler != nullptr && knows_rhythm) profiler->Look(job_state);
+    if (profiler != nullptr && (profiler->is_done() || InterruptGuard::interrupted())) return finish();
+    if (for_ns_ > 0 && Now() - begin_ns >= for_ns_) return finish();
+    Sleep(interval_ns_ - (Now() - look_ns));
   }
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/continuous_flags.h"
 #include "cli/live_job.h"
 #include "cli/subcommand.h"
 #include "cli/text_flags.h"
@@ -12,10 +14,12 @@
 
 namespace lockstep::cli {
 
+class JobProfiler;
 class WatchEvents;
 
 /// `lockstep watch`: follows a job with looks that cost it nothing, learns its rhythm, and when nothing moves for
-/// longer than that explains, collects evidence while the ranks are still there.
+/// longer than that explains, collects evidence while the ranks are still there. With --every it also captures the job
+/// on a schedule, and says when it has become slower.
 class WatchCommand : public Subcommand {
  public:
   const char* name() const override { return "watch"; }
@@ -26,11 +30,15 @@ class WatchCommand : public Subcommand {
  private:
   Status ReadFlags();
   Result<int> Follow(LiveJob& live, Console& console, WatchEvents& events);
+  Result<std::unique_ptr<JobProfiler>> MakeProfiler(const std::string& job_id, Console& console, WatchEvents& events);
+  void Sleep(int64_t time_ns) const;
   /// Collects and judges; true: it is stuck.
   Result<bool> Judge(LiveJob& live, const hang::ProgressTracker& tracker, Console& console, WatchEvents& events);
 
   LiveFlags live_;
   TextFlags text_;
+  ContinuousFlags continuous_;
+  bool is_continuous_ = false;
   std::string interval_ = "1s";
   int64_t interval_ns_ = 0;
   std::string least_silence_ = "5s";

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "base/now.h"
 #include "control/api/json_writer.h"
 #include "control/client/job_links.h"
 #include "report/utf8.h"
@@ -16,29 +17,29 @@ using control::JsonText;
 
 std::string Seconds(int64_t ns) { return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9); }
 
-std::string ClockTime(int64_t unix_ns) {
+}  // namespace
+
+std::string WatchEvents::ClockTime(int64_t unix_ns) {
   const std::time_t seconds = unix_ns / 1'000'000'000;
   std::tm local = {};
   ::localtime_r(&seconds, &local);
   return fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
 }
 
-JsonText& Start(JsonText& json, const char* event) {
-  json.Begin().Key("schema").Text("lockstep.watch/1").Key("event").Text(event);
-  return json.Key("time_unix_ns").Int(control::UnixNow());
-}
-
-std::string RanksText(const std::vector<int32_t>& ranks) {
+std::string WatchEvents::RanksText(const std::vector<int32_t>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
-}  // namespace
+JsonText& WatchEvents::Start(JsonText& json, const char* event) {
+  json.Begin().Key("schema").Text("lockstep.watch/1").Key("event").Text(event);
+  return json.Key("time_unix_ns").Int(UnixNow());
+}
 
 void WatchEvents::Line(const std::string& text) {
   if (json_) {
     out_ << text << '\n';
   } else {
-    out_ << ClockTime(control::UnixNow()) << "  " << report::Printable(text) << '\n';
+    out_ << ClockTime(UnixNow()) << "  " << report::Printable(text) << '\n';
   }
   out_.flush();
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "control/api/json_writer.h"
 #include "hang/diagnosis.h"
 #include "hang/progress.h"
 
@@ -28,9 +29,15 @@ class WatchEvents {
   void Moves(int64_t silence_ns, const hang::ProgressTracker& tracker);
   void Ended(bool was_stuck);
 
- private:
+  // For those who say more (profiler_events.h).
+  bool json() const { return json_; }
+  /// An event's object, begun.
+  static control::JsonText& Start(control::JsonText& json, const char* event);
   void Line(const std::string& text);
+  static std::string ClockTime(int64_t unix_ns);                    ///< "10:45:02", of this machine.
+  static std::string RanksText(const std::vector<int32_t>& ranks);  ///< "ranks 1, 3".
 
+ private:
   std::ostream& out_;
   const bool json_;
 };

@@ -7,19 +7,19 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "analysis/collective_size.h"
 #include "base/archive.h"
+#include "base/now.h"
 #include "collective_bench/pattern.h"
 
 namespace lockstep::collective_bench {
 namespace {
 
-int64_t NowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+// What the host has at once of a buffer; a multiple of every element.
+constexpr size_t kPieceBytes = size_t{16} << 20;
 
 /// Memory of the backend, for as long as this lives.
 class Buffer {
@@ -71,9 +71,9 @@ class Measurement {
     row.operation = operation;
     row.bytes = BytesOf(call, size_);
     row.count = call.count;
-    if (std::max(SendElements(call, size_), ReceiveElements(call, size_)) > backend_->max_count()) {
-      row.skipped =
-          fmt::format("more than {} elements in one call, which the backend does not take", backend_->max_count());
+    if (const size_t most = backend_->max_count(call);
+        std::max(SendElements(call, size_), ReceiveElements(call, size_)) > most) {
+      row.skipped = fmt::format("more than {} elements in one call, which the backend does not take", most);
       return row;
     }
     for (const bool in_place : {false, true}) {
@@ -92,24 +92,31 @@ class Measurement {
     std::array<char, 256> host = {};
     ::gethostname(host.data(), host.size() - 1);
     ArchiveWriter writer;
-    writer(std::string(host.data()), static_cast<int64_t>(::getpid()));
+    writer(std::string(host.data()), static_cast<int64_t>(::getpid()), backend_->device());
     std::vector<RankFacts> ranks;
     for (const std::string& bytes : backend_->communicator().Gather(writer.TakeBytes())) {
       RankFacts& facts = ranks.emplace_back();
       ArchiveReader reader(bytes);
-      reader(facts.host, facts.pid);
+      reader(facts.host, facts.pid, facts.device);
     }
     return ranks;
   }
 
   Result<std::vector<Pair>> Pairs(const std::vector<RankFacts>& ranks) {
-    ASSIGN_OR_RETURN(const Buffer buffer, Buffer::Make(backend_, static_cast<size_t>(kPairBytes)));
+    const auto made = Buffer::Make(backend_, static_cast<size_t>(kPairBytes));
+    if (!AllSay(made.has_value())) {
+      Error error = made ? Error{.code = ErrorCode::kLimitExceeded, .message = "another rank has no memory for pairs"}
+                         : made.error();
+      if (!made) error.rank = rank_;  // Each says its own.
+      return error;
+    }
+    const Buffer& buffer = *made;
     std::vector<std::byte> filler(static_cast<size_t>(kPairBytes), std::byte{1});
-    backend_->CopyIn(buffer.get(), filler.data(), filler.size());
+    RETURN_IF_ERROR(backend_->CopyIn(buffer.get(), filler.data(), filler.size()));
     std::vector<Pair> pairs;
     for (int a = 0; a < size_; ++a) {
       for (int b = a + 1; b < size_; ++b) {
-        backend_->Barrier();
+        RETURN_IF_ERROR(backend_->Barrier());
         Pair pair;
         pair.a = a;
         pair.b = b;
@@ -138,12 +145,12 @@ class Measurement {
     return word == "1";
   }
 
-  void Fill(std::byte* memory, size_t bytes, std::byte value) {
-    constexpr size_t kPieceBytes = size_t{16} << 20;
+  Status Fill(std::byte* memory, size_t bytes, std::byte value) {
     const std::vector<std::byte> piece(std::min(bytes, kPieceBytes), value);
     for (size_t at = 0; at < bytes; at += piece.size()) {
-      backend_->CopyIn(memory + at, piece.data(), std::min(piece.size(), bytes - at));
+      RETURN_IF_ERROR(backend_->CopyIn(memory + at, piece.data(), std::min(piece.size(), bytes - at)));
     }
+    return {};
   }
 
   Result<OwnTiming> Time(const Call& call, std::string* skipped) {
@@ -164,33 +171,40 @@ class Measurement {
 
     OwnTiming own;
     if (plan_.check) {
-      std::vector<std::byte> sent(send_bytes);
-      FillSend(call, rank_, sent);
-      Fill(to, whole, std::byte{0xEE});
-      backend_->CopyIn(from + send_at, sent.data(), send_bytes);
+      RETURN_IF_ERROR(Fill(to, whole, std::byte{0xEE}));
+      // In pieces: the host need not hold what the devices hold.
+      std::vector<std::byte> piece(std::min(whole, kPieceBytes));
+      for (size_t at = 0; at < send_bytes; at += piece.size()) {
+        const size_t length = std::min(piece.size(), send_bytes - at);
+        FillSend(call, rank_, at / element, std::span(piece).first(length));
+        RETURN_IF_ERROR(backend_->CopyIn(from + send_at + at, piece.data(), length));
+      }
       RETURN_IF_ERROR(backend_->Run(call, from, to));
       RETURN_IF_ERROR(backend_->Wait());
-      std::vector<std::byte> got(receive_bytes);
-      backend_->CopyOut(got.data(), to + receive_at, receive_bytes);
-      own.wrong_count = CountWrong(call, rank_, size_, got);
+      own.wrong_count = 0;
+      for (size_t at = 0; at < receive_bytes; at += piece.size()) {
+        const size_t length = std::min(piece.size(), receive_bytes - at);
+        RETURN_IF_ERROR(backend_->CopyOut(piece.data(), to + receive_at + at, length));
+        *own.wrong_count += CountWrong(call, rank_, size_, at / element, std::span(piece).first(length));
+      }
     }
     // Zeros stay zeros however often they are added up; the pages are written, so that they are memory of their own.
-    Fill(to, whole, std::byte{0});
-    if (!call.in_place) Fill(from, send_bytes, std::byte{0});
+    RETURN_IF_ERROR(Fill(to, whole, std::byte{0}));
+    if (!call.in_place) RETURN_IF_ERROR(Fill(from, send_bytes, std::byte{0}));
     for (int i = 0; i < plan_.warmup; ++i) RETURN_IF_ERROR(backend_->Run(call, from, to));
     RETURN_IF_ERROR(backend_->Wait());
     own.iterations_ns.reserve(static_cast<size_t>(plan_.iterations));
-    backend_->Barrier();
-    const int64_t begin_ns = NowNs();
+    RETURN_IF_ERROR(backend_->Barrier());
+    const int64_t begin_ns = SteadyNow();
     int64_t last_ns = begin_ns;
     for (int i = 0; i < plan_.iterations; ++i) {
       RETURN_IF_ERROR(backend_->Run(call, from, to));
-      const int64_t now_ns = NowNs();
+      const int64_t now_ns = SteadyNow();
       own.iterations_ns.push_back(now_ns - last_ns);
       last_ns = now_ns;
     }
     RETURN_IF_ERROR(backend_->Wait());
-    own.total_ns = NowNs() - begin_ns;
+    own.total_ns = SteadyNow() - begin_ns;
     return own;
   }
 
@@ -219,9 +233,11 @@ class Measurement {
       if (one.wrong_count) timing.wrong_count = timing.wrong_count.value_or(0) + *one.wrong_count;
       if (one.wrong_count.value_or(0) > 0) timing.wrong_ranks.push_back(static_cast<int>(rank));
     }
-    std::sort(all.begin(), all.end());
-    timing.median_ns = Quantile(all, 0.5);
-    timing.p99_ns = Quantile(all, 0.99);
+    if (!backend_->is_queued()) {
+      std::sort(all.begin(), all.end());
+      timing.median_ns = Quantile(all, 0.5);
+      timing.p99_ns = Quantile(all, 0.99);
+    }
     if (timing.mean_ns > 0) {
       timing.algbw_bytes_per_s = static_cast<double>(BytesOf(call, size_)) / timing.mean_ns * 1e9;
       if (const auto factor = analysis::BusBandwidthFactor(KindOf(call.operation), size_)) {
@@ -237,21 +253,21 @@ class Measurement {
     constexpr int kTransfers = 8;
     std::vector<int64_t> halves;
     for (int i = 0; i < kRoundTrips + kWarmups; ++i) {
-      const int64_t begin_ns = NowNs();
+      const int64_t begin_ns = SteadyNow();
       RETURN_IF_ERROR(backend_->Transfer(pair->a, pair->b, memory, 8));
       RETURN_IF_ERROR(backend_->Transfer(pair->b, pair->a, memory, 8));
-      if (i >= kWarmups) halves.push_back((NowNs() - begin_ns) / 2);
+      if (i >= kWarmups) halves.push_back((SteadyNow() - begin_ns) / 2);
     }
     std::sort(halves.begin(), halves.end());
     pair->latency_ns = Quantile(halves, 0.5);
     const auto rate = [&](int from, int to, double* bytes_per_s) -> Status {
       std::vector<int64_t> times;
       for (int i = 0; i <= kTransfers; ++i) {
-        const int64_t begin_ns = NowNs();
+        const int64_t begin_ns = SteadyNow();
         RETURN_IF_ERROR(backend_->Transfer(from, to, memory, static_cast<size_t>(kPairBytes)));
         // Eight bytes back: the sender alone does not know when they have arrived.
         RETURN_IF_ERROR(backend_->Transfer(to, from, memory, 8));
-        if (i > 0) times.push_back(NowNs() - begin_ns);
+        if (i > 0) times.push_back(SteadyNow() - begin_ns);
       }
       std::sort(times.begin(), times.end());
       const double time_ns = std::max(Quantile(times, 0.5) - pair->latency_ns, 1.0);

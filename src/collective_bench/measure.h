@@ -19,8 +19,8 @@ struct Timing {
   double slowest_ns = 0;
   int fastest_rank = 0;
   int slowest_rank = 0;
-  double median_ns = 0;  ///< Of all iterations of all ranks.
-  double p99_ns = 0;
+  std::optional<double> median_ns = {};  ///< Of all iterations of all ranks; absent where calls are queued.
+  std::optional<double> p99_ns = {};
   std::optional<double> algbw_bytes_per_s = {};  ///< bytes / mean.
   std::optional<double> busbw_bytes_per_s = {};  ///< Absent for one rank.
   std::optional<uint64_t> wrong_count = {};      ///< Elements over all ranks; absent where it was not checked.
@@ -41,6 +41,7 @@ struct Row {
 struct RankFacts {
   std::string host;
   int64_t pid = 0;
+  std::string device = {};  ///< Empty: the host itself.
 };
 
 /// Two ranks, measured alone.

@@ -2,9 +2,15 @@
 
 #include <gmock/gmock.h>
 
+#include <barrier>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "collective_bench/pattern.h"
 
@@ -23,13 +29,47 @@ class LoneCommunicator final : public Communicator {
   Traffic traffic() const override { return {}; }
 };
 
+/// What two threads share that are ranks.
+struct Shared {
+  std::barrier<> together{2};
+  std::string words[2];
+};
+
+class ThreadCommunicator final : public Communicator {
+ public:
+  ThreadCommunicator(Shared* shared, size_t process) : shared_(*shared), process_(process) {}
+  size_t process() const override { return process_; }
+  size_t process_count() const override { return 2; }
+  void Broadcast(std::string* bytes) override {
+    shared_.words[process_] = *bytes;
+    shared_.together.arrive_and_wait();
+    if (process_ != 0) *bytes = shared_.words[0];
+    shared_.together.arrive_and_wait();
+  }
+  std::vector<std::string> Gather(std::string bytes) override {
+    shared_.words[process_] = std::move(bytes);
+    shared_.together.arrive_and_wait();
+    std::vector<std::string> all;
+    if (process_ == 0) all = {shared_.words[0], shared_.words[1]};
+    shared_.together.arrive_and_wait();
+    return all;
+  }
+  Traffic traffic() const override { return {}; }
+
+ private:
+  Shared& shared_;
+  const size_t process_;
+};
+
 /// Collectives of one rank, which are copies; some of them wrong on demand.
 class FakeBackend final : public Backend {
  public:
+  FakeBackend() : communicator_(std::make_unique<LoneCommunicator>()) {}
+  explicit FakeBackend(std::unique_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
   std::string name() const override { return "fake"; }
-  Communicator& communicator() override { return communicator_; }
+  Communicator& communicator() override { return *communicator_; }
   bool Has(Operation operation, bool in_place) const override { return operation != Operation::kBroadcast || in_place; }
-  size_t max_count() const override { return 1000; }
+  size_t max_count(const Call& /*call*/) const override { return 1000; }
   Result<void*> Allocate(size_t bytes) override {
     if (bytes > memory_bytes) return Error{.code = ErrorCode::kLimitExceeded, .message = "full"};
     ++held;
@@ -39,8 +79,14 @@ class FakeBackend final : public Backend {
     --held;
     std::free(memory);
   }
-  void CopyIn(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
-  void CopyOut(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  Status CopyIn(void* to, const void* from, size_t bytes) override {
+    std::memcpy(to, from, bytes);
+    return {};
+  }
+  Status CopyOut(void* to, const void* from, size_t bytes) override {
+    std::memcpy(to, from, bytes);
+    return {};
+  }
   size_t InPlaceSendOffset(const Call& /*call*/) const override { return 0; }
   size_t InPlaceReceiveOffset(const Call& /*call*/) const override { return 0; }
   Status Run(const Call& call, const void* send, void* receive) override {
@@ -50,7 +96,7 @@ class FakeBackend final : public Backend {
     return {};
   }
   Status Wait() override { return {}; }
-  void Barrier() override {}
+  Status Barrier() override { return {}; }
   Status Transfer(int /*from*/, int /*to*/, void* /*memory*/, size_t /*bytes*/) override { return {}; }
 
   std::optional<Operation> wrong;
@@ -59,7 +105,7 @@ class FakeBackend final : public Backend {
   std::map<Operation, int> runs;
 
  private:
-  LoneCommunicator communicator_;
+  std::unique_ptr<Communicator> communicator_;
 };
 
 Plan PlanOf(std::vector<Operation> operations, std::vector<int64_t> sizes) {
@@ -108,6 +154,26 @@ TEST(MeasureTest, WhatCannotBeMeasuredSaysWhy) {
   EXPECT_THAT(results->rows[1].skipped, testing::HasSubstr("memory"));
   EXPECT_THAT(results->rows[2].skipped, testing::HasSubstr("1000 elements"));
   EXPECT_EQ(backend.held, 0);
+}
+
+TEST(MeasureTest, ARankWithoutMemoryForPairsSaysSoAndTheOthersDoNotWaitForIt) {
+  Shared shared;
+  const auto run = [&](size_t process, size_t memory_bytes) -> std::optional<Error> {
+    FakeBackend backend(std::make_unique<ThreadCommunicator>(&shared, process));
+    backend.memory_bytes = memory_bytes;
+    Plan plan = PlanOf({Operation::kAllReduce}, {64});
+    plan.check = false;
+    plan.pairs = true;
+    const auto results = Measure(&backend, plan, nullptr);
+    return results ? std::nullopt : std::optional(results.error());
+  };
+  auto first = std::async(std::launch::async, run, 0, SIZE_MAX);
+  const auto poor = run(1, 1000);
+  const auto rich = first.get();
+  ASSERT_TRUE(poor && rich);
+  EXPECT_EQ(poor->rank, 1);
+  EXPECT_EQ(poor->message, "full");
+  EXPECT_EQ(rich->code, ErrorCode::kLimitExceeded);
 }
 
 TEST(MeasureTest, ARootOutsideIsRefused) {

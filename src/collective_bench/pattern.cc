@@ -31,9 +31,9 @@ T As(double value) {
 }
 
 template <typename T>
-void Fill(int rank, std::span<std::byte> bytes) {
+void Fill(int rank, size_t first, std::span<std::byte> bytes) {
   for (size_t i = 0; i * sizeof(T) < bytes.size(); ++i) {
-    const T value = As<T>(PatternValue(rank, i));
+    const T value = As<T>(PatternValue(rank, first + i));
     std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
   }
 }
@@ -53,13 +53,13 @@ double Expected(const Call& call, int rank, int size, double reduced, size_t i) 
 }
 
 template <typename T>
-uint64_t Count(const Call& call, int rank, int size, std::span<const std::byte> bytes) {
+uint64_t Count(const Call& call, int rank, int size, size_t first, std::span<const std::byte> bytes) {
   const double reduced = ReducedRankPart(call.reduction, size);
   uint64_t wrong = 0;
-  for (size_t i = 0; i < ReceiveElements(call, size); ++i) {
+  for (size_t i = 0; i * sizeof(T) < bytes.size(); ++i) {
     T value{};
     std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-    if (value != As<T>(Expected(call, rank, size, reduced, i))) ++wrong;
+    if (value != As<T>(Expected(call, rank, size, reduced, first + i))) ++wrong;
   }
   return wrong;
 }
@@ -68,24 +68,24 @@ uint64_t Count(const Call& call, int rank, int size, std::span<const std::byte> 
 
 double PatternValue(int rank, size_t index) { return RankPart(rank) * IndexPart(index); }
 
-void FillSend(const Call& call, int rank, std::span<std::byte> bytes) {
+void FillSend(const Call& call, int rank, size_t first, std::span<std::byte> bytes) {
   switch (call.type) {
-    case DataType::kUint8: return Fill<uint8_t>(rank, bytes);
-    case DataType::kInt32: return Fill<int32_t>(rank, bytes);
-    case DataType::kInt64: return Fill<int64_t>(rank, bytes);
-    case DataType::kFloat32: return Fill<float>(rank, bytes);
-    case DataType::kFloat64: return Fill<double>(rank, bytes);
+    case DataType::kUint8: return Fill<uint8_t>(rank, first, bytes);
+    case DataType::kInt32: return Fill<int32_t>(rank, first, bytes);
+    case DataType::kInt64: return Fill<int64_t>(rank, first, bytes);
+    case DataType::kFloat32: return Fill<float>(rank, first, bytes);
+    case DataType::kFloat64: return Fill<double>(rank, first, bytes);
   }
 }
 
-uint64_t CountWrong(const Call& call, int rank, int size, std::span<const std::byte> bytes) {
+uint64_t CountWrong(const Call& call, int rank, int size, size_t first, std::span<const std::byte> bytes) {
   if (call.operation == Operation::kReduce && rank != call.root) return 0;
   switch (call.type) {
-    case DataType::kUint8: return Count<uint8_t>(call, rank, size, bytes);
-    case DataType::kInt32: return Count<int32_t>(call, rank, size, bytes);
-    case DataType::kInt64: return Count<int64_t>(call, rank, size, bytes);
-    case DataType::kFloat32: return Count<float>(call, rank, size, bytes);
-    case DataType::kFloat64: return Count<double>(call, rank, size, bytes);
+    case DataType::kUint8: return Count<uint8_t>(call, rank, size, first, bytes);
+    case DataType::kInt32: return Count<int32_t>(call, rank, size, first, bytes);
+    case DataType::kInt64: return Count<int64_t>(call, rank, size, first, bytes);
+    case DataType::kFloat32: return Count<float>(call, rank, size, first, bytes);
+    case DataType::kFloat64: return Count<double>(call, rank, size, first, bytes);
   }
   return 0;
 }

@@ -12,11 +12,11 @@ namespace lockstep::collective_bench {
 /// wraps around).
 double PatternValue(int rank, size_t index);
 
-/// Fills what `rank` sends.
-void FillSend(const Call& call, int rank, std::span<std::byte> bytes);
+/// Fills a piece of what `rank` sends, which begins at element `first`.
+void FillSend(const Call& call, int rank, size_t first, std::span<std::byte> bytes);
 
-/// Elements of `bytes`, what `rank` of `size` received, that are not what they must be. Of reduce only the root's
-/// count.
-uint64_t CountWrong(const Call& call, int rank, int size, std::span<const std::byte> bytes);
+/// Elements of `bytes`, a piece from element `first` on of what `rank` of `size` received, that are not what they must
+/// be. Of reduce only the root's count.
+uint64_t CountWrong(const Call& call, int rank, int size, size_t first, std::span<const std::byte> bytes);
 
 }  // namespace lockstep::collective_bench

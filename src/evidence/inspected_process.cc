@@ -146,6 +146,7 @@ std::string WriteInspectedProcess(const InspectedProcess& process, bool with_rec
   json.Field("log_path", process.log_path);
   if (with_record) {
     if (!process.record_bytes.empty()) json.Field("record_base64", EncodeBase64(process.record_bytes));
+    if (!process.ring_bytes.empty()) json.Field("ring_base64", EncodeBase64(process.ring_bytes));
     json.Field("log_tail", process.log_tail);
   }
   json.Array("missing", process.missing, [&](const MissingEvidence& missing) {

@@ -34,7 +34,10 @@ struct InspectedProcess {
   int64_t record_unix_ns =
       0;                     ///< By the node's clock, when the process began to make it, or was asked to; 0 = unknown.
   std::string record_bytes;  ///< The dump as the process made it. In JSON base64, left out of process.json.
-  std::string log_tail;      ///< Last 64 KiB of a log that its standard error is open on, "" = none.
+  /// What the NCCL profiler plugin keeps of it (docs/formats/nccl-ring.md), the newest operations and those under way;
+  /// "" = it has none. In JSON base64, left out of process.json.
+  std::string ring_bytes;
+  std::string log_tail;  ///< Last 64 KiB of a log that its standard error is open on, "" = none.
   std::string log_path;
   std::vector<MissingEvidence> missing;
 };

@@ -111,6 +111,13 @@ Result<InspectedProcess> ReadInspectedProcess(std::string_view json) {
   } else {
     object.Wrong("record_base64", "base64");
   }
+  base64.clear();
+  object.Read("ring_base64", &base64);
+  if (auto bytes = DecodeBase64(base64)) {
+    process.ring_bytes = std::move(*bytes);
+  } else {
+    object.Wrong("ring_base64", "base64");
+  }
   object.Read("log_tail", &process.log_tail);
   object.Read("log_path", &process.log_path);
   object.ReadArray("missing", kMaxRows, [&](const JsonObject& row) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -15,6 +16,10 @@ class EventStream {
   /// Queues bytes to be sent; false when the client has gone or holds more than 1 MiB back, or after Close: the writer
   /// may stop.
   bool Push(std::string bytes);
+  /// The same for what replaces everything of its `kind` that was said before: of each kind the newest is kept, and
+  /// goes out when the client takes it. So a slow client holds one of each back, whatever their size, and gets no
+  /// backlog. Behind what Push has queued, kinds in the order of their names.
+  bool PushLatest(const std::string& kind, std::string bytes);
   /// What is queued goes out, then the connection is closed.
   void Close();
 
@@ -30,11 +35,15 @@ class EventStream {
   bool is_abandoned();
 
  private:
+  bool IsEmpty() const { return queued_.empty() && latest_.empty(); }
+  void Drop();
+
   std::mutex mutex_;
-  std::string queued_;          // guarded by mutex_
-  bool is_closed_ = false;      // guarded by mutex_
-  bool is_abandoned_ = false;   // guarded by mutex_
-  std::function<void()> wake_;  // guarded by mutex_
+  std::string queued_;                         // guarded by mutex_
+  std::map<std::string, std::string> latest_;  // by kind; guarded by mutex_
+  bool is_closed_ = false;                     // guarded by mutex_
+  bool is_abandoned_ = false;                  // guarded by mutex_
+  std::function<void()> wake_;                 // guarded by mutex_
 };
 
 }  // namespace lockstep::http

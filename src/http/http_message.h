@@ -32,6 +32,7 @@ struct Request {
   Peer peer = {};
   std::string authorization = {};  ///< Header, or empty.
   std::string content_type = {};
+  std::string accept = {};    ///< Header, or empty.
   std::string body = {};      ///< Whole, within ServerLimits::body_bytes.
   std::string path;           ///< Decoded, begins with '/', holds no "." or ".." segment, no NUL and no backslash.
   std::string query;          ///< Behind '?', as sent.

@@ -57,6 +57,8 @@ class HttpServer::Impl {
         grace_(std::make_unique<asio::steady_timer>(*context_)) {
     if (!options.until_signal) return;
     signals_ = std::make_unique<asio::signal_set>(*context_, SIGINT, SIGTERM);
+    struct sigaction hangup = {};
+    if (::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) signals_->add(SIGHUP);
     signals_->async_wait([this](error_code error, int /*signal*/) {
       if (!error) BeginStop();
     });

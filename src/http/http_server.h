@@ -40,7 +40,7 @@ struct ServerOptions {
                                              ///< but not on the loopback, where a web page could use it.
   bool takes_bodies = false;  ///< POST and DELETE are handed on, and bodies read; else GET and HEAD only.
   int thread_count = 2;
-  bool until_signal = false;  ///< SIGINT and SIGTERM stop it, from Open on.
+  bool until_signal = false;  ///< SIGINT, SIGTERM and SIGHUP (not under nohup) stop it, from Open on.
   ServerLimits limits = {};
   /// How an answer of the transport itself looks (400, 403, 405, 413, 431, 500, 503); unset: the sentence as text.
   std::function<Response(int status, std::string sentence)> refuse = {};

@@ -197,6 +197,7 @@ void RequestReader::CheckHeader() {
   request_.if_none_match = Field(beast_http::field::if_none_match);
   request_.authorization = Field(beast_http::field::authorization);
   request_.content_type = Field(beast_http::field::content_type);
+  request_.accept = Field(beast_http::field::accept);
   request_.accepts_gzip = AcceptsGzip(Field(beast_http::field::accept_encoding));
   // Files have no version that a client could name: a range of another one is not sent.
   range_ = Count(beast_http::field::if_range) > 0 ? std::string_view() : Field(beast_http::field::range);

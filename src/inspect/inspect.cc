@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <thread>
 #include <utility>
 
 #include "inspect/devices.h"
@@ -16,6 +15,8 @@
 #include "inspect/privilege.h"
 #include "inspect/proc_files.h"
 #include "inspect/python_frames.h"
+#include "inspect/rings.h"
+#include "inspect/side_by_side.h"
 
 namespace lockstep::inspect {
 namespace {
@@ -114,8 +115,12 @@ void TakeJobDump(JobDump dump, const InspectOptions& options, InspectedProcess* 
   process->record_source = dump.record.empty() ? "" : dump.source;
   process->record_unix_ns = dump.record.empty() ? 0 : dump.record_unix_ns;
   process->record_bytes = std::move(dump.record);
-  if (process->record_bytes.empty())
+  if (!process->record_bytes.empty()) return;
+  if (!process->ring_bytes.empty()) {
+    process->record_unix_ns = process->collected_unix_ns;
+  } else {
     AddMissing(process, "flight_recorder", std::move(dump.reason), std::move(dump.remedy));
+  }
 }
 
 Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64_t deadline_ns) {
@@ -139,13 +144,14 @@ Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64
   PythonStacks python;
   JobDump dump;
   {
-    std::vector<std::jthread> threads;
+    SideBySide parts;
     if (options.native_stacks)
-      threads.emplace_back([&] { native = ReadNativeStacks(pid, tids, options.longest_pause_ns, deadline_ns); });
-    if (options.python_stacks) threads.emplace_back([&] { python = ReadPythonStacks(pid, deadline_ns); });
+      parts.Start([&] { native = ReadNativeStacks(pid, tids, options.longest_pause_ns, deadline_ns); });
+    if (options.python_stacks) parts.Start([&] { python = ReadPythonStacks(pid, deadline_ns); });
+    // Needs nothing of the process, which may be stopped.
+    if (options.flight_record) parts.Start([&] { process.ring_bytes = ReadRing(pid, deadline_ns); });
     if ((options.flight_record || options.python_stacks) && !is_stopped)
-      threads.emplace_back(
-          [&] { dump = ReadJobDump(pid, input, std::min(deadline_ns, MonotonicNs() + kLongestDumpNs)); });
+      parts.Start([&] { dump = ReadJobDump(pid, input, std::min(deadline_ns, MonotonicNs() + kLongestDumpNs)); });
   }
   if (is_stopped) {
     dump.reason = "it is stopped";
@@ -190,21 +196,20 @@ std::vector<InspectedProcess> InspectProcesses(const std::vector<pid_t>& pids, c
   const int64_t deadline_ns = MonotonicNs() + options.deadline_ns;
   std::vector<InspectedProcess> processes(pids.size());
   std::vector<evidence::DeviceState> devices;
+  std::atomic<size_t> next{0};
   {
-    std::vector<std::jthread> threads;
+    SideBySide parts;
     if (options.devices) {
-      threads.emplace_back([&] { devices = ReadDevices(std::min(deadline_ns, MonotonicNs() + kLongestDevicesNs)); });
+      parts.Start([&] { devices = ReadDevices(std::min(deadline_ns, MonotonicNs() + kLongestDevicesNs)); });
     }
-    std::atomic<size_t> next{0};
     for (size_t i = 0; i < std::min(pids.size(), kMaxAtOnce); ++i) {
-      threads.emplace_back([&] {
+      parts.Start([&] {
         for (size_t at = next++; at < pids.size(); at = next++) {
           Result<InspectedProcess> process = Inspect(pids[at], options, deadline_ns);
           processes[at] = process ? std::move(*process) : NotInspected(pids[at], process.error());
         }
       });
     }
-    threads.clear();  // Before `next` ends.
   }
   for (InspectedProcess& process : processes) {
     if (process.state) process.state->devices = devices;

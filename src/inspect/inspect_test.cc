@@ -57,6 +57,14 @@ std::vector<std::string> Functions(const std::vector<StackFrame>& frames) {
   return names;
 }
 
+/// Until the main thread is in the call that its program ends with: it says that it is ready before that.
+bool AwaitSleep(pid_t pid) {
+  return TargetProcess::WaitUntil([&] {
+    const auto call = ParseBlockedCall(ReadProcFile(pid, "syscall").value_or(""));
+    return call && SyscallName(call->number).ends_with("nanosleep");
+  });
+}
+
 const ThreadStack* MainThread(const InspectedProcess& process) {
   for (const ThreadStack& thread : process.stacks) {
     if (thread.is_main) return &thread;
@@ -129,7 +137,10 @@ TEST(InspectTest, RunningThreadIsHeldForItsStack) {
     counters->ready = true;
     lockstep_test_spins(&counters->main);
   });
-  const auto process = InspectProcess(target.pid(), kQuick);
+  ASSERT_TRUE(TargetProcess::WaitUntil([&] { return target.counters().main > 0; }));
+  InspectOptions options = kQuick;
+  options.state_window_ns = 1'000'000'000;  // On a busy machine who runs has no processor for a while.
+  const auto process = InspectProcess(target.pid(), options);
   ASSERT_TRUE(process) << process.error().ToString();
   const ThreadStack* main = MainThread(*process);
   ASSERT_NE(main, nullptr);
@@ -280,16 +291,18 @@ TEST(InspectTest, PythonHelperTellsWhereEachThreadIs) {
   TalkingChild child({"python3", "-c",
                       HelperScript("assert _hang.enable_hang_dumps()\n"
                                    "lock = threading.Lock()\n"
+                                   "begun = threading.Semaphore(0)\n"
                                    "def waits_for_lock():\n"
                                    "    lock.acquire()\n"
-                                   "    lock.acquire()\n"
+                                   "    begun.release(); lock.acquire()\n"
                                    "def reads():\n"
-                                   "    os.read(os.pipe()[0], 1)\n"
+                                   "    begun.release(); os.read(os.pipe()[0], 1)\n"
                                    "def sleeps():\n"
                                    "    print('ready', flush=True)\n"
                                    "    time.sleep(1000)\n"
                                    "for work in (waits_for_lock, reads):\n"
                                    "    threading.Thread(target=work, daemon=True).start()\n"
+                                   "    begun.acquire()\n"
                                    "sleeps()\n")},
                      EnvironmentWithHangFolder(folder));
   ASSERT_EQ(child.ReadLine(), "ready");
@@ -312,26 +325,23 @@ TEST(InspectTest, PythonHelperTellsWhereEachThreadIs) {
 TEST(InspectTest, PythonFramesNeedNoHelperAndNoStop) {
   TalkingChild child({"python3", "-c",
                       "import threading, time, os\n"
-                      "lock = threading.Lock()\n"
+                      "lock, begun = threading.Lock(), threading.Semaphore(0)\n"
                       "def waits_for_lock():\n"
                       "    lock.acquire()\n"
-                      "    lock.acquire()\n"
+                      "    begun.release(); lock.acquire()\n"
                       "class Reader:\n"
                       "    def reads(self):\n"
-                      "        os.read(os.pipe()[0], 1)\n"
+                      "        begun.release(); os.read(os.pipe()[0], 1)\n"
                       "def sleeps():\n"
                       "    print('ready', flush=True)\n"
                       "\n"
                       "    time.sleep(1000)\n"
                       "for work in (waits_for_lock, Reader().reads):\n"
                       "    threading.Thread(target=work, daemon=True).start()\n"
-                      "time.sleep(0.1)\n"
+                      "begun.acquire(), begun.acquire()\n"
                       "list(map(lambda work: work(), [sleeps]))\n"});
   ASSERT_EQ(child.ReadLine(), "ready");
-  ASSERT_TRUE(TargetProcess::WaitUntil([&] {
-    const auto call = ParseBlockedCall(ReadProcFile(child.pid(), "syscall").value_or(""));
-    return call && SyscallName(call->number).ends_with("nanosleep");
-  }));
+  ASSERT_TRUE(AwaitSleep(child.pid()));
   const auto process = InspectProcess(child.pid(), kQuick);
   ASSERT_TRUE(process) << process.error().ToString();
   EXPECT_THAT(MissingOf(*process), Not(Contains("python_stacks")));
@@ -359,6 +369,7 @@ TEST(InspectTest, HelperThatCannotAnswerCostsItsPartOnly) {
                                    "keeps_the_lock()\n")},
                      EnvironmentWithHangFolder(folder));
   ASSERT_EQ(child.ReadLine(), "ready");
+  ASSERT_TRUE(AwaitSleep(child.pid()));
   InspectOptions options = kQuick;
   options.deadline_ns = 4'000'000'000;
   const auto process = InspectProcess(child.pid(), options);

@@ -11,6 +11,7 @@
 #include "inspect/inspect.h"
 #include "inspect/proc_files.h"
 #include "inspect/ras_look.h"
+#include "inspect/rings.h"
 #include "proc/job_processes.h"
 
 namespace lockstep::inspect {
@@ -89,6 +90,14 @@ void LookClosely(const InspectionSpec& spec, const std::vector<proc::JobProcess>
   for (size_t i = 0; i < inspection->processes.size() && i < chosen.size(); ++i) {
     Complete(chosen[i].details, &inspection->processes[i]);
   }
+  if (!spec.flight_record) return;
+  const auto wanted = [&](int32_t rank) {
+    return spec.ranks.empty() || std::any_of(spec.ranks.begin(), spec.ranks.end(), [&](const auto& range) {
+             return range.first <= rank && rank <= range.second;
+           });
+  };
+  std::vector<evidence::InspectedProcess> ended = FindEndedRanks(chosen, inspection->processes, wanted);
+  std::move(ended.begin(), ended.end(), std::back_inserter(inspection->processes));
 }
 
 /// All ranks here of the jobs that were chosen, asked for or not: any of them may be the one that RAS speaks through.

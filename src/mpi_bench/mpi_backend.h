@@ -1,7 +1,11 @@
 #pragma once
 
+#include <mpi.h>
+
 #include <cstddef>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "collective_bench/backend.h"
 #include "mpi/mpi_communicator.h"
@@ -12,23 +16,38 @@ namespace lockstep::mpi_bench {
 /// default.
 class MpiBackend final : public collective_bench::Backend {
  public:
+  MpiBackend() = default;
+  MpiBackend(const MpiBackend&) = delete;
+  MpiBackend& operator=(const MpiBackend&) = delete;
+  ~MpiBackend() override;
   std::string name() const override;
   Communicator& communicator() override { return communicator_; }
   bool Has(collective_bench::Operation operation, bool in_place) const override;
-  size_t max_count() const override { return INT32_MAX; }  // MPI-3 counts in int.
+  /// MPI counts in int: what only moves goes in blocks beyond that, what reduces needs MPI-4's large counts.
+  size_t max_count(const collective_bench::Call& call) const override;
   Result<void*> Allocate(size_t bytes) override;
   void Free(void* memory) override;
-  void CopyIn(void* to, const void* from, size_t bytes) override;
-  void CopyOut(void* to, const void* from, size_t bytes) override;
+  Status CopyIn(void* to, const void* from, size_t bytes) override;
+  Status CopyOut(void* to, const void* from, size_t bytes) override;
   size_t InPlaceSendOffset(const collective_bench::Call& call) const override;
   size_t InPlaceReceiveOffset(const collective_bench::Call& /*call*/) const override { return 0; }
   Status Run(const collective_bench::Call& call, const void* send, void* receive) override;
   Status Wait() override { return {}; }
-  void Barrier() override;
+  Status Barrier() override;
   Status Transfer(int from, int to, void* memory, size_t bytes) override;
 
  private:
+  /// A call's count and type as MPI takes them.
+  struct Shape {
+    int count = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+  };
+  Shape ShapeOf(const collective_bench::Call& call);
+  bool IsLarge(const collective_bench::Call& call) const;
+
   mpi::MpiCommunicator communicator_;
+  // Types of so many elements, kept until the end, by element and number.
+  std::map<std::pair<collective_bench::DataType, size_t>, MPI_Datatype> blocks_;
 };
 
 }  // namespace lockstep::mpi_bench

@@ -110,6 +110,7 @@ std::string AnalyzeJson(const PageModel& model, const BlockFacts& blocks, std::v
   AddWaitStates(model, &json, reductions);
   AddWhatIf(model, &json, reductions);
   AddParallelism(model, &json, reductions);
+  AddFabricSource(model, &json, reductions);
   json.Key("step_matrix").Raw(blocks.step_matrix_json);
   json.Key("collective_count").Uint(model.result().collectives.instances.size());
   json.Key("timeline").Raw(blocks.timeline_json);

@@ -60,16 +60,17 @@ const char* PageKindName(PageKind kind) {
     case PageKind::kCompare: return "compare";
     case PageKind::kScaling: return "scaling";
     case PageKind::kHang: return "hang";
+    case PageKind::kLive: return "live";
   }
   return "analyze";
 }
 
 void ComposePage(const PageFrame& frame, std::span<const Block> blocks, std::ostream& out) {
-  WritePage(PageTemplate(), frame, "", blocks, out);
+  WritePage(PageTemplate(frame.kind), frame, "", blocks, out);
 }
 
 std::string ServedPage(const PageFrame& frame, std::string_view data_path) {
-  std::string text(PageTemplate());
+  std::string text(PageTemplate(frame.kind));
   if (const size_t at = text.find(kClosedPolicy); at != std::string::npos) {
     text.replace(at, kClosedPolicy.size(), kServedPolicy);
   }

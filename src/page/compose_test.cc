@@ -20,12 +20,19 @@ size_t Count(std::string_view text, std::string_view part) {
 }
 
 TEST(ComposeTest, TheTemplateHasEveryMarkOnceAndAStrictPolicy) {
-  for (const char* mark : {"title", "meta", "summary", "blocks"}) {
-    EXPECT_EQ(Count(PageTemplate(), std::string("<!--lockstep:") + mark + "-->"), 1u) << mark;
+  for (const PageKind kind : {PageKind::kAnalyze, PageKind::kLive}) {
+    for (const char* mark : {"title", "meta", "summary", "blocks"}) {
+      EXPECT_EQ(Count(PageTemplate(kind), std::string("<!--lockstep:") + mark + "-->"), 1u) << mark;
+    }
+    EXPECT_EQ(Count(PageTemplate(kind), "connect-src 'none'"), 1u);
+    EXPECT_THAT(PageTemplate(kind), HasSubstr("default-src 'none'"));
+    EXPECT_THAT(PageTemplate(kind), Not(HasSubstr("unsafe")));
   }
-  EXPECT_EQ(Count(PageTemplate(), "connect-src 'none'"), 1u);
-  EXPECT_THAT(PageTemplate(), HasSubstr("default-src 'none'"));
-  EXPECT_THAT(PageTemplate(), Not(HasSubstr("unsafe")));
+}
+
+TEST(ComposeTest, TheLivePageHasAProgramOfItsOwn) {
+  EXPECT_THAT(ServedPage({PageKind::kLive, "t", ""}), HasSubstr("api/live/events"));
+  EXPECT_THAT(ServedPage({PageKind::kAnalyze, "t", ""}), Not(HasSubstr("api/live/events")));
 }
 
 TEST(ComposeTest, APageHoldsItsPartsAndNoMarks) {

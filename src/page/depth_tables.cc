@@ -281,6 +281,7 @@ void AddParallelism(const PageModel& model, JsonRow* json, std::vector<Reduction
       {"kernel_launches", "duration_ns"},
       {"kernel_rooflines", "duration"},
       {"kernel_sums", "total_ns"},
+      {"fabric", "transfer_ns"},
   };
   const std::vector<report::FlatTable> all = report::FlatTables(model.run(), model.result());
   for (const auto& [name, weight] : kTables) {

@@ -137,7 +137,7 @@ class PageFitter {
  private:
   std::vector<Block> MakeAll() {
     const PageBlocks page(input_, limits_);
-    frame_bytes_ = PageTemplate().size() + page.Frame().summary_html.size() + 1024;
+    frame_bytes_ = PageTemplate(PageKind::kAnalyze).size() + page.Frame().summary_html.size() + 1024;
     return Make(page, page.names());
   }
 

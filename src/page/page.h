@@ -11,8 +11,8 @@
 
 namespace lockstep::page {
 
-enum class PageKind : uint8_t { kAnalyze, kCompare, kScaling, kHang };
-const char* PageKindName(PageKind kind);  ///< "analyze", "compare", "scaling", "hang".
+enum class PageKind : uint8_t { kAnalyze, kCompare, kScaling, kHang, kLive };
+const char* PageKindName(PageKind kind);  ///< "analyze", "compare", "scaling", "hang", "live".
 
 /// A piece of a page's data, compressed. What is in it: docs/formats/page-data.md.
 struct Block {

@@ -288,7 +288,7 @@ TEST(FitPageTest, ASmallPageIsWithinItsSizeAndSaysWhatItLacks) {
   EXPECT_TRUE(FitPage(input, kDefaultPageBytes).reductions.empty());
   const uint64_t whole = size_within(kDefaultPageBytes);
   const uint64_t least = size_within(1);
-  const uint64_t program = PageTemplate().size();  // In every page, and not what is left out.
+  const uint64_t program = PageTemplate(PageKind::kAnalyze).size();  // In every page, and not what is left out.
   ASSERT_LT(least - program, (whole - program) * 3 / 4);
   uint64_t previous = whole;
   for (const uint64_t percent : {90, 60, 30, 5}) {

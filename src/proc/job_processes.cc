@@ -26,22 +26,6 @@ using control::ProcessRole;
 constexpr size_t kMaxProcesses = 65536;
 constexpr size_t kEnvironmentBytes = size_t{1} << 20;
 
-std::vector<int32_t> ListPids(const std::string& root) {
-  std::vector<int32_t> pids;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(root.c_str()), ::closedir);
-  if (folder == nullptr) return pids;
-  while (const dirent* entry = ::readdir(folder.get())) {
-    const std::string_view name = entry->d_name;
-    int32_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || end != name.data() + name.size() || pid <= 0) continue;
-    pids.push_back(pid);
-    if (pids.size() >= kMaxProcesses) break;
-  }
-  std::sort(pids.begin(), pids.end());
-  return pids;
-}
-
 std::optional<uint32_t> OwnerOf(const std::string& root, int32_t pid) {
   struct stat info = {};
   if (::stat(fmt::format("{}/{}", root, pid).c_str(), &info) != 0) return std::nullopt;
@@ -125,9 +109,52 @@ int64_t Number(std::string_view text) {
   return number;
 }
 
+// By job, rank, then pid.
+void Sort(std::vector<JobProcess>* processes) {
+  std::stable_sort(processes->begin(), processes->end(), [](const JobProcess& a, const JobProcess& b) {
+    const auto key = [](const JobProcess& p) {
+      return std::tuple(p.details.job_id, !p.details.rank, p.details.rank.value_or(0), p.pid);
+    };
+    return key(a) < key(b);
+  });
+}
+
 constexpr int64_t kTickNs = 10'000'000;  // USER_HZ is 100 wherever Linux runs PyTorch.
 
 }  // namespace
+
+std::vector<int32_t> ListProcesses(const std::string& root) {
+  std::vector<int32_t> pids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(root.c_str()), ::closedir);
+  if (folder == nullptr) return pids;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string_view name = entry->d_name;
+    int32_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc() || end != name.data() + name.size() || pid <= 0) continue;
+    pids.push_back(pid);
+    if (pids.size() >= kMaxProcesses) break;
+  }
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
+std::optional<JobProcess> ReadJobProcess(int32_t pid, const std::function<bool(uint32_t uid)>& allowed,
+                                         const std::string& root) {
+  const std::optional<uint32_t> uid = OwnerOf(root, pid);
+  if (!uid || !allowed(*uid)) return std::nullopt;
+  std::optional<ProcessDetails> details = ProcReader(root).Read(pid, 0);
+  if (!details) return std::nullopt;
+  return JobProcess{pid, *uid, std::move(*details)};
+}
+
+std::vector<JobProcess> ChooseRanks(std::vector<JobProcess> processes) {
+  KeepRanks(&processes);
+  SetRoles(&processes);
+  std::erase_if(processes, [](const JobProcess& process) { return process.role != ProcessRole::kTrainer; });
+  Sort(&processes);
+  return processes;
+}
 
 JobProcesses FindJobProcesses(const JobProcessSelector& selector, const std::function<bool(uint32_t uid)>& allowed,
                               const std::string& root) {
@@ -136,7 +163,7 @@ JobProcesses FindJobProcesses(const JobProcessSelector& selector, const std::fun
   std::vector<JobProcess> processes;
   std::map<int32_t, JobProcess> named;  // What was asked for by its own pid.
   std::set<int32_t> forbidden;
-  for (const int32_t pid : ListPids(root)) {
+  for (const int32_t pid : ListProcesses(root)) {
     const std::optional<uint32_t> uid = OwnerOf(root, pid);
     if (!uid) continue;
     if (!allowed(*uid)) {
@@ -181,12 +208,7 @@ JobProcesses FindJobProcesses(const JobProcessSelector& selector, const std::fun
     if (!forbidden.contains(pid) && !OwnerOf(root, pid)) found.absent_pids.push_back(pid);
   }
   found.forbidden_count = static_cast<uint32_t>(forbidden.size());
-  std::stable_sort(found.chosen.begin(), found.chosen.end(), [](const JobProcess& a, const JobProcess& b) {
-    const auto key = [](const JobProcess& p) {
-      return std::tuple(p.details.job_id, !p.details.rank, p.details.rank.value_or(0), p.pid);
-    };
-    return key(a) < key(b);
-  });
+  Sort(&found.chosen);
   return found;
 }
 

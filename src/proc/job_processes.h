@@ -39,6 +39,15 @@ struct JobProcesses {
 JobProcesses FindJobProcesses(const JobProcessSelector& selector, const std::function<bool(uint32_t uid)>& allowed,
                               const std::string& root = "/proc");
 
+/// Numbers of all processes that there are, ascending; at most 65,536.
+std::vector<int32_t> ListProcesses(const std::string& root = "/proc");
+/// All that /proc says of one. Nullopt: it is gone, or not to be read.
+std::optional<JobProcess> ReadJobProcess(int32_t pid, const std::function<bool(uint32_t uid)>& allowed,
+                                         const std::string& root = "/proc");
+/// Of processes that were read, those that are ranks or lone ones with PyTorch; launchers and helpers are left out. By
+/// job, rank, then pid.
+std::vector<JobProcess> ChooseRanks(std::vector<JobProcess> processes);
+
 /// How far a process has come, by what the kernel counts. The counts only mean something against an earlier glance.
 struct Glance {
   char state = '?';            ///< Of the main thread: R, S, D, T, t, Z, X (gone); '?' = unknown.

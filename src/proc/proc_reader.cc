@@ -80,6 +80,7 @@ std::optional<ProcStat> ParseProcStat(std::string_view text) {
     const std::string_view word = rest.substr(begin, std::min(rest.find_first_of(" \n", begin), rest.size()) - begin);
     rest.remove_prefix(begin + word.size());
     std::from_chars_result read = {.ptr = word.data(), .ec = std::errc()};
+    if (field == 3) stat.state = word.front();
     if (field == 4) read = std::from_chars(word.data(), word.data() + word.size(), stat.parent_pid);
     if (field == 22) read = std::from_chars(word.data(), word.data() + word.size(), stat.start_ticks);
     if (read.ec != std::errc()) return std::nullopt;
@@ -121,9 +122,12 @@ std::string ProcReader::ReadFile(int32_t pid, const char* name, size_t limit_byt
 
 std::optional<ProcStat> ProcReader::ReadStat(int32_t pid) const { return ParseProcStat(ReadFile(pid, "stat", 4096)); }
 
-bool ProcReader::IsAlive(int32_t pid, uint64_t start_ticks) const {
+bool ProcReader::IsAlive(int32_t pid, uint64_t start_ticks) const { return StartOf(pid) == start_ticks; }
+
+std::optional<uint64_t> ProcReader::StartOf(int32_t pid) const {
   const auto stat = ReadStat(pid);
-  return stat && stat->start_ticks == start_ticks;
+  if (!stat || stat->state == 'Z' || stat->state == 'X') return std::nullopt;
+  return stat->start_ticks;
 }
 
 std::optional<ProcessDetails> ProcReader::ReadBriefly(int32_t pid, int64_t seen_boottime_ns) const {

@@ -10,8 +10,9 @@
 
 namespace lockstep::proc {
 
-/// What field 4 and 22 of /proc/PID/stat say, whatever the process is called.
+/// What field 3, 4 and 22 of /proc/PID/stat say, whatever the process is called.
 struct ProcStat {
+  char state = '?';  ///< 'Z': has ended, and its parent has not asked yet.
   int32_t parent_pid = 0;
   uint64_t start_ticks = 0;
 };
@@ -31,8 +32,10 @@ class ProcReader {
   std::optional<ProcessDetails> ReadBriefly(int32_t pid, int64_t seen_boottime_ns) const;
   /// `known` with what may have changed since.
   std::optional<ProcessDetails> Refresh(int32_t pid, const ProcessDetails& known) const;
-  /// Whether the process with this start is still there.
+  /// Whether the process with this start is still there, and not only its name until its parent asks how it ended.
   bool IsAlive(int32_t pid, uint64_t start_ticks) const;
+  /// When it began, in the kernel's ticks after the boot; nullopt: it is gone, or has ended.
+  std::optional<uint64_t> StartOf(int32_t pid) const;
 
  private:
   std::optional<ProcStat> ReadStat(int32_t pid) const;

@@ -34,6 +34,7 @@ TEST(ProcStatTest, FieldsAreFoundBehindAnyName) {
   for (const char* name : {"(python)", "(a b)", "(x) S 1 1 1 (y)", "())"}) {
     const auto stat = ParseProcStat("7 " + std::string(name) + rest);
     ASSERT_TRUE(stat) << name;
+    EXPECT_EQ(stat->state, 'S') << name;
     EXPECT_EQ(stat->parent_pid, 41) << name;
     EXPECT_EQ(stat->start_ticks, 987654u) << name;
   }

@@ -1,8 +1,8 @@
-#include <algorithm>
-#include <limits>
+#include <tuple>
 
 #include "query/table.h"
 #include "query/tables.h"
+#include "query/time_range.h"
 
 namespace lockstep::query {
 namespace {
@@ -38,19 +38,12 @@ class MemoryScan : public Cursor {
     end_rank_ = source_.run().ranks.size();
     rank_.reset();
     window_.reset();
-    low_ns_ = std::numeric_limits<int64_t>::min();
-    high_ns_ = std::numeric_limits<int64_t>::max();
+    time_range_ = {};
     for (const BoundConstraint& bound : constraints) {
       if (bound.is_null()) end_rank_ = 0;  // nothing compares with NULL
-      const unsigned char op = bound.constraint.op;
-      const bool equal = op == SQLITE_INDEX_CONSTRAINT_EQ;
       if (bound.constraint.column == kRank && bound.integer()) rank_ = bound.integer();
       if (bound.constraint.column == kWindow && bound.integer()) window_ = bound.integer();
-      if (bound.constraint.column != kTimeNs) continue;
-      const bool lower = equal || op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
-      const bool upper = equal || op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
-      if (lower && bound.floor()) low_ns_ = std::max(low_ns_, *bound.floor());
-      if (upper && bound.ceil()) high_ns_ = std::min(high_ns_, *bound.ceil());
+      if (bound.constraint.column == kTimeNs) time_range_.Narrow(bound);
     }
     BeginRank();
   }
@@ -94,20 +87,14 @@ class MemoryScan : public Cursor {
       const model::RankTrace& trace = source_.rank(rank_index_);
       if (rank_ && *rank_ != trace.rank.value) continue;
       if (window_ && *window_ != trace.window) continue;
-      const int64_t* times = trace.memory.time_ns.data();
-      const auto* end = times + trace.memory.size();
-      const auto* first = std::partition_point(times, end, [&](int64_t ns) { return trace.clock.ToRun(ns) < low_ns_; });
-      end = std::partition_point(first, end, [&](int64_t ns) { return trace.clock.ToRun(ns) <= high_ns_; });
-      row_ = static_cast<size_t>(first - times);
-      end_ = static_cast<size_t>(end - times);
+      std::tie(row_, end_) = time_range_.RowsOf(trace.memory.time_ns, trace.clock);
       if (row_ < end_) return;
     }
   }
 
   const Source& source_;
   std::optional<int64_t> rank_, window_;
-  int64_t low_ns_ = 0;
-  int64_t high_ns_ = 0;
+  TimeRange time_range_;
   size_t rank_index_ = 0;
   size_t end_rank_ = 0;
   size_t row_ = 0;

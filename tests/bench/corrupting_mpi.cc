@@ -34,6 +34,6 @@ extern "C" int MPI_Allreduce(const void* send, void* receive, int count, MPI_Dat
 }
 
 extern "C" int MPI_Send(const void* send, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
-  if (count > 1000 && IsSlowPair(peer)) ::usleep(20'000);
+  if (count > 1000 && IsSlowPair(peer)) ::usleep(200'000);
   return PMPI_Send(send, count, type, peer, tag, comm);
 }

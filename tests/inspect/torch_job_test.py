@@ -41,6 +41,7 @@ print("ready", flush=True)
 if dist.get_rank() == 1:
     load_data()
 step(tensor)
+dist.monitored_barrier()  # Gloo lets go of the step's work before the end: pytorch/pytorch#190489.
 print("done", flush=True)
 """
 

@@ -45,6 +45,11 @@ class NcclDriver {
   }
 
   void* AllReduce(void* context, uint64_t communicator, int rank, uint64_t sequence, size_t count, uint8_t channels) {
+    return Collective(context, communicator, rank, sequence, "AllReduce", count, channels);
+  }
+  /// `function` is AllReduce in version 1, which has codes instead.
+  void* Collective(void* context, uint64_t communicator, int rank, uint64_t sequence, const char* function,
+                   size_t count, uint8_t channels) {
     using namespace nccl_interface;  // NOLINT(google-build-using-namespace)
     if (version_ == 1) {
       return Start<uint8_t>(
@@ -53,27 +58,31 @@ class NcclDriver {
     }
     if (version_ == 2) {
       return Start<uint8_t>(context, kColl, nullptr, rank,
-                            Coll2{"comm", communicator, sequence, "AllReduce", nullptr, nullptr, count, -1,
-                                  "ncclFloat32", 0, channels, 16, "RING", "SIMPLE"});
+                            Coll2{"comm", communicator, sequence, function, nullptr, nullptr, count, -1, "ncclFloat32",
+                                  0, channels, 16, "RING", "SIMPLE"});
     }
     if (version_ == 3) {
       return Start<uint8_t>(context, kColl, nullptr, rank,
-                            Coll3{"comm", communicator, sequence, "AllReduce", nullptr, nullptr, count, -1,
-                                  "ncclFloat32", channels, 16, "RING", "SIMPLE"});
+                            Coll3{"comm", communicator, sequence, function, nullptr, nullptr, count, -1, "ncclFloat32",
+                                  channels, 16, "RING", "SIMPLE"});
     }
-    const Coll4 coll{sequence, "AllReduce", nullptr, nullptr, count, -1, "ncclFloat32", channels, 16, "RING", "SIMPLE"};
+    const Coll4 coll{sequence, function, nullptr, nullptr, count, -1, "ncclFloat32", channels, 16, "RING", "SIMPLE"};
     if (version_ == 4) return Start<uint8_t>(context, kColl, nullptr, rank, coll);
     return Start<uint64_t>(context, kColl, nullptr, rank, Coll5{coll, nullptr});
   }
 
   void* Send(void* context, uint64_t communicator, int rank, int peer, size_t count) {
+    return PointToPoint(context, communicator, rank, "Send", peer, count);
+  }
+  /// `function` is Send in version 1.
+  void* PointToPoint(void* context, uint64_t communicator, int rank, const char* function, int peer, size_t count) {
     using namespace nccl_interface;  // NOLINT(google-build-using-namespace)
     if (version_ == 1)
       return Start<uint8_t>(context, kP2p, nullptr, rank, P2p1{"comm", communicator, 6, nullptr, 7, count, peer});
     if (version_ <= 3)
       return Start<uint8_t>(context, kP2p, nullptr, rank,
-                            P2p2{"comm", communicator, "Send", nullptr, "ncclFloat32", count, peer});
-    const P2p4 p2p{"Send", nullptr, "ncclFloat32", count, peer, 1};
+                            P2p2{"comm", communicator, function, nullptr, "ncclFloat32", count, peer});
+    const P2p4 p2p{function, nullptr, "ncclFloat32", count, peer, 1};
     if (version_ == 4) return Start<uint8_t>(context, kP2p, nullptr, rank, p2p);
     return Start<uint64_t>(context, kP2p, nullptr, rank, P2p5{p2p, nullptr});
   }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -13,6 +14,9 @@
 #include <thread>
 
 #include "ingest/nccl_ring/nccl_ring.h"
+#include "ingest/nccl_ring/ring_copy.h"
+#include "ingest/nccl_ring/ring_pulse.h"
+#include "instrument/nccl_profiler/ring_format.h"
 #include "nccl_driver.h"
 
 namespace lockstep {
@@ -59,12 +63,26 @@ class NcclProfilerTest : public testing::TestWithParam<int> {
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) files.push_back(entry.path().string());
     return files;
   }
-  NcclRing Read() {
+  std::string Bytes() const {
     const std::vector<std::string> files = Files();
     EXPECT_THAT(files, SizeIs(1));
     if (files.size() != 1) return {};
     std::ifstream file(files[0], std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  /// Of a file of which only `size` bytes are there.
+  static ingest::ReadRingAt ReaderOf(const std::string& bytes, size_t size) {
+    return [&bytes, size](uint64_t offset, std::span<char> into) {
+      if (offset > size || into.size() > size - offset) return false;
+      std::memcpy(into.data(), bytes.data() + offset, into.size());
+      return true;
+    };
+  }
+  static Result<ingest::NcclRingPulse> Pulse(const std::string& bytes, size_t size) {
+    return ingest::ReadNcclRingPulse(ReaderOf(bytes, size));
+  }
+  NcclRing Read() {
+    const std::string bytes = Bytes();
     auto ring = ingest::ReadNcclRing(bytes);
     EXPECT_TRUE(ring) << ring.error().ToString();
     return ring ? std::move(*ring) : NcclRing();
@@ -235,6 +253,106 @@ TEST_P(NcclProfilerTest, TheOldestOfWhatIsDoneGivesWay) {
   EXPECT_EQ(ring.operations.front().element_count, 936u);
   EXPECT_EQ(ring.dropped_count, 0u);
   EXPECT_EQ(ring.communicators[0].done_count, 1000u);
+}
+
+TEST_P(NcclProfilerTest, SumsHoldWhatWasOverwritten) {
+  InProcess(
+      [](NcclDriver& nccl) {
+        void* const context = nccl.Init(kCommunicator, "dp0", 0, 2);
+        for (uint64_t i = 0; i < 1000; ++i) nccl.Whole(context, kCommunicator, 0, i, 100, 1);
+        nccl.AllReduce(context, kCommunicator, 0, 1000, 100, 1);
+        ::raise(SIGKILL);
+      },
+      {"LOCKSTEP_NCCL_OPERATIONS=64"});
+  const std::string bytes = Bytes();
+  const auto pulse = Pulse(bytes, bytes.size());
+  ASSERT_TRUE(pulse) << pulse.error().ToString();
+  EXPECT_EQ(pulse->pid, pid_);
+  ASSERT_THAT(*pulse->totals, SizeIs(1));
+  const ingest::NcclRingTotal& total = pulse->totals->front();
+  EXPECT_EQ(total.function, "AllReduce");
+  EXPECT_EQ(total.begun, 1001u);
+  EXPECT_EQ(total.enqueued, 1000u);
+  EXPECT_EQ(total.started, GetParam() >= 3 ? 1000u : 0u);
+  EXPECT_EQ(total.completed, 1000u);
+  EXPECT_EQ(total.bytes, 400'000u);
+  if (GetParam() >= 4) {
+    EXPECT_EQ(total.duration_ns, 1000u * 5000);
+  }
+  ASSERT_THAT(pulse->oldest_begin_ns, SizeIs(1));
+  EXPECT_TRUE(pulse->oldest_begin_ns[0].has_value());
+}
+
+TEST_P(NcclProfilerTest, ACopyHasWhatIsUnderWayAndTheNewest) {
+  InProcess(
+      [](NcclDriver& nccl) {
+        void* const context = nccl.Init(kCommunicator, "dp0", 0, 2);
+        void* const first = nccl.AllReduce(context, kCommunicator, 0, 0, 1, 1);
+        nccl.Stop(first);
+        if (nccl.version() >= 3) {
+          nccl.Kernel(context, first, 0, 1);
+        } else {
+          nccl.Proxy(context, first, 1, true);
+        }
+        for (uint64_t i = 1; i < 100; ++i) nccl.Whole(context, kCommunicator, 0, i, 1, 1);
+        ::raise(SIGKILL);
+      },
+      {"LOCKSTEP_NCCL_OPERATIONS=64"});
+  const std::string bytes = Bytes();
+  const auto copy = ingest::CopyNewest(ReaderOf(bytes, bytes.size()), 10);
+  ASSERT_TRUE(copy) << copy.error().ToString();
+  EXPECT_LE(copy->size(), 4096u + 256 + 11 * 256);
+  const auto ring = ingest::ReadNcclRing(*copy);
+  ASSERT_TRUE(ring) << ring.error().ToString();
+  EXPECT_EQ(ring->pid, pid_);
+  ASSERT_THAT(ring->operations, SizeIs(11));
+  EXPECT_EQ(ring->operations.front().state, NcclRingState::kRunning);
+  EXPECT_EQ(ring->operations.front().order, 1u);
+  EXPECT_EQ(ring->operations[1].order, 91u);
+  EXPECT_EQ(ring->operations.back().order, 100u);
+  EXPECT_FALSE(ingest::CopyNewest(ReaderOf(bytes, 20'000), 10));
+}
+
+TEST_P(NcclProfilerTest, AFileFromBeforeThereWereSumsAndOneThatIsCut) {
+  InProcess([](NcclDriver& nccl) { nccl.Whole(nccl.Init(kCommunicator, "dp0", 0, 2), kCommunicator, 0, 0, 1, 1); });
+  std::string bytes = Bytes();
+  const size_t without_sums = bytes.size() - 1024 * sizeof(instrument::RingTotal);
+  for (const size_t size : {size_t{0}, size_t{15}, size_t{100}, size_t{4095}, size_t{5000}, without_sums}) {
+    EXPECT_FALSE(Pulse(bytes, size)) << size;
+  }
+  instrument::RingHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.total_capacity = header.total_bytes = 0;
+  header.total_offset = 0;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  const auto pulse = Pulse(bytes, without_sums);
+  ASSERT_TRUE(pulse) << pulse.error().ToString();
+  EXPECT_FALSE(pulse->totals.has_value());
+  EXPECT_EQ(pulse->communicators[0].done_count, 1u);
+  EXPECT_TRUE(ingest::ReadNcclRing(std::string_view(bytes).substr(0, without_sums)));
+}
+
+TEST_P(NcclProfilerTest, OperationsWithoutRoomHaveTheirNumberAllTheSame) {
+  InProcess(
+      [](NcclDriver& nccl) {
+        void* const context = nccl.Init(kCommunicator, "dp0", 0, 2);
+        std::vector<void*> open;
+        for (uint64_t i = 0; i < 64; ++i) open.push_back(nccl.AllReduce(context, kCommunicator, 0, i, 1, 1));
+        EXPECT_EQ(nccl.AllReduce(context, kCommunicator, 0, 64, 1, 1), nullptr);
+        nccl.Stop(open[0]);
+        if (nccl.version() >= 3) {
+          nccl.StopKernel(nccl.Kernel(context, open[0], 0, 1), 2);
+        } else {
+          nccl.Stop(nccl.Proxy(context, open[0], 1, true));
+        }
+        EXPECT_NE(nccl.AllReduce(context, kCommunicator, 0, 65, 1, 1), nullptr);
+        if (testing::Test::HasFailure()) ::_exit(1);
+      },
+      {"LOCKSTEP_NCCL_OPERATIONS=64"});
+  ExpectEndedWell();
+  const NcclRing ring = Read();
+  EXPECT_EQ(ring.operations.back().order, 66u);
+  EXPECT_EQ(ring.dropped_operation_count, 1u);
 }
 
 TEST_P(NcclProfilerTest, ManyThreadsAtOnce) {

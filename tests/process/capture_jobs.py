@@ -76,13 +76,13 @@ class Node:
     def daemon_log(self):
         return (self.folder / "daemon.log").read_text(encoding="utf-8", errors="replace")
 
-    def job(self, python, name, ranks, *arguments):
+    def job(self, python, name, ranks, *arguments, **variables):
         """Starts a job of that many ranks under torchrun and waits until it trains and is registered."""
         ready = self.folder / f"ready-{name}"
         ready.mkdir()
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("KINETO", "SLURM", "PBS"))}
         environment.update(KINETO_USE_DAEMON="1", KINETO_CONFIG=str(self.kineto_config), GLOO_SOCKET_IFNAME="lo",
-                           OMP_NUM_THREADS="1", KINETO_LOG_LEVEL="5", PYTHONWARNINGS="ignore")
+                           OMP_NUM_THREADS="1", KINETO_LOG_LEVEL="5", PYTHONWARNINGS="ignore", **variables)
         log = open(self.folder / f"{name}.log", "ab")
         launcher = subprocess.Popen(
             [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(ranks), "--rdzv-id", name,

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -12,19 +13,12 @@ import time
 import unittest
 
 from lockstep_program import BINARY, FAILED, MISUSED, PARTIAL, run
+from mpi_launcher import IS_MPICH, MPIRUN, MPIRUN_PATH, RANK_VARIABLE, mpi_environment
 
 PROGRAM = pathlib.Path(BINARY).with_name("lockstep-mpi")
+NCCL_JOB = pathlib.Path(BINARY).with_name("lockstep_nccl_job")
 GENERATOR = pathlib.Path(BINARY).with_name("lockstep_trace_gen")
-# One machine: nothing is to be sent beyond loopback, and a test may be root's.
-MPIRUN = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else []),
-          "--mca", "oob_tcp_if_include", "lo", "--mca", "btl", "self,vader", "--mca", "mpi_yield_when_idle", "1"]
 PATIENCE_S = 90
-
-
-def mpi_environment(**variables):
-    """This one without what another launcher may have said."""
-    launcher = ("OMPI_", "PMIX_", "PMI_", "SLURM_")
-    return {**{name: value for name, value in os.environ.items() if not name.startswith(launcher)}, **variables}
 
 
 def mpi(process_count, *arguments):
@@ -63,7 +57,7 @@ def write_dumps(folder, ranks, late_rank):
         (folder / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(dump, protocol=2))
 
 
-@unittest.skipUnless(shutil.which("mpirun") and os.access(PROGRAM, os.X_OK),
+@unittest.skipUnless(MPIRUN_PATH and os.access(PROGRAM, os.X_OK),
                      f"mpirun or {PROGRAM} is not there: scripts/packages.txt has Open MPI's packages for the tests")
 class LockstepMpiTest(unittest.TestCase):
     @classmethod
@@ -107,6 +101,29 @@ class LockstepMpiTest(unittest.TestCase):
             for rank, stage, step, kind, start, duration in rows), encoding="ascii")
         self.assert_same((1, 2), "analyze", "--json", path, status=0)
 
+    @unittest.skipUnless(os.access(NCCL_JOB, os.X_OK), f"{NCCL_JOB} is not built: build the whole tree")
+    def test_rings_of_the_nccl_plugin(self):
+        """Who is whose peer is known only when all are read."""
+        rings = self.folder / "rings"
+        rings.mkdir()
+        subprocess.run([NCCL_JOB, "4", "5", "2", "5", "6", "0"], check=True, capture_output=True, timeout=PATIENCE_S,
+                       env={**os.environ, "LOCKSTEP_NCCL_DIR": str(rings)})
+        self.assertIn(b"0->1", plain("analyze", "--json", rings).stdout)
+        self.assert_same((1, 3), "analyze", "--json", rings, status=0)
+
+    def test_rings_beside_traces(self):
+        folder = self.folder / "rings and traces"
+        (folder / "rings").mkdir(parents=True)
+        subprocess.run([NCCL_JOB, "4", "5", "2", "5", "6", "0"], check=True, capture_output=True, timeout=PATIENCE_S,
+                       env={**os.environ, "LOCKSTEP_NCCL_DIR": str(folder / "rings")})
+        generate(folder / "traces", "--ranks", "4", "--steps", "6", "--layers", "2", "--naming", "torch")
+        (folder / "traces.truth.json").unlink()
+        self.move_to(folder / "traces", folder / "rings")
+        answer = json.loads(plain("analyze", "--json", folder).stdout)
+        self.assertEqual([0, 1, 2, 3], [row["rank"] for row in answer["data"]["ranks"]])
+        self.assert_same((1, 3), "analyze", "--json", folder, status=0)
+        self.assert_same((2,), "analyze", "--section", "all", folder)
+
     def test_two_forms_of_a_report_and_a_table_of_kernels(self):
         """The forms are read by different processes; only one of them says the ranks."""
         folder = self.folder / "forms"
@@ -133,6 +150,57 @@ class LockstepMpiTest(unittest.TestCase):
         self.assertEqual([row["total_ns"] for row in answer["data"]["kernel_sums"]], [900])
         self.assertEqual([row["count"] for row in answer["ledger"] if row["code"] == "same_recording"], [2])
         self.assert_same((1, 2, 3), "analyze", "--json", folder, status=0)
+
+    def move_to(self, traces, recorded):
+        """Gives generated traces the time of what was recorded just now."""
+        bounds = lambda path: json.loads(plain("query", path, "select min(start_ns) as first, max(end_ns) as last from events group by rank",
+                                               "--json").stdout)["rows"]
+        # The middle of what all spans cover, and of the traces.
+        middle = lambda rows: (max(row["first"] for row in rows) + min(row["last"] for row in rows)) // 2
+        by_ns = middle(bounds(recorded)) - middle(bounds(traces))
+        for path in traces.iterdir():
+            text = path.read_text(encoding="utf-8")
+            moved = re.sub(r'("baseTimeNanoseconds": ?)(\d+)', lambda found: found[1] + str(int(found[2]) + by_ns), text, count=1)
+            self.assertNotEqual(text, moved)
+            path.write_text(moved, encoding="utf-8")
+
+    def spans_beside(self, name, *options):
+        """A generated job, and spans that a real program recorded as its ranks, moved to the job's time: a file that begins
+        before the trace and ends after it, and for rank 1 a second process."""
+        folder = self.folder / name
+        generate(folder / "traces", "--ranks", "4", "--steps", "6", "--layers", "2", "--straggler", "2:4000:loader", *options)
+        (folder / "traces.truth.json").unlink()
+        job = pathlib.Path(BINARY).with_name("lockstep_span_job")
+        running = [subprocess.Popen([job, mode, str(count)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={
+            **os.environ, "LOCKSTEP_TRACE": str(folder / "spans"), "RANK": str(rank), "WORLD_SIZE": "4"})
+            for rank, mode, count in ((0, "requests", 300), (1, "requests", 350), (1, "requests", 400), (2, "requests", 320), (3, "requests", 340))]
+        for process in running:
+            _, said = process.communicate(timeout=PATIENCE_S)
+            self.assertEqual(0, process.returncode, said)
+        self.move_to(folder / "traces", folder / "spans")
+        return folder
+
+    def test_spans_join_the_traces_of_their_ranks(self):
+        # By the name of a file its rank is known before it is read, and so who is to read it; or it is not.
+        for name, options in (("named", ()), ("unnamed", ("--naming", "torch"))):
+            folder = self.spans_beside(name, *options)
+            answer = json.loads(plain("analyze", "--json", folder).stdout)
+            rows = {row["code"]: row for row in answer["ledger"]}
+            self.assertEqual([0, 1, 2, 3], [row["rank"] for row in answer["data"]["ranks"]])
+            counted = json.loads(plain("query", folder, "select rank, count(*) as n from events where name = 'call' "
+                                       "group by rank order by rank", "--json").stdout)["rows"]
+            self.assertEqual([0, 1, 2, 3], [row["rank"] for row in counted], "spans are in the time of the traces")
+            self.assertIn("spans_outside_trace", rows)
+            self.assert_same((1, 2, 3, 4), "analyze", "--json", folder, status=0)
+            self.assert_same((3,), "analyze", "--section", "all", folder)
+            for form in ("pftrace", "json"):
+                expected = plain("merge", "-q", "-o", folder / f"plain.{form}", folder / "spans", folder / "traces")
+                done = mpi(3, "merge", "-q", "-o", folder / f"team.{form}", folder / "spans", folder / "traces")
+                self.assertEqual((0, 0), (expected.returncode, done.returncode), done.stderr)
+                self.assertEqual((folder / f"plain.{form}").read_bytes(), (folder / f"team.{form}").read_bytes())
+                (folder / f"plain.{form}").unlink()
+                (folder / f"team.{form}").unlink()
+            self.assert_same((2,), "analyze", "--json", folder / "spans", status=0)
 
     def test_pages_and_tables_are_the_same(self):
         for count, where in ((0, self.folder / "plain"), (3, self.folder / "team")):
@@ -194,16 +262,23 @@ class LockstepMpiTest(unittest.TestCase):
         finally:
             stopped.kill()
         self.assertNotEqual(0, stopped.returncode)
+        if IS_MPICH:  # Whose launcher tells on its output, where nothing of ours may stand.
+            self.assertNotIn(b"WHERE THE TIME GOES", out)
+            err, out = out, b""
         self.assertEqual(b"", out)
         self.assertIn(b"signal 9", err)
 
     def test_a_deadline_ends_all(self):
         # One process stays stopped, so that the other waits for it.
         done = subprocess.run([*MPIRUN, "-np", "2", "sh", "-c",
-                               '[ $OMPI_COMM_WORLD_RANK = 0 ] || sleep 600; exec "$0" "$@"', PROGRAM, "analyze",
+                               f'[ ${RANK_VARIABLE} = 0 ] || sleep 600; exec "$0" "$@"', PROGRAM, "analyze",
                                "--deadline", "1", self.job], capture_output=True, stdin=subprocess.DEVNULL,
                               timeout=PATIENCE_S, env=mpi_environment())
-        self.assertEqual((FAILED, b""), (done.returncode, done.stdout))
+        if IS_MPICH:  # Whose launcher tells the status of either: the one that gave up, or the one that it then killed.
+            self.assertIn(done.returncode, (FAILED, signal.SIGKILL))
+            self.assertNotIn(b"WHERE THE TIME GOES", done.stdout)
+        else:
+            self.assertEqual((FAILED, b""), (done.returncode, done.stdout))
         self.assertIn(b"lockstep-mpi: not done after 1 s", done.stderr)
 
     def wait_for(self, condition):
@@ -217,15 +292,18 @@ class LockstepMpiTest(unittest.TestCase):
 
     @staticmethod
     def stopped_children(parent):
-        """Both processes by MPI rank, once both have stopped themselves."""
+        """Both processes by MPI rank, once both have stopped themselves. MPICH's launcher has them through another process."""
         found = {}
-        for children in pathlib.Path(f"/proc/{parent}/task").glob("*/children"):
-            for pid in children.read_text().split():
+        parents = [parent]
+        while parents:
+            pids = [pid for children in pathlib.Path(f"/proc/{parents.pop()}/task").glob("*/children") for pid in children.read_text().split()]
+            parents += pids
+            for pid in pids:
                 if pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "T":
                     continue
                 environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
                 for variable in environment:
-                    if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
+                    if variable.startswith(f"{RANK_VARIABLE}=".encode()):
                         found[variable.partition(b"=")[2].decode()] = int(pid)
         return found if len(found) == 2 else None
 

@@ -34,7 +34,7 @@ total = torch.ones(4)
 dist.all_reduce(total)
 print(f"sum {total.sum().item():.0f}")
 print(f"rank {rank} was here", file=sys.stderr)
-dist.barrier()
+dist.monitored_barrier()  # Not barrier(): its own work may be let go of too late for the end (pytorch/pytorch#190489).
 if rank == 2 and len(sys.argv) > 1:
     raise ValueError("planted")
 dist.destroy_process_group()
@@ -56,7 +56,8 @@ class LogsCase(unittest.TestCase):
     def run_words(self, words, rank=None, **options):
         variables = {} if rank is None else {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "4"}
         options.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=WAIT_S,
+        options.setdefault("timeout", WAIT_S)
+        return subprocess.run(list(map(str, words)), capture_output=True, text=True,
                               env={**self.environment, **variables}, check=options.pop("check", False), **options)
 
     def shell(self, script, rank=None, flags=(), **options):
@@ -112,7 +113,7 @@ class RunTest(LogsCase):
 
     def test_logs_are_rotated_and_read_in_order(self):
         done = self.shell("i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); done", rank=0,
-                          flags=["--log-size", "10kB", "--log-files", "9", "--console", "none"])
+                          flags=["--log-size", "10kB", "--log-files", "9", "--console", "none", "--log-plain"])
         self.assertEqual(0, done.returncode, done.stderr)
         files = sorted(self.logs.iterdir())
         self.assertGreater(len(files), 2)
@@ -121,16 +122,84 @@ class RunTest(LogsCase):
         shown = self.lockstep_logs(self.logs, "--no-fold")
         self.assertEqual([f"line {i}" for i in range(400)], [line.partition(": ")[2] for line in shown.stdout.splitlines()])
 
+    def test_rotated_logs_are_compressed_while_the_command_runs(self):
+        # As long as it takes: the thread has what others leave of the processors.
+        wait = 'i=0; until [ "$(ls "$LOCKSTEP_LOG_DIR" | grep -c gz$)" -gt 5 ]; do sleep 0.1; i=$((i+1)); echo tick $i; done'
+        done = self.shell("seq 100000; " + wait, rank=0, flags=["--log-size", "500kB", "--log-files", "50", "--console", "none"])
+        self.assertEqual(0, done.returncode, done.stderr)
+        files = sorted(path.name for path in self.logs.iterdir())
+        compressed = [name for name in files if name.endswith(".gz")]
+        self.assertGreater(len(compressed), 5, files)
+        self.assertFalse([name for name in files if name.endswith(".tmp")])
+        self.assertEqual(len(files), len({name.removesuffix(".gz") for name in files}), "of each only one form is left")
+        shown = self.lockstep_logs(self.logs, "--no-fold")
+        texts = [line.partition(": ")[2] for line in shown.stdout.splitlines()]
+        self.assertEqual([f"{i}" for i in range(1, 100001)] + [f"tick {i}" for i in range(1, len(texts) - 99999)], texts)
+
+    def test_following_while_files_are_compressed_loses_and_doubles_nothing(self):
+        stop = self.folder / "stop"
+        script = f"i=0; while [ ! -e {stop} ]; do echo line $i; i=$((i+1)); case $i in *00) sleep 0.05;; esac; done; echo end"
+        job = subprocess.Popen(self.words("sh", "-c", script, flags=["--log-size", "10kB", "--log-files", "500", "--console", "none"]),
+                               stdin=subprocess.DEVNULL, env={**self.environment, "RANK": "0"})
+        self.addCleanup(job.wait)
+        self.addCleanup(job.kill)
+        while not (self.logs.is_dir() and any(self.logs.iterdir())):
+            time.sleep(0.01)
+        follower = subprocess.Popen([BINARY, "logs", str(self.logs), "--follow", "--no-fold"], stdout=subprocess.PIPE, text=True,
+                                    env=self.environment)
+        self.addCleanup(follower.stdout.close)
+        self.addCleanup(follower.wait)
+        self.addCleanup(follower.kill)
+        shown = []
+        for line in follower.stdout:
+            shown.append(line.rstrip("\n").partition(": ")[2])
+            if len(shown) == 50:
+                follower.send_signal(signal.SIGSTOP)  # It falls back: what it has not read is compressed meanwhile.
+                end = time.monotonic() + WAIT_S
+                while sum(path.suffix == ".gz" for path in self.logs.iterdir()) < 20:
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.01)
+                follower.send_signal(signal.SIGCONT)
+                stop.touch()
+            if shown[-1] == "end":
+                break
+        self.assertGreater(len(shown), 1000)
+        self.assertEqual([f"line {i}" for i in range(len(shown) - 1)] + ["end"], shown)
+
+    def test_killed_while_it_compresses_it_leaves_the_plain_file(self):
+        flags = ["--log-size", "40MB", "--console", "none"]
+        process = subprocess.Popen(self.words("sh", "-c", "seq 800000; exec sleep 60", flags=flags), stdin=subprocess.DEVNULL,
+                                   env={**self.environment, "RANK": "0"}, start_new_session=True)
+        try:
+            end = time.monotonic() + WAIT_S
+            while not (self.logs.is_dir() and list(self.logs.glob("*.gz.tmp"))):
+                self.assertLess(time.monotonic(), end)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait(WAIT_S)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+        [left] = self.logs.glob("*.gz.tmp")
+        self.assertEqual(1, len(list(self.logs.glob("*.log.1"))))
+        shown = [line.partition(": ")[2] for line in self.lockstep_logs(self.logs, "--no-fold").stdout.splitlines()]
+        [newest] = self.logs.glob("*.log")
+        if not newest.read_bytes().endswith(b"\n"):
+            shown.pop()  # The kill came in the middle of writing it.
+        self.assertGreater(len(shown), 500_000)
+        self.assertEqual([str(i) for i in range(1, len(shown) + 1)], shown)
+        # The next one that compresses here takes away what was forgotten.
+        os.utime(left, (time.time() - 7200, time.time() - 7200))
+        again = self.shell(f"seq 10000; while [ -e {left} ]; do sleep 0.1; done", rank=1, flags=["--log-size", "100kB", "--console", "none"])
+        self.assertEqual(0, again.returncode, again.stderr)
+
     def test_a_lot_of_output_comes_whole_and_the_job_does_not_wait_for_it(self):
         done = self.shell("seq 300000", rank=0)
         self.assertEqual("".join(f"{i}\n" for i in range(1, 300001)), done.stdout)
         self.assertEqual(300000, len(self.lines()))
 
     def test_what_the_command_leaves_behind_writes_on(self):
-        start = time.monotonic()
-        done = self.shell("(sleep 2; echo late; echo $? > after) & echo early", rank=1, cwd=self.folder)
+        done = self.shell("(for i in $(seq 600); do [ -e go ] && break; sleep 0.1; done; echo late; echo $? > after) & echo early", rank=1, cwd=self.folder)
         self.assertEqual(0, done.returncode)
-        self.assertLess(time.monotonic() - start, 2)
+        (self.folder / "go").touch()  # Nobody waited for what is still there.
         end = time.monotonic() + WAIT_S
         while len(self.lines()) < 2 and time.monotonic() < end:
             time.sleep(0.05)
@@ -277,7 +346,8 @@ class TrainingTest(LogsCase):
         job = self.folder / "job.py"
         job.write_text(JOB)
         return self.run_words([self.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 4, "--no-python",
-                               *self.words(self.python, job, *arguments, flag="--rank-logs")], cwd=self.folder)
+                               *self.words(self.python, job, *arguments, flag="--rank-logs")], cwd=self.folder,
+                              timeout=4 * WAIT_S)  # Five times PyTorch is imported.
 
     def test_a_job_is_logged_rank_by_rank_and_shown_as_one(self):
         done = self.run_job()

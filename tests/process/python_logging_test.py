@@ -1,15 +1,21 @@
 """`lockstep.logging`: what Python's standard logging writes with it, alone, in jobs, over forks, and on disks that are bad."""
 
+import contextlib
+import gzip
+import io
 import json
 import logging
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
+from unittest import mock
 
 from lockstep_program import BINARY, SOURCE
 
@@ -71,6 +77,74 @@ class LoggingTest(unittest.TestCase):
         self.assertEqual(['form False "quoted"', "second", 'form True "quoted"\nsecond'], [line["text"] for line in found])
         self.assertEqual({("warning", (3,))}, {(line["level"], tuple(line["ranks"])) for line in found})
 
+    def unpacked(self, handler):
+        """Texts of all files of a handler, the older first, whatever they are by now."""
+        texts = []
+        stem = pathlib.Path(handler.path)
+        for age in range(999, -1, -1):
+            plain = stem.with_name(stem.name + (f".{age}" if age else ""))
+            packed = plain.with_name(plain.name + ".gz")
+            data = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes()) if packed.exists() else b""
+            texts += [LINE.fullmatch(line)[5] for line in data.decode().splitlines()]
+        return texts
+
+    def test_rotated_files_are_compressed_where_that_is_asked_for(self):
+        handler = self.setup_logging(max_bytes=20_000, files=100, compress=True)
+        for i in range(2000):
+            self.logger.info("line %d", i)
+        end = time.monotonic() + WAIT_S
+        more = 2000
+        while sum(path.suffix == ".gz" for path in self.folder.iterdir()) < 5:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+            self.logger.info("line %d", more)
+            more += 1
+        self.assertEqual([f"line {i}" for i in range(more)], self.unpacked(handler))
+        done = subprocess.run([BINARY, "logs", str(self.folder), "--no-fold"], capture_output=True, text=True, timeout=WAIT_S, check=True)
+        self.assertEqual([f"line {i}" for i in range(more)], [line.partition(": ")[2] for line in done.stdout.splitlines()])
+        handler.close()
+        self.assertFalse(list(self.folder.glob("*.tmp")))
+
+    def test_a_reader_knows_a_compressed_file_again(self):
+        handler = self.setup_logging(max_bytes=20_000, files=5, compress=True)
+        rotated = pathlib.Path(handler._folder)  # Until there is a file.
+        while not rotated.is_file():
+            self.logger.info("a line that is as long as they are")
+            rotated = pathlib.Path(f"{handler.path}.1")
+        # It gets its new name with a line that is logged, not before.
+        inode = rotated.stat().st_ino
+        packed = rotated.with_name(rotated.name + ".gz")
+        end = time.monotonic() + WAIT_S
+        while not packed.exists():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.1)
+            self.logger.info("another")
+        self.assertIn(b"lockstep inode %d\0" % inode, packed.read_bytes()[:64])
+        self.assertFalse(rotated.exists())
+
+    def test_a_forked_child_compresses_nothing(self):
+        code = f"""
+import logging, os, sys
+import lockstep.logging
+lockstep.logging.setup({str(self.folder)!r}, console="none", max_bytes=2000, files=50, compress=True, rank=3)
+for i in range(100): logging.info("parent %d", i)
+child = os.fork()
+if child == 0:
+    for i in range(100): logging.info("child %d", i)
+    os._exit(0)
+os.waitpid(child, 0)
+print(child)
+"""
+        done = self.run_python(code)
+        self.assertEqual(0, done.returncode, done.stderr)
+        of_child = [path.name for path in self.folder.iterdir() if f"pid{done.stdout.strip()}." in path.name]
+        self.assertGreater(len(of_child), 3)
+        self.assertFalse([name for name in of_child if name.endswith((".gz", ".tmp"))])
+        shown = subprocess.run([BINARY, "logs", str(self.folder), "--no-fold"], capture_output=True, text=True, timeout=WAIT_S, check=True)
+        texts = [line.partition(": ")[2] for line in shown.stdout.splitlines()]
+        self.assertEqual([f"parent {i}" for i in range(100)], [text for text in texts if text.startswith("parent")])
+        self.assertEqual([f"child {i}" for i in range(100)], [text for text in texts if text.startswith("child")])
+
     def test_files_are_rotated(self):
         self.setup_logging(max_bytes=1000, files=3)
         for i in range(40):
@@ -79,6 +153,23 @@ class LoggingTest(unittest.TestCase):
         self.assertLessEqual(max(path.stat().st_size for path in self.folder.iterdir()), 1000)
         lines = self.lines()
         self.assertEqual([("I", f"line {i}") for i in range(40 - len(lines), 40)], lines)
+
+    def test_where_no_new_file_is_to_be_had_each_old_one_is_kept(self):
+        handler = self.setup_logging(max_bytes=100, files=3)
+        for i in range(3):
+            self.logger.info("line %d", i)
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        lowest = os.dup(0)
+        with mock.patch.object(lockstep.logging, "_RETRY_S", 0), contextlib.redirect_stderr(io.StringIO()):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
+            try:
+                for i in range(5):
+                    self.logger.info("lost %d", i)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, before)
+                os.close(lowest)
+        self.assertEqual((5, 3), (handler.lost_count, len(list(self.folder.iterdir()))))
+        self.assertEqual([("I", f"line {i}") for i in range(3)], self.lines())
 
     def test_a_child_has_a_file_of_its_own(self):
         handler = self.setup_logging()

@@ -2,7 +2,8 @@
 
 Each step lies in an annotation "train_step#N", so that a trace says which steps it holds. READY-DIR/RANK appears when a
 rank has trained a few steps. It ends when it is told to, or after ten minutes. With a second argument it only computes
-forward: no optimizer, so that PyTorch counts no steps.
+forward: no optimizer, so that PyTorch counts no steps. STEADY_JOB_SLOW names a file: once it is there, the rank that is
+written in it works 250 ms longer each step.
 """
 
 import os
@@ -28,6 +29,7 @@ def main():
     model = DistributedDataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     samples = torch.randn(32, 64)
+    slow = pathlib.Path(os.environ.get("STEADY_JOB_SLOW", os.devnull))
     end = time.monotonic() + LIMIT_S
     step = 0
     while time.monotonic() < end:
@@ -40,6 +42,8 @@ def main():
                 model(samples).square().mean().backward()
                 optimizer.step()
             time.sleep(0.02)
+            if slow.is_file() and slow.read_text(encoding="ascii") == str(rank):
+                time.sleep(0.25)
         step += 1
         if step == 5:
             # There at once and whole: who waits for it reads it then.

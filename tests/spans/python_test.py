@@ -40,6 +40,38 @@ class PythonTest(unittest.TestCase):
             self.assertGreater(awaits["least"], 900_000)
             self.assertEqual([], query(path, "select * from ledger where severity <> 'info'"))
 
+    def test_what_the_allocator_says_is_a_counter_of_each_step(self):
+        # A stand-in for PyTorch, whose CUDA needs a GPU: set up after the first step, in trouble at the last.
+        program = """
+import sys, types
+import lockstep
+told = {"allocated_bytes.all.current": 100, "reserved_bytes.all.current": 300, "allocated_bytes.all.peak": 200, "num_alloc_retries": 1, "num_ooms": 0}
+fake_torch = types.SimpleNamespace(cuda=types.SimpleNamespace(is_initialized=lambda: told["ready"], memory_stats=lambda device: told["answer"]()))
+told["ready"] = False
+told["answer"] = lambda: {name: value for name, value in told.items() if not name.isalpha()}
+for number in lockstep.steps(range(6)):
+    if number == 1:
+        sys.modules["torch"] = fake_torch
+    if number == 2:
+        told["ready"] = True
+    if number > 2:
+        told["allocated_bytes.all.current"] += 50
+    if number == 5:
+        told["answer"] = lambda: 1 / 0
+for _ in lockstep.steps(range(3), memory=False):
+    pass
+lockstep.torch_memory()
+"""
+        with tempfile.TemporaryDirectory(prefix="lockstep-") as folder:
+            environment = {**os.environ, "PYTHONPATH": os.path.join(os.environ["LOCKSTEP_BUILD"], "python"), "RANK": "0"}
+            subprocess.run([os.environ["LOCKSTEP_PYTHON_BASE"], "-c", program], check=True, env={**environment, "LOCKSTEP_TRACE": folder})
+            [path] = pathlib.Path(folder).iterdir()
+            told = query(path, "select name, sample_count as n, min as least, max as most from counters order by name")
+            self.assertEqual([("torch_alloc_retries", 3, 1, 1), ("torch_memory_allocated_bytes", 3, 100, 200), ("torch_memory_peak_bytes", 3, 200, 200),
+                              ("torch_memory_reserved_bytes", 3, 300, 300), ("torch_ooms", 3, 0, 0)],
+                             [(row["name"], row["n"], row["least"], row["most"]) for row in told])
+            subprocess.run([os.environ["LOCKSTEP_PYTHON_BASE"], "-c", program], check=True, env=environment)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -58,6 +58,24 @@ class SpanJobTest(unittest.TestCase):
         self.assertIn("recording_not_ended", rows)
         self.assertEqual(1, rows["unfinished_spans"]["count"])
 
+    def test_killed_in_the_middle_of_all_its_threads_a_ring_holds_the_last_of_each(self):
+        for _ in range(3):
+            with self.subTest(), tempfile.TemporaryDirectory(prefix="lockstep-") as folder:
+                self.folder = pathlib.Path(folder)
+                [path] = self.check_same("kill_threads", 50_000, status=-signal.SIGKILL, LOCKSTEP_TRACE_RING=1, LOCKSTEP_TRACE_LIMIT_MIB=4)
+                self.assertLessEqual(path.stat().st_size, 4 << 20)
+                by_thread = query(path, "select thread_id, count(distinct name) as names, min(name) as name, count(*) as n from events "
+                                        "where name like 'thread%' group by thread_id")
+                self.assertEqual([f"thread{i}" for i in range(8)], sorted(row["name"] for row in by_thread))
+                self.assertEqual({1}, {row["names"] for row in by_thread})
+                self.assertGreater(sum(row["n"] for row in by_thread), 50_000)
+                rows = ledger(path)
+                self.assertIn("recording_not_ended", rows)
+                self.assertIn("overwritten_spans", rows)
+                self.assertFalse({"dropped_spans", "damaged_chunks", "truncated_file"} & set(rows), rows)
+                # At most one that each of them was in.
+                self.assertLessEqual(rows.get("unfinished_spans", {"count": 0})["count"], 8)
+
     def test_exit_without_destructors_loses_nothing(self):
         [path] = self.check_same("_exit", 5_000, status=7)
         self.assertEqual({"work": 1, "mix": 5_000}, counts(path))
@@ -101,6 +119,19 @@ class SpanJobTest(unittest.TestCase):
         self.assertGreater(kept, 20_000)
         # 1,000 counter values are records too.
         self.assertAlmostEqual(101_001, kept + dropped, delta=1_100)
+
+    def test_a_file_system_that_cannot_be_written_costs_spans_and_nothing_else(self):
+        inside = self.scratch / "fixed"
+        inside.mkdir()
+        script = ('mount -t tmpfs none "$1" && mount -o remount,ro "$1" || exit 77; LOCKSTEP_TRACE="$1" "$2" threads 200; '
+                  'status=$?; ls -A "$1" >&2; exit $status')
+        done = launch("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", inside, JOB)
+        if done.returncode == 77 or "unshare" in done.stderr:
+            self.skipTest(f"no file system of a test's own can be mounted here: {done.stderr.strip()}")
+        self.assertEqual((0, launch(JOB, "threads", 200).stdout), (done.returncode, done.stdout), done.stderr)
+        said, dropped = done.stderr.splitlines()  # And no file.
+        self.assertIn("Read-only file system; the program goes on without", said)
+        self.assertRegex(dropped, r"dropped \d+")
 
     def test_the_limit_is_kept_and_what_is_lost_is_counted(self):
         [path] = self.check_same("work", 200_000, LOCKSTEP_TRACE_LIMIT_MIB=1)

@@ -1,9 +1,10 @@
-"""A real job of four ranks under torchrun, with spans and Kineto's traces of the same steps: one timeline."""
+"""A real job of four ranks under torchrun, with spans, logs and Kineto's traces of the same steps: one timeline."""
 
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -18,6 +19,15 @@ RANKS = 4
 TYPICAL_NS = 20_000
 
 
+def quantile(values, part):
+    """On the line between the two nearest ranks."""
+    ordered = sorted(values)
+    place = part * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
 class TorchJobTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -30,14 +40,17 @@ class TorchJobTest(unittest.TestCase):
         cls.spans = pathlib.Path(scratch.name) / "spans"
         cls.traces = pathlib.Path(scratch.name) / "traces"
         cls.traces.mkdir()
-        cls.merged = pathlib.Path(scratch.name) / "merged.json"
+        cls.logs = pathlib.Path(scratch.name + "-logs")
+        cls.addClassCleanup(shutil.rmtree, cls.logs, ignore_errors=True)
+        # Not where the traces are: it would be read as one of them.
+        cls.merged = cls.logs / "merged.json"
         python = done.stdout.strip()
         environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "KINETO_LOG_LEVEL": "5",
                        "PYTHONPATH": os.path.join(os.environ["LOCKSTEP_BUILD"], "python"), "PYTHONWARNINGS": "ignore"}
         command = [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(RANKS), "--rdzv-backend", "c10d",
                    "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", SOURCE / "tests/spans/training_spans.py", cls.traces]
-        plain = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=250)
-        job = subprocess.run(command, capture_output=True, text=True, env={**environment, "LOCKSTEP_TRACE": str(cls.spans)}, timeout=250)
+        plain = subprocess.run([*command, cls.logs / "plain"], capture_output=True, text=True, env=environment, timeout=250)
+        job = subprocess.run([*command, cls.logs / "traced"], capture_output=True, text=True, env={**environment, "LOCKSTEP_TRACE": str(cls.spans)}, timeout=250)
         assert plain.returncode == 0 and job.returncode == 0, plain.stderr + job.stderr
         # Ranks may write into each other's lines.
         cls.results = [sorted(re.findall(r"rank \d: loss \d\.\d{6}", done.stdout)) for done in (plain, job)]
@@ -63,7 +76,7 @@ class TorchJobTest(unittest.TestCase):
         pairs = query(self.traces.parent, """
             select s.rank, r.start_ns - s.start_ns as before_ns, s.end_ns - r.end_ns as after_ns, s.track = r.track as same_thread
             from events s, events r where s.rank = r.rank and substr(s.name, 6) = substr(r.name, 7) and s.name like 'span %'
-            and r.name like 'range %' and abs(s.start_ns - r.start_ns) < 5000000
+            and r.name like 'range %'
             and (select count(*) from events x where x.rank = s.rank and x.name = s.name and x.start_ns < s.start_ns) =
                 (select count(*) from events y where y.rank = r.rank and y.name = r.name and y.start_ns < r.start_ns)""")
         self.assertEqual(2 * 8 * RANKS, len(pairs))
@@ -87,6 +100,61 @@ class TorchJobTest(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stderr)
         names = [event.get("name") for event in json.loads(self.merged.read_text())["traceEvents"]]
         self.assertEqual(8 * RANKS, names.count("span forward"))
+
+    def test_one_timeline_holds_spans_operators_and_lines(self):
+        done = subprocess.run([LOCKSTEP, "merge", self.traces.parent, "--logs", self.logs / "traced", "-o", self.merged], capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stderr)
+        events = json.loads(self.merged.read_text())["traceEvents"]
+        slices = [(event["pid"], event["ts"], event["ts"] + event["dur"], event["name"]) for event in events if event["ph"] == "X"]
+        lines = [event for event in events if event.get("cat") == "log" and event["args"]["source"] == "trainer"]
+        self.assertEqual(2 * 8 * RANKS, len(lines))
+        slack_us = TYPICAL_NS / 1000
+        for line in lines:
+            part = line["name"].split()[0]
+            around = [name for rank, start, end, name in slices
+                      if rank == line["pid"] and start - slack_us <= line["ts"] <= end + slack_us]
+            self.assertIn(f"span {part}", around, line)
+            self.assertIn(f"range {part}", around, line)
+
+    def test_lines_of_the_log_lie_in_the_spans_that_they_were_written_in(self):
+        done = subprocess.run([LOCKSTEP, "logs", self.logs / "traced", "--clocks", self.traces.parent, "--json", "--no-fold"],
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        self.assertEqual(0, done.returncode, done.stderr)
+        *lines, summary = map(json.loads, done.stdout.splitlines())
+        self.assertEqual((RANKS, []), (summary["log_count"], summary["problems"]))
+        # Ranks of one host have one clock, which needs no correction; where traces tell one, lines get the same.
+        is_corrected = bool(query(self.traces.parent, "select rank from ranks where clock_basis = 'collectives'"))
+        self.assertEqual("aligned" if is_corrected else "wall", summary["clock"])
+        at = {(line["ranks"][0], line["text"]): line for line in lines if line["source"] == "trainer"}
+        self.assertEqual({(rank, f"{part} {step}") for rank in range(RANKS) for part in ("forward", "backward") for step in range(8)}, set(at))
+        spans = query(self.traces.parent, """select rank, substr(name, 6) as part, start_ns, end_ns,
+            (select count(*) from events x where x.rank = s.rank and x.name = s.name and x.start_ns < s.start_ns) as number
+            from events s where name like 'span %'""")
+        self.assertEqual(len(at), len(spans))
+        margins = []
+        for span in spans:
+            line = at[span["rank"], f"{span['part']} {span['number']}"]
+            self.assertEqual("info" if span["part"] == "forward" else "warning", line["level"])
+            margins.append(min(line["time_unix_ns"] - span["start_ns"], span["end_ns"] - line["time_unix_ns"]))
+        print(f"line inside span: least {min(margins)} ns from its begin or end, median {sorted(margins)[len(margins) // 2]}")
+        # Never outside by more than the clocks are apart, as with the profiler's ranges.
+        self.assertGreater(min(margins), -TYPICAL_NS)
+        # In the order of times, over all ranks.
+        times = [line["time_unix_ns"] for line in lines]
+        self.assertEqual(sorted(times), times)
+
+    def test_tails_of_requests_are_those_that_the_job_measured(self):
+        rows = query(self.traces.parent, "select * from inference_requests where kind = 'answer' order by rank")
+        self.assertEqual([(rank, 40, 0) for rank in range(RANKS)], [(row["rank"], row["request_count"], row["failed_count"]) for row in rows])
+        for rank, row in enumerate(rows):
+            measured = json.loads((self.logs / f"traced/measured{rank}.json").read_text(encoding="utf-8"))
+            for column, part in (("median_ns", 0.5), ("p95_ns", 0.95), ("p99_ns", 0.99)):
+                least, most = quantile(measured["inside"], part), quantile(measured["around"], part)
+                with self.subTest(rank=rank, column=column):
+                    # Two clocks of one machine differ by less than a thousandth.
+                    self.assertGreaterEqual(row[column], least * 0.999)
+                    self.assertLessEqual(row[column], most * 1.001)
+            self.assertLess(row["median_ns"], row["p95_ns"])
 
     def test_spans_alone_are_a_run_with_steps(self):
         report = lockstep("analyze", self.spans)

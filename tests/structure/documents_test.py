@@ -9,7 +9,7 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 BINARY = os.environ.get("LOCKSTEP_BINARY", "")
 DOCUMENTS = sorted([*SOURCE.glob("*.md"), *(SOURCE / "docs").rglob("*.md"), *(SOURCE / "examples").rglob("*.md")])
-COMMANDS = ("analyze", "bench", "capture", "compare", "completion", "doctor", "export", "hang", "kernels", "logs", "merge", "nccl-log", "open", "query", "run", "scaling", "script", "serve", "status", "tunnel", "version", "watch")
+COMMANDS = ("analyze", "bench", "capture", "compare", "completion", "doctor", "export", "hang", "kernels", "logs", "merge", "nccl-log", "open", "query", "run", "scaling", "script", "serve", "status", "top", "tunnel", "version", "watch")
 
 
 def commands(text):

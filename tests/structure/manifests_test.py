@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tomllib
 import unittest
 
@@ -82,6 +83,45 @@ class ManifestsTest(unittest.TestCase):
         self.assertIn(container["command"][-1], mounts)
         self.assertEqual(f"0.0.0.0:{container['ports'][0]['hostPort']}", config["listen"][0])
 
+    def test_prometheus_finds_the_daemons_and_may_ask_them(self):
+        template = self.find("daemonset.yaml", "DaemonSet")["spec"]["template"]
+        monitor = self.find("podmonitor.yaml", "PodMonitor")
+        [endpoint] = monitor["spec"]["podMetricsEndpoints"]
+        self.check_monitor(monitor, endpoint, template["metadata"]["labels"],
+                           [(port["name"], port["containerPort"]) for port in template["spec"]["containers"][0]["ports"]])
+
+    def test_prometheus_finds_their_service_instead(self):
+        template = self.find("daemonset.yaml", "DaemonSet")["spec"]["template"]
+        service = self.find("servicemonitor.yaml", "Service")
+        monitor = self.find("servicemonitor.yaml", "ServiceMonitor")
+        [endpoint] = monitor["spec"]["endpoints"]
+        self.assertEqual(service["metadata"]["namespace"], monitor["metadata"]["namespace"])
+        self.assertLessEqual(service["spec"]["selector"].items(), template["metadata"]["labels"].items())
+        [port] = service["spec"]["ports"]
+        self.assertIn((port["targetPort"], port["port"]), [(one["name"], one["containerPort"]) for one in template["spec"]["containers"][0]["ports"]])
+        self.check_monitor(monitor, endpoint, service["metadata"]["labels"], [(port["name"], port["port"])])
+
+    def test_rules_for_the_operator_are_those_that_are_shipped(self):
+        done = subprocess.run([sys.executable, "-c", "import build; print(build.text(), end='')"], cwd=FOLDER, capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(done.stdout, (FOLDER / "prometheusrule.yaml").read_text(encoding="utf-8"), "run packaging/kubernetes/build.py")
+        shipped = [group for name in ("lockstep.rules.yml", "lockstep.alerts.yml")
+                   for group in yaml.safe_load((SOURCE / "packaging/prometheus" / name).read_text(encoding="utf-8"))["groups"]]
+        self.assertEqual(shipped, self.find("prometheusrule.yaml", "PrometheusRule")["spec"]["groups"])
+
+    def check_monitor(self, monitor, endpoint, labels, ports):
+        template = self.find("daemonset.yaml", "DaemonSet")["spec"]["template"]
+        self.assertEqual(self.find("daemonset.yaml", "DaemonSet")["metadata"]["namespace"], monitor["metadata"]["namespace"])
+        self.assertLessEqual(monitor["spec"]["selector"]["matchLabels"].items(), labels.items())
+        # The alerts ask for this job.
+        self.assertEqual("lockstep", labels[monitor["spec"]["jobLabel"]])
+        self.assertIn((endpoint["port"], 9476), ports)
+        self.assertEqual(("https", "/metrics"), (endpoint["scheme"], endpoint["path"]))
+        [secret] = [volume["secret"]["secretName"] for volume in template["spec"]["volumes"] if volume["name"] == "secret"]
+        self.assertEqual({secret}, {endpoint["authorization"]["credentials"]["name"], endpoint["tlsConfig"]["ca"]["secret"]["name"]})
+        config = tomllib.loads(self.find("daemonset.yaml", "ConfigMap")["data"]["lockstep.toml"])
+        self.assertEqual(endpoint["authorization"]["credentials"]["key"], pathlib.PurePosixPath(config["token"][0]["file"]).name)
+
     def test_no_container_may_do_more_than_it_needs(self):
         for name, document in documents():
             if document["kind"] not in ("Pod", "DaemonSet"):
@@ -95,6 +135,12 @@ class ManifestsTest(unittest.TestCase):
                     self.assertFalse(context.get("privileged", False))
                     self.assertFalse(context["allowPrivilegeEscalation"])
                     self.assertEqual(["ALL"], context["capabilities"]["drop"])
+
+    def test_the_node_daemon_has_the_capabilities_of_the_systemd_unit(self):
+        unit = (SOURCE / "packaging/systemd/lockstepd.service").read_text(encoding="utf-8")
+        [line] = [line for line in unit.splitlines() if line.startswith("CapabilityBoundingSet=")]
+        container = self.find("daemonset.yaml", "DaemonSet")["spec"]["template"]["spec"]["containers"][0]
+        self.assertEqual(set(line.split("=")[1].split()), {f"CAP_{name}" for name in container["securityContext"]["capabilities"]["add"]})
 
 
 if __name__ == "__main__":

@@ -54,10 +54,10 @@ def browser():
     return need("chromium")
 
 
-def run_node(script, *arguments, timeout=900):
-    """Runs a script of tests/web with the packages; its output is the message when it fails."""
-    environment = dict(os.environ, LOCKSTEP_WEB=packages(), LOCKSTEP_CHROMIUM=shutil.which("chromium") or "")
-    done = subprocess.run([need("node"), os.path.join(SOURCE_ROOT, "tests", "web", script), *arguments], env=environment,
+def run_node(script, *arguments, timeout=900, inside=(), **variables):
+    """Runs a script of tests/web with the packages; its output is the message when it fails. `inside`: a command that runs it elsewhere."""
+    environment = dict(os.environ, **variables, LOCKSTEP_WEB=packages(), LOCKSTEP_CHROMIUM=shutil.which("chromium") or "")
+    done = subprocess.run([*inside, need("node"), os.path.join(SOURCE_ROOT, "tests", "web", script), *arguments], env=environment,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout)
     if done.returncode != 0:
         raise AssertionError(f"{script} ended with {done.returncode}:\n{done.stdout[-8000:]}")

@@ -82,7 +82,7 @@ class MergeCase(unittest.TestCase):
         self.assertEqual(differences(before.data, after.data, own_clock_moves), [])
 
 
-class UpstreamNumbersTest(MergeCase):
+class UpstreamCase(MergeCase):
     """Decoded by protoc under upstream's names, and put together again by Perfetto's rules."""
 
     def decode(self, path):
@@ -98,6 +98,7 @@ class UpstreamNumbersTest(MergeCase):
         value = lambda body, key: (re.search(rf"\b{key}: (\S+)", body) or [None, None])[1]
         tracks, clock, names, default, stacks = {}, {}, {}, {}, collections.defaultdict(list)
         found, flows = collections.Counter(), collections.Counter()
+        self.instants = []  # [(process, track, category, name, time)] of those with a category
         for body in text.split("\npacket {"):
             sequence = value(body, "trusted_packet_sequence_id")
             if "track_descriptor {" in body and "thread {" in body:
@@ -127,6 +128,9 @@ class UpstreamNumbersTest(MergeCase):
                 top_iid = re.search(r"\n    name_iid: (\d+)", event)
                 name = text_name[1] if text_name else names[sequence][top_iid[1]]
                 stacks[uuid].append((name, clock[sequence]))
+            elif kind == "TYPE_INSTANT" and "categories:" in body:
+                self.instants.append((*tracks[uuid], *re.search(r'categories: "(\w+)"', body).groups(),
+                                      re.search(r'\n    name: "((?:[^"\\]|\\.)*)"', body)[1], clock[sequence]))
             elif kind == "TYPE_SLICE_END":
                 name, start = stacks[uuid].pop()
                 process, thread = tracks[uuid]
@@ -134,6 +138,8 @@ class UpstreamNumbersTest(MergeCase):
         self.assertEqual([uuid for uuid, stack in stacks.items() if stack], [], "slices without an end")
         return found, flows
 
+
+class UpstreamNumbersTest(UpstreamCase):
     def check(self, source, *arguments):
         perfetto, data = self.merged("job.pftrace", source, *arguments)
         chrome, _ = self.merged("job.json", source, *arguments)
@@ -161,6 +167,108 @@ class UpstreamNumbersTest(MergeCase):
         text = self.check(self.generated("--ranks", "2", "--steps", "2", "--stacks", "--memory", "--offset-us", "0", "700"))
         self.assertIn("unit: UNIT_SIZE_BYTES", text)
         self.assertIn("extra_counter_values", text)
+
+
+class LogsTest(UpstreamCase):
+    """Lines of logs stand where their ranks' events of the same time stand, whatever the clocks say."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.generated("--ranks", "3", "--steps", "2", "--first-step", "10", "--offset-us", "0", "5000", "-3000")
+        self.logs = self.folder / "logs"
+        self.logs.mkdir()
+        self.said = {}  # text: name of the rank's event that begins when it was said
+        for rank in range(3):
+            [path] = [path for path in self.source.iterdir() if re.search(rf"rank-?_?{rank}\b", path.name)]
+            trace = self.read_chrome(path)
+            base = int(trace.get("baseTimeNanoseconds", 0))
+            events = [(base + int(event["ts"] * 1000), event) for event in trace["traceEvents"] if event["ph"] == "X"]
+            starts = collections.Counter(start for start, _ in events)
+            alone = [(start, event) for start, event in events if starts[start] == 1 and event["cat"] == "cpu_op"]
+            first, last = min(start for start, _ in events), max(start + int(event["dur"] * 1000) for start, event in events)
+            line = lambda time_ns, level, text, of=rank: json.dumps({
+                "time_ns": time_ns, "mono_ns": None, "level": level, "rank": of, "host": "node0", "source": "trainer", "text": text}, separators=(",", ":")) + "\n"
+            if rank == 0:  # Of nobody knows whom: neither the line nor the file's name says it.
+                (self.logs / "launcher.jsonl").write_text(line(last, "fatal", "of nobody", None), encoding="utf-8")
+            with open(self.logs / f"rank{rank}.node0.jsonl", "w", encoding="utf-8") as log:
+                say = lambda *what: log.write(line(*what))
+                say(first - 1, "info", "before")
+                for number, (start, event) in enumerate(alone[:40]):
+                    text = f'line {number} of {rank} "é"'
+                    self.said[text] = event["name"]
+                    say(start, "error" if number % 8 == 0 else "info", text)
+                say(last + 900_000_000, "fatal", f"the end of {rank}")
+                say(last + 1_100_000_000, "fatal", "too late")
+
+    def lines(self, chrome):
+        """{text: (pid, time, level)}, and the start of each slice, by (pid, name)."""
+        events = self.read_chrome(chrome)["traceEvents"]
+        tracks = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        lines, starts = {}, collections.defaultdict(set)
+        for event in events:
+            if event["ph"] == "X":
+                starts[event["pid"], event["name"]].add(event["ts"])
+            if event.get("cat") == "log":
+                self.assertEqual("log", tracks[event["pid"], event["tid"]])
+                self.assertEqual("trainer", event["args"]["source"])
+                self.assertNotIn(event["name"], lines)
+                lines[event["name"]] = (event["pid"], event["ts"], event["args"]["level"])
+        return lines, starts
+
+    def test_lines_stand_at_what_began_when_they_were_said(self):
+        chrome, data = self.merged("job.json", self.source, "--logs", self.logs)
+        lines, starts = self.lines(chrome)
+        self.assertGreater(len(self.said), 60)
+        self.assertEqual({*self.said, *(f"the end of {rank}" for rank in range(3))}, set(lines))
+        self.assertEqual((len(lines), 7), (data["log_line_count"], data["left_out_log_line_count"]))
+        for text, name in self.said.items():
+            rank, time, level = lines[text]
+            self.assertEqual(str(rank), text.split()[3])
+            self.assertIn(time, starts[rank, name], text)
+            self.assertEqual("error" if int(text.split()[1]) % 8 == 0 else "info", level)
+        self.assertEqual(chrome_rules.broken_rules(self.read_chrome(chrome)), [])
+
+        # The same in Perfetto's form, and nothing of it is in the way when it is read back.
+        perfetto, _ = self.merged("job.pftrace", self.source, "--logs", self.logs)
+        self.slices(self.decode(perfetto))
+        base = int(self.read_chrome(chrome)["baseTimeNanoseconds"])
+        plain = lambda name: name.encode("utf-8").decode("unicode_escape").encode("latin-1").decode("utf-8")
+        self.assertEqual({text: (rank, base + int(time * 1000)) for text, (rank, time, _) in lines.items()},
+                         {plain(name): (rank, time) for rank, track, category, name, time in self.instants if (track, category) == ("log", "log")})
+        bare, _ = self.merged("bare.pftrace", self.source)
+        self.assertEqual(differences(lockstep.analyze_whole(bare).data, lockstep.analyze_whole(perfetto).data), [])
+
+    def test_selections_hold_for_lines(self):
+        chrome, data = self.merged("worst.json", self.source, "--logs", self.logs, "--log-level", "error", "--lanes", "device")
+        lines, _ = self.lines(chrome)
+        self.assertEqual({text for text in self.said if int(text.split()[1]) % 8 == 0} | {f"the end of {rank}" for rank in range(3)}, set(lines))
+        chrome, data = self.merged("part.json", self.source, "--logs", self.logs, "--steps", "11", "--ranks", "1")
+        steps = [event for event in self.read_chrome(chrome)["traceEvents"] if event["ph"] == "X" and event["name"] == "step 11"]
+        [step] = steps
+        lines, _ = self.lines(chrome)
+        for _, time, _ in lines.values():
+            self.assertTrue(step["ts"] <= time < step["ts"] + step["dur"])
+        self.assertEqual(3 * 40 + 3 + 7, data["log_line_count"] + data["left_out_log_line_count"])
+
+    def test_traces_that_do_not_say_when_they_were_take_no_lines(self):
+        for path in self.source.iterdir():
+            trace = json.loads(path.read_text(encoding="utf-8"))
+            trace.pop("baseTimeNanoseconds")
+            path.write_text(json.dumps(trace), encoding="utf-8")
+        done = lockstep.run(["merge", str(self.source), "--logs", str(self.logs), "-o", str(self.folder / "undated.json")])
+        self.assertEqual(lockstep.DONE, done.returncode, done.stderr)
+        self.assertIn(b"129 lines of logs are of ranks whose traces do not say when they were", done.stdout)
+        self.assertIn(b"1 lines of logs say no time, or no rank", done.stdout)
+        lines, _ = self.lines(self.folder / "undated.json")
+        self.assertEqual({}, lines)
+
+    def test_refusals(self):
+        for status, words, arguments in ((lockstep.MISUSED, "--logs PATH", ("--log-level", "error")),
+                                         (lockstep.MISUSED, "expected trace", ("--logs", self.logs, "--log-level", "loud")),
+                                         (lockstep.FAILED, "nowhere", ("--logs", self.folder / "nowhere"))):
+            found, _, error = merge(self.source, "-o", self.folder / "a.json", *arguments)
+            self.assertEqual(status, found, error)
+            self.assertIn(words, error)
 
 
 class ChromeRulesTest(MergeCase):

@@ -7,7 +7,8 @@ const address = `file://${file}`;
 
 /** Drawn: a change is on the screen two frames later. */
 async function settled(page) {
-  await page.waitForFunction(() => document.querySelector('.view h2') && !/Unpacking .* …/.test(document.querySelector('main')?.textContent ?? ''));
+  await page.waitForFunction(() => document.querySelector('.view h2') && !document.documentElement.dataset.pending &&
+    !/Unpacking .* …/.test(document.querySelector('main')?.textContent ?? ''));
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 /**

@@ -44,6 +44,25 @@ fact('null is never a number', async () => {
   }
 });
 
+fact('curves of the fabric have the colours of what they are held against', async () => {
+  const { fabricCurves, jobSeries, tableRows } = await load('data/fabric.ts');
+  const job = (name, group_size, bytes) => ({ name, group_size, bytes, count: 3, busbw_bytes_per_s: [1, 2, 3, 4, 5], algbw_median_bytes_per_s: 2 });
+  const measured = (operation, bytes, spread = 1) => ({ operation, bytes, busbw_bytes_per_s: 6, slowest_busbw_bytes_per_s: 6 - spread, fastest_busbw_bytes_per_s: 6 + spread, mean_ns: 10 });
+  const source = { source: 'bench.json', backend: 'MPI', rank_count: 2, ratio: 0.5, points: [measured('all_reduce', 8), measured('all_reduce', 64), measured('broadcast', 8), measured('send_recv', 8)] };
+  const fabric = [{ ...job('all_reduce', 4, 64), transfer_ns: 9, busbw_median_bytes_per_s: 3, fabric_busbw_bytes_per_s: 6, ratio: 0.5 }];
+  const series = jobSeries({ bandwidth: [job('all_gather', 4, 8), job('all_reduce', 4, 64), job('all_reduce', 4, 8), job('recv', 2, 8)], fabric });
+  assert.deepEqual(series.map((each) => each.label), ['all_gather, 4 ranks', 'all_reduce, 4 ranks', 'recv, 2 ranks']);
+  assert.deepEqual(series[1].points.map((point) => [point.bytes, point.ratio]), [[8, null], [64, 0.5]], 'by size; what has no measurement has no share');
+  const used = fabricCurves(source, series, true);
+  assert.deepEqual(used.map((curve) => [curve.label, curve.at, curve.points.length]), [['fabric: all_reduce, 2 ranks', 1, 2], ['fabric: send_recv, 2 ranks', 2, 1]]);
+  assert.deepEqual(fabricCurves(source, series, false).map((curve) => curve.at), [1, 3, 2], 'broadcast has a colour of its own');
+  assert.deepEqual(fabricCurves(source, series.slice(0, 1), true).length, 3, 'all where the job uses none of them');
+  assert.deepEqual(fabricCurves(null, series, true), []);
+  const rows = tableRows(series, used, 2);
+  assert.deepEqual(rows.map((row) => row.of), ['job', 'job', 'job', 'job', 'fabric', 'fabric', 'fabric']);
+  assert.deepEqual([rows[0].busbw_median_bytes_per_s, rows[4].busbw_min_bytes_per_s, rows[4].busbw_max_bytes_per_s, rows[4].count], [3, 5, 7, null]);
+});
+
 fact('ranks are listed in runs', async () => {
   const { rankList } = await load('numbers.ts');
   assert.equal(rankList([]), 'no rank');
@@ -143,6 +162,166 @@ fact('silence counts back from the collection, or from the last instant where th
   const data = (collected) => ({ ranks: [rank(0, 1e9), rank(1, 3e9), rank(2, null)], groups: [], job: { world_size: 3, collected_unix_ns: collected } });
   assert.deepEqual(silenceRows(data(5e9)).map((row) => row.silent_ns), [4e9, 2e9, null]);
   assert.deepEqual(silenceRows(data(null)).map((row) => row.silent_ns), [2e9, 0, null]);
+});
+
+fact('a history goes on with views, and a place in a column is a time', async () => {
+  const { Timeline } = await load('live/timeline.ts');
+  const timeline = new Timeline();
+  const S = 1e9;
+  timeline.load({
+    schema: 'lockstep.live-history/1', until_unix_ns: 1005.5 * S, bucket_ns: S, times_unix_ns: [1001 * S, 1002 * S, 1005 * S],
+    jobs: [{ job_id: 'a', step_ns: [1, 2, 5], ranks: [{ rank: '0', own_ns: [10, null, 50], state: 'rk.' }], serving: [] }], nodes: [],
+  });
+  assert.equal(timeline.shown, 5);
+  const job = timeline.jobs.get('a');
+  assert.deepEqual(timeline.last(job.job, 'step_ns', 6), [null, 1, 2, null, null, 5]);
+  assert.deepEqual(timeline.last(job.ranks.get('0'), 'own_ns', 5), [10, null, null, null, 50]);
+  assert.deepEqual(timeline.last(job.ranks.get('0'), 'state', 5), [1, 5, null, null, null]);
+  const rank = (own_ns, state) => ({ rank: '0', step_ns: null, own_ns, compute_ratio: null, communication_ratio: null, state });
+  const view = (at_s, step_ns, ...ranks) => ({ asked_unix_ns: at_s * S, nodes: [], jobs: [{ job_id: 'a', step_ns, ranks, serving: [] }] });
+  assert.equal(timeline.append(view(1005.2, 99, rank(99, 'runs'))), false, 'the history has it');
+  assert.ok(timeline.append(view(1007.1, 6, rank(60, 'runs'))));
+  assert.ok(timeline.append(view(1007.9, 8, rank(80, 'slow'))));
+  assert.deepEqual(timeline.last(job.job, 'step_ns', 3), [5, 6, 7], 'the mean of the looks of a bucket; one bucket that was skipped is no hole');
+  assert.deepEqual(timeline.last(job.ranks.get('0'), 'state', 2), [1, 3], 'the worst state of a bucket');
+  assert.ok(timeline.append(view(1008.5, 8, rank(12345, 'unheard'))));
+  assert.deepEqual(timeline.last(job.ranks.get('0'), 'own_ns', 2), [70, null], 'what a silent node said before is not measured now');
+  // Paused: what comes is kept and not shown.
+  timeline.frozen_ns = 1007.9 * S;
+  assert.deepEqual(timeline.last(job.job, 'step_ns', 1), [7]);
+  timeline.append(view(1009.5, 9));
+  assert.equal(timeline.last_number, 1007);
+  timeline.frozen_ns = null;
+  assert.deepEqual(timeline.last(job.job, 'step_ns', 2), [8, 9]);
+  for (let at = 1010; at < 1700; ++at) timeline.append(view(at + 0.5, 1));
+  assert.ok(timeline.is_full);
+  // A history that spans more than the page keeps leaves room for what comes.
+  timeline.load({
+    schema: 'lockstep.live-history/1', until_unix_ns: 2000.5 * S, bucket_ns: S, times_unix_ns: Array.from({ length: 300 }, (_, i) => (1402 + 2 * i) * S),
+    jobs: [{ job_id: 'a', step_ns: Array.from({ length: 300 }, (_, i) => i), ranks: [], serving: [] }], nodes: [],
+  });
+  for (let at = 2001; at < 2100; ++at) timeline.append(view(at + 0.5, 1));
+  assert.ok(!timeline.is_full);
+  assert.deepEqual(timeline.last(timeline.jobs.get('a').job, 'step_ns', 100).slice(0, 2), [299, 1]);
+  // A machine that slept: what was before is too far away to be held beside what is now.
+  timeline.append(view(9000.5, 3));
+  assert.equal(timeline.shown, 1);
+});
+
+fact('a cell of the live heat map keeps its column while time goes on', async () => {
+  const { Timeline } = await load('live/timeline.ts');
+  const { rowsOver, timeColumns } = await load('live/shared.tsx');
+  const timeline = new Timeline();
+  const view = (second) => ({ asked_unix_ns: second * 1e9, nodes: [], jobs: [{ job_id: 'a', ranks: [{ rank: '0', own_ns: second, state: 'runs' }], serving: [] }] });
+  for (let second = 100; second <= 103; ++second) timeline.append(view(second));
+  const look = () => {
+    const values = rowsOver([timeline.jobs.get('a').ranks.get('0'), undefined], 'own_ns', 3, timeline);
+    const { columns, ago } = timeColumns(3, timeline);
+    return { in_order: [...columns].map((column) => values[column]), at: [...values].indexOf(103), ago: [...columns].map(ago), none: values[3] };
+  };
+  const before = look();
+  assert.deepEqual(before.in_order, [101, 102, 103]);
+  assert.deepEqual(before.ago, [2e9, 1e9, 0]);
+  assert.ok(Number.isNaN(before.none), 'a row without columns is not measured');
+  timeline.append(view(104));
+  assert.deepEqual(look().in_order, [102, 103, 104]);
+  assert.equal(look().at, before.at);
+});
+
+fact('the verdict of a live job names who holds it up, the gravest first', async () => {
+  const { chosenJob, verdict, worseRank } = await load('live/verdict.ts');
+  const rank = (name, more = {}) => ({ rank: name, host: 'n1', node: 'n1', state: 'waits', waits_for_rank: '2', behind_steps: 0, own_ns: 1e6, progress_age_ns: 1e9, groups: [], ...more });
+  const job = (more = {}) => ({
+    job_id: 'a', world_size: 3, missing_ranks: [], steps_per_s: 18, step_ns: 55e6, communication_ratio: 0.4, slowest_rank: null, slowest_ratio: null, alarms: [], serving: [],
+    ranks: [rank('0'), rank('1'), rank('2', { state: 'slow', waits_for_rank: null, own_ns: 3e6 })], ...more,
+  });
+  const node = { host: 'n1', silent_ns: 4e9, alarms: [] };
+  const straggler = { kind: 'straggler', severity: 'warning', text: 'rank 2 takes 1.88 times', rank: '2' };
+  const slow = verdict(job({ slowest_rank: '2', slowest_ratio: 1.88, alarms: [straggler] }), [node]);
+  assert.equal(slow.severity, 'warning');
+  assert.match(slow.sentence, /^Rank 2 on n1 is the slowest: its own time is 1\.88 times/);
+  assert.match(slow.why, /^Ranks 0 and 1 wait for it\. 40 % /);
+  // A sick device of its nodes colours the box, and is not taken for the cause.
+  const ill = verdict(job({ slowest_rank: '2', slowest_ratio: 1.88, alarms: [straggler] }), [{ ...node, alarms: [{ kind: 'gpu_xid', severity: 'critical', text: 'x', rank: null }] }]);
+  assert.deepEqual([ill.severity, ill.sentence], ['critical', slow.sentence]);
+  const stuck = verdict(job({ ranks: ['0', '1'].map((name) => rank(name, { state: 'stuck', progress_age_ns: 90e9 })).concat(rank('2', { state: 'stuck', waits_for_rank: null })) }), [node]);
+  assert.equal(stuck.sentence, 'Rank 2 holds the job up: no step has ended for 90.0 s.');
+  assert.equal(stuck.severity, 'critical');
+  const gone = verdict(job({ ranks: [rank('0', { state: 'unheard', waits_for_rank: null })] }), [node]);
+  assert.match(gone.sentence, /Nothing is heard of rank 0: n1 has not answered for 4\.00 s/);
+  const well = verdict(job({ ranks: ['0', '1', '2'].map((name) => rank(name, { state: 'runs', waits_for_rank: null })) }), [node]);
+  assert.deepEqual([well.severity, well.sentence], ['none', 'No alarm: 3 ranks, 18.0 steps a second of 55.0 ms.']);
+  assert.match(verdict(job({ ranks: [rank('0', { state: 'silent' })] }), [node]).sentence, /^1 rank is there, and it records no steps\.$/);
+  assert.match(verdict(job({ ranks: [] }), []).sentence, /No rank/);
+  const order = [rank('10', { state: 'runs' }), rank('9', { state: 'runs' }), rank('3', { state: 'runs', own_ns: 9e6 }), rank('4', { state: 'runs', behind_steps: 5 }), rank('5', { state: 'unheard' }), rank('6', { state: 'stuck' }), rank('7', { state: 'slow' })].sort(worseRank);
+  assert.deepEqual(order.map((each) => each.rank), ['5', '6', '7', '4', '3', '9', '10']);
+  const view = { jobs: [job({ job_id: 'small', ranks: [] }), job()] };
+  assert.equal(chosenJob(view, '').job_id, 'a');
+  assert.equal(chosenJob(view, 'small').job_id, 'small');
+  assert.equal(chosenJob(view, 'gone').job_id, 'a');
+  assert.equal(chosenJob({ jobs: [] }, ''), null);
+});
+
+fact('what a live page lacks is listed, the gravest first', async () => {
+  const { doubts } = await load('live/verdict.ts');
+  const node = (more) => ({ host: 'n1', problem: null, silent_ns: null, is_cut: false, bad_line_count: 0, clock_offset_ns: 0, collectors: [], alarms: [], ...more });
+  const rank = { rank: '0', state: 'runs', dropped_event_count: 0, is_since_start: false, gpu: {}, bus_bytes_per_s: 1, oldest_collective_ns: null, groups: [], communication_ratio: 0, mfu_ratio: 0.4 };
+  const job = (ranks, more = {}) => ({ world_size: ranks.length, missing_ranks: [], ranks, ...more });
+  assert.deepEqual(doubts({ nodes: [node({})] }, job([rank])), []);
+  const found = doubts(
+    { nodes: [node({ bad_line_count: 2, is_cut: true, clock_offset_ns: -3e9, collectors: [{ name: 'nvidia', is_present: true, succeeded: false }] }), node({ host: 'n2', problem: 'refused' })] },
+    job([{ ...rank, dropped_event_count: 12, gpu: null, mfu_ratio: null }, { ...rank, rank: '1', state: 'silent' }], { world_size: 3, missing_ranks: [2] }),
+  );
+  const words = found.map((each) => `${each.severity}: ${each.what}`).join('\n');
+  for (const part of ['critical: n2 does not answer: refused', 'critical: Rank 2 runs on none', 'warning: n1 said more', 'warning: 2 lines of what n1', '3.00 s behind', 'n1 cannot read nvidia',
+    'Rank 1 records no steps', '12 records of rank 0 were dropped', 'info: Devices are not measured for rank 0', 'info: MFU is not']) assert.ok(words.includes(part), `${part}\n${words}`);
+  assert.deepEqual(found.map((each) => each.severity), [...found.map((each) => each.severity)].sort((a, b) => ['critical', 'warning', 'info'].indexOf(a) - ['critical', 'warning', 'info'].indexOf(b)));
+});
+
+fact('a critical alert goes before an alarm that is no more than a remark', async () => {
+  const { troubles } = await load('live/verdict.ts');
+  const alarm = (severity, text, host = null) => ({ kind: 'kind', severity, text, rank: null, host });
+  const alert = (severity, name) => ({ name, state: 'firing', severity, summary: 'it is so.', runbook: null, labels: {}, since_unix_ns: 0, value: null });
+  assert.deepEqual(troubles([], []), []);
+  assert.deepEqual(troubles([alarm('warning', 'n1 gpu 3: hot', 'n1'), alarm('info', 'rank 2 is new')], [alert('critical', 'Lost'), alert('page', 'Mine'), alert(null, 'Bare')]), [
+    { severity: 'critical', text: 'Lost: it is so.' },
+    { severity: 'warning', text: 'n1 gpu 3: hot.' },
+    { severity: 'warning', text: 'Mine: it is so.' },
+    { severity: 'warning', text: 'Bare: it is so.' },
+    { severity: 'info', text: 'Rank 2 is new.' },
+  ]);
+});
+
+fact('ranks in words become numbers, and nothing else does', async () => {
+  const { parseRanks } = await load('live/verdict.ts');
+  assert.deepEqual(parseRanks(''), []);
+  assert.deepEqual(parseRanks(' 8, 0-3,2 '), [0, 1, 2, 3, 8]);
+  for (const odd of ['a', '3-1', '-1', '1.5', '0-99999999', '1;2']) assert.equal(parseRanks(odd), null, odd);
+});
+
+fact('of a process group it is said who has called least', async () => {
+  const { groupRows } = await load('live/network.tsx');
+  const rank = (name, ...groups) => ({ rank: name, groups: groups.map(([group, enqueued_count, completed_count, oldest_inflight_ns]) => ({ group, enqueued_count, completed_count, oldest_inflight_ns })) });
+  const [stuck, calm, unknown] = groupRows([rank('0', ['world', 7, 5, 9e9], ['tp', 3, 3, null], ['x', null, null, null]), rank('1', ['world', 6, 5, null], ['tp', 3, 3, null])]);
+  assert.deepEqual(stuck, { name: 'world', ranks: 2, enqueued: 7, completed: 5, behind: 1, last_rank: '1', oldest_ns: 9e9 });
+  assert.deepEqual([calm.name, calm.behind, calm.last_rank], ['tp', 0, null]);
+  assert.deepEqual([unknown.name, unknown.enqueued, unknown.behind, unknown.last_rank], ['x', null, null, null]);
+});
+
+fact('lines have gaps where nothing was measured, and time is said back from now', async () => {
+  const { agoText, linePath } = await load('charts/time_lines.tsx');
+  const id = (value) => value;
+  assert.equal(linePath([1, 2, null, 4, null, 5, 6], id, id), 'M0.0 1.0L1.0 2.0M3.0 4.0h1M5.0 5.0L6.0 6.0');
+  assert.equal(linePath([null, null], id, id), '');
+  assert.deepEqual([0, 5e9, 60e9, 90e9, 120e9, 700e9].map(agoText), ['now', '−5 s', '−1 min', '−90 s', '−2 min', '−11.7 min']);
+});
+
+fact('the ends of a live scale are calm and hold what is measured', async () => {
+  const { scaleOf } = await load('live/heat_panel.tsx');
+  const [low, high] = scaleOf(Float64Array.of(NaN, 101e6, 100e6, 99e6));
+  assert.ok(low > 0 && low <= 99e6 && high >= 101e6 && high - low >= 0.09 * high, `${low} to ${high}`);
+  assert.deepEqual(scaleOf(Float64Array.of(NaN, NaN)), [0, 1]);
+  assert.deepEqual(scaleOf(Float64Array.of(0, 0)), [0, 0]);
 });
 
 fact('the colour maps run from dark to bright without turning back', async () => {

@@ -14,7 +14,8 @@ const downloads = mkdtempSync(join(tmpdir(), 'lockstep-downloads-'));
 
 /** Waits until the view has drawn what it loads. */
 async function settled(page) {
-  await page.waitForFunction(() => document.querySelector('.view h2') && !/Unpacking .* …/.test(document.querySelector('main')?.textContent ?? ''));
+  await page.waitForFunction(() => document.querySelector('.view h2') && !document.documentElement.dataset.pending &&
+    !/Unpacking .* …/.test(document.querySelector('main')?.textContent ?? ''));
   // Two frames: canvases draw in the one after the data is there.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
@@ -198,6 +199,7 @@ async function sameAsAnswer(page) {
   const { data } = answer;
   await sameTable(page, '#/causes', 'First causes of waiting', data.wait_states?.causes ?? [], ['direct_wait_ns', 'propagated_wait_ns', 'wait_ratio', 'own_ns', 'peers_ns']);
   await sameTable(page, '#/regions', 'Regions over ranks', data.region_balance ?? [], ['rank_count', 'count', 'mean_total_ns', 'total_imbalance']);
+  await sameTable(page, '#/bandwidth', 'Share of the fabric', data.fabric ?? [], ['group_size', 'bytes', 'count', 'transfer_ns', 'busbw_median_bytes_per_s', 'fabric_busbw_bytes_per_s', 'ratio']);
   await sameTable(page, '#/measured-kernels', 'Measured launches', data.kernel_launches ?? [], ['id', 'duration_ns', 'compute_ratio', 'memory_ratio']);
   await sameTable(page, '#/measured-kernels', 'Sums of names', data.kernel_sums ?? [], ['total_ns', 'count', 'max_ns', 'report_count']);
   await sameTable(page, '#/what-if', 'What each change would gain', data.what_if?.levers ?? [], ['step_ns', 'gain_ns', 'gain_ratio']);
@@ -315,33 +317,40 @@ async function theme(page, address) {
 const address = file.startsWith('http') ? file : pathToFileURL(file).href;
 const parts = process.env.PARTS?.split(',');
 const wanted = (name) => !parts || parts.includes(name);
-async function step(name, run) {
+async function step(page, name, run) {
   if (!wanted(name)) return;
   const start = Date.now();
-  await run();
+  try {
+    await run();
+  } catch (error) {
+    console.log(`FAILED ${name} at ${page.url().slice(-80)}: ${page.trouble.join('; ') || 'the page says nothing'}`);
+    throw error;
+  }
   console.log(`ok ${name} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
 }
 
 for (const colorScheme of ['light', 'dark']) {
   await withBrowser({ colorScheme, reducedMotion: 'reduce', acceptDownloads: true }, async (context) => {
+    // What a server sends is late, as over a network: a view has to say so until it is there.
+    if (file.startsWith('http')) await context.route(`${new URL('data/', address).href}**`, (route) => setTimeout(() => route.continue().catch(() => {}), 150));
     const page = await openWatched(context, file);
     await settled(page);
-    await step(`every view in ${colorScheme}`, () => everyView(page));
+    await step(page, `every view in ${colorScheme}`, () => everyView(page));
     if (colorScheme === 'light') {
-      await step('tables', () => tables(page));
-      await step('same as the answer', () => sameAsAnswer(page));
-      await step('pictures', () => pictures(page));
-      await step('200 %', () => narrow(page));
-      await step('theme', () => theme(page, address));
-      await step('address', () => addressRoundTrip(page, address));
+      await step(page, 'tables', () => tables(page));
+      await step(page, 'same as the answer', () => sameAsAnswer(page));
+      await step(page, 'pictures', () => pictures(page));
+      await step(page, '200 %', () => narrow(page));
+      await step(page, 'theme', () => theme(page, address));
+      await step(page, 'address', () => addressRoundTrip(page, address));
     }
-    if (colorScheme === 'dark') await step('print', () => printed(page));
+    if (colorScheme === 'dark') await step(page, 'print', () => printed(page));
     assert.deepEqual(page.trouble, [], 'no message on the console, no request');
   });
 }
 await withBrowser({ javaScriptEnabled: false }, async (context) => {
-  await step('no script', async () => {
-    const page = await openWatched(context, file);
+  const page = await openWatched(context, file);
+  await step(page, 'no script', async () => {
     const text = await page.innerText('#summary');
     assert.ok(await page.isVisible('#summary'));
     assert.ok(text.length > 100, text);

@@ -3,6 +3,7 @@ without a violation that axe-core finds, no message on the console, no request; 
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,34 @@ class Pages(unittest.TestCase):
         tables = [data_path("nsight", "ncu", name) for name in ("esmm2.raw.csv", "mistic1024.raw.csv", "mistic_higgs.raw.csv")]
         tables.append(data_path("nsight", "stats", "mfu_2gpu_before_cuda_gpu_kern_sum.csv.gz"))
         self.exercise(os.path.join(SOURCE_ROOT, "examples", "recorded"), *tables)
+
+    def measured_fabric(self):
+        """What `lockstep bench collectives` says of this machine, by a real run of two ranks."""
+        if shutil.which("mpirun") is None:
+            self.skipTest("lacks mpirun (scripts/packages.txt, group test)")
+        launcher = "mpirun --oversubscribe" + (" --allow-run-as-root" if os.getuid() == 0 else "")
+        launcher += " --mca oob_tcp_if_include lo --mca btl self,vader --mca mpi_yield_when_idle 1"
+        results = os.path.join(self.folder, "bench.json")
+        done = subprocess.run([PROGRAM, "bench", "collectives", "-n", "2", "--launcher", launcher, "--sizes", "8,4K,256K,4M",
+                               "--iterations", "3", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if b"built without MPI" in done.stderr:
+            self.skipTest("lockstep was built without MPI: scripts/packages.txt has Open MPI's packages")
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        with open(results, "wb") as file:
+            file.write(done.stdout)
+        return results
+
+    def test_beside_what_the_fabric_can_do(self):
+        recorded = os.path.join(SOURCE_ROOT, "examples", "recorded")
+        fabric = self.measured_fabric()
+        page, answer = self.page_of(recorded, flags=["--fabric", fabric])
+        print(web_packages.run_node("page.mjs", page, answer))
+        with subprocess.Popen([PROGRAM, "serve", "-q", recorded, "--fabric", fabric], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              text=True) as server:
+            try:
+                print(web_packages.run_node("page.mjs", server.stdout.readline().strip(), answer, PARTS="same as the answer"))
+            finally:
+                server.terminate()
 
     def test_operation_trace(self):
         self.exercise(data_path("traces", "bytedance_stragglers", "trace-ST.csv.gz"))

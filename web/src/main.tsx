@@ -16,7 +16,8 @@ interface Pages {
   facts: (source: PageSource) => readonly string[];
 }
 
-const PAGES: Record<PageKind, Pages> = {
+/** The live page is a program of its own (live.tsx): a report that is sent by mail has no use for it. */
+const PAGES: Record<Exclude<PageKind, 'live'>, Pages> = {
   analyze: { views: analyzeViews as readonly View<unknown>[], facts: analyzeFacts },
   compare: { views: compareViews as readonly View<unknown>[], facts: compareFacts },
   scaling: { views: scalingViews as readonly View<unknown>[], facts: scalingFacts },
@@ -53,8 +54,8 @@ async function start() {
   const app = document.getElementById('app')!;
   try {
     const source = await openPage();
-    const page = PAGES[source.document.kind];
-    render(<Shell source={source} views={page.views} facts={page.facts(source)} />, app);
+    const page = PAGES[source.document.kind as keyof typeof PAGES];
+    render(<Shell source={source} views={page.views} facts={page.facts(source).join(' · ')} />, app);
     document.documentElement.classList.add('running');
     setTimeout(() => loadForPaper(source), 300);
   } catch (error) {

@@ -2,16 +2,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/openat2.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace lockstep::agent {
@@ -84,28 +81,6 @@ UniqueFd OpenBeneath(int folder, const std::string& path, int flags) {
     if (errno != EAGAIN && errno != EINTR) break;
   }
   return UniqueFd();
-}
-
-bool AsUser(uint32_t uid, uint32_t gid, const std::function<void()>& work) {
-  if (geteuid() == uid) {
-    work();
-    return true;
-  }
-  if (geteuid() != 0) return false;
-  bool done = false;
-  int saved_errno = 0;
-  std::thread([&] {
-    // The raw call changes this thread alone; the library's would change all.
-    if (syscall(SYS_setgroups, 0, nullptr) != 0) return;
-    setfsgid(gid);
-    setfsuid(uid);
-    if (static_cast<uint32_t>(setfsuid(static_cast<uid_t>(-1))) != uid) return;  // Tells what is set.
-    work();
-    saved_errno = errno;
-    done = true;
-  }).join();
-  errno = saved_errno;
-  return done;
 }
 
 void RemoveContents(int folder) {

@@ -241,7 +241,8 @@ void CaptureManagerImpl::PlaceOffers(const Instant& now) {
                                      .text = std::move(*text),
                                      .deliver_from_unix_ns = window.deliver_from_unix_ns.value_or(0),
                                      .pending_until_unix_ns = iterations ? now.wall_ns + record.capture.spec.timeout_ns
-                                                                         : window.start_unix_ns.value_or(0)});
+                                                                         : window.start_unix_ns.value_or(0),
+                                     .start_after_ns = run.progress.StartAfterDeliveryNs()});
         run.placed = placed.has_value();
         if (!placed && placed.error().code == ErrorCode::kFailedPrecondition) {
           run.progress.WaitsFor("waits for another request that the process has not fetched yet", now);

@@ -16,8 +16,11 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kBeginGraceNs = 15 * kSecond;
 // Between the poll that shows a free profiler and the renamed file.
 constexpr int64_t kRenameGraceNs = 5 * kSecond;
-// A request without a start begins this long after its receipt, and its warm-up; before PyTorch 2.1, 10 s.
-constexpr int64_t kDefaultStartNs = 2 * kSecond;
+// A request without a start begins this long after its receipt, and its warm-up; before PyTorch 2.1, 10 s. Kineto's own
+// 2 s are whole turns of its loop, which looks once a second and was often begun together with the polls: whether it
+// finds the start too far off at one turn and too near at the next is then a matter of microseconds, and the request
+// is dropped. Half a second more lies between the turns.
+constexpr int64_t kDefaultStartNs = 2'500'000'000;
 constexpr int64_t kOldDefaultStartNs = 10 * kSecond;
 
 std::string Seconds(int64_t ns) {
@@ -66,8 +69,16 @@ std::optional<int64_t> TargetProgress::ExpectedStartUnixNs() const {
   if (plan_.mode != Mode::kDuration) return std::nullopt;
   if (plan_.start_unix_ns) return plan_.start_unix_ns;
   if (!delivered_unix_ns_) return std::nullopt;
-  const bool old = plan_.torch_release && *plan_.torch_release < std::pair(2, 1);
-  return *delivered_unix_ns_ + plan_.warmup_ns + (old ? kOldDefaultStartNs : kDefaultStartNs);
+  return *delivered_unix_ns_ + plan_.warmup_ns + (HasOldDefaultStart() ? kOldDefaultStartNs : kDefaultStartNs);
+}
+
+bool TargetProgress::HasOldDefaultStart() const {
+  return plan_.torch_release && *plan_.torch_release < std::pair(2, 1);
+}
+
+int64_t TargetProgress::StartAfterDeliveryNs() const {
+  if (plan_.mode != Mode::kDuration || plan_.start_unix_ns || HasOldDefaultStart()) return 0;
+  return plan_.warmup_ns + kDefaultStartNs;
 }
 
 std::optional<int64_t> TargetProgress::ExpectedEndUnixNs() const {
@@ -295,6 +306,11 @@ std::string TargetProgress::WhyNotFinished() const {
   // PyTorch 2.13 makes the file before it looks whether the start can be met.
   if (!busy_seen_) {
     if (const std::string why = WhyTooLate(); !why.empty()) return why;
+    if (plan_.mode == Mode::kDuration) {
+      return "made its trace's file and was at no poll seen to trace: it looked too late whether to begin (Kineto "
+             "looks once a second, and drops what it can no longer warm up for; are its processors overloaded?), or "
+             "its own torch.profiler took the place; repeat the capture";
+    }
   }
   return "began its trace and cancelled it: its own torch.profiler started, or the device's trace buffer overflowed "
          "while warming up";

@@ -76,6 +76,9 @@ class TargetProgress {
   std::optional<int64_t> begun_unix_ns() const { return begun_unix_ns_; }
   std::optional<int64_t> finished_unix_ns() const { return finished_unix_ns_; }
   uint64_t trace_bytes() const { return trace_bytes_; }
+  /// How long after its delivery a request without a start is to begin; 0: it has a start, or begins by steps, or its
+  /// PyTorch is left to its own default.
+  int64_t StartAfterDeliveryNs() const;
   /// When the window is over, as far as that can be told: by the clock, of a delivered duration trace.
   std::optional<int64_t> ExpectedEndUnixNs() const;
 
@@ -87,6 +90,7 @@ class TargetProgress {
   void TickDelivered(const Instant& now);
   void TickBegun(const Instant& now);
   std::optional<int64_t> ExpectedStartUnixNs() const;
+  bool HasOldDefaultStart() const;
   std::string WhyNeverBegun() const;
   std::string WhyTooLate() const;
   std::string WhyNotFinished() const;

@@ -70,6 +70,15 @@ TargetPlan Iterations() {
   return plan;
 }
 
+TEST(TargetProgressTest, ARequestWithoutAStartIsGivenOneBetweenTheTurnsOfKinetosLoop) {
+  EXPECT_EQ(Way(Duration()).progress.StartAfterDeliveryNs(), kSecond * 7 / 2);
+  EXPECT_EQ(Way(Timed(20)).progress.StartAfterDeliveryNs(), 0);
+  EXPECT_EQ(Way(Iterations()).progress.StartAfterDeliveryNs(), 0);
+  TargetPlan old = Duration();
+  old.torch_release = std::pair(2, 0);
+  EXPECT_EQ(Way(old).progress.StartAfterDeliveryNs(), 0);
+}
+
 TEST(TargetProgressTest, ADurationTraceGoesThroughAllStates) {
   Way way(Duration());
   way.To(2);
@@ -81,12 +90,14 @@ TEST(TargetProgressTest, ADurationTraceGoesThroughAllStates) {
   way.Unfinished(0);
   way.To(3.4);
   EXPECT_EQ(way.progress.state(), TargetState::kWarming);
-  way.To(5.2);
+  way.To(5.4);
+  EXPECT_EQ(way.progress.state(), TargetState::kWarming);
+  way.To(5.7);
   EXPECT_EQ(way.progress.state(), TargetState::kCollecting);
-  way.To(5.8);
+  way.To(6.3);
   EXPECT_EQ(way.progress.state(), TargetState::kWriting);
   way.Finished(4711);
-  way.To(6);
+  way.To(6.5);
   EXPECT_EQ(way.progress.state(), TargetState::kDone);
   EXPECT_EQ(way.progress.trace_bytes(), 4711u);
   EXPECT_EQ(way.progress.reason(), "");
@@ -295,6 +306,15 @@ TEST(TargetProgressTest, ACancelledTraceIsSeenByAFreeProfilerAndALeftFile) {
   way.To(20);
   EXPECT_EQ(way.progress.state(), TargetState::kRefused);
   EXPECT_THAT(way.progress.reason(), HasSubstr("its own torch.profiler started"));
+}
+
+TEST(TargetProgressTest, ATraceThatWasNeverSeenToRunMayHaveBeenLookedAtTooLate) {
+  Way way(Duration());
+  way.Deliver();
+  way.Unfinished(0);
+  way.To(20);
+  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
+  EXPECT_THAT(way.progress.reason(), HasSubstr("looked too late whether to begin"));
 }
 
 TEST(TargetProgressTest, AFullDiskIsNamed) {

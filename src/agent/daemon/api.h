@@ -15,6 +15,7 @@
 #include "agent/kineto/registry.h"
 #include "agent/network/network_tester.h"
 #include "base/error.h"
+#include "control/api/history.h"
 #include "control/api/node.h"
 #include "http/http_message.h"
 
@@ -30,6 +31,8 @@ struct ApiParts {
   std::function<control::NodeStatus()> status;         ///< Without counts and problems, which are added here.
   std::function<std::vector<std::string>()> problems;  ///< Of the daemon itself.
   std::function<std::vector<MetricSample>()> samples;  ///< Of other parts, for /metrics.
+  std::function<std::vector<prometheus::MetricFamily>()> measured;        ///< By sensors, for /metrics; may be null.
+  std::function<control::History(const control::HistoryQuery&)> history;  ///< Of what the sensors saw.
   std::function<void(const std::string& line)> audit;  ///< Who did or was refused what; one printable line.
   std::function<int64_t()> now_ns;                     ///< Monotonic.
 };
@@ -79,6 +82,7 @@ class Api {
   http::Response GetNetworkTest(const Call& call);
   http::Response PostInspection(const Call& call);
   http::Response GetInspection(const Call& call);
+  http::Response GetHistory(const Call& call);
   http::Response GetMetrics(const Call& call);
   http::Response GetHealthy(const Call& call);
   http::Response GetReady(const Call& call);

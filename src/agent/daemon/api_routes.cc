@@ -5,6 +5,7 @@
 
 #include "agent/daemon/answer.h"
 #include "agent/daemon/api.h"
+#include "agent/sensors/open_metrics.h"
 #include "control/api/json.h"
 
 namespace lockstep::agent {
@@ -210,11 +211,19 @@ Response Api::GetInspection(const Call& call) {
   return response;
 }
 
-Response Api::GetMetrics(const Call& /*call*/) {
-  Response response =
-      http::TextResponse(200, parts_.metrics->Text(parts_.registry->Processes(),
-                                                   parts_.captures->List(Caller{{}, true, {}}), parts_.samples()));
-  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+Response Api::GetHistory(const Call& call) {
+  const Result<control::HistoryQuery> query = control::ReadHistoryQuery(call.request.query);
+  if (!query) return ErrorAnswer(query.error());
+  return JsonAnswer(200, ToJson(parts_.history ? parts_.history(*query) : control::History()));
+}
+
+Response Api::GetMetrics(const Call& call) {
+  const bool is_open = AcceptsOpenMetrics(call.request.accept);
+  Response response = http::TextResponse(
+      200,
+      parts_.metrics->Text(parts_.registry->Processes(), parts_.captures->List(Caller{{}, true, {}}), parts_.samples(),
+                           parts_.measured ? parts_.measured() : std::vector<prometheus::MetricFamily>(), is_open));
+  response.content_type = is_open ? kOpenMetricsType : "text/plain; version=0.0.4; charset=utf-8";
   return response;
 }
 

@@ -14,7 +14,9 @@
 #include <cstring>
 #include <limits>
 
+#include "agent/engines/engine_reading.h"
 #include "base/unique_fd.h"
+#include "base/utf8.h"
 
 namespace lockstep::agent {
 namespace {
@@ -23,6 +25,7 @@ constexpr size_t kFileBytes = size_t{1} << 20;
 constexpr size_t kTokenBytes = 4096;
 constexpr size_t kTokenLeast = 43;  // 256 bits in base64.
 constexpr size_t kSocketPathBytes = 107;
+constexpr size_t kMostEngines = 32;
 constexpr size_t kKinetoDirectoryBytes = 54;  // Kineto's clients cut what is longer.
 
 Error FileError(const std::string& file, std::string_view doing) {
@@ -70,11 +73,17 @@ Status OthersCannotRead(const struct stat& info) {
   return Error{ErrorCode::kPermissionDenied, "others may read it: give it to root or the daemon's user, and chmod 600"};
 }
 
-Result<std::string> ReadTokenDigest(const std::string& file) {
+/// A token's one line; empty where it is no printable one.
+Result<std::string> ReadToken(const std::string& file) {
   ASSIGN_OR_RETURN(std::string token, ReadSmallFile(file, kTokenBytes, OthersCannotRead));
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
   const bool is_plain = std::all_of(token.begin(), token.end(), [](char c) { return c > 0x20 && c < 0x7f; });
-  if (token.size() < kTokenLeast || !is_plain) {
+  return is_plain ? token : std::string();
+}
+
+Result<std::string> ReadTokenDigest(const std::string& file) {
+  ASSIGN_OR_RETURN(const std::string token, ReadToken(file));
+  if (token.size() < kTokenLeast) {
     return Error{ErrorCode::kInvalidArgument,
                  "holds no token of 256 bits (at least 43 printable characters in one line): openssl rand -hex 32",
                  file};
@@ -119,6 +128,47 @@ Status ResolveCredential(std::string_view kind, Credential* credential) {
 Status CheckPath(std::string_view what, const std::string& path) {
   if (path.empty() || path.front() != '/') {
     return Error{ErrorCode::kInvalidArgument, fmt::format("{} must be an absolute path, not '{}'", what, path)};
+  }
+  return {};
+}
+
+Status ResolveEngine(EngineEndpoint* engine) {
+  ASSIGN_OR_RETURN(const EngineUrl url, ParseEngineUrl(engine->url));
+  engine->url = url.url;
+  if (engine->job.empty()) {
+    char name[256] = {};
+    ::gethostname(name, sizeof(name) - 1);
+    engine->job = DefaultEngineJob(url, name);
+  }
+  for (const std::string* label : {&engine->job, &engine->model}) {
+    if (label->size() > kMostModelBytes || Printable(*label) != *label) {
+      return Error{
+          ErrorCode::kInvalidArgument,
+          fmt::format("the engine at {}: job and model have at most {} printable bytes", engine->url, kMostModelBytes)};
+    }
+  }
+  if (engine->token_file.empty()) return {};
+  RETURN_IF_ERROR(CheckPath("an engine's token_file", engine->token_file));
+  if (!url.is_encrypted && !url.is_loopback()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the token for {} would be for everybody on the way to read: use https", engine->url)};
+  }
+  ASSIGN_OR_RETURN(engine->token, ReadToken(engine->token_file));
+  if (!engine->token.empty()) return {};
+  return Error{ErrorCode::kInvalidArgument, "holds no token: one line of printable characters", engine->token_file};
+}
+
+Status ResolveEngines(std::vector<EngineEndpoint>* engines) {
+  if (engines->size() > kMostEngines) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("there are more than {} [[engines]]", kMostEngines)};
+  }
+  for (auto it = engines->begin(); it != engines->end(); ++it) {
+    RETURN_IF_ERROR(ResolveEngine(&*it));
+    if (std::any_of(engines->begin(), it, [&](const EngineEndpoint& other) { return other.job == it->job; })) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("two [[engines]] have the job '{}', which would make their series one: name them apart",
+                               it->job)};
+    }
   }
   return {};
 }
@@ -221,6 +271,7 @@ Status ResolveConfig(DaemonConfig* config) {
   }
   RETURN_IF_ERROR(CheckPath("the state folder", config->state_folder));
   RETURN_IF_ERROR(CheckPath("the output folder", config->output_folder));
+  RETURN_IF_ERROR(CheckPath("sensors.sysfs", config->sensors.sysfs));
   for (const std::string& directory : config->kineto_directories) {
     RETURN_IF_ERROR(CheckPath("a directory of Kineto's sockets", directory));
     if (directory.size() > kKinetoDirectoryBytes) {
@@ -232,6 +283,8 @@ Status ResolveConfig(DaemonConfig* config) {
   if (config->kineto_name.empty() && config->kineto_directories.empty()) {
     return Error{ErrorCode::kInvalidArgument, "without a Kineto socket no process could be traced: set one"};
   }
+  RETURN_IF_ERROR(ResolveEngines(&config->engines));
+  for (const std::string& path : config->log_paths) RETURN_IF_ERROR(CheckPath("a path of logs", path));
   for (Credential& token : config->tokens) {
     RETURN_IF_ERROR(CheckPath("a token's file", token.token_file));
     RETURN_IF_ERROR(ResolveCredential("token", &token));

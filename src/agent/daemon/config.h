@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/engines/engine_endpoint.h"
+#include "agent/history/history_settings.h"
+#include "agent/sensors/series_limit.h"
 #include "base/result.h"
 #include "http/http_server.h"
 
@@ -39,6 +42,29 @@ struct ListenAddress {
 /// "127.0.0.1:9476", "[::1]:9476". Errors: kInvalidArgument.
 Result<ListenAddress> ParseListenAddress(std::string_view text);
 
+/// What is looked at besides the daemon itself: docs/daemon-metrics.md.
+struct SensorSettings {
+  bool gpu = true;
+  std::string nvml_library = "libnvidia-ml.so.1";
+  std::optional<uint32_t> gpus_expected = {};  ///< Unset: the most that were ever seen.
+  int64_t gpu_retry_s = 300;                   ///< After a call of the driver that hung.
+  bool host = false;                           ///< Processors, memory and network of the node.
+  std::string sysfs = "/sys";                  ///< Where InfiniBand and AMD's GPUs are looked for.
+  bool find_engines = false;                   ///< Inference engines that listen on the loopback.
+  int64_t engine_period_s = 5;                 ///< How often engines are asked.
+  bool logs = true;                            ///< Logs of ranks.
+  SeriesLimits series;
+  bool operator==(const SensorSettings&) const = default;
+};
+
+/// What serving is to keep to; unset: nothing.
+struct ServingObjectives {
+  std::optional<double> request_s = {};      ///< From begin to end.
+  std::optional<double> first_token_s = {};  ///< From begin to first output.
+  std::optional<double> inter_token_s = {};  ///< Between outputs.
+  bool operator==(const ServingObjectives&) const = default;
+};
+
 struct DaemonConfig {
   std::string unix_socket;  ///< Path.
   std::vector<ListenAddress> listen;
@@ -62,6 +88,12 @@ struct DaemonConfig {
   std::vector<std::string> dynolog_addresses = {"127.0.0.1", "::1"};
   uint16_t dynolog_port = 1778;  ///< 0 = any free one.
   std::vector<std::string> dynolog_output_folders = {"/tmp"};
+
+  SensorSettings sensors;
+  std::vector<EngineEndpoint> engines;
+  ServingObjectives serving;
+  HistorySettings history;
+  std::vector<std::string> log_paths;  ///< Patterns of logs that are followed besides those of ranks.
 
   std::string log_level = "info";
   std::string log_file;  ///< Empty: standard error.

@@ -67,6 +67,18 @@ enabled = true
 addresses = ["127.0.0.1"]
 port = 17
 output_folders = ["/data"]
+[sensors]
+gpu = false
+nvml_library = "/opt/libnvidia-ml.so.1"
+gpus_expected = 8
+gpu_retry_seconds = 60
+host = true
+sysfs = "/host/sys"
+[history]
+keep = "90s"
+coarse_keep = "2d"
+coarse_every = "1m"
+limit_mebibytes = 4
 [log]
 level = "debug"
 file = "/l"
@@ -101,6 +113,16 @@ file = "/l"
   EXPECT_THAT(config_.dynolog_addresses, ElementsAre("127.0.0.1"));
   EXPECT_EQ(config_.dynolog_port, 17);
   EXPECT_THAT(config_.dynolog_output_folders, ElementsAre("/data"));
+  EXPECT_FALSE(config_.sensors.gpu);
+  EXPECT_EQ(config_.sensors.nvml_library, "/opt/libnvidia-ml.so.1");
+  EXPECT_EQ(config_.sensors.gpus_expected, 8u);
+  EXPECT_EQ(config_.sensors.gpu_retry_s, 60);
+  EXPECT_TRUE(config_.sensors.host);
+  EXPECT_EQ(config_.sensors.sysfs, "/host/sys");
+  EXPECT_EQ(config_.history.keep_ns, 90 * 1'000'000'000LL);
+  EXPECT_EQ(config_.history.coarse_keep_ns, 48 * 3600 * 1'000'000'000LL);
+  EXPECT_EQ(config_.history.coarse_every_ns, 60 * 1'000'000'000LL);
+  EXPECT_EQ(config_.history.limit_bytes, uint64_t{4} << 20);
   EXPECT_EQ(config_.log_level, "debug");
   EXPECT_EQ(config_.log_file, "/l");
 }
@@ -110,6 +132,11 @@ TEST_F(ConfigTest, WrongTextsAreRefusedWithLineAndAdvice) {
       {"listne = []", "x.toml:1:1: unknown key 'listne'; did you mean 'listen'?"},
       {"\n[tls]\ncertificat = \"/c\"", "x.toml:3:1: unknown key 'tls.certificat'; did you mean 'certificate'?"},
       {"zzzzzzzz = 1", "unknown key 'zzzzzzzz'"},
+      {"[history]\nkeep = \"15\"", "x.toml:2:8: history.keep is '15', and no time such as 90s, 15m, 6h or 0"},
+      {"[history]\nkeep = 15", "history.keep is no text"},
+      {"[history]\nkeep = \"-1m\"", "no time such as"},
+      {"[history]\ncoarse_every = \"0\"", "history.coarse_every is 0, outside 1s .. 3600s"},
+      {"[history]\nlimit_mebibytes = 0", "is 0, outside 1 .. 1024"},
       {"socket = 5", "x.toml:1:10: socket is no text"},
       {"insecure_no_auth = \"yes\"", "neither true nor false"},
       {"insecure_no_auth = 1", "neither true nor false"},
@@ -187,6 +214,37 @@ TEST_F(ConfigTest, TokensAreReadAndMustBePrivateAndLong) {
   EXPECT_EQ(refused(folder_.string()), ErrorCode::kInvalidArgument);
   config_.tokens = {{"a", Role::kAdmin, "", {}, Write("t", good)}, {"b", Role::kRead, "", {}, Write("u", good)}};
   EXPECT_FALSE(ResolveConfig(&config_));  // The same token for two.
+}
+
+TEST_F(ConfigTest, EnginesAndObjectives) {
+  const auto read = [&](const std::string& text) {
+    config_ = DefaultConfig();
+    Status status = ApplyToml(text, "c.toml", &config_);
+    return status ? ResolveConfig(&config_) : status;
+  };
+  const std::string token = Write("t", "short-is-fine");
+  ASSERT_TRUE(
+      read("[serving]\nslo_request_seconds = 10\nslo_first_token_seconds = 0.5\n[[engines]]\nurl = "
+           "\"http://127.0.0.1:8000\"\nkind = \"vllm\"\ntoken_file = \"" +
+           token + "\"\n[[engines]]\nurl = \"https://far:30000/m\"\nkind = \"sglang\"\njob = \"j\"\nmodel = \"m\"\n"));
+  EXPECT_EQ(config_.serving, (ServingObjectives{10, 0.5, {}}));
+  ASSERT_EQ(config_.engines.size(), 2u);
+  EXPECT_EQ(config_.engines[0].url, "http://127.0.0.1:8000/metrics");
+  EXPECT_EQ(config_.engines[0].token, "short-is-fine");
+  EXPECT_THAT(config_.engines[0].job, testing::EndsWith(":8000"));
+  EXPECT_EQ(config_.engines[1].kind, EngineKind::kSglang);
+  EXPECT_EQ(config_.engines[1].job, "j");
+  const std::string one = "[[engines]]\nurl = \"http://127.0.0.1:8000\"\nkind = \"vllm\"\n";
+  for (const std::string& bad :
+       {one + one, std::string("[[engines]]\nkind = \"vllm\"\n"), std::string("[[engines]]\nurl = \"http://a\"\n"),
+        std::string("[[engines]]\nurl = \"http://a\"\nkind = \"tgi\"\n"),
+        std::string("[[engines]]\nurl = \"ftp://a\"\nkind = \"vllm\"\n"),
+        "[[engines]]\nurl = \"http://far\"\nkind = \"vllm\"\ntoken_file = \"" + token + "\"\n",
+        one + "job = \"a\\u0007\"\n", std::string("[serving]\nslo_request_seconds = 0\n"),
+        std::string("[serving]\nslo_request_seconds = inf\n"),
+        std::string("[serving]\nslo_request_seconds = \"1\"\n")}) {
+    EXPECT_FALSE(read(bad)) << bad;
+  }
 }
 
 TEST_F(ConfigTest, RolesSayWhoseProcesses) {

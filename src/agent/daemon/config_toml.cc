@@ -2,6 +2,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <limits>
 #include <map>
@@ -17,6 +18,14 @@ namespace {
 constexpr int64_t kHourNs = 3600LL * 1'000'000'000;
 constexpr int64_t kMaxHours = 24 * 366;
 constexpr int64_t kMaxGibibytes = int64_t{1} << 30;
+constexpr int64_t kMostGpus = 64;
+constexpr int64_t kMostRetrySeconds = 24 * 3600;
+constexpr int64_t kMostEnginePeriodSeconds = 300;
+constexpr int64_t kMostSeries = 10'000'000;
+constexpr double kMostObjectiveSeconds = 24 * 3600;
+constexpr int64_t kMostFineHours = 24;
+constexpr int64_t kMostCoarseHours = 24 * 31;
+constexpr int64_t kMostHistoryMebibytes = 1024;
 
 /// A key's value, and where it stands.
 struct Entry {
@@ -42,6 +51,13 @@ struct Entry {
     const auto value = node.value_exact<int64_t>();
     if (!value) return Fail("is no whole number");
     if (*value < least || *value > most) return Fail(fmt::format("is {}, outside {} .. {}", *value, least, most));
+    return *value;
+  }
+  /// A time, more than 0.
+  Result<double> Seconds(double most) const {
+    const auto value = node.is_integer() ? node.value<double>() : node.value_exact<double>();
+    if (!value) return Fail("is no number of seconds");
+    if (!(*value > 0 && *value <= most)) return Fail(fmt::format("is {}, not above 0 and at most {}", *value, most));
     return *value;
   }
   Result<std::vector<std::string>> Texts() const {
@@ -80,6 +96,38 @@ Reader Texts(std::vector<std::string>* out) {
 }
 Reader Bool(bool* out) {
   return [out](const Entry& entry) { return Put(entry.Bool(), out); };
+}
+
+// "15m": a whole number and s, m, h or d; "0" is nothing.
+Reader Duration(int64_t least_ns, int64_t most_ns, int64_t* out) {
+  return [least_ns, most_ns, out](const Entry& entry) -> Status {
+    ASSIGN_OR_RETURN(const std::string text, entry.Text());
+    constexpr int64_t kMostCount = 1'000'000;
+    int64_t count = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+    const std::string unit(end, static_cast<const char*>(text.data() + text.size()));
+    const std::map<std::string, int64_t> units = {
+        {"s", kHourNs / 3600}, {"m", kHourNs / 60}, {"h", kHourNs}, {"d", 24 * kHourNs}};
+    const bool is_nothing = count == 0 && unit.empty();
+    if (error != std::errc() || count < 0 || count > kMostCount || (!units.contains(unit) && !is_nothing)) {
+      return entry.Fail(fmt::format("is '{}', and no time such as 90s, 15m, 6h or 0", text));
+    }
+    const int64_t value_ns = is_nothing ? 0 : count * units.at(unit);
+    if (value_ns < least_ns || value_ns > most_ns) {
+      return entry.Fail(
+          fmt::format("is {}, outside {}s .. {}s", text, least_ns / (kHourNs / 3600), most_ns / (kHourNs / 3600)));
+    }
+    *out = value_ns;
+    return {};
+  };
+}
+
+Reader Count(int64_t least, int64_t most, uint64_t* out) {
+  return [=](const Entry& entry) -> Status {
+    ASSIGN_OR_RETURN(const int64_t count, entry.Int(least, most));
+    *out = static_cast<uint64_t>(count);
+    return {};
+  };
 }
 
 Status ReadTable(const toml::table& table, const std::string& file, const std::string& prefix, const Keys& keys) {
@@ -139,6 +187,44 @@ Reader Credentials(bool are_tokens, std::vector<Credential>* out) {
       }
       out->push_back(std::move(credential));
     }
+    return {};
+  };
+}
+
+Reader Engines(std::vector<EngineEndpoint>* out) {
+  return [out](const Entry& entry) -> Status {
+    const toml::array* list = entry.node.as_array();
+    if (list == nullptr) return entry.Fail(fmt::format("is no list of sections: write [[{}]]", entry.name));
+    out->clear();
+    for (const toml::node& element : *list) {
+      const toml::table* table = element.as_table();
+      if (table == nullptr) return entry.Fail("is no list of sections");
+      EngineEndpoint engine;
+      bool has_kind = false;
+      const Keys keys = {{"url", Text(&engine.url)},
+                         {"kind",
+                          [&](const Entry& kind) -> Status {
+                            ASSIGN_OR_RETURN(const std::string word, kind.OneOf({"vllm", "sglang"}));
+                            engine.kind = *EngineKindOf(word);
+                            has_kind = true;
+                            return {};
+                          }},
+                         {"job", Text(&engine.job)},
+                         {"model", Text(&engine.model)},
+                         {"token_file", Text(&engine.token_file)}};
+      RETURN_IF_ERROR(ReadTable(*table, entry.file, entry.name + ".", keys));
+      if (engine.url.empty() || !has_kind) {
+        return Entry::At(element.source(), entry.file, fmt::format("[[{}]] needs url and kind", entry.name));
+      }
+      out->push_back(std::move(engine));
+    }
+    return {};
+  };
+}
+
+Reader Objective(std::optional<double>* out) {
+  return [out](const Entry& entry) -> Status {
+    ASSIGN_OR_RETURN(*out, entry.Seconds(kMostObjectiveSeconds));
     return {};
   };
 }
@@ -207,6 +293,46 @@ Keys AllKeys(DaemonConfig* config) {
                                   return {};
                                 }},
                                {"output_folders", Texts(&config->dynolog_output_folders)}})},
+      {"sensors", Section({{"gpu", Bool(&config->sensors.gpu)},
+                           {"nvml_library", Text(&config->sensors.nvml_library)},
+                           {"gpus_expected",
+                            [config](const Entry& entry) -> Status {
+                              ASSIGN_OR_RETURN(const int64_t count, entry.Int(0, kMostGpus));
+                              config->sensors.gpus_expected = static_cast<uint32_t>(count);
+                              return {};
+                            }},
+                           {"host", Bool(&config->sensors.host)},
+                           {"sysfs", Text(&config->sensors.sysfs)},
+                           {"logs", Bool(&config->sensors.logs)},
+                           {"rank_series", Count(1, kMostSeries, &config->sensors.series.of_rank)},
+                           {"job_series", Count(1, kMostSeries, &config->sensors.series.of_job)},
+                           {"node_series", Count(1, kMostSeries, &config->sensors.series.of_node)},
+                           {"find_engines", Bool(&config->sensors.find_engines)},
+                           {"engine_period_seconds",
+                            [config](const Entry& entry) -> Status {
+                              ASSIGN_OR_RETURN(config->sensors.engine_period_s, entry.Int(1, kMostEnginePeriodSeconds));
+                              return {};
+                            }},
+                           {"gpu_retry_seconds",
+                            [config](const Entry& entry) -> Status {
+                              ASSIGN_OR_RETURN(config->sensors.gpu_retry_s, entry.Int(1, kMostRetrySeconds));
+                              return {};
+                            }}})},
+      {"engines", Engines(&config->engines)},
+      {"serving", Section({{"slo_request_seconds", Objective(&config->serving.request_s)},
+                           {"slo_first_token_seconds", Objective(&config->serving.first_token_s)},
+                           {"slo_inter_token_seconds", Objective(&config->serving.inter_token_s)}})},
+      {"history",
+       Section({{"keep", Duration(0, kMostFineHours * kHourNs, &config->history.keep_ns)},
+                {"coarse_keep", Duration(kHourNs / 3600, kMostCoarseHours * kHourNs, &config->history.coarse_keep_ns)},
+                {"coarse_every", Duration(kHourNs / 3600, kHourNs, &config->history.coarse_every_ns)},
+                {"limit_mebibytes",
+                 [config](const Entry& entry) -> Status {
+                   ASSIGN_OR_RETURN(const int64_t value, entry.Int(1, kMostHistoryMebibytes));
+                   config->history.limit_bytes = static_cast<uint64_t>(value) << 20;
+                   return {};
+                 }}})},
+      {"logs", Section({{"paths", Texts(&config->log_paths)}})},
       {"log", Section({{"level",
                         [config](const Entry& entry) {
                           return Put(entry.OneOf({"debug", "info", "warning", "error"}), &config->log_level);

@@ -21,6 +21,7 @@
 #include "agent/daemon/log.h"
 #include "agent/daemon/notify.h"
 #include "agent/daemon/service.h"
+#include "base/now.h"
 
 namespace lockstep::agent {
 namespace {
@@ -29,9 +30,11 @@ constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr rlim_t kDescriptors = 8192;
 constexpr int64_t kSecondNs = 1'000'000'000;
+#ifdef LOCKSTEP_SANITIZED
+constexpr auto kStopWithin = std::chrono::seconds(20);
+#else
 constexpr auto kStopWithin = std::chrono::milliseconds(900);
-
-int64_t MonotonicNow() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+#endif
 
 void LimitProcess() {
   ::umask(0077);
@@ -68,7 +71,7 @@ std::optional<int> WaitForSignal(const UniqueFd& signals, int timeout_ms) {
 }
 
 void Reload(const DaemonFlags& flags, Service* service, Log* log) {
-  NotifySystemd(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", MonotonicNow() / 1000));
+  NotifySystemd(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", SteadyNow() / 1000));
   const Result<DaemonConfig> config = LoadConfig(flags);
   Status status = config ? service->Reload(*config) : Status(config.error());
   if (status) status = log->Reopen(config->log_level);
@@ -121,7 +124,7 @@ int Serve(const DaemonFlags& flags, const DaemonConfig& config, const UniqueFd& 
     if (signal == SIGHUP) Reload(flags, service.get(), log);
     if (signal == SIGTERM || signal == SIGINT) reason = signal == SIGTERM ? "SIGTERM" : "SIGINT";
     if (watchdog_ns) NotifySystemd("WATCHDOG=1");
-    if (lease && lease->IsOver(MonotonicNow())) reason = "nobody holds the lease any more";
+    if (lease && lease->IsOver(SteadyNow())) reason = "nobody holds the lease any more";
   }
   NotifySystemd("STOPPING=1");
   log->Write(LogLevel::kInfo, "stops: " + reason);

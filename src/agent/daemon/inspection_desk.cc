@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/capture/random_name.h"
+#include "base/now.h"
 #include "control/api/json.h"
 
 namespace lockstep::agent {
@@ -17,11 +18,6 @@ using control::InspectionSpec;
 using control::InspectionState;
 
 constexpr size_t kIdLength = 16;
-
-int64_t UnixNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 bool IsSame(const Caller& a, const Caller& b) { return a.uid == b.uid && a.name == b.name; }
 

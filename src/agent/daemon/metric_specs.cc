@@ -1,11 +1,20 @@
 #include "agent/daemon/metrics.h"
+#include "agent/daemon/serving_objectives.h"
+#include "agent/engines/engine_sensor.h"
+#include "agent/gpu/gpu_metrics.h"
+#include "agent/host/host_sensor.h"
+#include "agent/host/infiniband_sensor.h"
+#include "agent/host/process_sensor.h"
+#include "agent/job_metrics/job_metrics.h"
+#include "agent/log_metrics/log_sensor.h"
+#include "agent/nccl_metrics/nccl_sensor.h"
+#include "agent/sensors/sensor_board.h"
+#include "agent/sensors/serving_metric_specs.h"
 
 namespace lockstep::agent {
 
-// Names: units in base units, counters end in _total. Texts hold no line break and no backslash: the writer would not
-// escape them.
-const std::vector<MetricSpec>& MetricSpecs() {
-  static const std::vector<MetricSpec> specs = {
+const MetricSpecs& DaemonMetricSpecs() {
+  static const MetricSpecs specs = {
       {"lockstep_build_info", "gauge", "version", "1; the version is its label."},
       {"lockstep_processes", "gauge", "role,state", "Registered processes."},
       {"lockstep_captures_active", "gauge", "state", "Captures that wait or run."},
@@ -29,6 +38,11 @@ const std::vector<MetricSpec>& MetricSpecs() {
        "Datagrams that got no answer: malformed, unknown_tag, forged (another process's credentials), unanswerable (an "
        "address that a reply must not be sent to), limited, late, withheld (an older reply may still be there), "
        "failed."},
+      {"lockstep_history_bytes", "gauge", "", "Size of the file with the recent history."},
+      {"lockstep_history_limit_bytes", "gauge", "", "The most that it may take."},
+      {"lockstep_series_dropped_total", "counter", "reason",
+       "Series that were left out of an answer, at each answer: rank (its rank has too many), job (its job has, "
+       "besides its ranks), node (all together are), label (over 256 bytes, or no UTF-8)."},
       {"process_cpu_seconds_total", "counter", "", "CPU time of the daemon, user and system."},
       {"process_resident_memory_bytes", "gauge", "", "Resident memory of the daemon."},
       {"process_open_fds", "gauge", "", "Open file descriptors of the daemon."},
@@ -36,6 +50,16 @@ const std::vector<MetricSpec>& MetricSpecs() {
       {"process_start_time_seconds", "gauge", "", "When it started, in seconds since 1970."},
   };
   return specs;
+}
+
+MetricSpecs AllMetricSpecs() {
+  MetricSpecs all = DaemonMetricSpecs();
+  for (const MetricSpecs* more :
+       {&SensorMetricSpecs(), &JobMetricSpecs(), &ServingMetricSpecs(), &EngineMetricSpecs(), &ObjectiveMetricSpecs(),
+        &LogMetricSpecs(), &CollectiveMetricSpecs(), &ProcessMetricSpecs(), &GpuMetricSpecs(), &InfinibandMetricSpecs(),
+        &HostMetricSpecs()})
+    all.insert(all.end(), more->begin(), more->end());
+  return all;
 }
 
 }  // namespace lockstep::agent

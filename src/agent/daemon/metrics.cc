@@ -3,10 +3,10 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "agent/daemon/own_process.h"
+#include "agent/sensors/open_metrics.h"
 
 namespace lockstep::agent {
 namespace {
@@ -16,24 +16,14 @@ using control::CaptureState;
 using control::Process;
 using control::ProcessRole;
 using control::ProcessState;
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 
 constexpr CaptureState kEndings[] = {CaptureState::kDone, CaptureState::kPartial, CaptureState::kFailed,
                                      CaptureState::kCancelled};
 
-const MetricSpec& Find(std::string_view name) {
-  const auto& specs = MetricSpecs();
-  return *std::find_if(specs.begin(), specs.end(), [&](const MetricSpec& spec) { return name == spec.name; });
-}
-
-MetricFamily MakeFamily(const MetricSpec& spec) {
-  MetricFamily family;
-  family.name = spec.name;
-  family.help = spec.help;
-  family.type =
-      std::strcmp(spec.type, "counter") == 0 ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
-  return family;
+const char* HelpOf(std::string_view name) {
+  const auto& specs = DaemonMetricSpecs();
+  return std::find_if(specs.begin(), specs.end(), [&](const MetricSpec& spec) { return name == spec.name; })->help;
 }
 
 uint64_t TraceBytes(const Capture& capture) {
@@ -80,15 +70,18 @@ void AddOwnProcess(std::vector<MetricSample>* samples) {
 }  // namespace
 
 prometheus::Family<prometheus::Counter>& Metrics::Counters(const char* name) {
-  return prometheus::BuildCounter().Name(name).Help(Find(name).help).Register(registry_);
+  return prometheus::BuildCounter().Name(name).Help(HelpOf(name)).Register(registry_);
 }
 
-Metrics::Metrics(const std::string& version)
+Metrics::Metrics(const std::string& version, const SeriesLimits& limits)
     : requests_(Counters("lockstep_api_requests_total")),
       authentication_failures_(Counters("lockstep_api_auth_failures_total")),
       captures_(Counters("lockstep_captures_total")),
       capture_bytes_(Counters("lockstep_capture_bytes_total")),
-      version_(version) {
+      series_dropped_(Counters("lockstep_series_dropped_total")),
+      version_(version),
+      limits_(limits) {
+  for (const char* reason : {"rank", "job", "node", "label"}) series_dropped_.Add({{"reason", reason}});
   for (const char* reason : {"unknown", "limited"}) authentication_failures_.Add({{"reason", reason}});
   for (const CaptureState ending : kEndings) {
     captures_.Add({{"outcome", CaptureStateName(ending)}});
@@ -122,7 +115,8 @@ void Metrics::SkipEnded(const std::vector<Capture>& captures) {
 }
 
 std::string Metrics::Text(const std::vector<Process>& processes, const std::vector<Capture>& captures,
-                          const std::vector<MetricSample>& samples) {
+                          const std::vector<MetricSample>& samples, std::vector<MetricFamily> measured,
+                          bool is_open_metrics) {
   CountEnded(captures);
   {
     // Captures that the manager has forgotten need not be remembered here.
@@ -137,19 +131,17 @@ std::string Metrics::Text(const std::vector<Process>& processes, const std::vect
   AddCaptures(captures, &all);
   AddOwnProcess(&all);
 
-  std::vector<MetricFamily> families = registry_.Collect();
-  for (const MetricSpec& spec : MetricSpecs()) {
-    MetricFamily family = MakeFamily(spec);
-    for (const MetricSample& sample : all) {
-      if (sample.name != spec.name) continue;
-      ClientMetric metric;
-      for (const auto& [name, value] : sample.labels) metric.label.push_back({name, value});
-      (family.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = sample.value;
-      family.metric.push_back(std::move(metric));
-    }
-    if (!family.metric.empty()) families.push_back(std::move(family));
+  const SeriesDrops drops = LimitSeries(limits_, &measured);
+  for (const auto& [reason, count] :
+       {std::pair("rank", drops.rank), {"job", drops.job}, {"node", drops.node}, {"label", drops.label}}) {
+    series_dropped_.Add({{"reason", reason}}).Increment(static_cast<double>(count));
   }
-  return prometheus::TextSerializer().Serialize(families);
+  std::vector<MetricFamily> families = registry_.Collect();
+  MetricFamilies own(DaemonMetricSpecs());
+  for (const MetricSample& sample : all) own.Add(sample.name, sample.labels, sample.value);
+  MergeFamilies(own.Take(), &families);
+  MergeFamilies(std::move(measured), &families);
+  return is_open_metrics ? OpenMetricsText(families) : prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace lockstep::agent

@@ -14,19 +14,17 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/sensors/metric_spec.h"
+#include "agent/sensors/series_limit.h"
 #include "control/api/capture.h"
 #include "control/api/process.h"
 
 namespace lockstep::agent {
 
-/// A metric as docs/daemon-metrics.md lists it.
-struct MetricSpec {
-  const char* name;
-  const char* type;    ///< "counter", "gauge".
-  const char* labels;  ///< Separated by commas; empty: none.
-  const char* help;
-};
-const std::vector<MetricSpec>& MetricSpecs();
+/// What the daemon says of itself; job metrics and sensors have lists of their own.
+const MetricSpecs& DaemonMetricSpecs();
+/// All that /metrics may have, in the order of docs/daemon-metrics.md.
+MetricSpecs AllMetricSpecs();
 
 /// A value that is looked up when somebody asks for the metrics.
 struct MetricSample {
@@ -38,7 +36,7 @@ struct MetricSample {
 /// What the daemon counts of itself. Thread-safe.
 class Metrics {
  public:
-  explicit Metrics(const std::string& version);
+  explicit Metrics(const std::string& version, const SeriesLimits& limits = {});
 
   /// A request was answered. `handler` is the route's pattern: the number of series is bounded.
   void CountRequest(const char* handler, int code);
@@ -48,9 +46,11 @@ class Metrics {
   /// Those that had ended before this daemon started: not counted.
   void SkipEnded(const std::vector<control::Capture>& captures);
 
-  /// Prometheus's text. `samples` come from elsewhere; the daemon's own process is read here.
+  /// Prometheus's text, or OpenMetrics. `samples` come from elsewhere in the daemon, `measured` from its sensors, of
+  /// which what is beyond the limits is left out and counted; the daemon's own process is read here.
   std::string Text(const std::vector<control::Process>& processes, const std::vector<control::Capture>& captures,
-                   const std::vector<MetricSample>& samples);
+                   const std::vector<MetricSample>& samples, std::vector<prometheus::MetricFamily> measured = {},
+                   bool is_open_metrics = false);
 
  private:
   prometheus::Family<prometheus::Counter>& Counters(const char* name);
@@ -60,7 +60,9 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& authentication_failures_;
   prometheus::Family<prometheus::Counter>& captures_;
   prometheus::Family<prometheus::Counter>& capture_bytes_;
+  prometheus::Family<prometheus::Counter>& series_dropped_;
   const std::string version_;
+  const SeriesLimits limits_;
   std::mutex mutex_;
   std::set<std::string> ended_;  // Ids of captures that were counted. Guarded by mutex_.
 };

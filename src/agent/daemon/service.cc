@@ -14,19 +14,27 @@
 #include <utility>
 
 #include "agent/daemon/own_process.h"
+#include "agent/daemon/serving_objectives.h"
+#include "agent/engines/engine_sensor.h"
+#include "agent/gpu/amd_sensor.h"
+#include "agent/gpu/gpu_sensor.h"
+#include "agent/host/host_sensor.h"
+#include "agent/host/infiniband_sensor.h"
+#include "agent/host/process_sensor.h"
+#include "agent/host/rank_list.h"
+#include "agent/job_metrics/span_sensor.h"
+#include "agent/log_metrics/log_sensor.h"
+#include "agent/nccl_metrics/nccl_sensor.h"
+#include "base/now.h"
 #include "inspect/job_look.h"
+#include "proc/rank_finder.h"
 
 namespace lockstep::agent {
 namespace {
 
 constexpr const char* kBaseConfig = "/etc/libkineto.conf";
-
-int64_t UnixNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-int64_t MonotonicNow() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+// Less than the sensors' own period, so that each of them sees new ranks at every other look at the latest.
+constexpr auto kRanksFreshFor = std::chrono::milliseconds(4500);
 
 std::string HostName() {
   char name[256] = {};
@@ -75,7 +83,11 @@ bool IsSameTls(const std::optional<http::TlsFiles>& a, const std::optional<http:
 }  // namespace
 
 Service::Service(const DaemonConfig& config, Log* log)
-    : config_(config), log_(log), host_(HostName()), started_unix_ns_(UnixNow()), metrics_(LOCKSTEP_VERSION) {}
+    : config_(config),
+      log_(log),
+      host_(HostName()),
+      started_unix_ns_(UnixNow()),
+      metrics_(LOCKSTEP_VERSION, config.sensors.series) {}
 
 Result<std::unique_ptr<Service>> Service::Open(const DaemonConfig& config, Log* log) {
   std::unique_ptr<Service> service(new Service(config, log));
@@ -115,7 +127,10 @@ Status Service::Start() {
       [this](const control::InspectionSpec& spec, const std::function<bool(uint32_t)>& allowed) {
         return inspect::LookAtJob(spec, allowed, host_);
       },
-      MonotonicNow);
+      SteadyNow);
+
+  StartSensors();
+  StartHistory();
 
   ApiParts parts;
   parts.captures = captures_.get();
@@ -126,13 +141,82 @@ Status Service::Start() {
   parts.status = [this] { return NodeState(); };
   parts.problems = [this] { return Problems(); };
   parts.samples = [this] { return Samples(); };
+  parts.measured = [this] {
+    std::vector<prometheus::MetricFamily> families = sensors_->Collect();
+    AddServingObjectives(config_.serving, &families);
+    return families;
+  };
+  parts.history = [this](const control::HistoryQuery& query) {
+    if (history_) return history_->Ask(query);
+    control::History none;
+    none.host = host_;
+    none.now_unix_ns = UnixNow();
+    return none;
+  };
   parts.audit = [this](const std::string& line) { log_->Write(LogLevel::kInfo, line); };
-  parts.now_ns = MonotonicNow;
+  parts.now_ns = SteadyNow;
   api_ = std::make_unique<Api>(std::move(parts), std::make_shared<const Access>(config_, &users_, &limiter_));
   RETURN_IF_ERROR(OpenServer());
   if (config_.dynolog_rpc) RETURN_IF_ERROR(OpenDynolog());
   server_thread_ = std::jthread([this] { server_->Run(); });
   return {};
+}
+
+void Service::StartSensors() {
+  // A user's daemon sees that user's ranks; root's sees all.
+  const auto allowed = [own = ::geteuid()](uint32_t uid) { return own == 0 || uid == own; };
+  std::vector<std::unique_ptr<Sensor>> sensors;
+  auto finder = std::make_shared<proc::RankFinder>(allowed);
+  auto ranks = std::make_shared<RankList>([finder] { return finder->Find(); }, kRanksFreshFor);
+  sensors.push_back(std::make_unique<SpanSensor>(host_, [ranks] { return ranks->Get(); }));
+  sensors.push_back(std::make_unique<ProcessSensor>(host_, [ranks] { return ranks->Get(); }));
+  sensors.push_back(std::make_unique<InfinibandSensor>(host_, config_.sensors.sysfs));
+  if (config_.sensors.host) sensors.push_back(std::make_unique<HostSensor>(host_));
+  sensors.push_back(std::make_unique<NcclSensor>([this] {
+    std::vector<int32_t> pids;
+    for (const control::Process& process : kineto_->Processes()) pids.push_back(process.pid);
+    return pids;
+  }));
+  if (config_.sensors.gpu) {
+    GpuSensorOptions gpu;
+    gpu.host = host_;
+    gpu.library = config_.sensors.nvml_library;
+    gpu.expected_count = config_.sensors.gpus_expected;
+    gpu.retry = std::chrono::seconds(config_.sensors.gpu_retry_s);
+    sensors.push_back(std::make_unique<GpuSensor>(std::move(gpu)));
+    sensors.push_back(std::make_unique<AmdSensor>(host_, config_.sensors.sysfs));
+  }
+  if (config_.sensors.logs) {
+    sensors.push_back(std::make_unique<LogSensor>(
+        host_, [ranks] { return ranks->Get(); }, config_.log_paths));
+  }
+  if (!config_.engines.empty() || config_.sensors.find_engines) {
+    EngineSensorOptions engines;
+    engines.host = host_;
+    engines.endpoints = config_.engines;
+    if (config_.sensors.find_engines) engines.find = [allowed] { return FindEngines(allowed); };
+    engines.period = std::chrono::seconds(config_.sensors.engine_period_s);
+    engines.log = [this](const std::string& line) { log_->Write(LogLevel::kWarning, line); };
+    sensors.push_back(std::make_unique<EngineSensor>(std::move(engines)));
+  }
+  sensors_ = std::make_unique<SensorBoard>(std::move(sensors),
+                                           [this](const std::string& line) { log_->Write(LogLevel::kWarning, line); });
+}
+
+void Service::StartHistory() {
+  if (config_.history.keep_ns == 0) return;
+  HistoryRecorder::Options options;
+  options.settings = config_.history;
+  options.path = config_.state_folder + "/history";
+  options.host = host_;
+  options.visit = [this](const auto& take) { sensors_->Visit(take); };
+  options.log = [this](const std::string& line) { log_->Write(LogLevel::kWarning, line); };
+  Result<std::unique_ptr<HistoryRecorder>> opened = HistoryRecorder::Open(std::move(options));
+  if (opened) {
+    history_ = std::move(*opened);
+  } else {
+    log_->Write(LogLevel::kWarning, "works without a history: " + opened.error().ToString());
+  }
 }
 
 Status Service::OpenServer() {
@@ -191,6 +275,11 @@ Status Service::Reload(const DaemonConfig& config) {
       {"dynolog_rpc", config.dynolog_rpc == config_.dynolog_rpc && config.dynolog_port == config_.dynolog_port &&
                           config.dynolog_addresses == config_.dynolog_addresses &&
                           config.dynolog_output_folders == config_.dynolog_output_folders},
+      {"sensors", config.sensors == config_.sensors},
+      {"engines", config.engines == config_.engines},
+      {"serving", config.serving == config_.serving},
+      {"history", config.history == config_.history},
+      {"logs", config.log_paths == config_.log_paths},
       {"log.file", config.log_file == config_.log_file}};
   for (const auto& [name, is_same] : fixed) {
     if (!is_same) log_->Write(LogLevel::kWarning, fmt::format("{} has changed: it takes effect with a restart", name));
@@ -236,6 +325,10 @@ std::vector<MetricSample> Service::Samples() const {
     if (reason != nullptr) sample.labels.emplace_back("reason", reason);
     samples.push_back(std::move(sample));
   };
+  if (history_) {
+    add("lockstep_history_bytes", history_->bytes());
+    add("lockstep_history_limit_bytes", history_->limit_bytes());
+  }
   add("lockstep_http_connections", connections.open);
   add("lockstep_http_connections_accepted_total", connections.accepted);
   add("lockstep_http_connections_rejected_total", connections.refused, "refused");

@@ -15,8 +15,10 @@
 #include "agent/daemon/metrics.h"
 #include "agent/daemon/users.h"
 #include "agent/dynolog/rpc_server.h"
+#include "agent/history/recorder.h"
 #include "agent/kineto/endpoint.h"
 #include "agent/network/network_tester.h"
+#include "agent/sensors/sensor_board.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "http/http_server.h"
@@ -43,6 +45,8 @@ class Service {
   Status Start();
   Status OpenServer();
   Status OpenDynolog();
+  void StartSensors();
+  void StartHistory();
   control::NodeStatus NodeState() const;
   std::vector<std::string> Problems() const;
   std::vector<MetricSample> Samples() const;
@@ -60,6 +64,8 @@ class Service {
   std::unique_ptr<CaptureManager> captures_;
   NetworkTester network_{host_};
   std::unique_ptr<InspectionDesk> inspections_;
+  std::unique_ptr<SensorBoard> sensors_;
+  std::unique_ptr<HistoryRecorder> history_;  ///< Null: the settings want none, or no file can be had.
   std::unique_ptr<Api> api_;
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<DynologServer> dynolog_;

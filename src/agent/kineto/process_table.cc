@@ -88,7 +88,11 @@ ProcessTable::Next ProcessTable::Handle(const Arrival& arrival, ReplySink* sink)
     return next;
   }
   if (client->offer && message.poll.free() && client->offer->deliver_from_unix_ns <= arrival.now_unix_ns) {
-    Reply(client, arrival, kPollTag, client->offer->text, client->offer->token, sink);
+    std::string text = client->offer->text;
+    if (client->offer->start_after_ns > 0) {
+      text += fmt::format("PROFILE_START_TIME={}\n", (arrival.now_unix_ns + client->offer->start_after_ns) / kNsPerMs);
+    }
+    Reply(client, arrival, kPollTag, text, client->offer->token, sink);
   } else {
     Reply(client, arrival, kPollTag, {}, {}, sink);
   }

@@ -1,5 +1,6 @@
 #include "agent/kineto/process_table.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,6 +104,15 @@ TEST_F(ProcessTableTest, EveryPollHasOneReply) {
     Poll(From(50));
   }
   EXPECT_THAT(sent_, SizeIs(11));
+}
+
+TEST_F(ProcessTableTest, AnOfferMayStartSoMuchAfterItsDelivery) {
+  const std::string id = Register(From(50));
+  ASSERT_TRUE(table_->Place(id, {.token = "t", .text = "A=1\n", .start_after_ns = 3'500'000'000}));
+  sent_.clear();
+  now_ns_ += 5 * kNsPerS;
+  Poll(From(50));
+  EXPECT_THAT(sent_, ElementsAre(fmt::format("A=1\nPROFILE_START_TIME={}\n", now_ns_ / 1'000'000 + 3500)));
 }
 
 TEST_F(ProcessTableTest, OfferIsDeliveredOnceToAFreePoll) {

@@ -20,6 +20,8 @@ struct Offer {
   /// Until then the process counts as requested (ProcessState::kRequested) after it has the text, unless its profiler
   /// begins before; 0: a minute after the delivery.
   int64_t pending_until_unix_ns = 0;
+  int64_t start_after_ns =
+      0;  ///< Delivered with a PROFILE_START_TIME this much later; 0: the text is delivered as it is.
 };
 
 /// What happened to a registered process. Events of one process come in order.

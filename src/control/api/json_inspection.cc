@@ -110,7 +110,7 @@ std::vector<std::string> FitProcesses(const Inspection& inspection, size_t limit
   };
   for (const InspectedProcess& process : inspection.processes) {
     std::string text = WriteInspectedProcess(process, true);
-    if (text.size() > limit - size_bytes && !process.record_bytes.empty()) {
+    if (text.size() > limit - size_bytes && (!process.record_bytes.empty() || !process.ring_bytes.empty())) {
       text = WriteInspectedProcess(process, false);
       if (text.size() <= limit - size_bytes) lose(process, "flight_recorder");
     }

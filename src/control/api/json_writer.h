@@ -3,6 +3,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,6 +51,12 @@ class JsonText {
   }
   JsonText& Uint(uint64_t value) {
     writer_.Uint64(value);
+    return *this;
+  }
+  /// Null where there is none, or none that JSON can say.
+  JsonText& NumberOrNull(const std::optional<double>& value) {
+    const bool is_there = value && std::isfinite(*value);
+    is_there ? writer_.Double(*value) : writer_.Null();
     return *this;
   }
   template <typename T>

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/now.h"
 #include "base/unique_fd.h"
 #include "control/client/job_links.h"
 #include "control/client/trace_file.h"

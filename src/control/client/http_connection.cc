@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -56,7 +57,7 @@ class CurlConnection : public HttpConnection {
  public:
   explicit CurlConnection(const Endpoint& endpoint) : endpoint_(endpoint), place_(PlaceOf(endpoint)) {}
 
-  Status Init() {
+  Status Init(const std::string& authorization) {
     const int ways = (endpoint_.unix_path.empty() ? 0 : 1) + (endpoint_.address.empty() ? 0 : 1) +
                      (endpoint_.tunnel.empty() ? 0 : 1);
     if (ways != 1) {
@@ -84,6 +85,7 @@ class CurlConnection : public HttpConnection {
       ASSIGN_OR_RETURN(const std::string token, ReadToken(endpoint_.token_file));
       AddHeader("Authorization: Bearer " + token);
     }
+    if (!authorization.empty()) AddHeader("Authorization: " + authorization);
     AddHeader("Expect:");  // One round trip less; bodies are small.
     AddHeader("Content-Type: application/json");
     if (!endpoint_.unix_path.empty()) {
@@ -100,7 +102,7 @@ class CurlConnection : public HttpConnection {
   }
 
   Result<HttpReply> Ask(Method method, const std::string& path, const std::string& body, int64_t deadline_ns) override {
-    if (deadline_ns <= 0) return TooLate(0);
+    if (deadline_ns <= 0 || is_stopped_) return TooLate(0);
     Begin(path);
     deadline_ns_ = deadline_ns;
     Set(CURLOPT_TIMEOUT_MS, Milliseconds(deadline_ns));
@@ -120,7 +122,7 @@ class CurlConnection : public HttpConnection {
 
   Result<HttpReply> Fetch(const std::string& path, int64_t stall_ns,
                           const std::function<Status(std::string_view)>& sink) override {
-    if (stall_ns <= 0) return TooLate(0);
+    if (stall_ns <= 0 || is_stopped_) return TooLate(0);
     Begin(path);
     stall_ns_ = stall_ns;
     sink_ = &sink;
@@ -128,6 +130,8 @@ class CurlConnection : public HttpConnection {
     Set(CURLOPT_CONNECTTIMEOUT_MS, Milliseconds(std::min(stall_ns, endpoint_.connect_timeout_ns)));
     return Perform();
   }
+
+  void Stop() override { is_stopped_ = true; }
 
  private:
   template <typename T>
@@ -328,6 +332,10 @@ class CurlConnection : public HttpConnection {
   // libcurl calls this about once a second, and more often while bytes come.
   static int OnProgress(void* self, curl_off_t /*total*/, curl_off_t now, curl_off_t /*up*/, curl_off_t /*sent*/) {
     auto* connection = static_cast<CurlConnection*>(self);
+    if (connection->is_stopped_) {
+      connection->Fail({ErrorCode::kCancelled, fmt::format("{} is not asked any more", connection->place_)});
+      return 1;
+    }
     if (connection->door_ && !connection->ServeTunnel()) return 1;
     if (now != connection->last_bytes_) {
       connection->last_bytes_ = now;
@@ -370,6 +378,8 @@ class CurlConnection : public HttpConnection {
   std::array<char, CURL_ERROR_SIZE> words_ = {};
   std::unique_ptr<CURL, CurlDelete> curl_;
 
+  std::atomic<bool> is_stopped_ = false;
+
   // Of the request under way.
   std::string body_;
   const std::function<Status(std::string_view)>* sink_ = nullptr;
@@ -383,9 +393,10 @@ class CurlConnection : public HttpConnection {
 
 }  // namespace
 
-Result<std::unique_ptr<HttpConnection>> HttpConnection::Open(const Endpoint& endpoint) {
+Result<std::unique_ptr<HttpConnection>> HttpConnection::Open(const Endpoint& endpoint,
+                                                             const std::string& authorization) {
   auto connection = std::make_unique<CurlConnection>(endpoint);
-  RETURN_IF_ERROR(connection->Init());
+  RETURN_IF_ERROR(connection->Init(authorization));
   return std::unique_ptr<HttpConnection>(std::move(connection));
 }
 

@@ -18,11 +18,11 @@ struct HttpReply {
 
 /// HTTP/1.1 to one endpoint, over libcurl: no proxy, no redirect, no compression, no other protocol. The connection is
 /// kept between requests, with the tunnel that carries it; a lost one is made anew with the next request.
-/// Not thread-safe; several may be used by several threads. Never raises SIGPIPE.
+/// Not thread-safe but for Stop(); several may be used by several threads. Never raises SIGPIPE.
 class HttpConnection {
  public:
-  /// Errors: NodeClient::Create's.
-  static Result<std::unique_ptr<HttpConnection>> Open(const Endpoint& endpoint);
+  /// `authorization`: the whole value of that header, for what is no lockstepd. Errors: NodeClient::Create's.
+  static Result<std::unique_ptr<HttpConnection>> Open(const Endpoint& endpoint, const std::string& authorization = {});
   virtual ~HttpConnection() = default;
 
   enum class Method : uint8_t { kGet, kPost, kDelete };
@@ -34,6 +34,8 @@ class HttpConnection {
   /// without a byte, by an error of `sink`, and as kIo when the body breaks off before its announced end.
   virtual Result<HttpReply> Fetch(const std::string& path, int64_t stall_ns,
                                   const std::function<Status(std::string_view)>& sink) = 0;
+  /// Ends a request that is under way, within a second or so, and every later one: kCancelled.
+  virtual void Stop() = 0;
 };
 
 }  // namespace lockstep::control

@@ -320,7 +320,7 @@ TEST_F(HttpConnectionTest, WhyATunnelFailedIsTold) {
   EXPECT_EQ(chatter.code, ErrorCode::kIo);
   EXPECT_THAT(chatter.message, HasSubstr("HTTP"));
   endpoint.tunnel = {"sh", "-c", "echo 'srun: job step creation temporarily disabled' >&2; exec cat >/dev/null"};
-  const Error waiting = ErrorOf(Get(endpoint, 300'000'000));
+  const Error waiting = ErrorOf(Get(endpoint, 5'000'000'000));
   EXPECT_EQ(waiting.code, ErrorCode::kCancelled);
   EXPECT_THAT(waiting.message, HasSubstr("temporarily disabled"));
 }

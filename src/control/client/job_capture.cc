@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "base/now.h"
 #include "control/client/job_capturer.h"
 #include "control/client/trace_names.h"
 
@@ -16,7 +17,9 @@ namespace {
 
 constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int kMostAttempts = 3;
+// Of iterations: the first has yet to learn the steps' length, and where more ranks than cores make the polls late,
+// each later one may straddle a multiple once in four (ChooseRoundup).
+constexpr int kMostAttempts = 5;
 constexpr int kMostLeads = 3;
 constexpr int64_t kLongerLead = 3 * kSecond;
 

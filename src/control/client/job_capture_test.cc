@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/now.h"
 #include "control/client/job_links.h"
 
 namespace lockstep::control {

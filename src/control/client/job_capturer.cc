@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/now.h"
 #include "control/client/trace_names.h"
 
 namespace lockstep::control {

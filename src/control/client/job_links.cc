@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/now.h"
+
 namespace lockstep::control {
 namespace {
 
@@ -13,11 +15,6 @@ constexpr int64_t kAskThroughTunnelNs = 60'000'000'000;
 constexpr int kExchanges = 4;
 
 }  // namespace
-
-int64_t UnixNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 JobLinks::JobLinks(const JobCaptureRequest& request) : request_(request), clients_(request.nodes.size()) {}
 

@@ -5,14 +5,12 @@
 #include <memory>
 #include <vector>
 
+#include "base/now.h"
 #include "base/result.h"
 #include "control/client/job_capture.h"
 #include "control/client/job_capture_choice.h"
 
 namespace lockstep::control {
-
-/// The caller's wall clock.
-int64_t UnixNow();
 
 /// One connection to each node of a job, all asked at a time. Functions block; one thread.
 class JobLinks {

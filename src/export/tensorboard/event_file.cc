@@ -59,6 +59,26 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
+// Two files of one second and process differ by the number.
+std::string UniqueName() {
+  static std::atomic<uint32_t> next_number = 0;
+  return fmt::format("{}.{}.{}.{}", std::time(nullptr), HostName(), ::getpid(), next_number++);
+}
+
+Status MakeFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return FileError(folder, "cannot be made", error.value());
+  return {};
+}
+
+std::string FirstRecord(double wall_time_s) {
+  lockstep::tfevents::Event event;
+  event.set_wall_time(wall_time_s);
+  event.set_file_version("brain.Event:2");
+  return FrameRecord(event.SerializeAsString());
+}
+
 void Describe(const char* plugin, std::string_view description, lockstep::tfevents::Summary::Value* entry) {
   entry->mutable_metadata()->mutable_plugin_data()->set_plugin_name(plugin);
   entry->mutable_metadata()->set_summary_description(std::string(description));
@@ -103,12 +123,7 @@ std::string FrameRecord(std::string_view bytes) {
   return record;
 }
 
-EventFile::EventFile(double wall_time_s) {
-  tfevents::Event event;
-  event.set_wall_time(wall_time_s);
-  event.set_file_version("brain.Event:2");
-  bytes_ += FrameRecord(event.SerializeAsString());
-}
+EventFile::EventFile(double wall_time_s) : bytes_(FirstRecord(wall_time_s)) {}
 
 void EventFile::AddScalar(std::string_view tag, std::string_view description, int64_t step, double wall_time_s,
                           double value) {
@@ -155,11 +170,8 @@ void EventFile::AddHistogram(std::string_view tag, std::string_view description,
 }
 
 Result<std::string> EventFile::Save(const std::string& folder) const {
-  static std::atomic<uint32_t> next_number = 0;  // Two files of one second and process differ by it.
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return FileError(folder, "cannot be made", error.value());
-  const std::string unique = fmt::format("{}.{}.{}.{}", std::time(nullptr), HostName(), ::getpid(), next_number++);
+  RETURN_IF_ERROR(MakeFolder(folder));
+  const std::string unique = UniqueName();
   // TensorBoard reads whatever has "tfevents" in its name: the unfinished file has not.
   const std::string partial = fmt::format("{}/.unfinished.{}", folder, unique);
   const std::string path = fmt::format("{}/events.out.tfevents.{}", folder, unique);
@@ -175,6 +187,51 @@ Result<std::string> EventFile::Save(const std::string& folder) const {
   ::unlink(partial.c_str());
   if (!status) return std::move(status).error();
   return path;
+}
+
+Result<EventLog> EventLog::Create(const std::string& folder, double wall_time_s) {
+  RETURN_IF_ERROR(MakeFolder(folder));
+  EventLog log(fmt::format("{}/events.out.tfevents.{}", folder, UniqueName()));
+  const UniqueFd fd(::open(log.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!fd.valid()) return FileError(log.path_, "cannot be made", errno);
+  RETURN_IF_ERROR(log.Write(FirstRecord(wall_time_s)));
+  return log;
+}
+
+Status EventLog::Append(int64_t step, double wall_time_s, const std::vector<ScalarValue>& values) {
+  tfevents::Event event;
+  event.set_wall_time(wall_time_s);
+  event.set_step(step);
+  std::vector<std::string_view> new_tags;
+  for (const ScalarValue& scalar : values) {
+    const auto number = static_cast<float>(scalar.value);
+    if (!std::isfinite(number)) continue;
+    tfevents::Summary::Value* entry = event.mutable_summary()->add_value();
+    entry->set_tag(scalar.tag);
+    entry->set_simple_value(number);
+    if (described_.contains(scalar.tag)) continue;
+    Describe("scalars", scalar.description, entry);
+    new_tags.push_back(scalar.tag);
+  }
+  const int count = event.summary().value_size();
+  if (count == 0) return {};
+  RETURN_IF_ERROR(Write(FrameRecord(event.SerializeAsString())));
+  described_.insert(new_tags.begin(), new_tags.end());
+  scalar_count_ += static_cast<uint64_t>(count);
+  return {};
+}
+
+Status EventLog::Write(std::string_view bytes) {
+  const UniqueFd fd(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!fd.valid()) return FileError(path_, "cannot be opened any more", errno);
+  Status status = WriteAll(fd.get(), bytes, path_);
+  if (!status) {
+    // Half a record would make readers lose all that comes after it.
+    [[maybe_unused]] const int cut = ::ftruncate(fd.get(), static_cast<off_t>(byte_count_));
+    return status;
+  }
+  byte_count_ += bytes.size();
+  return {};
 }
 
 bool HoldsEvents(const std::string& folder) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -41,6 +42,40 @@ class EventFile {
   std::set<std::string, std::less<>> described_;
   uint64_t scalar_count_ = 0;
   uint64_t histogram_count_ = 0;
+};
+
+/// One value of a look: a tag with its description (Markdown) and what it shows.
+struct ScalarValue {
+  std::string tag;
+  std::string_view description;
+  double value = 0;
+};
+
+/// An event file that grows while others read it. Each Append() is one write() of whole records, so that a reader sees
+/// all of it or, for a moment, a record that is not complete, which TensorBoard's reader comes back for. The file is
+/// open only while it is written: there may be more of them than a process may have open. Not thread-safe.
+class EventLog {
+ public:
+  /// Makes a new file, named as EventFile::Save names them, in `folder` (made when missing), with the first record.
+  /// Errors: kIo, kPermissionDenied.
+  static Result<EventLog> Create(const std::string& folder, double wall_time_s);
+
+  /// One event with these values; those that are not finite are left out, and nothing is written where none is left.
+  /// An error leaves the file as it was before.
+  Status Append(int64_t step, double wall_time_s, const std::vector<ScalarValue>& values);
+
+  const std::string& path() const { return path_; }
+  uint64_t byte_count() const { return byte_count_; }
+  uint64_t scalar_count() const { return scalar_count_; }
+
+ private:
+  explicit EventLog(std::string path) : path_(std::move(path)) {}
+  Status Write(std::string_view bytes);
+
+  std::string path_;
+  std::set<std::string, std::less<>> described_;
+  uint64_t byte_count_ = 0;
+  uint64_t scalar_count_ = 0;
 };
 
 /// Whether the folder holds an event file: its name has "tfevents" in it, as TensorBoard tells them.

@@ -126,6 +126,37 @@ TEST_F(EventFileTest, EverySaveIsANewFileAndNothingElseIsLeft) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ + "/rank0"), {}), 2);
 }
 
+TEST_F(EventFileTest, ALogIsWholeAfterEveryLook) {
+  auto log = EventLog::Create(folder_ + "/rank0", 100.5);
+  ASSERT_TRUE(log) << log.error().ToString();
+  EXPECT_EQ(Read(log->path()).size(), 1u);
+  ASSERT_TRUE(log->Append(7, 101, {{"a", "what a is", 1.5}, {"b", "what b is", std::nan("")}}));
+  auto events = Read(log->path());
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].file_version(), "brain.Event:2");
+  ASSERT_EQ(events[1].summary().value_size(), 1);
+  EXPECT_EQ(events[1].summary().value(0).metadata().summary_description(), "what a is");
+  ASSERT_TRUE(log->Append(8, 102, {{"a", "what a is", 2.5}, {"b", "what b is", 3}}));
+  ASSERT_TRUE(log->Append(9, 103, {{"b", "what b is", std::nan("")}}));
+  events = Read(log->path());
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[2].step(), 8);
+  EXPECT_FALSE(events[2].summary().value(0).has_metadata());
+  EXPECT_TRUE(events[2].summary().value(1).has_metadata());
+  EXPECT_EQ(log->scalar_count(), 3u);
+  EXPECT_EQ(log->byte_count(), std::filesystem::file_size(log->path()));
+  const auto second = EventLog::Create(folder_ + "/rank0", 104);
+  ASSERT_TRUE(second);
+  EXPECT_NE(second->path(), log->path());
+}
+
+TEST_F(EventFileTest, ALogWhoseFileIsGoneIsAnError) {
+  auto log = EventLog::Create(folder_, 0);
+  ASSERT_TRUE(log);
+  std::filesystem::remove(log->path());
+  EXPECT_FALSE(log->Append(1, 1, {{"a", "", 1}}));
+}
+
 TEST_F(EventFileTest, AFolderThatCannotBeMadeIsAnError) {
   std::ofstream(folder_ + "/file") << "x";
   EXPECT_FALSE(EventFile(0).Save(folder_ + "/file/rank0"));

@@ -58,6 +58,20 @@ class ChromeWriter final : public EventWriter {
     for (const Flow& flow : slice.flows) AddFlow(flow, slice.start_ns);
   }
 
+  void AddInstant(const Instant& instant) override {
+    StartEvent("i");
+    AppendThread();
+    line_ += ",\"s\":\"t\",\"cat\":";
+    AppendQuoted(instant.category, &line_);
+    line_ += ",\"name\":";
+    AppendQuoted(instant.name, &line_);
+    AppendTime("ts", instant.time_ns - first_ns_);
+    BeginArgs();
+    for (const auto& [key, value] : instant.texts) AppendArg(key, value);
+    EndArgs();
+    EndEvent();
+  }
+
   void BeginMemory(const SliceTrack& track, const std::vector<int16_t>& /*devices*/) override { BeginTrack(track); }
 
   void AddMemory(const MemoryPoint& point) override {

@@ -26,7 +26,7 @@ enum class FlowEnd : uint8_t { kStart, kStep, kEnd };
 struct Flow {
   uint64_t id = 0;
   FlowEnd end = FlowEnd::kStart;
-  std::string_view name;  ///< "launch", "collective".
+  std::string_view name;  ///< "launch", "collective", "link".
 };
 
 /// A process track: one rank's window.
@@ -49,7 +49,7 @@ struct Slice {
   int64_t start_ns = 0;
   int64_t end_ns = 0;     ///< >= start_ns.
   NameId name;            ///< Unless `text` is set.
-  std::string_view text;  ///< Name of a slice that is not an event of the run: a step marker.
+  std::string_view text;  ///< Name of a slice that is not an event of the run: a step marker, a request.
   model::Category category = model::Category::kOther;
   uint32_t correlation = 0;                         ///< 0 = none.
   const model::CollectiveRecord* record = nullptr;  ///< What the trace said of a collective.
@@ -67,6 +67,14 @@ struct MemoryPoint {
   int16_t device = -1;  ///< -1 = CPU.
 };
 
+/// Something that was said at one time. Views live as long as the call.
+struct Instant {
+  int64_t time_ns = 0;
+  std::string_view category;
+  std::string_view name;
+  std::vector<std::pair<std::string_view, std::string_view>> texts;  ///< Args.
+};
+
 /// What a counter's track is called.
 struct CounterTrack {
   std::string name;  ///< "SMs Active, device 0".
@@ -77,7 +85,7 @@ struct CounterTrack {
 const char* KinetoCategory(model::Category category);
 
 /// A file format that a timeline can be written in. Calls come in this order: Begin; for every process BeginProcess,
-/// its slice tracks (BeginTrack, Slices, EndTrack), its memory (BeginMemory, Memory..., EndTrack), its
+/// its slice tracks (BeginTrack, Slices or Instants, EndTrack), its memory (BeginMemory, Memory..., EndTrack), its
 /// counters (BeginCounter, Values..., EndTrack); Finish.
 /// Slices of a track come sorted by start and nest; times are the aligned clock, >= the time given to Begin.
 class EventWriter {
@@ -89,6 +97,7 @@ class EventWriter {
   virtual void BeginProcess(const ProcessTrack& process, std::string_view facts) = 0;
   virtual void BeginTrack(const SliceTrack& track) = 0;
   virtual void AddSlice(const Slice& slice) = 0;
+  virtual void AddInstant(const Instant& instant) = 0;
   virtual void BeginMemory(const SliceTrack& track, const std::vector<int16_t>& devices) = 0;
   virtual void AddMemory(const MemoryPoint& point) = 0;
   virtual void BeginCounter(const CounterTrack& counter) = 0;

@@ -157,6 +157,17 @@ class PerfettoWriter final : public EventWriter {
     open_ends_.push_back(slice.end_ns);
   }
 
+  void AddInstant(const Instant& instant) override {
+    pb::TrackEvent* event = StartEvent(instant.time_ns);
+    event->set_type(pb::TrackEvent::TYPE_INSTANT);
+    event->set_name(instant.name.data(), instant.name.size());
+    event->add_categories(instant.category.data(), instant.category.size());
+    for (const auto& [key, value] : instant.texts) {
+      AddArg(key, event)->set_string_value(value.data(), value.size());
+    }
+    Put(packet_);
+  }
+
   void BeginMemory(const SliceTrack& track, const std::vector<int16_t>& devices) override {
     counters_.clear();
     uint64_t uuid = process_uuid_ + kTracksPerProcess / 2;

@@ -92,11 +92,14 @@ void WriteTracks(const model::Run& run, const model::RankTrace& trace, const Ran
   out->Key("tracks").StartArray();
   for (const SliceTrack& track : plan.step_tracks)
     out->StartObject().Int("tid", int64_t{track.thread_id}).Text("lane", "steps").EndObject();
+  for (const SliceTrack& track : plan.request_tracks)
+    out->StartObject().Int("tid", int64_t{track.thread_id}).Text("lane", "requests").EndObject();
   if (plan.critical_path_track)
     out->StartObject()
         .Int("tid", int64_t{plan.critical_path_track->thread_id})
         .Text("lane", "critical_path")
         .EndObject();
+  if (plan.log_track) out->StartObject().Int("tid", int64_t{plan.log_track->thread_id}).Text("lane", "log").EndObject();
   for (const PlannedTrack& planned : plan.tracks) {
     const model::Track& track = trace.tracks[planned.track_idx];
     for (const SliceTrack& slice_track : planned.slice_tracks) {

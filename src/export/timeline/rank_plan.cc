@@ -69,6 +69,25 @@ std::string TrackName(const model::Run& run, const model::Track& track, bool sev
   return name;
 }
 
+/// Requests that are written, so that they nest: of several that begin together the longest is the outermost.
+void PlanRequests(const model::RankTrace& trace, size_t rank_index, const RunSelection& selection, RankPlan* plan) {
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < trace.requests.size(); ++i) {
+    if (selection.Contains(rank_index, Lane::kOperators, trace.requests[i].start_ns)) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    const model::RequestRecord& x = trace.requests[a];
+    const model::RequestRecord& y = trace.requests[b];
+    return x.start_ns != y.start_ns ? x.start_ns < y.start_ns : x.duration_ns > y.duration_ns;
+  });
+  for (const uint32_t i : order) {
+    plan->requests.start_ns.push_back(trace.requests[i].start_ns);
+    plan->requests.duration_ns.push_back(trace.requests[i].duration_ns);
+    plan->requests.name.push_back(NameId{i});
+  }
+  plan->request_levels = FindNestingLevels(plan->requests);
+}
+
 }  // namespace
 
 TrackIds::TrackIds(const model::Run& run) {
@@ -136,6 +155,11 @@ RankPlan PlanRank(const model::Run& run, size_t rank_index, const RunSelection& 
   plan.step_levels = FindNestingLevels(plan.steps);
   for (size_t level = 0; level < plan.step_levels.level_count && !plan.steps.empty(); ++level) {
     plan.step_tracks.push_back(next_track(level_name("steps", level)));
+  }
+
+  PlanRequests(trace, rank_index, selection, &plan);
+  for (size_t level = 0; level < plan.request_levels.level_count && !plan.requests.empty(); ++level) {
+    plan.request_tracks.push_back(next_track(level_name("requests", level)));
   }
 
   std::vector<size_t> track_order(trace.tracks.size());

@@ -26,8 +26,12 @@ struct RankPlan {
   std::vector<int64_t> step_numbers;
   NestingLevels step_levels;
   std::vector<SliceTrack> step_tracks;
+  model::EventColumns requests;  ///< Sorted; the name's id is the index into RankTrace::requests.
+  NestingLevels request_levels;
+  std::vector<SliceTrack> request_tracks;
   std::vector<PlannedTrack> tracks;
   std::optional<SliceTrack> critical_path_track;  ///< Where one is asked for.
+  std::optional<SliceTrack> log_track;            ///< Where there are lines of its log.
   SliceTrack memory_track;
   bool has_memory = false;
   int64_t real_process_id = 0;  ///< Of most CPU events; 0 when there are none.
@@ -50,8 +54,8 @@ class TrackIds {
 /// "rank 12 · node03 · cuda:4 (NVIDIA H100)", with "· window 1" where a rank has several.
 std::string ProcessName(const model::RankTrace& trace, bool several_windows);
 
-/// Decides names, order and levels. Order below a process: steps, then each stream with its annotations, then each
-/// thread with its calls and Python frames, then the rest, then memory.
+/// Decides names, order and levels. Order below a process: steps, requests, then each stream with its annotations, then
+/// each thread with its calls and Python frames, then the rest, then memory.
 RankPlan PlanRank(const model::Run& run, size_t rank_index, const RunSelection& selection, TrackIds* ids);
 
 /// Metadata of the whole file and of one process, as JSON objects. Format: docs/formats/perfetto.md#metadata.

@@ -127,10 +127,19 @@ bool RunSelection::HasLane(model::Lane lane) const {
 }
 
 bool RunSelection::Contains(size_t rank_index, model::Lane lane, int64_t start_ns) const {
+  if (!HasLane(lane)) return false;
   const RankSelection& rank = ranks_[rank_index];
-  if (!rank.selected || !HasLane(lane)) return false;
   const bool on_device = lane == model::Lane::kDevice || lane == model::Lane::kDeviceAnnotation;
-  const auto& stretches = on_device ? rank.device_ns : rank.host_ns;
+  return InStretches(rank_index, on_device ? rank.device_ns : rank.host_ns, start_ns);
+}
+
+bool RunSelection::ContainsTime(size_t rank_index, int64_t time_ns) const {
+  return InStretches(rank_index, ranks_[rank_index].host_ns, time_ns);
+}
+
+bool RunSelection::InStretches(size_t rank_index, const std::optional<RankSelection::Stretches>& stretches,
+                               int64_t start_ns) const {
+  if (!ranks_[rank_index].selected) return false;
   if (stretches && !Covers(*stretches, start_ns)) return false;
   if (!selection_.from_ns && !selection_.to_ns) return true;
   const int64_t run_ns = run_->ranks[rank_index].clock.ToRun(start_ns);

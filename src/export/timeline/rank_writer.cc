@@ -48,6 +48,24 @@ class RecordFinder {
   std::vector<bool> taken_;
 };
 
+/// A trace context as args, in the form of W3C's traceparent. Lives as long as the slice is handed over.
+class ContextTexts {
+ public:
+  explicit ContextTexts(const model::TraceContext& context) {
+    if (!context.known()) return;
+    trace_ = fmt::format("{:016x}{:016x}", context.trace_high, context.trace_low);
+    span_ = fmt::format("{:016x}", context.span_id);
+  }
+  void AddTo(Slice* slice) const {
+    if (trace_.empty()) return;
+    slice->texts.emplace_back("trace id", trace_);
+    slice->texts.emplace_back("span id", span_);
+  }
+
+ private:
+  std::string trace_, span_;
+};
+
 }  // namespace
 
 TimelineContent::TimelineContent(const model::Run& run, const analysis::Collectives& collectives,
@@ -89,6 +107,18 @@ Result<TimelineContent> TimelineContent::Create(const model::Run& run, const ana
         break;
       }
     }
+    for (const model::RequestRecord& request : trace.requests) {
+      if (!content.selection_.Contains(i, Lane::kOperators, request.start_ns)) continue;
+      take(request.start_ns);
+      break;
+    }
+    if (options.logs != nullptr) {
+      for (const LogPoint& line : (*options.logs)[i]) {
+        if (!content.selection_.ContainsTime(i, line.time_ns)) continue;
+        take(line.time_ns);
+        break;
+      }
+    }
     if (!rank.steps.empty()) take(rank.steps.front().start_ns);
   }
   if (first_ns == std::numeric_limits<int64_t>::max()) {
@@ -102,6 +132,7 @@ Result<TimelineContent> TimelineContent::Create(const model::Run& run, const ana
   content.first_ns_ = first_ns + content.shift_ns_;
   content.collective_rows_ =
       FindCollectiveRows(run, collectives, content.selection_, &content.next_flow_id_, &content.collective_flow_count_);
+  content.links_ = FindLinks(run, content.selection_, &content.next_flow_id_);
   return content;
 }
 
@@ -111,6 +142,8 @@ Summary TimelineContent::EmptySummary() const {
   for (const size_t i : rank_indices_) ranks.insert(run_->ranks[i].rank.value);
   summary.ranks.assign(ranks.begin(), ranks.end());
   summary.collective_flow_count = collective_flow_count_;
+  summary.link_flow_count = links_.flow_count;
+  summary.backward_link_count = links_.backward_count;
   return summary;
 }
 
@@ -129,6 +162,8 @@ void TimelineContent::WriteRank(size_t rank_index, EventWriter* writer, Summary*
   RankPlan plan = PlanRank(*run_, rank_index, selection_, ids_.get());
   if (options_->critical_path != nullptr)  // Above the steps.
     plan.critical_path_track = {plan.process.process_id, ids_->next_thread_id(), -1, "critical path"};
+  if (options_->logs != nullptr && !(*options_->logs)[rank_index].empty())  // Above all.
+    plan.log_track = {plan.process.process_id, ids_->next_thread_id(), -2, "log"};
   const std::vector<RowFlow> launches = LaunchFlows(trace, rank_index, selection_, &next_flow_id_);
   summary->flow_count += launches.size() / 2;
   ++summary->process_count;
@@ -137,8 +172,10 @@ void TimelineContent::WriteRank(size_t rank_index, EventWriter* writer, Summary*
 
   writer->BeginProcess(plan.process, ProcessFacts(*run_, rank_index, plan));
   WriteSteps(rank_index, plan, writer, summary);
+  WriteRequests(rank_index, plan, writer, summary);
   for (const PlannedTrack& planned : plan.tracks) WriteTrack(rank_index, planned, launches, writer, summary);
   if (plan.critical_path_track) WriteCriticalPath(rank_index, plan, writer, summary);
+  if (plan.log_track) WriteLog(rank_index, plan, writer, summary);
   if (plan.has_memory) WriteMemory(rank_index, plan, writer, summary);
   WriteCounters(rank_index, writer, summary);
 }
@@ -170,12 +207,52 @@ void TimelineContent::WriteSteps(size_t rank_index, const RankPlan& plan, EventW
   }
 }
 
+void TimelineContent::WriteRequests(size_t rank_index, const RankPlan& plan, EventWriter* writer,
+                                    Summary* summary) const {
+  const model::RankTrace& trace = run_->ranks[rank_index];
+  const std::vector<RequestFlow>& flows = links_.ranks[rank_index].requests;
+  Slice slice;
+  slice.category = model::Category::kUserAnnotation;
+  for (size_t level = 0; level < plan.request_tracks.size(); ++level) {
+    writer->BeginTrack(plan.request_tracks[level]);
+    ++summary->track_count;
+    for (size_t row = 0; row < plan.requests.size(); ++row) {
+      if (plan.request_levels.level(row) != level) continue;
+      const uint32_t request_idx = plan.requests.name[row].value;
+      const model::RequestRecord& request = trace.requests[request_idx];
+      const auto cut = plan.request_levels.cut_end_ns.find(row);
+      const bool is_cut = cut != plan.request_levels.cut_end_ns.end();
+      slice.start_ns = ToTimeline(rank_index, request.start_ns);
+      slice.end_ns = ToTimeline(rank_index, is_cut ? cut->second : plan.requests.end_ns(row));
+      slice.text = run_->names[request.name];
+      const ContextTexts context(request.context);
+      slice.texts.clear();
+      context.AddTo(&slice);
+      const std::string outputs = std::to_string(request.output_count);
+      slice.texts.emplace_back("outputs", outputs);
+      if (request.failed) slice.texts.emplace_back("failed", "true");
+      if (request.unfinished) slice.texts.emplace_back("unfinished", "true");
+      slice.flows.clear();
+      for (auto flow = std::lower_bound(flows.begin(), flows.end(), request_idx,
+                                        [](const RequestFlow&each, uint32_t idx) { return each.request_idx < idx; });
+           flow != flows.end() && flow->request_idx == request_idx; ++flow) {
+        slice.flows.push_back(flow->flow);
+      }
+      writer->AddSlice(slice);
+      ++summary->request_count;
+      Count(slice.start_ns, slice.end_ns, summary);
+    }
+    writer->EndTrack();
+  }
+}
+
 void TimelineContent::WriteTrack(size_t rank_index, const PlannedTrack& planned, const std::vector<RowFlow>& launches,
                                  EventWriter* writer, Summary* summary) const {
   const model::RankTrace& trace = run_->ranks[rank_index];
   const auto track_idx = static_cast<uint32_t>(planned.track_idx);
   const model::Track& track = trace.tracks[planned.track_idx];
   const std::vector<CollectiveRow>& collective_rows = collective_rows_[rank_index];
+  const RankLinks& links = links_.ranks[rank_index];
   const bool may_have_records = track.lane == Lane::kDevice || track.lane == Lane::kOperators;
   RecordFinder records(trace);
   Slice slice;
@@ -184,10 +261,15 @@ void TimelineContent::WriteTrack(size_t rank_index, const PlannedTrack& planned,
                                    [](const RowFlow& flow, const RowRef& at) { return flow.at < at; });
     auto member = std::lower_bound(collective_rows.begin(), collective_rows.end(), RowRef{track_idx, 0},
                                    [](const CollectiveRow& row, const RowRef& at) { return row.at < at; });
+    auto context = std::lower_bound(links.contexts.begin(), links.contexts.end(), std::pair(RowRef{track_idx, 0}, 0u));
+    auto link = std::lower_bound(links.spans.begin(), links.spans.end(), RowRef{track_idx, 0},
+                                 [](const RowFlow& flow, const RowRef& at) { return flow.at < at; });
     writer->BeginTrack(planned.slice_tracks[level]);
     ++summary->track_count;
     for (uint32_t row = 0; row < track.events.size(); ++row) {
       const RowRef here{track_idx, row};
+      while (context != links.contexts.end() && context->first < here) ++context;
+      while (link != links.spans.end() && link->at < here) ++link;
       while (launch != launches.end() && launch->at < here) ++launch;
       while (member != collective_rows.end() && member->at < here) ++member;
       if (planned.levels.level(row) != level) continue;
@@ -204,6 +286,14 @@ void TimelineContent::WriteTrack(size_t rank_index, const PlannedTrack& planned,
       slice.record = may_have_records ? records.Find(track, row) : nullptr;
       slice.flows.clear();
       if (launch != launches.end() && launch->at == here) slice.flows.push_back(launch->flow);
+      for (auto of_row = link; of_row != links.spans.end() && of_row->at == here; ++of_row)
+        slice.flows.push_back(of_row->flow);
+      slice.texts.clear();
+      ContextTexts texts({});
+      if (context != links.contexts.end() && context->first == here) {
+        texts = ContextTexts(trace.linked_spans[context->second].context);
+        texts.AddTo(&slice);
+      }
       slice.facts = nullptr;
       CollectiveFacts facts;
       for (auto of_row = member; of_row != collective_rows.end() && of_row->at == here; ++of_row) {
@@ -263,43 +353,6 @@ void TimelineContent::WriteCriticalPath(size_t rank_index, const RankPlan& plan,
   if (!begun) return;
   writer->EndTrack();
   ++summary->track_count;
-}
-
-void TimelineContent::WriteMemory(size_t rank_index, const RankPlan& plan, EventWriter* writer,
-                                  Summary* summary) const {
-  const model::MemoryColumns& memory = run_->ranks[rank_index].memory;
-  const std::set<int16_t> devices(memory.device.begin(), memory.device.end());
-  writer->BeginMemory(plan.memory_track, {devices.begin(), devices.end()});
-  ++summary->track_count;
-  for (size_t row = 0; row < memory.size(); ++row) {
-    if (!selection_.Contains(rank_index, Lane::kOperators, memory.time_ns[row])) continue;
-    const int64_t time_ns = ToTimeline(rank_index, memory.time_ns[row]);
-    writer->AddMemory({time_ns, memory.change_bytes[row], memory.allocated_bytes[row], memory.reserved_bytes[row],
-                       memory.device[row]});
-    ++summary->memory_count;
-    Count(time_ns, time_ns, summary);
-  }
-  writer->EndTrack();
-}
-
-void TimelineContent::WriteCounters(size_t rank_index, EventWriter* writer, Summary* summary) const {
-  for (const model::CounterSeries& series : run_->ranks[rank_index].counters) {
-    bool begun = false;
-    for (size_t i = 0; i < series.size(); ++i) {
-      if (!selection_.Contains(rank_index, Lane::kOperators, series.time_ns[i])) continue;
-      if (!begun) {
-        const std::string place = series.device ? ", device " + std::to_string(series.device->value) : "";
-        writer->BeginCounter({series.name + place, series.unit});
-        ++summary->track_count;
-        begun = true;
-      }
-      const int64_t time_ns = ToTimeline(rank_index, series.time_ns[i]);
-      writer->AddValue(time_ns, series.value[i]);
-      ++summary->counter_value_count;
-      Count(time_ns, time_ns, summary);
-    }
-    if (begun) writer->EndTrack();
-  }
 }
 
 }  // namespace lockstep::timeline

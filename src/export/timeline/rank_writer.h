@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "export/timeline/event_writer.h"
 #include "export/timeline/flows.h"
+#include "export/timeline/links.h"
 #include "export/timeline/rank_plan.h"
 #include "export/timeline/rank_selection.h"
 #include "export/timeline/timeline.h"
@@ -38,9 +39,11 @@ class TimelineContent {
                   RunSelection selection);
 
   void WriteSteps(size_t rank_index, const RankPlan& plan, EventWriter* writer, Summary* summary) const;
+  void WriteRequests(size_t rank_index, const RankPlan& plan, EventWriter* writer, Summary* summary) const;
   void WriteTrack(size_t rank_index, const PlannedTrack& planned, const std::vector<RowFlow>& launches,
                   EventWriter* writer, Summary* summary) const;
   void WriteCriticalPath(size_t rank_index, const RankPlan& plan, EventWriter* writer, Summary* summary) const;
+  void WriteLog(size_t rank_index, const RankPlan& plan, EventWriter* writer, Summary* summary) const;
   void WriteMemory(size_t rank_index, const RankPlan& plan, EventWriter* writer, Summary* summary) const;
   void WriteCounters(size_t rank_index, EventWriter* writer, Summary* summary) const;
   int64_t ToTimeline(size_t rank_index, int64_t trace_ns) const {
@@ -55,6 +58,7 @@ class TimelineContent {
   std::vector<size_t> rank_indices_;
   std::vector<std::vector<CollectiveRow>> collective_rows_;  ///< By rank index.
   uint64_t collective_flow_count_ = 0;
+  Links links_;
   int64_t first_ns_ = 0;
   int64_t shift_ns_ = 0;  ///< Added to all times: where some are negative, which Perfetto cannot hold.
   uint64_t total_event_count_ = 0;

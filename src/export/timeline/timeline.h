@@ -10,6 +10,7 @@
 #include "analysis/collectives.h"
 #include "analysis/critical_path/critical_path.h"
 #include "base/result.h"
+#include "export/timeline/rank_logs.h"
 #include "model/run.h"
 
 namespace lockstep::timeline {
@@ -45,6 +46,8 @@ struct Options {
   std::string version = {};    ///< Of lockstep, for the file's metadata.
   /// Adds a track "critical path" to each rank that it runs through; the caller's.
   const analysis::CriticalPath* critical_path = nullptr;
+  /// Adds a track "log" to each rank that has lines; the caller's.
+  const RankLogs* logs = nullptr;
   /// Called from time to time, and at the end, with the share of events done, 0..1.
   std::function<void(double)> on_progress = {};
 };
@@ -60,8 +63,12 @@ struct Summary {
   uint64_t step_count = 0;         ///< Step markers.
   uint64_t memory_count = 0;       ///< Allocator events.
   uint64_t counter_value_count = 0;      ///< Samples of counters.
+  uint64_t log_line_count = 0;           ///< Lines of logs.
   uint64_t flow_count = 0;               ///< Launches joined with their device event.
   uint64_t collective_flow_count = 0;    ///< Collectives joined across ranks.
+  uint64_t request_count = 0;            ///< Requests that the program served.
+  uint64_t link_flow_count = 0;          ///< Spans and requests joined with those that they called.
+  uint64_t backward_link_count = 0;      ///< Not joined: the called one began first, by these clocks.
   uint64_t left_out_slice_count = 0;     ///< Events that the selection left out.
   std::optional<int64_t> first_ns = {};  ///< Aligned clock, of what was written.
   std::optional<int64_t> last_ns = {};

@@ -66,6 +66,8 @@ NameKind KindOfName(std::string_view path) {
   }
   if (EndsWithAny(plain, kOtherEndings) || name == kManifest) return NameKind::kOther;
   if (name.starts_with(kCaptureRecord) && name.ends_with(".json")) return NameKind::kOther;
+  // What the NCCL profiler plugin keeps of a process; other rings are none of ours.
+  if (plain.starts_with("lockstep-nccl.") && plain.ends_with(".ring")) return NameKind::kTrace;
   if (EndsWithAny(plain, kTraceEndings) || name.ends_with(".json.bz2")) return NameKind::kTrace;
   if (EndsWithAny(name, kNsightEndings)) return NameKind::kNsightReport;
   if (name.ends_with(".qdstrm")) return NameKind::kNsightRaw;

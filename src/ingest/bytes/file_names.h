@@ -8,8 +8,8 @@ namespace lockstep::ingest {
 /// What a name on disk or in an archive says of what is inside. Cases are ignored; see docs/formats/file-names.md.
 enum class NameKind {
   kOther,  ///< Not of interest: README, *.csv, *.yaml, hidden files.
-  kTrace,  ///< May be a trace: *.json, *.pftrace, *.perfetto-trace, *.pb, *.sqlite, *.spans, each plain or with .gz,
-           ///< .zst or .xz (and *.json.bz2, to be refused by name).
+  kTrace,  ///< May be a trace: *.json, *.pftrace, *.perfetto-trace, *.pb, *.sqlite, *.spans, lockstep-nccl.*.ring,
+           ///< each plain or with .gz, .zst or .xz (and *.json.bz2, to be refused by name).
   kNsightReport,     ///< *.nsys-rep, *.qdrep: Nsight Systems' own format, which its `nsys export` reads.
   kNsightRaw,        ///< *.qdstrm: what Nsight Systems recorded and could not turn into a report.
   kNcuReport,        ///< *.ncu-rep, *.ncu-repz: single kernels, not a trace.

@@ -234,13 +234,48 @@ bool ReadSpanTraceName(std::string_view name, const Tokens& tokens, NameFacts& f
   return true;
 }
 
+// "lockstep-nccl.rank3.{host}.{pid}.ring", "lockstep-nccl.{host}.{pid}.2.ring": what the NCCL profiler plugin writes.
+bool ReadNcclRingName(std::string_view name, NameFacts& facts) {
+  constexpr std::string_view kBegin = "lockstep-nccl.", kEnd = ".ring";
+  const size_t end = name.rfind(kEnd);
+  if (!name.starts_with(kBegin) || end == std::string_view::npos || end < kBegin.size()) return false;
+  std::string_view rest = name.substr(kBegin.size(), end - kBegin.size());
+  if (const size_t dot = rest.find('.'); dot != std::string_view::npos && rest.starts_with("rank")) {
+    const Tokens tokens(rest.substr(0, dot));
+    if (tokens.size() == 2 && tokens.Number(1)) {
+      facts.rank = tokens.Number(1);
+      rest.remove_prefix(dot + 1);
+    }
+  }
+  size_t dot = rest.rfind('.');
+  // Behind the pid there may be the number of the process's second ring; a host that ends in digits is told from that
+  // by the number's size alone.
+  if (dot != std::string_view::npos && rest.size() - dot - 1 <= 2) {
+    const size_t before = rest.rfind('.', dot - 1);
+    if (before != std::string_view::npos && dot > 0 && AllDigits(rest.substr(before + 1, dot - before - 1))) {
+      rest = rest.substr(0, dot);
+      dot = before;
+    }
+  }
+  if (dot == std::string_view::npos || dot == 0) return facts.rank.has_value();
+  const std::string_view digits = rest.substr(dot + 1);
+  if (!AllDigits(digits) || digits.size() > 10) return facts.rank.has_value();
+  int64_t id = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  facts.host = std::string(rest.substr(0, dot));
+  facts.process_id = id;
+  return true;
+}
+
 }  // namespace
 
 NameFacts ReadNameFacts(std::string_view path) {
   const std::string_view name = BaseName(path);
   const Tokens tokens(name);
   NameFacts facts;
-  if (ReadCaptureName(tokens, facts) || ReadSpanTraceName(name, tokens, facts)) return facts;
+  if (ReadCaptureName(tokens, facts) || ReadSpanTraceName(name, tokens, facts) || ReadNcclRingName(name, facts)) {
+    return facts;
+  }
   ReadRankOfWorld(tokens, facts);
   if (!facts.world_size) facts.world_size = FindWorldSize(tokens);
   for (const auto find : {FindRankWord, FindProcessWord, FindLetter, FindWorker, FindOnlyMeshAxis}) {

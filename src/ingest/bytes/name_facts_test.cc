@@ -111,6 +111,22 @@ TEST(NameFactsTest, SpanTracesSayRankHostAndProcess) {
   EXPECT_EQ(alone.process_id, 12);
 }
 
+TEST(NameFactsTest, RingsOfTheNcclPluginSayRankHostAndProcess) {
+  const NameFacts ranked = ReadNameFacts("rings/lockstep-nccl.rank3.gpu-7.cluster.4711.ring");
+  EXPECT_EQ(ranked.rank, 3);
+  EXPECT_EQ(ranked.host, "gpu-7.cluster");
+  EXPECT_EQ(ranked.process_id, 4711);
+  const NameFacts second = ReadNameFacts("lockstep-nccl.rank12-of-9.4711.2.ring.gz");
+  EXPECT_EQ(second.rank, std::nullopt) << "a host may be called so";
+  EXPECT_EQ(second.host, "rank12-of-9");
+  EXPECT_EQ(second.process_id, 4711);
+  EXPECT_EQ(ReadNameFacts("lockstep-nccl.10.0.0.5.4711.ring").host, "10.0.0.5");
+  EXPECT_EQ(ReadNameFacts("lockstep-nccl.node.17.ring").process_id, 17);
+  EXPECT_EQ(ReadNameFacts("lockstep-nccl.ring").host, std::nullopt);
+  EXPECT_EQ(ReadNameFacts("lockstep-nccl..ring").host, std::nullopt);
+  EXPECT_EQ(ReadNameFacts("lockstep-nccl.node.4711x.ring").process_id, std::nullopt);
+}
+
 TEST(NameFactsTest, AWorkerInAHostsNameIsNoRank) {
   const NameFacts facts = ReadNameFacts("mnist-worker-0_17.1694128201545.pt.trace.json");
   EXPECT_EQ(facts.rank, std::nullopt);
@@ -129,9 +145,10 @@ TEST(NameFactsTest, EnormousNamesAreRead) {
 }
 
 TEST(FileNamesTest, KindsOfNames) {
-  for (const char* name : {"a.json", "a.JSON", "a.json.gz", "a.json.zst", "a.pt.trace.json.gz", "d/a_17.json.gz",
-                           "a.json.xz", "a.json.bz2", "a.sqlite", "a.SQLITE.xz", "a.sqlite.gz", "a.pftrace",
-                           "a.PFTRACE.gz", "a.perfetto-trace", "a.pb", "a.pb.gz"}) {
+  for (const char* name :
+       {"a.json", "a.JSON", "a.json.gz", "a.json.zst", "a.pt.trace.json.gz", "d/a_17.json.gz", "a.json.xz",
+        "a.json.bz2", "a.sqlite", "a.SQLITE.xz", "a.sqlite.gz", "a.pftrace", "a.PFTRACE.gz", "a.perfetto-trace", "a.pb",
+        "a.pb.gz", "lockstep-nccl.rank0.node.17.ring", "lockstep-nccl.node.17.ring.zst"}) {
     EXPECT_EQ(KindOfName(name), NameKind::kTrace) << name;
   }
   for (const char* name :

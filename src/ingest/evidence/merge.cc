@@ -136,8 +136,31 @@ class Merger {
     if (!process.log_path.empty()) rank.log_file = process.log_path;
   }
 
+  /// PyTorch's dumps and the NCCL plugin's rings have groups and numbers of their own, so that only records of one kind
+  /// can be compared: of that which more ranks have; dumps, which have stacks, where both have as many.
+  void ChooseKindOfRecord() {
+    std::set<int32_t> ranks[2];
+    for (const EvidencePart& part : parts_) {
+      if (part.record && part.rank && !part.record->entries.empty()) ranks[part.is_written_in_place].insert(*part.rank);
+    }
+    if (ranks[0].empty() || ranks[1].empty()) return;
+    const bool takes_rings = ranks[1].size() > ranks[0].size();
+    for (EvidencePart& part : parts_) {
+      if (!part.record || part.is_written_in_place == takes_rings) continue;
+      if (part.rank && !ranks[takes_rings].contains(*part.rank)) {
+        Note(part,
+             takes_rings
+                 ? "a dump of PyTorch's cannot be compared with the NCCL plugin's records, which more ranks have"
+                 : "a record of the NCCL plugin cannot be compared with PyTorch's dumps, which more ranks have",
+             true);
+      }
+      part.record.reset();
+    }
+  }
+
   /// Of several dumps of a rank the newest counts; of one dump in two forms the one with stacks.
   Status ReadRecords() {
+    ChooseKindOfRecord();
     struct Place {
       EvidencePart* part;
       int64_t newest_ns;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "ingest/nccl_ring/nccl_ring.h"
+#include "ingest/nccl_trace/nccl_trace.h"
 #include "ingest/nsight/json_export/json_export.h"
 #include "ingest/nsight/launch_manifest.h"
 #include "ingest/nsight/nsys_export.h"
@@ -95,8 +97,9 @@ Result<std::vector<TraceContent>> ReadAnyTrace(ByteSource& source, const std::st
     return Error{.code = ErrorCode::kUnsupported, .message = what, .file = display_name};
   }
   if (perfetto::StartsPerfettoTrace(peeked.head())) return ReadPerfettoTrace(peeked, display_name, options);
-  auto content = StartsSpanTrace(peeked.head()) ? ReadSpanTrace(peeked, display_name, options)
-                                                : ReadTrace(peeked, display_name, options);
+  auto content = StartsSpanTrace(peeked.head())  ? ReadSpanTrace(peeked, display_name, options)
+                 : StartsNcclRing(peeked.head()) ? ReadNcclTrace(peeked, display_name, options)
+                                                 : ReadTrace(peeked, display_name, options);
   if (!content) return std::move(content).error();
   std::vector<TraceContent> contents;
   contents.push_back(std::move(*content));

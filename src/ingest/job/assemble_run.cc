@@ -8,9 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "ingest/job/communicators.h"
 #include "ingest/job/join_spans.h"
 #include "ingest/job/rank_assignment.h"
 #include "ingest/job/same_recording.h"
+#include "ingest/nccl_trace/nccl_trace.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -51,42 +53,66 @@ void AppendWithRank(const model::Ledger& from, int32_t rank, model::Ledger* into
   }
 }
 
-/// Events that other processes hold cannot be put together here.
-void JoinToOthers(const LoadedTrace& spans, const model::NameTable& names, bool held_elsewhere,
-                  std::vector<LoadedTrace>* loaded, model::Ledger* ledger) {
+/// Every trace that others take over, into each of them. Out: how many of its events none of these took, by trace.
+std::vector<uint64_t> JoinToOthers(const std::vector<TracePlace>& origins, const model::NameTable& names,
+                                   EventsElsewhere* elsewhere, std::vector<LoadedTrace>* loaded) {
+  std::vector<std::optional<uint64_t>> left_out(loaded->size());
+  const auto count = [&](size_t from, uint64_t outside) {
+    left_out[from] = std::min(left_out[from].value_or(outside), outside);
+  };
+  std::vector<TraceJoin> joins;
+  std::vector<std::pair<size_t, size_t>> joined_traces;
+  for (size_t from = 0; from < loaded->size(); ++from) {
+    LoadedTrace& spans = (*loaded)[from];
+    if (!spans.joins.empty() && spans.is_nccl_ring && elsewhere == nullptr) TurnIntoAnnotations(&spans.trace);
+    for (const size_t target : spans.joins) {
+      LoadedTrace& into = (*loaded)[target];
+      const SpanScope scope = into.IsProfile() ? SpanScope::kOwnTime : SpanScope::kAll;
+      if (elsewhere == nullptr) {
+        count(from, JoinSpans(spans.trace, names, scope, &into.trace));
+        continue;
+      }
+      joins.push_back({origins[from], origins[target], scope});
+      joins.back().from.is_nccl_ring = spans.is_nccl_ring;
+      joined_traces.emplace_back(from, target);
+    }
+  }
+  if (!joins.empty()) {
+    const std::vector<JoinedTrace> joined = elsewhere->join(joins);
+    for (size_t i = 0; i < joins.size(); ++i) {
+      const auto& [from, target] = joined_traces[i];
+      count(from, joined[i].left_out);
+      model::RankTrace& into = (*loaded)[target].trace;
+      into.event_count = joined[i].event_count;
+      into.complete_event_count = joined[i].complete_event_count;
+      into.first_ns = joined[i].first_ns;
+      into.last_ns = joined[i].last_ns;
+    }
+  }
+  std::vector<uint64_t> counts;
+  for (const auto& each : left_out) counts.push_back(each.value_or(0));
+  return counts;
+}
+
+void ReportLeftOut(const LoadedTrace& spans, uint64_t left_out, model::Ledger* ledger) {
+  if (left_out == 0) return;
   model::LedgerEntry entry;
   entry.source = spans.trace.source;
   entry.rank = spans.trace.rank.value;
-  if (held_elsewhere) {
-    entry.code = "spans_left_out";
-    entry.severity = model::Severity::kWarning;
-    entry.message = fmt::format("spans that belong to {} were left out: processes of MPI do not join them",
-                                (*loaded)[spans.joins.front()].trace.source);
-    entry.advice = "use lockstep instead of lockstep-mpi, or analyse the span traces alone";
-    ledger->Add(std::move(entry));
-    return;
-  }
-  std::optional<uint64_t> left_out;  // Of all traces that take a part.
-  for (const size_t target : spans.joins) {
-    model::RankTrace& into = (*loaded)[target].trace;
-    const SpanScope scope = (*loaded)[target].is_span_trace ? SpanScope::kAll : SpanScope::kOwnTime;
-    const uint64_t outside = JoinSpans(spans.trace, names, scope, &into);
-    left_out = std::min(left_out.value_or(outside), outside);
-  }
-  if (left_out.value_or(0) == 0) return;
-  entry.code = "spans_outside_trace";
+  entry.code = spans.is_nccl_ring ? "nccl_operations_outside_trace" : "spans_outside_trace";
   entry.severity = model::Severity::kInfo;
-  entry.count = *left_out;
-  entry.message =
-      fmt::format("{} spans lie before or after the profiler's trace of the rank, or between its windows", *left_out);
-  entry.advice = "analyse the folder of the span traces alone to see them all";
+  entry.count = left_out;
+  entry.message = fmt::format("{} {} lie before or after the profiler's trace of the rank, or between its windows",
+                              left_out, spans.is_nccl_ring ? "operations of NCCL" : "spans");
+  entry.advice =
+      fmt::format("analyse the folder of the {} alone to see them all", spans.is_nccl_ring ? "rings" : "span traces");
   ledger->Add(std::move(entry));
 }
 
 }  // namespace
 
 Status AssembleRun(const std::vector<TraceFile>& files, std::vector<FileOutcome> outcomes, model::Run* run,
-                   std::vector<TracePlace>* places) {
+                   EventsElsewhere* elsewhere) {
   std::vector<LoadedTrace> loaded;
   std::vector<model::Ledger> ledgers;
   std::vector<TracePlace> origins;
@@ -105,7 +131,9 @@ Status AssembleRun(const std::vector<TraceFile>& files, std::vector<FileOutcome>
       loaded.push_back({.trace = std::move(content.trace),
                         .has_rank = content.has_rank,
                         .facts = facts,
-                        .is_span_trace = content.is_span_trace});
+                        .is_span_trace = content.is_span_trace,
+                        .is_nccl_ring = content.is_nccl_ring,
+                        .communicators = std::move(content.communicators)});
       ledgers.push_back(std::move(content.ledger));
       origins.push_back({i, c});
     }
@@ -113,9 +141,9 @@ Status AssembleRun(const std::vector<TraceFile>& files, std::vector<FileOutcome>
   if (loaded.empty()) return NothingRead(files, outcomes);
 
   AssignRanks(&loaded, &run->ledger);
-  for (LoadedTrace& spans : loaded) {
-    if (!spans.joins.empty()) JoinToOthers(spans, run->names, places != nullptr, &loaded, &run->ledger);
-  }
+  ResolveCommunicators(&loaded);
+  const std::vector<uint64_t> left_out = JoinToOthers(origins, run->names, elsewhere, &loaded);
+  for (size_t i = 0; i < loaded.size(); ++i) ReportLeftOut(loaded[i], left_out[i], &run->ledger);
   std::vector<size_t> order;
   for (size_t i = 0; i < loaded.size(); ++i) {
     AppendWithRank(ledgers[i], loaded[i].trace.rank.value, &run->ledger);
@@ -127,7 +155,10 @@ Status AssembleRun(const std::vector<TraceFile>& files, std::vector<FileOutcome>
   });
   for (const size_t i : order) {
     run->ranks.push_back(std::move(loaded[i].trace));
-    if (places != nullptr) places->push_back(origins[i]);
+    if (elsewhere != nullptr) {
+      elsewhere->places.push_back(origins[i]);
+      elsewhere->places.back().is_nccl_ring = loaded[i].is_nccl_ring;
+    }
   }
   return {};
 }

@@ -1,12 +1,33 @@
 #include "ingest/job/file_owners.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 
 namespace lockstep::ingest {
+namespace {
+
+bool IsSpanTrace(const TraceFile& file) {
+  const std::string name = file.DisplayName();
+  return name.ends_with(".spans") || name.find(".spans.") != std::string::npos;
+}
+
+/// Who sees both; absent: everybody.
+std::optional<std::vector<uint32_t>> Common(const std::optional<std::vector<uint32_t>>& a,
+                                            const std::optional<std::vector<uint32_t>>& b) {
+  if (!a) return b;
+  if (!b) return a;
+  std::vector<uint32_t> common;
+  std::set_intersection(a->begin(), a->end(), b->begin(), b->end(), std::back_inserter(common));
+  return common;
+}
+
+}  // namespace
 
 std::vector<SeenFile> UniteFiles(const std::vector<TraceFile>& root,
                                  const std::vector<std::vector<TraceFile>>& differing,
@@ -37,16 +58,40 @@ std::vector<std::pair<uint32_t, uint32_t>> ChooseReaders(const std::vector<SeenF
   struct Job {
     std::vector<size_t> files;
     uint64_t bytes = 0;
+    std::optional<std::vector<uint32_t>> seen_by;  ///< Absent: by everybody.
   };
+  std::set<int32_t> ranks_with_spans;
+  for (const SeenFile& seen : files) {
+    if (seen.file.facts.rank && IsSpanTrace(seen.file)) ranks_with_spans.insert(*seen.file.facts.rank);
+  }
   std::vector<Job> jobs;
   std::map<std::tuple<std::string, uint64_t, FileIdentity>, size_t> job_of_archive;
+  std::map<int32_t, size_t> job_of_rank;
   for (size_t i = 0; i < files.size(); ++i) {
     const TraceFile& file = files[i].file;
+    std::optional<std::vector<uint32_t>> seen_by;
+    if (!files[i].seen_by.empty()) {
+      seen_by.emplace();
+      for (const auto& seen : files[i].seen_by) seen_by->push_back(seen.first);
+    }
     size_t job = jobs.size();
-    if (file.in_order_only) job = job_of_archive.try_emplace({file.path, 0, file.identity}, job).first->second;
+    if (file.in_order_only) {
+      // Whoever sees one member of an archive sees them all.
+      job = job_of_archive.try_emplace({file.path, 0, file.identity}, job).first->second;
+    } else if (file.facts.rank && ranks_with_spans.contains(*file.facts.rank)) {
+      const size_t of_rank = job_of_rank.try_emplace(*file.facts.rank, job).first->second;
+      if (of_rank < jobs.size()) {
+        const auto common = Common(jobs[of_rank].seen_by, seen_by);
+        if (!common || !common->empty()) {
+          job = of_rank;
+          seen_by = common;
+        }
+      }
+    }
     if (job == jobs.size()) jobs.emplace_back();
     jobs[job].files.push_back(i);
     jobs[job].bytes += file.size_bytes;
+    jobs[job].seen_by = std::move(seen_by);
   }
   std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.bytes > b.bytes; });
 
@@ -55,11 +100,7 @@ std::vector<std::pair<uint32_t, uint32_t>> ChooseReaders(const std::vector<SeenF
   std::vector<uint32_t> everybody(process_count);
   std::iota(everybody.begin(), everybody.end(), 0u);
   for (const Job& job : jobs) {
-    // Whoever sees one member of an archive sees them all.
-    const auto& seen_by = files[job.files.front()].seen_by;
-    std::vector<uint32_t> candidates;
-    for (const auto& seen : seen_by) candidates.push_back(seen.first);
-    const std::vector<uint32_t>& of = seen_by.empty() ? everybody : candidates;
+    const std::vector<uint32_t>& of = job.seen_by ? *job.seen_by : everybody;
     const uint32_t reader =
         *std::min_element(of.begin(), of.end(), [&](uint32_t a, uint32_t b) { return load[a] < load[b]; });
     load[reader] += job.bytes + 1;

@@ -69,5 +69,41 @@ TEST(FileOwnersTest, MembersOfAnArchiveThatIsReadInOrderStayTogether) {
   EXPECT_NE(readers[6].first, *of_archive.begin());
 }
 
+TraceFile OfRank(int32_t rank, const std::string& path, uint64_t size_bytes, uint64_t inode) {
+  TraceFile file = File(path, size_bytes, inode);
+  file.facts.rank = rank;
+  return file;
+}
+
+TEST(FileOwnersTest, SpansAreReadWhereTheTraceOfTheirRankIs) {
+  const std::vector<TraceFile> root = {OfRank(0, "rank0-a.spans", 1, 1), OfRank(0, "rank0.json", 100, 2),
+                                       OfRank(1, "rank1-a.spans", 90, 3), OfRank(1, "rank1.json", 10, 4),
+                                       OfRank(2, "rank2.json", 50, 5)};
+  const auto readers = ChooseReaders(UniteFiles(root, {{}, {}}, {false, false}), 2);
+  EXPECT_EQ(readers[0].first, readers[1].first);
+  EXPECT_EQ(readers[2].first, readers[3].first);
+  EXPECT_NE(readers[0].first, readers[2].first);
+}
+
+TEST(FileOwnersTest, ATraceThatAllSeeIsReadWhereItsSpansAre) {
+  const TraceFile shared = OfRank(1, "/shared/rank1.json", 100, 7);
+  const std::vector<TraceFile> first = {OfRank(0, "/local/rank0.spans", 10, 1), shared};
+  const std::vector<TraceFile> second = {OfRank(1, "/local/rank1.spans", 10, 1), shared};
+  const auto files = UniteFiles(first, {first, second}, {false, true});
+  ASSERT_EQ(files.size(), 3u);
+  const auto readers = ChooseReaders(files, 2);
+  EXPECT_EQ(readers[1].first, 1u);
+  EXPECT_EQ(readers[2].first, 1u);
+}
+
+TEST(FileOwnersTest, SpansThatNobodySeesBesideTheTraceAreReadWhereTheyAre) {
+  const std::vector<TraceFile> first = {OfRank(0, "/local/rank0.json", 10, 1)};
+  const std::vector<TraceFile> second = {OfRank(0, "/local/rank0.spans", 10, 2)};
+  const auto files = UniteFiles(first, {first, second}, {false, true});
+  const auto readers = ChooseReaders(files, 2);
+  EXPECT_EQ(readers[0].first, 0u);
+  EXPECT_EQ(readers[1].first, 1u);
+}
+
 }  // namespace
 }  // namespace lockstep::ingest

@@ -69,13 +69,13 @@ void DecideRanks(std::vector<LoadedTrace>& traces, model::Ledger* ledger) {
       known(loaded, *loaded.facts.rank, RankSource::kFileName);
     }
   }
-  // Span traces come last: where one process was profiled, they are its.
+  // What the job wrote itself comes last: where one process was profiled, it is its.
   const auto without_rank = [](const LoadedTrace& loaded) { return !loaded.has_rank && !loaded.facts.rank; };
-  const auto profiled = std::count_if(traces.begin(), traces.end(), [](const auto& t) { return !t.is_span_trace; });
+  const auto profiled = std::count_if(traces.begin(), traces.end(), [](const auto& t) { return t.IsProfile(); });
   std::vector<LoadedTrace*> undecided;
-  for (const bool is_span_trace : {false, true}) {
+  for (const bool is_profile : {true, false}) {
     for (LoadedTrace& loaded : traces) {
-      if (loaded.is_span_trace == is_span_trace && without_rank(loaded)) undecided.push_back(&loaded);
+      if (loaded.IsProfile() == is_profile && without_rank(loaded)) undecided.push_back(&loaded);
     }
   }
   for (LoadedTrace* next : undecided) {
@@ -85,8 +85,8 @@ void DecideRanks(std::vector<LoadedTrace>& traces, model::Ledger* ledger) {
       const auto found = rank_by_process.find({*loaded.facts.host, *loaded.facts.process_id});
       if (found != rank_by_process.end()) same_process = found->second;
     }
-    if (!same_process && loaded.is_span_trace && profiled == 1) {
-      const auto only = std::find_if(traces.begin(), traces.end(), [](const auto& t) { return !t.is_span_trace; });
+    if (!same_process && !loaded.IsProfile() && profiled == 1) {
+      const auto only = std::find_if(traces.begin(), traces.end(), [](const auto& t) { return t.IsProfile(); });
       same_process = only->trace.rank.value;
     }
     known(loaded, same_process ? *same_process : free_ranks.Take(), RankSource::kOrder);

@@ -11,12 +11,14 @@
 
 #include "base/on_threads.h"
 #include "ingest/job/assemble_run.h"
+#include "ingest/job/communicators.h"
 #include "ingest/job/file_ingest.h"
 #include "ingest/job/file_owners.h"
 #include "ingest/job/ingest_operations.h"
 #include "ingest/job/ingest_progress.h"
 #include "ingest/job/job_files.h"
 #include "ingest/job/name_merge.h"
+#include "ingest/job/team_joins.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -56,6 +58,8 @@ struct ContentHead {
   int64_t merged_rank_count = 0;
   uint64_t recording = 0;
   bool is_span_trace = false;
+  bool is_nccl_ring = false;
+  std::vector<CommunicatorPlace> communicators;
   bool several_processes = false;
 };
 
@@ -83,6 +87,7 @@ struct PlacedTrace {
   int32_t window = 0;
   std::optional<int32_t> world_size;
   std::string host;
+  std::vector<model::ProcessGroup> communicators;  ///< Of a ring: who is in them, by now.
 };
 
 struct PlaceRequest {
@@ -137,8 +142,11 @@ bool SameEntry(const model::LedgerEntry& a, const model::LedgerEntry& b) { retur
 /// One process's part: what it found, what it read.
 class TeamIngest::Share {
  public:
-  Share(size_t process, model::HeldRuns* runs, uint32_t default_thread_count)
-      : process_(process), runs_(*runs), default_thread_count_(default_thread_count) {}
+  Share(Team* team, model::HeldRuns* runs, uint32_t default_thread_count)
+      : joins(team, {&outcomes_, &names_}),
+        process_(team->process()),
+        runs_(*runs),
+        default_thread_count_(default_thread_count) {}
 
   const FindAnswer& FindOwn(const FindRequest& request) {
     found_ = Find(request.paths, request.limits, &kernel_profiles);
@@ -168,6 +176,7 @@ class TeamIngest::Share {
     thread_count_ = request.thread_count != 0 ? request.thread_count : default_thread_count_;
     ProgressMeter meter(on_progress, total_bytes, static_cast<uint32_t>(files.size()), cancelled);
     names_ = model::NameTable();
+    joins.Forget();
     outcomes_ =
         files.empty() ? std::vector<FileOutcome>() : IngestFiles(files, options, thread_count_, &meter, &names_);
     meter.Finish();
@@ -188,6 +197,8 @@ class TeamIngest::Share {
         own.merged_rank_count = content.merged_rank_count;
         own.recording = content.recording;
         own.is_span_trace = content.is_span_trace;
+        own.is_nccl_ring = content.is_nccl_ring;
+        own.communicators = content.communicators;
         own.several_processes = content.several_processes;
       }
       answer.outcomes.push_back(std::move(head));
@@ -206,7 +217,12 @@ class TeamIngest::Share {
       const PlacedTrace& placed = request.traces[i];
       if (placed.process != process_) continue;
       model::RankTrace& trace = held.run.ranks[i];
-      trace = std::move(outcomes_.at(placed.file).contents.at(placed.content).trace);
+      TraceContent& content = outcomes_.at(placed.file).contents.at(placed.content);
+      trace = std::move(content.trace);
+      if (content.is_nccl_ring) {
+        trace.groups = placed.communicators;
+        ResolvePeers(content.communicators, &trace);
+      }
       trace.rank = placed.rank;
       trace.rank_source = placed.rank_source;
       trace.window = placed.window;
@@ -226,6 +242,7 @@ class TeamIngest::Share {
   /// Root only, while it reads.
   std::function<void(const IngestProgress&)> on_progress;
   const std::atomic<bool>* cancelled = nullptr;
+  TeamJoins joins;
 
  private:
   const size_t process_;
@@ -238,7 +255,7 @@ class TeamIngest::Share {
 };
 
 TeamIngest::TeamIngest(Team* team, model::HeldRuns* runs, uint32_t default_thread_count)
-    : team_(*team), share_(std::make_unique<Share>(team->process(), runs, default_thread_count)) {
+    : team_(*team), share_(std::make_unique<Share>(team, runs, default_thread_count)) {
   Share* share = share_.get();
   team->Handle<FindAnswer, FindRequest>(kFindQuestion,
                                         [share](const FindRequest& request) { return share->AnswerFind(request); });
@@ -331,12 +348,16 @@ Result<model::Run> TeamIngest::Run(const std::vector<std::string>& paths, const 
       own_content.merged_rank_count = content.merged_rank_count;
       own_content.recording = content.recording;
       own_content.is_span_trace = content.is_span_trace;
+      own_content.is_nccl_ring = content.is_nccl_ring;
+      own_content.communicators = std::move(content.communicators);
       own_content.several_processes = content.several_processes;
       for (model::LedgerEntry& entry : content.ledger) own_content.ledger.Add(std::move(entry));
     }
   }
-  std::vector<TracePlace> places;
-  RETURN_IF_ERROR(AssembleRun(files, std::move(outcomes), &run, &places));
+  EventsElsewhere elsewhere;
+  elsewhere.join = [&](const std::vector<TraceJoin>& joins) { return share_->joins.Run(joins, read_as); };
+  RETURN_IF_ERROR(AssembleRun(files, std::move(outcomes), &run, &elsewhere));
+  const std::vector<TracePlace>& places = elsewhere.places;
 
   PlaceRequest place;
   place.run = next_run_++;
@@ -345,7 +366,8 @@ Result<model::Run> TeamIngest::Run(const std::vector<std::string>& paths, const 
     const model::RankTrace& trace = run.ranks[i];
     const auto [process, file] = read_as[places[i].file];
     place.traces.push_back({process, file, static_cast<uint32_t>(places[i].content), trace.rank, trace.rank_source,
-                            trace.window, trace.world_size, trace.host});
+                            trace.window, trace.world_size, trace.host,
+                            places[i].is_nccl_ring ? trace.groups : std::vector<model::ProcessGroup>()});
   }
   run.holders = model::MakeTeamHolders(&team_, place.run);
   team_.Ask<bool>(kPlaceQuestion, place);

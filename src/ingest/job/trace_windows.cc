@@ -42,24 +42,25 @@ using ByRank = std::map<int32_t, std::vector<LoadedTrace*>>;
 
 int64_t FolderDepth(const std::string& path) { return std::count(path.begin(), path.end(), '/'); }
 
-// What is kept, by rank, in order of time.
-ByRank KeepWhatDoesNotOverlap(std::vector<LoadedTrace>& traces, model::Ledger* ledger) {
+// Adds those that do not overlap with what is kept, by rank, in order of time.
+template <typename IsWanted>
+void KeepWhatDoesNotOverlap(std::vector<LoadedTrace>& traces, const IsWanted& is_wanted, ByRank* by_rank,
+                            model::Ledger* ledger) {
   const auto earlier = [](const LoadedTrace* a, const LoadedTrace* b) {
     return a->trace.first_ns.value_or(0) < b->trace.first_ns.value_or(0);
   };
   // A copy or a result in a folder below gives way to the file above it; otherwise the later one does.
   std::vector<LoadedTrace*> in_order;
   for (LoadedTrace& loaded : traces) {
-    if (!loaded.is_span_trace) in_order.push_back(&loaded);
+    if (is_wanted(loaded)) in_order.push_back(&loaded);
   }
   std::stable_sort(in_order.begin(), in_order.end(), [](const LoadedTrace* a, const LoadedTrace* b) {
     return FolderDepth(a->trace.source) < FolderDepth(b->trace.source);
   });
-  ByRank by_rank;
   for (LoadedTrace* candidate : in_order) {
     LoadedTrace& loaded = *candidate;
     // Kept traces of a rank are disjoint and in order, so only the neighbours in time can overlap.
-    std::vector<LoadedTrace*>& kept = by_rank[loaded.trace.rank.value];
+    std::vector<LoadedTrace*>& kept = (*by_rank)[loaded.trace.rank.value];
     const auto place = std::upper_bound(kept.begin(), kept.end(), &loaded, earlier);
     if (place != kept.end() && Overlap((*place)->trace, loaded.trace)) {
       SetAside(loaded, **place, ledger);
@@ -69,7 +70,19 @@ ByRank KeepWhatDoesNotOverlap(std::vector<LoadedTrace>& traces, model::Ledger* l
       kept.insert(place, &loaded);
     }
   }
-  return by_rank;
+}
+
+// A ring joins the profilers' traces of its rank that it overlaps, which have its operations as kernels.
+void JoinRings(std::vector<LoadedTrace>& traces, const ByRank& by_rank) {
+  for (LoadedTrace& loaded : traces) {
+    const auto kept = by_rank.find(loaded.trace.rank.value);
+    if (!loaded.is_nccl_ring || kept == by_rank.end()) continue;
+    for (const LoadedTrace* other : kept->second) {
+      if (other->trace.clock_is_aligned || !Overlap(other->trace, loaded.trace)) continue;
+      loaded.joins.push_back(static_cast<size_t>(other - traces.data()));
+    }
+    loaded.set_aside = !loaded.joins.empty();
+  }
 }
 
 // What a span trace joins, or it becomes a window of its own.
@@ -123,7 +136,12 @@ bool NumberByCapture(const ByRank& by_rank, size_t most_windows) {
 }  // namespace
 
 void AssignWindows(std::vector<LoadedTrace>* traces, model::Ledger* ledger) {
-  ByRank by_rank = KeepWhatDoesNotOverlap(*traces, ledger);
+  ByRank by_rank;
+  KeepWhatDoesNotOverlap(
+      *traces, [](const LoadedTrace& loaded) { return loaded.IsProfile(); }, &by_rank, ledger);
+  JoinRings(*traces, by_rank);
+  KeepWhatDoesNotOverlap(
+      *traces, [](const LoadedTrace& loaded) { return loaded.is_nccl_ring && !loaded.set_aside; }, &by_rank, ledger);
   PlaceSpanTraces(*traces, &by_rank);
   size_t most_windows = 1;
   uint64_t several = 0;

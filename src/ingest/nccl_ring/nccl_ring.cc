@@ -101,28 +101,6 @@ std::optional<NcclRingOperation> ReadOperation(const RingOperation& raw, const T
   return operation;
 }
 
-/// PyTorch's word for NCCL's: "AllReduce" is "all_reduce".
-std::string SnakeCase(std::string_view name) {
-  if (name == "AlltoAll") return "all_to_all";
-  std::string snake;
-  for (const char c : name) {
-    const bool is_upper = c >= 'A' && c <= 'Z';
-    if (is_upper && !snake.empty()) snake += '_';
-    snake += is_upper ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return snake;
-}
-
-std::string TorchType(std::string_view type) {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"ncclInt8", "Char"},    {"ncclUint8", "Byte"},    {"ncclInt32", "Int"},      {"ncclInt64", "Long"},
-      {"ncclFloat16", "Half"}, {"ncclFloat32", "Float"}, {"ncclFloat64", "Double"}, {"ncclBfloat16", "BFloat16"}};
-  for (const auto& [nccls, torchs] : kNames) {
-    if (type == nccls) return std::string(torchs);
-  }
-  return std::string(type);
-}
-
 /// Texts by index, [0] empty, each once.
 class Texts {
  public:
@@ -140,6 +118,36 @@ class Texts {
 };
 
 }  // namespace
+
+std::string TorchOperation(std::string_view function) {
+  if (function == "AlltoAll") return "all_to_all";
+  std::string snake;
+  for (const char c : function) {
+    const bool is_upper = c >= 'A' && c <= 'Z';
+    if (is_upper && !snake.empty()) snake += '_';
+    snake += is_upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return snake;
+}
+
+std::string TorchType(std::string_view type) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"ncclInt8", "Char"},
+                                                                      {"ncclUint8", "Byte"},
+                                                                      {"ncclInt32", "Int"},
+                                                                      {"ncclInt64", "Long"},
+                                                                      {"ncclUint32", "UInt32"},
+                                                                      {"ncclUint64", "UInt64"},
+                                                                      {"ncclFloat16", "Half"},
+                                                                      {"ncclFloat32", "Float"},
+                                                                      {"ncclFloat64", "Double"},
+                                                                      {"ncclBfloat16", "BFloat16"},
+                                                                      {"ncclFloat8e4m3", "Float8_e4m3fn"},
+                                                                      {"ncclFloat8e5m2", "Float8_e5m2"}};
+  for (const auto& [nccls, torchs] : kNames) {
+    if (type == nccls) return std::string(torchs);
+  }
+  return std::string(type);
+}
 
 bool StartsNcclRing(std::string_view bytes) {
   return bytes.starts_with(std::string_view(instrument::kRingMagic, sizeof instrument::kRingMagic));
@@ -172,8 +180,12 @@ Result<NcclRing> ReadNcclRing(std::string_view bytes) {
   ring.host = Text(header.host);
   if (header.rank >= 0) ring.rank = header.rank;
   if (header.world_size > 0) ring.world_size = header.world_size;
+  if (header.local_rank >= 0) ring.local_rank = header.local_rank;
+  ring.operation_capacity = header.operation_capacity;
   ring.interface_version = header.interface_version;
   ring.operation_count = header.operation_count;
+  // Older files do not count them apart.
+  if (header.total_capacity > 0) ring.dropped_operation_count = header.dropped_operation_count;
   ring.dropped_count = header.dropped_count + header.dropped_step_count + header.dropped_communicator_count;
   std::map<uint32_t, size_t> index;
   for (uint32_t i = 0; i < header.communicator_capacity; ++i) {
@@ -222,7 +234,7 @@ evidence::FlightRecord ToFlightRecord(const NcclRing& ring) {
     (operation.is_p2p ? entry.p2p_sequence : entry.collective_sequence) = order;
     entry.is_p2p = operation.is_p2p;
     entry.group = static_cast<uint32_t>(operation.communicator);
-    std::string name = "nccl:" + SnakeCase(operation.function);
+    std::string name = "nccl:" + TorchOperation(operation.function);
     if (operation.is_p2p) {
       const bool sends = operation.function == "Send";
       name += fmt::format(" {}{}{}", communicator.rank, sends ? "->" : "<-", operation.root);

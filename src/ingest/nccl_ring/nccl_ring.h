@@ -58,9 +58,12 @@ struct NcclRing {
   std::string host;
   std::optional<int32_t> rank = {};
   std::optional<int32_t> world_size = {};
+  std::optional<int32_t> local_rank = {};
+  uint64_t operation_capacity = 0;  ///< Slots.
   uint32_t interface_version = 0;
   uint64_t operation_count = 0;  ///< Begun; those that are not in `operations` were overwritten.
-  uint64_t dropped_count = 0;    ///< Operations, proxies and communicators for which there was no room.
+  uint64_t dropped_operation_count = 0;
+  uint64_t dropped_count = 0;  ///< Operations, proxies and communicators for which there was no room.
   std::vector<NcclRingCommunicator> communicators;
   std::vector<NcclRingOperation> operations;  ///< By number.
 };
@@ -70,6 +73,11 @@ bool StartsNcclRing(std::string_view bytes);
 /// Reads the file of a process, dead or alive; of one that is alive, operations that change meanwhile are left out.
 /// Errors: kCorruptData (none, of another version, or cut). Format: docs/formats/nccl-ring.md.
 Result<NcclRing> ReadNcclRing(std::string_view bytes);
+
+/// "AllReduce" as PyTorch calls it: "all_reduce".
+std::string TorchOperation(std::string_view function);
+/// "ncclFloat32" as PyTorch calls it: "Float".
+std::string TorchType(std::string_view type);
 
 /// As a flight record, so that `lockstep hang` takes it like PyTorch's own: a communicator is a group, `order` the
 /// sequence.

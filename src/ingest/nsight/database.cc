@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/temporary_folder.h"
 #include "base/unique_fd.h"
-#include "ingest/nsight/temporary_folder.h"
 
 namespace lockstep::ingest::nsight {
 namespace {

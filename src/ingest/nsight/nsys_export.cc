@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/subprocess.h"
+#include "base/temporary_folder.h"
 #include "base/utf8.h"
 #include "ingest/bytes/file_source.h"
 #include "ingest/nsight/nsys_report.h"
-#include "ingest/nsight/temporary_folder.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -77,7 +77,7 @@ Result<std::vector<TraceContent>> ReadNsysReport(std::string_view head, const st
         fmt::format("nsys {} wrote it, newer than the {} that is installed", Text(*written_by), Text(*installed)),
         display_name);
   }
-  const nsight::TemporaryFolder folder;
+  const TemporaryFolder folder;
   if (!folder.made()) return CannotExport("no temporary folder can be made in TMPDIR", display_name);
   // A path that begins with a dash would be an option.
   const std::string input = path.starts_with('-') ? "./" + path : path;

@@ -77,7 +77,7 @@ std::optional<TrackPlace> ReadPlace(const element& item) {
       {"operators", model::Lane::kOperators}, {"python", model::Lane::kPython},
       {"runtime", model::Lane::kRuntime},     {"device", model::Lane::kDevice},
       {"other", model::Lane::kOther},         {"device_annotation", model::Lane::kDeviceAnnotation}};
-  if (lane == "steps" || lane == "critical_path") {  // Not the run's events: lockstep found them.
+  if (lane == "steps" || lane == "critical_path" || lane == "requests" || lane == "log") {  // Not events of a thread.
     place.kind = TrackPlace::Kind::kSteps;
   } else if (lane == "memory") {
     place.kind = TrackPlace::Kind::kMemory;

@@ -67,6 +67,8 @@ void ReadNames(std::string_view bytes, RawFile* file) {
 void ReadRecords(const ChunkHeader& header, std::string_view bytes, RawFile* file) {
   RecordChunk chunk;
   chunk.thread_id = header.thread_id;
+  chunk.thread_number = header.thread_number;
+  chunk.is_copy = header.is_copy == 1;
   chunk.thread_name = TextOf(header.thread_name, sizeof(header.thread_name));
   chunk.slots.resize(bytes.size() / sizeof(Slot));
   std::memcpy(chunk.slots.data(), bytes.data(), chunk.slots.size() * sizeof(Slot));
@@ -121,9 +123,17 @@ Result<RawFile> ReadChunks(ByteSource& source, const std::string& display_name, 
     }
     ChunkHeader header;
     std::memcpy(&header, head->data(), sizeof(header));
-    const bool is_chunk = header.magic == kChunkMagic && header.size_bytes >= sizeof(ChunkHeader) &&
-                          header.size_bytes <= kMostChunkBytes && header.size_bytes % sizeof(Slot) == 0 &&
-                          (header.kind == kRecordChunk || header.kind == kNameChunk);
+    const bool is_head = header.size_bytes >= sizeof(ChunkHeader) && header.size_bytes <= kMostChunkBytes &&
+                         header.size_bytes % sizeof(Slot) == 0 &&
+                         (header.kind == kRecordChunk || header.kind == kNameChunk);
+    const bool is_chunk = is_head && header.magic == kChunkMagic;
+    if (is_head && header.magic == 0) {  // Was being written when the process was killed, or is.
+      auto whole = pages.Peek(header.size_bytes);
+      if (whole && whole->size() == header.size_bytes) {
+        pages.Skip(header.size_bytes);
+        continue;
+      }
+    }
     if (!is_chunk) {
       if (header.magic != 0) {
         if (file.damaged_pages++ == 0) file.first_damage = pages.position();
@@ -143,6 +153,7 @@ Result<RawFile> ReadChunks(ByteSource& source, const std::string& display_name, 
     const std::string_view body = whole->substr(sizeof(ChunkHeader));
     file.anchors.push_back(header.anchor);
     if (header.kind == kNameChunk) {
+      file.name_chunk_numbers.push_back(header.chunk_number);
       ReadNames(body, &file);
     } else {
       ReadRecords(header, body, &file);

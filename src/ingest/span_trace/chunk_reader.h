@@ -16,6 +16,8 @@ namespace lockstep::ingest::span_trace {
 /// One chunk's whole records.
 struct RecordChunk {
   uint64_t thread_id = 0;
+  uint32_t thread_number = 0;
+  bool is_copy = false;
   std::string thread_name;
   std::vector<Slot> slots;
 };
@@ -25,7 +27,8 @@ struct RawFile {
   Header header = {};
   std::map<uint64_t, RecordChunk> chunks;  ///< By number: of a thread in order of time.
   std::unordered_map<uint32_t, std::string> names;
-  std::vector<Anchor> anchors;  ///< In no order.
+  std::vector<uint64_t> name_chunk_numbers;  ///< In no order.
+  std::vector<Anchor> anchors;               ///< In no order.
   uint64_t bytes = 0;
   uint64_t damaged_pages = 0;
   uint64_t first_damage = 0;  ///< Byte.

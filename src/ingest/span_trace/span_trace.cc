@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,7 @@ class Builder {
 
   TraceContent Build() {
     FindEnds();
+    FindChunksOfLostEnds();
     for (auto& [number, chunk] : file_.chunks) {
       AddChunk(number, chunk);
       chunk.slots = {};
@@ -62,6 +64,7 @@ class Builder {
 
   const TickClock& clock() const { return clock_; }
   uint64_t open_count() const { return open_count_; }
+  uint64_t lost_end_count() const { return lost_end_count_; }
   uint64_t record_count() const { return content_.trace.event_count; }
 
  private:
@@ -74,6 +77,7 @@ class Builder {
     std::optional<int64_t> end_ns;
     int64_t output_count = 0;
     bool failed = false;
+    bool may_have_ended = false;  ///< Its end is not here, and may have been overwritten.
   };
 
   /// Ends that stand apart from their spans, and the last instant of the recording.
@@ -92,6 +96,28 @@ class Builder {
       }
     }
     last_tick_ = std::max(last_tick_, latest_);
+  }
+
+  // Where the newest are kept, copies are overwritten in order, so that a span's begin goes before its end. Chunks that
+  // were never copied stay while ends of their spans, in later chunks of the thread, go.
+  void FindChunksOfLostEnds() {
+    if (file_.header.overwritten_chunks == 0) return;
+    std::vector<uint64_t> numbers = file_.name_chunk_numbers;
+    std::unordered_map<uint32_t, uint64_t> last_of_thread;
+    for (const auto& [number, chunk] : file_.chunks) {
+      numbers.push_back(number);
+      last_of_thread[chunk.thread_number] = number;
+    }
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    const auto place_of = [&](uint64_t number) {
+      return static_cast<uint64_t>(std::lower_bound(numbers.begin(), numbers.end(), number) - numbers.begin());
+    };
+    for (const auto& [number, chunk] : file_.chunks) {
+      const uint64_t last = last_of_thread[chunk.thread_number];
+      const bool has_gap = place_of(last) - place_of(number) < last - number;
+      if (!chunk.is_copy && has_gap) chunks_of_lost_ends_.insert(number);
+    }
   }
 
   int64_t EndOf(uint64_t number, size_t slot_idx, const Slot& slot, bool* is_open) {
@@ -141,6 +167,7 @@ class Builder {
           request.has_begin = true;
           request.start_ns = clock_.ToWall(slot.tick);
           request.name = NameOf(slot.name());
+          request.may_have_ended = chunks_of_lost_ends_.contains(number);
           if (const auto context = LinkAt(chunk, i + count)) request.context = *context;
           break;
         }
@@ -179,6 +206,10 @@ class Builder {
     bool is_open = false;
     const int64_t start_ns = clock_.ToWall(slot.tick);
     const int64_t duration_ns = std::max<int64_t>(EndOf(number, i, slot, &is_open) - start_ns, 0);
+    if (is_open && chunks_of_lost_ends_.contains(number)) {
+      ++lost_end_count_;
+      return;
+    }
     NameId name;
     if (slot.kind() == kStep) {
       // A step that has not ended is none, but it is what the process was in.
@@ -224,6 +255,10 @@ class Builder {
     const int64_t last_ns = clock_.ToWall(last_tick_);
     for (const auto& [number, request] : requests_) {
       if (!request.has_begin) continue;
+      if (request.may_have_ended && !request.end_ns) {
+        ++lost_end_count_;
+        continue;
+      }
       model::RequestRecord record;
       record.start_ns = request.start_ns;
       record.unfinished = !request.end_ns;
@@ -265,6 +300,8 @@ class Builder {
   uint64_t last_tick_ = 0;
   uint64_t latest_ = 0;
   uint64_t open_count_ = 0;
+  uint64_t lost_end_count_ = 0;
+  std::unordered_set<uint64_t> chunks_of_lost_ends_;
   std::unordered_map<uint64_t, uint64_t> end_ticks_;  ///< By place.
   std::unordered_map<uint32_t, NameId> name_ids_;
   std::map<uint64_t, Place> writers_;
@@ -292,6 +329,13 @@ void ReportQuality(const RawFile& file, const Builder& builder, const std::strin
                        header.dropped_records, header.limit_bytes >> 20),
            "raise LOCKSTEP_TRACE_LIMIT_MIB, or record less");
   }
+  if (header.overwritten_chunks > 0) {
+    AddRow(
+        ledger, "overwritten_spans", Severity::kInfo, source, header.overwritten_chunks,
+        fmt::format("{} pieces of up to 4,090 records were overwritten by newer ones, as LOCKSTEP_TRACE_RING asks for",
+                    header.overwritten_chunks),
+        "raise LOCKSTEP_TRACE_LIMIT_MIB to keep more");
+  }
   if (header.dropped_names > 0) {
     AddRow(ledger, "dropped_names", Severity::kWarning, source, header.dropped_names,
            fmt::format("{} names of spans could not be kept: there are too many, or no room was left",
@@ -307,6 +351,12 @@ void ReportQuality(const RawFile& file, const Builder& builder, const std::strin
            fmt::format("{} spans had not ended when the recording did; they are taken to last until then",
                        builder.open_count()),
            "");
+  }
+  if (builder.lost_end_count() > 0) {
+    AddRow(ledger, "lost_ends", Severity::kInfo, source, builder.lost_end_count(),
+           fmt::format("{} spans and requests are left out: what may have said when they ended was overwritten",
+                       builder.lost_end_count()),
+           "raise LOCKSTEP_TRACE_LIMIT_MIB to keep more");
   }
   if (builder.clock().step_count() > 0) {
     AddRow(ledger, "wall_clock_set", Severity::kWarning, source, builder.clock().step_count(),

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,7 +14,11 @@
 #include <iterator>
 #include <lockstep/trace.hpp>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
 
 #include "ingest/span_trace/tick_clock.h"
 #include "ingest/span_trace/wire_format.h"
@@ -26,13 +31,14 @@ using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
 /// What a process of its own leaves that records `work` as rank 2 of 4.
-std::string RecordInChild(const std::function<void()>& work) {
+std::string RecordInChild(const std::function<void()>& work, const std::map<std::string, std::string>& variables = {}) {
   char folder[] = "/tmp/lockstep-XXXXXX";
   if (mkdtemp(folder) == nullptr) return "";
   const pid_t child = fork();
   if (child == 0) {
     setenv("RANK", "2", 1);
     setenv("WORLD_SIZE", "4", 1);
+    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
     const bool started = lockstep_trace_start(folder) != 0;
     work();
     _exit(started ? 0 : 1);
@@ -125,6 +131,84 @@ TEST(SpanTraceTest, AStepThatHasNotEndedIsNoStep) {
   EXPECT_THAT(CountByName(content), UnorderedElementsAre(Pair("ProfilerStep#7", 1), Pair("ProfilerStep#8", 1),
                                                          Pair("step 9 (unfinished)", 1)));
   EXPECT_TRUE(HasRow(content, "unfinished_spans"));
+}
+
+/// 512 KiB for what threads write into, and eight places for copies.
+const std::map<std::string, std::string> kSmallRing = {{"LOCKSTEP_TRACE_RING", "1"}, {"LOCKSTEP_TRACE_LIMIT_MIB", "1"}};
+
+TEST(SpanTraceTest, WhatEndedInAnOverwrittenChunkIsLeftOutAndNotUnfinished) {
+  const TraceContent content = Read(RecordInChild(
+      [] {
+        static lockstep::trace::Name name("generate");
+        const uint64_t request = lockstep_request_begin(name.number(), nullptr, nullptr);
+        for (int step = 0; step < 100; ++step) {
+          lockstep_step_number(step);
+          for (int i = 0; i < 2'000; ++i) {
+            LOCKSTEP_SPAN("part");
+          }
+          if (step == 2) lockstep_request_end(request, 0);
+        }
+      },
+      kSmallRing));
+  std::map<std::string, int> counts = CountByName(content);
+  EXPECT_GT(counts["part"], 20'000);
+  EXPECT_EQ(counts.count("step 0 (unfinished)"), 0u);
+  EXPECT_EQ(counts["step 99 (unfinished)"], 1) << "what the process was in";
+  EXPECT_EQ(counts["ProfilerStep#98"], 1);
+  EXPECT_TRUE(content.trace.requests.empty());
+  EXPECT_TRUE(HasRow(content, "overwritten_spans") && HasRow(content, "lost_ends"));
+}
+
+TEST(SpanTraceTest, ThreadsThatHoldMoreThanHalfOfARingRecordOn) {
+  constexpr int kThreads = 30;
+  const std::string bytes = RecordInChild(
+      [] {
+        std::atomic<int> waiting = 0;
+        std::vector<std::thread> threads;
+        for (int thread = 0; thread < kThreads; ++thread) {
+          threads.emplace_back([&waiting, thread] {
+            const lockstep_name_t own = lockstep_name(("thread" + std::to_string(thread)).c_str());
+            lockstep_end(lockstep_begin(own));  // Each has a first, small chunk.
+            ++waiting;
+            while (waiting < kThreads) std::this_thread::yield();
+            for (int i = 0; i < 20'000; ++i) lockstep_end(lockstep_begin(own));
+          });
+        }
+        for (std::thread& thread : threads) thread.join();
+        LOCKSTEP_SPAN("after");
+      },
+      kSmallRing);
+  EXPECT_LE(bytes.size(), 1u << 20);
+  const TraceContent content = Read(bytes);
+  std::map<std::string, int> counts = CountByName(content);
+  EXPECT_EQ(counts["after"], 1);
+  EXPECT_FALSE(HasRow(content, "dropped_spans"));
+  EXPECT_FALSE(HasRow(content, "damaged_chunks"));
+  // No copy is made of what two threads wrote.
+  for (const model::Track& track : content.trace.tracks) {
+    std::set<std::string_view> names;
+    for (const NameId name : track.events.name) names.insert(content.names[name]);
+    names.erase("after");
+    EXPECT_LE(names.size(), 1u) << testing::PrintToString(names);
+  }
+}
+
+TEST(SpanTraceTest, ThreadsThatComeAndGoRecordOnInAFullRing) {
+  const TraceContent content = Read(RecordInChild(
+      [] {
+        for (int i = 0; i < 5'000; ++i) {
+          std::thread([i] {
+            for (int part = 0; part < i % 300; ++part) {
+              LOCKSTEP_SPAN("part");
+            }
+            if (i == 4'999) lockstep_mark(lockstep_name("last"));
+          }).join();
+        }
+      },
+      kSmallRing));
+  EXPECT_EQ(CountByName(content)["last"], 1);
+  EXPECT_TRUE(HasRow(content, "overwritten_spans"));
+  EXPECT_FALSE(HasRow(content, "dropped_spans") || HasRow(content, "damaged_chunks"));
 }
 
 TEST(SpanTraceTest, CountersKeepEveryKindOfNumber) {

@@ -35,8 +35,11 @@ struct Header {
   Anchor end;
   char host[256];
   char program[256];
+  uint32_t keeps_newest;  ///< 1: the oldest whole chunks may have been overwritten.
+  uint32_t reserved;
+  uint64_t overwritten_chunks;
 };
-static_assert(sizeof(Header) == 656);
+static_assert(sizeof(Header) == 672);
 
 inline constexpr uint32_t kChunkMagic = 0x4b48434c;
 inline constexpr uint32_t kRecordChunk = 1;
@@ -52,7 +55,8 @@ struct ChunkHeader {
   uint64_t chunk_number;
   Anchor anchor;
   char thread_name[16];
-  uint64_t reserved[2];
+  uint64_t is_copy;  ///< 1: a whole chunk at the end of the file, which will not change.
+  uint64_t reserved;
 };
 static_assert(sizeof(ChunkHeader) == 96);
 

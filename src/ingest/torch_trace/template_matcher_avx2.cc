@@ -46,7 +46,8 @@ inline bool EqualBytes(const char* a, const char* b, size_t count) {
     if (MoveMask(_mm256_cmpeq_epi8(Load32(a), Load32(b))) != 0xFFFFFFFFU) return false;
   }
   if (count == 32) return MoveMask(_mm256_cmpeq_epi8(Load32(a), Load32(b))) == 0xFFFFFFFFU;
-  return std::memcmp(a, b, count) == 0;
+  // Of nothing there may be no address, which memcmp must not be given.
+  return count == 0 || std::memcmp(a, b, count) == 0;
 }
 
 inline uint32_t OutOfRange(const char* text, char first, char last) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "ingest/bytes/byte_source.h"
@@ -20,6 +21,12 @@ struct TraceReaderOptions {
   bool learned_templates = true;  ///< Off: every event takes the general path (tests compare both).
 };
 
+/// A rank's place in a communicator of NCCL's, as the profiler plugin knows it.
+struct CommunicatorPlace {
+  uint64_t id = 0;  ///< Equal on all its ranks.
+  int32_t rank = 0;
+};
+
 /// What one trace file holds, before it is known which rank of the job it is.
 struct TraceContent {
   model::RankTrace trace;  ///< `rank` is meaningful only when has_rank.
@@ -30,7 +37,9 @@ struct TraceContent {
   int64_t merged_rank_count = 0;
   /// Equal in all forms that one recording of a process was exported in; 0: there is one form only.
   uint64_t recording = 0;
-  bool is_span_trace = false;      ///< What liblockstep wrote in the job: joins another trace of its rank.
+  bool is_span_trace = false;  ///< What liblockstep wrote in the job: joins another trace of its rank.
+  bool is_nccl_ring = false;   ///< What the NCCL profiler plugin keeps: joins a profiler's trace of its rank.
+  std::vector<CommunicatorPlace> communicators;  ///< Of such a one: parallel to RankTrace::groups.
   bool several_processes = false;  ///< One of several ranks of a file whose name can say the rank of none.
 };
 

@@ -22,6 +22,9 @@ struct LoggerOptions {
   bool is_buffered = false;
   uint64_t max_bytes = 100'000'000;  ///< Of a file, which then becomes .log.1.
   int file_count = 5;                ///< In all.
+  /// Rotated files become .log.1.gz, by a thread that runs when nothing else wants a processor; a forked child's stay
+  /// plain. Off: a job has no thread that it did not ask for.
+  bool compresses = false;
 };
 
 /// An spdlog::logger that writes the lines of docs/formats/rank-log.md, for `lockstep logs` to read:

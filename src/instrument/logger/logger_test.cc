@@ -135,6 +135,42 @@ TEST_F(LoggerTest, ThreadsDoNotCutEachOthersLines) {
   EXPECT_EQ(count, 4'000u);
 }
 
+TEST_F(LoggerTest, RotatedFilesAreCompressedButAForkedChildsAreNot) {
+  LoggerOptions options = Options();
+  options.max_bytes = 20'000;
+  options.file_count = 99;
+  options.compresses = true;
+  const auto logger = Logger::Create(options);
+  for (int i = 0; i < 2'000; ++i) logger->info("line {}", i);
+  const auto count = [this](std::string_view part, std::string_view ending) {
+    size_t found = 0;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename().string();
+      found += name.find(part) != std::string::npos && name.ends_with(ending) ? 1 : 0;
+    }
+    return found;
+  };
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    for (int i = 0; i < 2'000; ++i) logger->info("child {}", i);
+    ::usleep(200'000);
+    logger->info("end");
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (int i = 0; i < 60'000 && count("", ".gz") < 5; ++i) {
+    ::usleep(1'000);
+    logger->info("more");
+  }
+  const std::string of_child = fmt::format("pid{}.", child);
+  EXPECT_GE(count("", ".gz"), 5u);
+  EXPECT_EQ(count(of_child, ".gz"), 0u);
+  EXPECT_GT(count(of_child, ""), 5u);
+}
+
 TEST_F(LoggerTest, AFolderThatCannotBeMadeIsNoErrorOfTheCaller) {
   LoggerOptions options = Options();
   options.folder = "/proc/no/such";

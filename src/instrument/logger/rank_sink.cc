@@ -93,6 +93,7 @@ RankFileSink::~RankFileSink() {
 
 void RankFileSink::BecomeChild() {
   sink_.reset();
+  is_child_ = true;
   has_failed_ = false;
   waiting_bytes_ = 0;
 }
@@ -108,7 +109,8 @@ bool RankFileSink::Open() {
                               .form = options_.is_json ? logs::LineForm::kJson : logs::LineForm::kText};
   auto file = logs::RotatingFile::Create({.path = (std::filesystem::path(options_.folder) / name.ToText()).string(),
                                           .max_bytes = options_.max_bytes,
-                                          .file_count = options_.file_count});
+                                          .file_count = options_.file_count,
+                                          .compresses = options_.compresses && !is_child_});
   if (!file) {
     has_failed_ = true;
     Tell(fmt::format("no log is written: {}; the job goes on", file.error().ToString()));

@@ -39,6 +39,7 @@ class RankFileSink : public spdlog::sinks::sink {
   std::mutex mutex_;
   std::optional<logs::LogSink> sink_;  ///< Guarded by `mutex_`, as is all below.
   bool has_failed_ = false;
+  bool is_child_ = false;  ///< Of a fork: it is given no thread.
   size_t waiting_bytes_ = 0;
 };
 

@@ -32,10 +32,33 @@ void Raise(T* value, T to) {
   while (now < to && !Replace(value, &now, to, __ATOMIC_RELAXED)) {
   }
 }
+/// Whether it was the first.
 template <typename T>
-void SetFirst(T* value, T to) {
+bool SetFirst(T* value, T to) {
   T none = 0;
-  Replace(value, &none, to, __ATOMIC_RELAXED);
+  return Replace(value, &none, to, __ATOMIC_RELAXED);
+}
+
+void Count(uint64_t* counter, uint64_t by = 1) { __atomic_fetch_add(counter, by, __ATOMIC_RELAXED); }
+
+/// "ncclFloat32" has 4 bytes an element, as the number in it says; 0 where there is none.
+uint64_t ElementBytes(const char (&datatype)[16]) {
+  for (const char* at = datatype; *at != '\0'; ++at) {
+    if (*at < '1' || *at > '9') continue;
+    uint64_t bits = 0;
+    for (; *at >= '0' && *at <= '9'; ++at) bits = bits * 10 + static_cast<uint64_t>(*at - '0');
+    return bits / 8;
+  }
+  return 0;
+}
+
+uint64_t DurationNs(const RingOperation& operation) {
+  const uint64_t first_device_ns = Load(&operation.first_device_ns, __ATOMIC_RELAXED);
+  const uint64_t last_device_ns = Load(&operation.last_device_ns, __ATOMIC_RELAXED);
+  if (first_device_ns > 0 && last_device_ns >= first_device_ns) return last_device_ns - first_device_ns;
+  const int64_t first_ns = Load(&operation.first_kernel_ns, __ATOMIC_RELAXED);
+  const int64_t from_ns = first_ns > 0 ? first_ns : operation.enqueued_ns;
+  return operation.done_ns > from_ns ? static_cast<uint64_t>(operation.done_ns - from_ns) : 0;
 }
 
 /// RingOperation::progress: one word, so that what changes it last sees all the rest as it was at that instant, and
@@ -129,6 +152,8 @@ void Profiler::CountBegun(RingOperation* operation, uint64_t number) {
     uint64_t* const count =
         operation->kind == OperationKind::kCollective ? &communicator->collective_count : &communicator->p2p_count;
     operation->order = __atomic_fetch_add(count, 1, __ATOMIC_RELAXED) + 1;
+    operation->total = ring_.FindOrAddTotal(operation->communicator, operation->function);
+    if (RingTotal* const total = ring_.total(operation->total)) Count(&total->begun);
   }
   Ring::Publish(operation, number);
 }
@@ -137,10 +162,13 @@ void* Profiler::StartCollective(const Layout& layout, int communicator, const vo
   const auto& at = layout.collective;
   uint64_t number = 0;
   RingOperation* const operation = ring_.Claim(&number);
-  if (operation == nullptr) return nullptr;
   if (communicator == kByOperation) {
     communicator = ring_.FindOrAddCommunicator(Field<uint64_t>(descriptor, at.communicator),
                                                Field<const char*>(descriptor, 24), Field<int>(descriptor, kRankOffset));
+  }
+  if (operation == nullptr) {
+    ring_.CountDropped(communicator, OperationKind::kCollective);
+    return nullptr;
   }
   operation->communicator = static_cast<uint32_t>(communicator);
   operation->kind = OperationKind::kCollective;
@@ -160,7 +188,10 @@ void* Profiler::StartCollective(const Layout& layout, int communicator, const vo
 void* Profiler::StartCopyEngine(int communicator, const void* descriptor) {
   uint64_t number = 0;
   RingOperation* const operation = ring_.Claim(&number);
-  if (operation == nullptr) return nullptr;
+  if (operation == nullptr) {
+    ring_.CountDropped(communicator, OperationKind::kCollective);
+    return nullptr;
+  }
   operation->communicator = static_cast<uint32_t>(communicator);
   operation->kind = OperationKind::kCollective;
   operation->sequence = Field<uint64_t>(descriptor, kCopyEngineOffsets.sequence);
@@ -176,6 +207,10 @@ void* Profiler::StartCopyEngine(int communicator, const void* descriptor) {
   operation->enqueued_ns = operation->begin_ns;
   operation->progress = kEnqueued | kKernelBegun;
   CountBegun(operation, number);
+  if (RingTotal* const total = ring_.total(operation->total)) {
+    Count(&total->enqueued);
+    Count(&total->started);
+  }
   Advance(operation, OperationState::kRunning);
   return Tagged(operation, kKernelTag);
 }
@@ -184,10 +219,13 @@ void* Profiler::StartP2p(const Layout& layout, int communicator, const void* des
   const auto& at = layout.p2p;
   uint64_t number = 0;
   RingOperation* const operation = ring_.Claim(&number);
-  if (operation == nullptr) return nullptr;
   if (communicator == kByOperation) {
     communicator = ring_.FindOrAddCommunicator(Field<uint64_t>(descriptor, at.communicator),
                                                Field<const char*>(descriptor, 24), Field<int>(descriptor, kRankOffset));
+  }
+  if (operation == nullptr) {
+    ring_.CountDropped(communicator, OperationKind::kPointToPoint);
+    return nullptr;
   }
   operation->communicator = static_cast<uint32_t>(communicator);
   operation->kind = OperationKind::kPointToPoint;
@@ -211,7 +249,9 @@ void* Profiler::StartKernel(const Layout& layout, void* parent, const void* desc
   RingOperation* const operation = OperationOf(parent);
   if (operation == nullptr) return nullptr;
   __atomic_fetch_add(&operation->progress, kKernelBegun, __ATOMIC_RELAXED);
-  SetFirst(&operation->first_kernel_ns, MonotonicNs());
+  if (SetFirst(&operation->first_kernel_ns, MonotonicNs())) {
+    if (RingTotal* const total = ring_.total(operation->total)) Count(&total->started);
+  }
   if (layout.kernel_timer != kNone)
     SetFirst(&operation->first_device_ns, Field<uint64_t>(descriptor, layout.kernel_timer));
   Advance(operation, OperationState::kRunning);
@@ -285,6 +325,12 @@ void Profiler::Progress(RingOperation* operation, uint64_t what) {
     __atomic_fetch_add(&communicator->done_count, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&communicator->done_elements, operation->element_count, __ATOMIC_RELAXED);
   }
+  if (RingTotal* const total = ring_.total(operation->total)) {
+    Count(&total->elements, operation->element_count);
+    Count(&total->bytes, operation->element_count * ElementBytes(operation->datatype));
+    Count(&total->duration_ns, DurationNs(*operation));
+    __atomic_fetch_add(&total->completed, 1, __ATOMIC_RELEASE);
+  }
   // From here on the slot may be anybody's.
   Store(&operation->state, OperationState::kDone, __ATOMIC_RELEASE);
 }
@@ -306,6 +352,7 @@ void Profiler::Stop(void* handle) {
   if (operation == nullptr) return;
   if (TagOf(handle) == kKernelTag) return Progress(operation, kKernelEnded);
   operation->enqueued_ns = MonotonicNs();
+  if (RingTotal* const total = ring_.total(operation->total)) Count(&total->enqueued);
   Advance(operation, OperationState::kEnqueued);
   Progress(operation, kEnqueued);
 }

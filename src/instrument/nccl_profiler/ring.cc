@@ -21,6 +21,8 @@ constexpr uint32_t kCommunicators = 256;
 constexpr uint32_t kDefaultOperations = 16384;
 constexpr uint32_t kLeastOperations = 64;
 constexpr uint32_t kMostOperations = 1 << 22;
+constexpr uint32_t kTotals = 1024;
+constexpr uint32_t kTotalTries = 32;
 constexpr int kTries = 64;  // Slots that are looked at for a free one.
 
 int64_t ClockNs(clockid_t clock) {
@@ -70,7 +72,8 @@ bool Ring::Open(int interface_version, bool records_steps, bool reuses_enqueued)
   const uint32_t capacity = OperationCapacity();
   const uint64_t communicator_offset = kRingHeaderBytes;
   const uint64_t operation_offset = communicator_offset + uint64_t{kCommunicators} * sizeof(RingCommunicator);
-  const uint64_t bytes = operation_offset + uint64_t{capacity} * sizeof(RingOperation);
+  const uint64_t total_offset = operation_offset + uint64_t{capacity} * sizeof(RingOperation);
+  const uint64_t bytes = total_offset + uint64_t{kTotals} * sizeof(RingTotal);
   const char* folder = getenv("LOCKSTEP_NCCL_DIR");
   const bool is_default = folder == nullptr || *folder == '\0';
   if (is_default) folder = "/dev/shm";
@@ -100,12 +103,16 @@ bool Ring::Open(int interface_version, bool records_steps, bool reuses_enqueued)
   header->operation_capacity = capacity;
   header->operation_bytes = sizeof(RingOperation);
   header->operation_offset = operation_offset;
+  header->total_capacity = kTotals;
+  header->total_bytes = sizeof(RingTotal);
+  header->total_offset = total_offset;
   header->interface_version = static_cast<uint32_t>(interface_version);
   header->records_steps = records_steps ? 1 : 0;
   CopyText(host, header->host);
   auto* const base = static_cast<char*>(memory);
   communicators_ = reinterpret_cast<RingCommunicator*>(base + communicator_offset);
   operations_ = reinterpret_cast<RingOperation*>(base + operation_offset);
+  totals_ = reinterpret_cast<RingTotal*>(base + total_offset);
   memcpy(header->magic, kRingMagic, sizeof kRingMagic);
   header_ = header;
   if (is_default) CopyText(path, path_);
@@ -172,7 +179,41 @@ RingOperation* Ring::Claim(uint64_t* number) {
     return operation;
   }
   __atomic_fetch_add(&header_->dropped_count, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&header_->dropped_operation_count, 1, __ATOMIC_RELAXED);
   return nullptr;
+}
+
+void Ring::CountDropped(int communicator, OperationKind kind) {
+  // Ranks compare operations by their number on the communicator, so that one that is not kept must have its own.
+  if (communicator < 0 || communicator >= static_cast<int>(kCommunicators)) return;
+  RingCommunicator& counts = communicators_[communicator];
+  __atomic_fetch_add(kind == OperationKind::kCollective ? &counts.collective_count : &counts.p2p_count, 1,
+                     __ATOMIC_RELAXED);
+}
+
+uint32_t Ring::FindOrAddTotal(uint32_t communicator, const char (&function)[24]) {
+  uint64_t words[3];
+  static_assert(sizeof words == sizeof function);
+  memcpy(words, function, sizeof words);
+  const uint64_t hash = (words[0] ^ words[1] * 31 ^ words[2] * 1031 ^ communicator) * 0x9E3779B97F4A7C15U;
+  for (uint32_t i = 0; i < kTotalTries; ++i) {
+    const auto index = static_cast<uint32_t>((hash >> 40) + i) % kTotals;
+    RingTotal& total = totals_[index];
+    TotalState state = Load(&total.state, __ATOMIC_ACQUIRE);
+    if (state == TotalState::kFree && Replace(&total.state, &state, TotalState::kFilling, __ATOMIC_ACQ_REL)) {
+      total.communicator = communicator;
+      memcpy(total.function, function, sizeof total.function);
+      Store(&total.state, TotalState::kUsed, __ATOMIC_RELEASE);
+      return index + 1;
+    }
+    // One that another thread is just filling is passed over: its pair may have a second element then.
+    if (state == TotalState::kUsed && total.communicator == communicator &&
+        memcmp(total.function, function, sizeof total.function) == 0) {
+      return index + 1;
+    }
+  }
+  __atomic_fetch_add(&header_->dropped_total_count, 1, __ATOMIC_RELAXED);
+  return 0;
 }
 
 void Ring::Publish(RingOperation* operation, uint64_t number) { Store(&operation->number, number, __ATOMIC_RELEASE); }

@@ -26,6 +26,11 @@ class Ring {
 
   /// A slot that nobody uses, cleared but for its number, which Publish writes; nullptr when none is free.
   RingOperation* Claim(uint64_t* number);
+  /// The sums of a function on a communicator; index one up, 0 when there is no room. `function` is a RingOperation's.
+  uint32_t FindOrAddTotal(uint32_t communicator, const char (&function)[24]);
+  RingTotal* total(uint32_t one_up) { return one_up == 0 ? nullptr : &totals_[one_up - 1]; }
+  /// An operation for which Claim had nothing: it counts on its communicator (if that is known: 0 or more).
+  void CountDropped(int communicator, OperationKind kind);
   static void Publish(RingOperation* operation, uint64_t number);
   bool Holds(const void* pointer) const;
   /// Of a process that ends by itself nobody will ask: its file goes, unless the user named a folder to keep it in.
@@ -36,6 +41,7 @@ class Ring {
   RingHeader* header_ = nullptr;
   RingCommunicator* communicators_ = nullptr;
   RingOperation* operations_ = nullptr;
+  RingTotal* totals_ = nullptr;
   bool reuses_enqueued_ = false;
   char path_[kMostPathBytes] = "";  ///< Where nobody asked to keep it.
 };

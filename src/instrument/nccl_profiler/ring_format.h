@@ -36,6 +36,12 @@ struct RingHeader {
   uint32_t interface_version;           ///< Of NCCL's interface: 1 to 6.
   uint32_t records_steps;
   char host[64];
+  uint32_t total_capacity;  ///< 0 in files that have no totals yet.
+  uint32_t total_bytes;     ///< Of one.
+  uint64_t total_offset;
+  uint64_t dropped_total_count;  ///< Operations that no total had room for.
+  uint64_t
+      dropped_operation_count;  ///< Those of dropped_count that are operations; they have their number all the same.
 };
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
 
@@ -57,6 +63,25 @@ struct RingCommunicator {
   char reserved[120];
 };
 static_assert(sizeof(RingCommunicator) == 256);
+
+enum class TotalState : uint32_t { kFree = 0, kFilling = 1, kUsed = 2 };
+
+/// Sums over all operations of a function on a communicator since it began, also those that were overwritten. A pair
+/// may have two elements, to be added, where two threads met it at once.
+struct RingTotal {
+  TotalState state;
+  uint32_t communicator;
+  uint64_t begun;
+  uint64_t enqueued;
+  uint64_t started;  ///< On the device; stays 0 before version 3.
+  uint64_t completed;
+  uint64_t elements;     ///< Of completed ones, as NCCL counts.
+  uint64_t bytes;        ///< Elements times their type's size.
+  uint64_t duration_ns;  ///< First to last kernel: the device's where it says so, else the host's.
+  char function[24];
+  char reserved[40];
+};
+static_assert(sizeof(RingTotal) == 128);
 
 enum class OperationKind : uint8_t { kUnknown = 0, kCollective = 1, kPointToPoint = 2 };
 enum class OperationState : uint8_t {
@@ -97,7 +122,8 @@ struct RingOperation {
   char datatype[16];  ///< "ncclFloat32".
   char algorithm[16];
   char protocol[8];
-  char reserved[56];
+  uint32_t total;  ///< Index of its RingTotal, one up; 0: none.
+  char reserved[52];
 };
 static_assert(sizeof(RingOperation) == 256);
 static_assert(offsetof(RingOperation, function) == 136);

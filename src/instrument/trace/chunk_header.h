@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,6 +10,13 @@
 #include "instrument/trace/trace_file.h"
 
 namespace lockstep::instrument {
+
+/// Takes a chunk's records away before its place is used again. Its head still says how long it is, without the magic:
+/// who reads what a killed process left passes over it.
+inline void EmptyChunk(ChunkHeader* chunk, uint32_t size_bytes) {
+  __atomic_store_n(&chunk->magic, 0, __ATOMIC_RELEASE);
+  memset(static_cast<void*>(chunk + 1), 0, size_bytes - sizeof(ChunkHeader));
+}
 
 /// Fills in what begins a chunk of the calling thread.
 inline void WriteChunkHeader(const Chunk& chunk, ChunkKind kind, uint32_t thread_number, TraceFile* file) {

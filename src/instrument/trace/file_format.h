@@ -38,6 +38,9 @@ struct FileHeader {
   Anchor end;      ///< All 0 until the process ends in order.
   char host[256];  ///< Zero-terminated, like the next.
   char program[256];
+  uint32_t keeps_newest;  ///< 1: what there is no room for takes the place of the oldest.
+  uint32_t reserved;
+  uint64_t overwritten_chunks;  ///< Grows.
 };
 static_assert(sizeof(FileHeader) <= kHeaderBytes);
 
@@ -53,7 +56,8 @@ struct ChunkHeader {
   uint64_t chunk_number;  ///< From 1, in order of being begun. Of two of one number the one with more records is meant.
   Anchor anchor;
   char thread_name[16];
-  uint64_t reserved[2];
+  uint64_t is_copy;  ///< 1: will not be written again.
+  uint64_t reserved;
 };
 static_assert(sizeof(ChunkHeader) == 96);
 

@@ -3,6 +3,7 @@
 #include <lockstep/trace.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "instrument/trace/recorder.h"
@@ -28,6 +29,11 @@ uint64_t LimitBytes() {
   return is_limited && most.rlim_cur < wanted ? most.rlim_cur : wanted;
 }
 
+bool KeepsNewest() {
+  const char* const text = getenv("LOCKSTEP_TRACE_RING");
+  return text != nullptr && *text != '\0' && strcmp(text, "0") != 0;
+}
+
 void BeforeFork() { recorder.BeforeFork(); }
 void AfterForkInParent() { recorder.AfterFork(false); }
 void AfterForkInChild() { recorder.AfterFork(true); }
@@ -35,7 +41,7 @@ void AfterForkInChild() { recorder.AfterFork(true); }
 bool watches_fork = false;
 
 void Start(const char* folder) {
-  recorder.Configure(folder, LimitBytes());
+  recorder.Configure(folder, LimitBytes(), KeepsNewest());
   if (!__atomic_exchange_n(&watches_fork, true, __ATOMIC_ACQ_REL)) {
     pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);
   }

@@ -99,12 +99,9 @@ void NameTable::Write(uint32_t number, TraceFile* file) {
   const uint32_t whole = static_cast<uint32_t>(sizeof(NameEntry)) + ((entry.bytes + 7) & ~7u);
   if (next_ == nullptr || next_ + whole > end_) {
     chunk_bytes_ = next_ == nullptr ? kPageBytes : chunk_bytes_ < 16 * kPageBytes ? chunk_bytes_ * 4 : chunk_bytes_;
-    // What a thread left over may be too small for a text: that is given up.
-    Chunk chunk = file->Take(chunk_bytes_);
-    for (int i = 0; i < 300 && chunk.header != nullptr && chunk.size_bytes < sizeof(ChunkHeader) + whole; ++i) {
-      chunk = file->Take(chunk_bytes_);
-    }
-    if (chunk.header == nullptr || chunk.size_bytes < sizeof(ChunkHeader) + whole) {
+    // What a thread left over may be too small for a text.
+    const Chunk chunk = file->Take(chunk_bytes_, static_cast<uint32_t>(sizeof(ChunkHeader)) + whole);
+    if (chunk.header == nullptr) {
       file->CountDroppedName();
       return;
     }

@@ -24,7 +24,6 @@ constexpr uint32_t kFirstChunkBytes = kPageBytes;  // Threads by the thousand st
 // In the processor's second cache together with the job's own data.
 constexpr uint32_t kLargestChunkBytes = uint32_t{64} << 10;
 constexpr uint32_t kSmallestCopyBytes = uint32_t{16} << 10;  // What is smaller stays where it is.
-constexpr uint32_t kSmallestRestBytes = 512;
 static_assert(kLargestChunkBytes / sizeof(Slot) <= kMostSlots);
 constexpr uint64_t kFirstAnchorTicks = 2'000'000;  // About a millisecond.
 constexpr uint64_t kLastAnchorTicks = 2'000'000'000;
@@ -33,11 +32,12 @@ void EndThreadOf(void*) { recorder.EndThread(); }
 
 }  // namespace
 
-void Recorder::Configure(const char* folder, uint64_t limit_bytes) {
+void Recorder::Configure(const char* folder, uint64_t limit_bytes, bool keeps_newest) {
   pthread_mutex_lock(&mutex_);
   if (!is_configured()) {
     snprintf(settings_.folder, sizeof(settings_.folder), "%s", folder);
     settings_.limit_bytes = limit_bytes;
+    settings_.keeps_newest = keeps_newest;
     settings_.clock = ChooseClock();
     has_thread_key_ = pthread_key_create(&thread_key_, EndThreadOf) == 0;
   }
@@ -58,16 +58,14 @@ bool Recorder::OpenFile() {
   return true;
 }
 
-bool Recorder::BeginChunk(const Chunk& chunk) {
+void Recorder::BeginChunk(const Chunk& chunk) {
   ThreadState& thread = thread_state;
-  if (chunk.header == nullptr) return false;
   WriteChunkHeader(chunk, ChunkKind::kRecords, thread.number, &file_);
   thread.header = chunk.header;
   thread.chunk_number = chunk.header->chunk_number;
   thread.begin = reinterpret_cast<Slot*>(chunk.header + 1);
   thread.next = thread.begin;
   thread.limit = thread.begin + (chunk.size_bytes - sizeof(ChunkHeader)) / sizeof(Slot);
-  return true;
 }
 
 Slot* Recorder::Refill(uint32_t count) {
@@ -83,8 +81,7 @@ Slot* Recorder::Refill(uint32_t count) {
     }
     // Killed from here on, the process leaves the copy; before, both, which have one number.
     const Chunk again = {thread.header, thread.header->size_bytes};
-    __atomic_store_n(&again.header->magic, 0, __ATOMIC_RELEASE);
-    memset(static_cast<void*>(again.header), 0, again.size_bytes);
+    EmptyChunk(again.header, again.size_bytes);
     BeginChunk(again);
     return thread.next;
   }
@@ -93,24 +90,40 @@ Slot* Recorder::Refill(uint32_t count) {
   if (is_open && thread.number == 0) thread.number = ++thread_count_;
   pthread_mutex_unlock(&mutex_);
   const uint32_t wanted = thread.chunk_count == 0 ? kFirstChunkBytes : kLargestChunkBytes;
-  if (!is_open || !BeginChunk(file_.Take(wanted))) {
+  const auto least = static_cast<uint32_t>(sizeof(ChunkHeader) + count * sizeof(Slot));
+  // The oldest that nobody writes into may be our own. Elsewhere spans in it can still end when there is no other.
+  if (is_open && file_.keeps_newest()) LeaveChunk();
+  const Chunk chunk = is_open ? file_.Take(wanted, least) : Chunk{};
+  if (chunk.header == nullptr) {
     file_.CountDroppedRecord();
     return nullptr;
   }
+  LeaveChunk();
+  BeginChunk(chunk);
   if (thread.chunk_count++ == 0 && has_thread_key_) pthread_setspecific(thread_key_, &thread);
-  return thread.next + count <= thread.limit ? thread.next : nullptr;
+  return thread.next;
+}
+
+// The state first: others may write there as soon as it is left, so what ends a span of ours is a record of its own.
+void Recorder::LeaveChunk() {
+  ThreadState& thread = thread_state;
+  if (thread.header == nullptr) return;
+  ChunkHeader* const chunk = thread.header;
+  Slot* const rest = thread.next;
+  const auto rest_bytes = static_cast<uint32_t>((thread.limit - rest) * sizeof(Slot));
+  thread = {.next = nullptr,
+            .limit = nullptr,
+            .begin = nullptr,
+            .chunk_number = 0,
+            .header = nullptr,
+            .number = thread.number,
+            .chunk_count = thread.chunk_count};
+  file_.Leave(chunk, rest, rest_bytes);
 }
 
 void Recorder::EndThread() {
-  ThreadState& thread = thread_state;
-  if (thread.header != nullptr && thread.next < thread.limit) {
-    const auto rest_bytes = static_cast<uint32_t>((thread.limit - thread.next) * sizeof(Slot));
-    if (rest_bytes >= kSmallestRestBytes) {
-      thread.header->size_bytes -= rest_bytes;
-      file_.GiveBack(thread.next, rest_bytes);
-    }
-  }
-  thread = {};
+  LeaveChunk();
+  thread_state = {};
 }
 
 void Recorder::FinishElsewhere(uint64_t place, uint64_t now) {

@@ -29,7 +29,7 @@ extern uint64_t anchor_due;
 class Recorder {
  public:
   /// Once, before threads record.
-  void Configure(const char* folder, uint64_t limit_bytes);
+  void Configure(const char* folder, uint64_t limit_bytes, bool keeps_newest);
   bool is_configured() const { return settings_.folder[0] != '\0'; }
 
   TraceFile& file() { return file_; }
@@ -52,7 +52,8 @@ class Recorder {
 
  private:
   bool OpenFile();
-  bool BeginChunk(const Chunk& chunk);
+  void BeginChunk(const Chunk& chunk);
+  void LeaveChunk();
 
   pthread_mutex_t mutex_;  ///< Taken before those of names and file.
   FileSettings settings_;

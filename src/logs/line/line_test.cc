@@ -151,6 +151,20 @@ TEST(LogNameTest, SaysWhoseItIs) {
   EXPECT_EQ(name.ToText(), "all.node_0.20261123T021217Z.pid812.jsonl");
 }
 
+TEST(LogNameTest, WhatItMakesIsKnownAgainAndWhatOthersMakeIsNot) {
+  for (const char* name : {"rank3.node_0.job47_1_.20261123T021217Z.pid812.log", "all.n.20261123T021217Z.pid812.jsonl",
+                           "rank3.a.b.20261123T021217Z.pid812-2.log"}) {
+    EXPECT_TRUE(IsOwnLogName(name)) << name;
+  }
+  for (const char* name :
+       {"", ".", "x.log", "rank3.log", "data", "rank3.20261123T021217Z.pid812.log",
+        "rank.n.20261123T021217Z.pid812.log", "rank3.n.20261123T021217Z.pid812.txt",
+        "rank3.n.20261123T021217Z.pid812-.log", "rank3.n.20261123T021217Z.pid.log",
+        "rank3.n.20261123X021217Z.pid812.log", "rank3.n.2026.pid812.log", "myrank3.n.20261123T021217Z.pid8.log"}) {
+    EXPECT_FALSE(IsOwnLogName(name)) << name;
+  }
+}
+
 TEST(LogNameTest, RotatedNamesBelongToTheOneThatIsWritten) {
   const auto read = [](std::string_view name) {
     const RotatedName rotated = ReadRotatedName(name);

@@ -18,6 +18,31 @@ std::string LogName::ToText() const {
                      form == LineForm::kText ? "log" : "jsonl");
 }
 
+bool IsOwnLogName(std::string_view name) {
+  // From the end: form, process, time; and from the begin: rank. A host and a job may hold dots.
+  const auto take_last = [&] {
+    const size_t dot = name.rfind('.');
+    const std::string_view word = dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
+    name = name.substr(0, dot == std::string_view::npos ? 0 : dot);
+    return word;
+  };
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
+  const std::string_view form = take_last(), process = take_last(), time = take_last();
+  if ((form != "log" && form != "jsonl") || !process.starts_with("pid")) return false;
+  const std::string_view pid = process.substr(3, process.find('-') - 3);
+  const bool is_numbered = process.size() > 3 + pid.size();
+  if (!is_number(pid) || (is_numbered && !is_number(process.substr(4 + pid.size())))) return false;
+  constexpr size_t kTimeBytes = 16, kDateBytes = 8;  // 20261123T021503Z
+  if (time.size() != kTimeBytes || time[kDateBytes] != 'T' || time.back() != 'Z' ||
+      !is_number(time.substr(0, kDateBytes)) || !is_number(time.substr(kDateBytes + 1, 6))) {
+    return false;
+  }
+  const std::string_view rank = name.substr(0, name.find('.'));
+  return name.size() > rank.size() && (rank == "all" || (rank.starts_with("rank") && is_number(rank.substr(4))));
+}
+
 RotatedName ReadRotatedName(std::string_view name) {
   for (const std::string_view ending : {".gz", ".zst", ".xz"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());

@@ -23,6 +23,9 @@ struct LogName {
   std::string ToText() const;
 };
 
+/// Whether ToText may have made it, also with a number behind where that name was taken ("….pid812-2.log").
+bool IsOwnLogName(std::string_view name);
+
 /// What a file's name says of its place in a log that is rotated: "x.log" is 0, "x.log.1" the next older, "x.log.2.gz".
 struct RotatedName {
   std::string_view stem;  ///< "x.log"

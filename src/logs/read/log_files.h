@@ -10,7 +10,8 @@
 
 namespace lockstep::logs {
 
-/// Which file it is, whatever its name is by now.
+/// Which file it is, whatever its name is by now, and of one that was compressed since (compressed_log.h) the number
+/// that the plain one had. Numbers come back once their files are gone.
 using FileNumber = std::pair<uint64_t, uint64_t>;  ///< Device and inode.
 
 struct LogFile {
@@ -34,11 +35,16 @@ Result<std::vector<LogFamily>> FindLogs(const std::vector<std::string>& paths);
 /// The number of a file by that name now; nullopt: there is none.
 std::optional<FileNumber> NumberOf(const std::string& path);
 
-/// Under which name a file of a family is by now, its age as in "x.log.AGE"; nullopt: under none.
+/// The file of a family that has the age, as in "x.log.AGE", compressed or not; 0: the one that is written.
+std::optional<LogFile> FileOfAge(const std::string& family_path, int32_t age);
+
+/// Under which name a file of a family is by now, and its age; nullopt: under none.
 struct FoundFile {
   std::string path;
   int32_t age = 0;
 };
-std::optional<FoundFile> FindByNumber(const std::string& family_path, const FileNumber& number);
+/// Of a file that is open: nobody else can have its number. Else of those that have it the oldest that is not older
+/// than `file` was.
+std::optional<FoundFile> FindFile(const std::string& family_path, const LogFile& file, bool is_open);
 
 }  // namespace lockstep::logs

@@ -16,6 +16,7 @@ constexpr size_t kBufferBytes = size_t{256} << 10;
 constexpr size_t kMostLineBytes = size_t{1} << 20;  ///< Longer ones are cut.
 constexpr int64_t kClockStep_ns = 50'000'000;
 constexpr size_t kMostNotes = 100;
+constexpr int kMostAttempts = 10;  ///< Rotations that may come in the middle of a look.
 constexpr int64_t kDay_ns = int64_t{86'400} * 1'000'000'000;
 
 /// Whether half of the lines begin with a number and ": ": srun --label.
@@ -104,18 +105,7 @@ bool LogReader::Refill(bool follows) {
 bool LogReader::OpenNext() {
   while (next_file_ < family_.files.size()) {
     LogFile file = family_.files[next_file_++];
-    // It may have been rotated since it was listed: its number stays.
-    if (NumberOf(file.path) != file.number) {
-      const auto found = FindByNumber(family_.path, file.number);
-      if (!found) {
-        if (counts_.problems.size() < kMostNotes) {
-          counts_.problems.push_back(fmt::format("{}: is gone: it was rotated away while it was read", file.path));
-        }
-        continue;
-      }
-      file.path = found->path;
-    }
-    auto source = ingest::OpenFile(file.path, {});
+    auto source = OpenAsItIsNow(&file);
     if (!source) {
       Problem(file.path, source.error());
       continue;
@@ -131,14 +121,41 @@ bool LogReader::OpenNext() {
   return false;
 }
 
+/// It may have been rotated and compressed since it was listed, and may be just now: its number stays.
+Result<std::unique_ptr<ingest::ByteSource>> LogReader::OpenAsItIsNow(LogFile* file) const {
+  Error error{.code = ErrorCode::kNotFound, .message = "is gone: it was rotated away while it was read"};
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const auto found = FindFile(family_.path, *file, false);
+    if (!found && NumberOf(file->path) != file->number) break;
+    if (found) file->path = found->path;
+    auto source = ingest::OpenFile(file->path, {});
+    if (!source) {
+      error = source.error();
+      if (error.code != ErrorCode::kNotFound) break;
+    } else if (NumberOf(file->path) == file->number) {
+      return source;
+    }
+  }
+  return error;
+}
+
 /// Whether the log that was written is another file by now: those that came after it are put into the list.
 bool LogReader::TakeUpRotated() {
   const auto written = NumberOf(family_.path);
-  if (!written || *written == current_.number) return false;
-  const auto ours = FindByNumber(family_.path, current_.number);
-  for (int32_t age = ours ? ours->age - 1 : 0; age >= 0; --age) {
-    const std::string path = age == 0 ? family_.path : fmt::format("{}.{}", family_.path, age);
-    if (const auto number = NumberOf(path)) family_.files.push_back({.path = path, .number = *number});
+  // What is being written is plain, and nobody gets the number of a file that is open.
+  const bool is_plain = !current_.path.ends_with(".gz");
+  if (!written || (is_plain && *written == current_.number)) return false;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const auto ours = FindFile(family_.path, current_, is_plain);
+    std::vector<LogFile> later;
+    for (int32_t age = ours ? ours->age - 1 : 0; age >= 0; --age) {
+      if (auto file = FileOfAge(family_.path, age)) later.push_back(std::move(*file));
+    }
+    // Another rotation in the middle would have moved one past us.
+    const auto still = FindFile(family_.path, current_, is_plain);
+    if (ours.has_value() != still.has_value() || (ours && ours->age != still->age)) continue;
+    for (LogFile& file : later) family_.files.push_back(std::move(file));
+    break;
   }
   return next_file_ < family_.files.size();
 }

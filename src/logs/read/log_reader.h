@@ -59,6 +59,7 @@ class LogReader {
   bool NextBytes(std::string_view* line, bool follows);
   bool Refill(bool follows);
   bool OpenNext();
+  Result<std::unique_ptr<ingest::ByteSource>> OpenAsItIsNow(LogFile* file) const;
   bool TakeUpRotated();
   bool Understand(std::string_view bytes, LogLine* line);
   void ReadPlain(std::string_view bytes, LogLine* line);

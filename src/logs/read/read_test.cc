@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -13,6 +15,7 @@
 #include "logs/read/first_errors.h"
 #include "logs/read/log_fold.h"
 #include "logs/read/log_merger.h"
+#include "logs/write/rotated_compressor.h"
 #include "logs/write/rotating_file.h"
 
 namespace lockstep::logs {
@@ -159,6 +162,85 @@ TEST_F(ReadTest, FollowsThroughRotationsHoweverMany) {
   const auto texts = Texts(true);
   got.insert(got.end(), texts.begin(), texts.end());
   EXPECT_EQ(got, wanted);
+}
+
+/// Until every rotated file of the log is compressed.
+void CompressAll(const fs::path& path, int oldest_age) {
+  RotatedCompressor compressor(path.string(), oldest_age);
+  compressor.OnRotated();
+  const auto is_done = [&] {
+    for (int age = 1; age <= oldest_age; ++age) {
+      if (fs::exists(path.string() + fmt::format(".{}", age))) return false;
+    }
+    return true;
+  };
+  for (int i = 0; i < 100'000 && !is_done(); ++i) {
+    compressor.Look();
+    ::usleep(1'000);
+  }
+  EXPECT_TRUE(is_done());
+}
+
+TEST_F(ReadTest, WhatIsCompressedBetweenTheLookAndTheReadingIsReadOnce) {
+  Write("rank0.log.3", Line(0, 1, "a"));
+  Write("rank0.log.2", Line(0, 2, "b"));
+  Write("rank0.log.1", Line(0, 3, "c"));
+  Write("rank0.log", Line(0, 4, "d"));
+  Open();
+  CompressAll(folder_ / "rank0.log", 3);
+  EXPECT_THAT(Texts(true), ElementsAre("0 a", "0 b", "0 c", "0 d"));
+  EXPECT_THAT(Texts(true), testing::IsEmpty());
+  EXPECT_TRUE(readers_.front()->counts().problems.empty());
+}
+
+TEST_F(ReadTest, ANumberThatComesBackIsAnotherFile) {
+  Write("rank0.log.2", Line(0, 1, "a"));
+  Write("rank0.log.1", Line(0, 2, "b"));
+  Write("rank0.log", Line(0, 3, "c"));
+  auto families = FindLogs({folder_.string()});
+  ASSERT_TRUE(families);
+  // All are compressed, and new files take their numbers where the file system gives them again.
+  for (int round = 0; round < 4; ++round) {
+    const std::string path = (folder_ / "rank0.log").string();
+    CompressAll(path, 2 + round);
+    for (int age = 2 + round; age >= 1; --age)
+      fs::rename(fmt::format("{}.{}.gz", path, age), fmt::format("{}.{}.gz", path, age + 1));
+    fs::rename(path, path + ".1");
+    Write("rank0.log", Line(0, 10 + round, fmt::format("new {}", round)));
+  }
+  readers_.push_back(std::make_unique<LogReader>(std::move(families->front()), filter_, nullptr));
+  merger_.Add(readers_.back().get());
+  EXPECT_THAT(Texts(true), ElementsAre("0 a", "0 b", "0 c", "0 new 0", "0 new 1", "0 new 2", "0 new 3"));
+}
+
+TEST_F(ReadTest, FollowsWhileRotatedFilesAreCompressed) {
+  constexpr int kLines = 20'000;
+  auto file = RotatingFile::Create(
+      {.path = (folder_ / "rank0.log").string(), .max_bytes = 20'000, .file_count = 500, .compresses = true});
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->Write(Line(0, 0, "0")));
+  Open();
+  int next = 0;
+  const auto read = [&] {
+    for (const std::string& text : Texts(true)) ASSERT_EQ(text, fmt::format("0 {}", next++));
+  };
+  const auto compressed = [&] {
+    return std::count_if(fs::directory_iterator(folder_), {},
+                         [](const fs::directory_entry& entry) { return entry.path().extension() == ".gz"; });
+  };
+  for (int i = 1; i < kLines; ++i) {
+    ASSERT_TRUE(file->Write(Line(0, i, fmt::format("{}", i))));
+    // Some are compressed by now that have not been read.
+    for (int wait = 0; i % 1'000 == 0 && wait < 100'000 && compressed() < i / 1'000; ++wait) {
+      ::usleep(1'000);
+      ASSERT_TRUE(file->Write(""));
+    }
+    if (i % 1'700 == 0) read();
+  }
+  read();
+  EXPECT_EQ(next, kLines);
+  EXPECT_GE(compressed(), kLines / 1'000 - 1);
+  EXPECT_TRUE(readers_.front()->counts().problems.empty());
 }
 
 TEST_F(ReadTest, AClockThatIsSetIsToldAndTheOrderKept) {

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kMode = 0644;
 constexpr int kMostNames = 1'000;
+constexpr const char* kNextEnding = ".new";  // Of no log: who reads the folder passes over it.
 constexpr std::array<const char*, 4> kCompressed = {"", ".gz", ".zst", ".xz"};
 
 Error SystemError(const std::string& path, int number, const char* what) {
@@ -39,6 +40,13 @@ std::string Numbered(const std::string& path, int number) {
 
 }  // namespace
 
+RotatingFile::RotatingFile(RotatingFileOptions options, UniqueFd fd)
+    : options_(std::move(options)), fd_(std::move(fd)) {
+  if (options_.compresses && options_.file_count > 1) {
+    compressor_ = std::make_unique<RotatedCompressor>(options_.path, options_.file_count - 1);
+  }
+}
+
 Result<RotatingFile> RotatingFile::Create(RotatingFileOptions options) {
   std::error_code failed;
   const fs::path folder = fs::path(options.path).parent_path();
@@ -57,6 +65,7 @@ Result<RotatingFile> RotatingFile::Create(RotatingFileOptions options) {
 Status RotatingFile::Write(std::string_view lines, size_t* written_bytes) {
   size_t written = 0;
   Status status;
+  if (compressor_) compressor_->Look();
   while (written < lines.size()) {
     std::string_view part = lines.substr(written);
     const uint64_t room = size_bytes_ < options_.max_bytes ? options_.max_bytes - size_bytes_ : 0;
@@ -106,7 +115,31 @@ Status RotatingFile::WriteWhole(std::string_view lines, size_t* whole) {
   return {};
 }
 
+// The new file is there before an old one moves: where there is none to be had, each is kept, however often it is
+// tried.
 Status RotatingFile::Rotate() {
+  const std::string next = options_.path + kNextEnding;
+  ::unlink(next.c_str());  // Of a process that was killed right here.
+  UniqueFd fd = OpenNew(next);
+  if (!fd.valid()) return SystemError(options_.path, errno, "cannot be written anew when it is full");
+  Status moved = MakeWay();
+  if (moved && std::rename(next.c_str(), options_.path.c_str()) != 0) {
+    moved = SystemError(options_.path, errno, "cannot be written anew when it is full");
+  }
+  if (!moved) {
+    ::unlink(next.c_str());
+    return moved;
+  }
+  fd_ = std::move(fd);
+  size_bytes_ = 0;
+  has_cut_line_ = false;
+  if (compressor_) compressor_->OnRotated();
+  return {};
+}
+
+Status RotatingFile::MakeWay() {
+  // Taken away by somebody: a new one is begun, and the others stay as they are.
+  if (::access(options_.path.c_str(), F_OK) != 0 && errno == ENOENT) return {};
   const auto aged = [this](int age) { return fmt::format("{}.{}", options_.path, age); };
   const int oldest = options_.file_count - 1;
   for (const char* ending : kCompressed) {
@@ -117,14 +150,9 @@ Status RotatingFile::Rotate() {
       ::rename((aged(age) + ending).c_str(), (aged(age + 1) + ending).c_str());  // Most are not there.
     }
   }
-  const int done = oldest > 0 ? std::rename(options_.path.c_str(), aged(1).c_str()) : ::unlink(options_.path.c_str());
-  // Taken away by somebody: a new one is begun all the same.
-  if (done != 0 && errno != ENOENT) return SystemError(options_.path, errno, "cannot be renamed when it is full");
-  UniqueFd fd = OpenNew(options_.path);
-  if (!fd.valid()) return SystemError(options_.path, errno, "cannot be written anew when it is full");
-  fd_ = std::move(fd);
-  size_bytes_ = 0;
-  has_cut_line_ = false;
+  if (oldest > 0 && std::rename(options_.path.c_str(), aged(1).c_str()) != 0) {
+    return SystemError(options_.path, errno, "cannot be renamed when it is full");
+  }
   return {};
 }
 

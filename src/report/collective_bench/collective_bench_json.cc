@@ -22,7 +22,7 @@ void AddTiming(std::string_view key, const std::optional<Timing>& timing, JsonRo
   row->StartObject().Key("mean_ns").Double(timing->mean_ns);
   row->Key("fastest_ns").Double(timing->fastest_ns).Key("fastest_rank").Int(timing->fastest_rank);
   row->Key("slowest_ns").Double(timing->slowest_ns).Key("slowest_rank").Int(timing->slowest_rank);
-  row->Key("median_ns").Double(timing->median_ns).Key("p99_ns").Double(timing->p99_ns);
+  row->Key("median_ns").Optional(timing->median_ns).Key("p99_ns").Optional(timing->p99_ns);
   row->Key("algbw_bytes_per_s").Optional(timing->algbw_bytes_per_s);
   row->Key("busbw_bytes_per_s").Optional(timing->busbw_bytes_per_s);
   row->Key("wrong_count");
@@ -39,6 +39,8 @@ void WriteArray(JsonDocument& json, const char* key, const Items& items, const W
   for (const auto& item : items) write(item);
   json.EndArray();
 }
+
+std::string OrEmpty(const std::optional<double>& value) { return value ? fmt::to_string(*value) : ""; }
 
 }  // namespace
 
@@ -61,7 +63,7 @@ void WriteBenchJson(const Results& results, std::ostream& out) {
     WriteRow(json, setup);
     WriteArray(json, "ranks", results.ranks, [&](const RankFacts& rank) {
       JsonRow row;
-      row.Key("host").Text(rank.host).Key("pid").Int(rank.pid);
+      row.Key("host").Text(rank.host).Key("pid").Int(rank.pid).Key("device").TextOrNull(rank.device);
       WriteRow(json, row);
     });
     WriteArray(json, "rows", results.rows, [&](const Row& one) {
@@ -98,10 +100,9 @@ void WriteBenchCsv(const Results& results, std::ostream& out) {
                          row.bytes, row.count, DataTypeName(plan.type),
                          HasReduction(row.operation) ? ReductionName(plan.reduction) : "",
                          HasRoot(row.operation) ? fmt::to_string(plan.root) : "", timing == &row.in_place ? 1 : 0,
-                         one.mean_ns, one.fastest_ns, one.fastest_rank, one.slowest_ns, one.slowest_rank, one.median_ns,
-                         one.p99_ns, one.algbw_bytes_per_s ? fmt::to_string(*one.algbw_bytes_per_s) : "",
-                         one.busbw_bytes_per_s ? fmt::to_string(*one.busbw_bytes_per_s) : "",
-                         one.wrong_count ? fmt::to_string(*one.wrong_count) : "");
+                         one.mean_ns, one.fastest_ns, one.fastest_rank, one.slowest_ns, one.slowest_rank,
+                         OrEmpty(one.median_ns), OrEmpty(one.p99_ns), OrEmpty(one.algbw_bytes_per_s),
+                         OrEmpty(one.busbw_bytes_per_s), one.wrong_count ? fmt::to_string(*one.wrong_count) : "");
     }
   }
 }

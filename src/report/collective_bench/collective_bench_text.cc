@@ -48,6 +48,17 @@ std::string Place(const Results& results, int rank) {
   return fmt::format("rank {} ({})", rank, Printable(facts.host));
 }
 
+void WriteDevices(const Results& results, std::ostream& out) {
+  bool first = true;
+  for (size_t rank = 0; rank < results.ranks.size(); ++rank) {
+    const RankFacts& facts = results.ranks[rank];
+    if (facts.device.empty()) continue;
+    out << fmt::format("{}#  Rank {:>2} Pid {:>6} on {} {}\n", first ? "#\n" : "", rank, facts.pid,
+                       Printable(facts.host), Printable(facts.device));
+    first = false;
+  }
+}
+
 void WriteWrong(const Results& results, std::ostream& out) {
   std::map<std::string, std::set<int>> wrong;
   for (const Row& row : results.rows) {
@@ -76,10 +87,13 @@ void WriteSpread(const Results& results, std::ostream& out) {
   out << "#\n# At the largest size: mean time by rank, fastest and slowest; iterations of all ranks\n";
   for (const auto& [operation, row] : largest) {
     const Timing& timing = *AnyTiming(*row);
-    out << fmt::format(
-        "#   {:<14} {:>12}  {} us on {}, {} us on {}; median {} us, P99 {} us\n", OperationName(operation), row->bytes,
-        Microseconds(timing.fastest_ns), Place(results, timing.fastest_rank), Microseconds(timing.slowest_ns),
-        Place(results, timing.slowest_rank), Microseconds(timing.median_ns), Microseconds(timing.p99_ns));
+    out << fmt::format("#   {:<14} {:>12}  {} us on {}, {} us on {}", OperationName(operation), row->bytes,
+                       Microseconds(timing.fastest_ns), Place(results, timing.fastest_rank),
+                       Microseconds(timing.slowest_ns), Place(results, timing.slowest_rank));
+    if (timing.median_ns && timing.p99_ns) {
+      out << fmt::format("; median {} us, P99 {} us", Microseconds(*timing.median_ns), Microseconds(*timing.p99_ns));
+    }
+    out << '\n';
   }
 }
 
@@ -155,6 +169,7 @@ void WriteBenchTail(const Results& results, std::ostream& out) {
     return names;
   }();
   WriteSpread(results, out);
+  WriteDevices(results, out);
   WritePairs(results, out);
   out << fmt::format("#\n# {}: {} rank{} on {} host{}\n", Printable(results.backend), results.ranks.size(),
                      results.ranks.size() == 1 ? "" : "s", hosts.size(), hosts.size() == 1 ? "" : "s");

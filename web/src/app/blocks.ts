@@ -1,4 +1,5 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import { begin } from './pending';
 
 export type Loading<T> = { state: 'loading' } | { state: 'ready'; value: T } | { state: 'failed'; message: string };
 
@@ -17,9 +18,11 @@ export function loadBlock<T>(owner: object, key: string, load: () => Promise<T>)
   if (found && found.now.state !== 'failed') return found;
   const block: Block = { now: { state: 'loading' }, readers: found?.readers ?? new Set() };
   blocks.set(key, block);
+  const loaded = begin();
   const ended = (now: Loading<unknown>) => {
     block.now = now;
     for (const reader of [...block.readers]) reader();
+    loaded();
   };
   load().then(
     (value) => ended({ state: 'ready', value }),
@@ -34,7 +37,8 @@ export function loadBlock<T>(owner: object, key: string, load: () => Promise<T>)
  */
 export function useBlock<T>(owner: object, key: string, load: () => Promise<T>): Loading<T> {
   const [, redraw] = useState(0);
-  useEffect(() => {
+  // Before the first frame: whoever sees the view also sees that something is still to come.
+  useLayoutEffect(() => {
     const block = loadBlock(owner, key, load);
     const reader = () => redraw((n) => n + 1);
     block.readers.add(reader);

@@ -43,7 +43,7 @@ function ViewBody({ view, ids, source, stacked }: { view: View<unknown>; ids: re
   );
 }
 
-function Navigation({ views, current, data }: { views: readonly View<unknown>[]; current: string; data: unknown }) {
+function Navigation({ views, current, data, kept }: { views: readonly View<unknown>[]; current: string; data: unknown; kept: Record<string, string> }) {
   const groups = [...new Set(views.map((view) => view.group))];
   return (
     <nav aria-label="Views">
@@ -54,7 +54,7 @@ function Navigation({ views, current, data }: { views: readonly View<unknown>[];
             {views.filter((view) => view.group === group).map((view) => (
               <li key={view.id}>
                 <a
-                  href={href(view.id)}
+                  href={href(view.id, kept)}
                   aria-current={view.id === current ? 'page' : undefined}
                   class={view.missing?.(data) ? 'dim' : undefined}
                 >
@@ -81,8 +81,14 @@ function ThemeButton() {
 export interface ShellProps {
   source: PageSource;
   views: readonly View<unknown>[];
-  /** Facts for the header: "8 ranks", "V100", ... */
-  facts: readonly string[];
+  /** Facts for the header, such as "8 ranks · V100". */
+  facts: ComponentChildren;
+  /** Further buttons of the header. */
+  tools?: ComponentChildren;
+  /** Said above all views. */
+  banner?: ComponentChildren;
+  /** Choices that hold in every view: links to views carry them. */
+  keep?: readonly string[];
 }
 
 /** Patterns that fills refer to; each is a class of styles (fill-overlap and so on). */
@@ -104,13 +110,14 @@ function Patterns() {
   );
 }
 
-export function Shell({ source, views, facts }: ShellProps) {
+export function Shell({ source, views, facts, tools, banner, keep = [] }: ShellProps) {
   const route = useRoute();
   const document_: PageDocument<unknown> = source.document;
   const [printing, setPrinting] = useState(false);
   const all = printing || route.view === 'all';
   const ids = useMemo(() => views.map((each) => each.id), [views]);
   const view = views.find((candidate) => candidate.id === route.view) ?? views[0];
+  const kept = Object.fromEntries(keep.flatMap((name) => (route.params.has(name) ? [[name, route.params.get(name)!]] : [])));
   const quality = ['quality', 'missing'].find((id) => ids.includes(id));
 
   useEffect(() => {
@@ -147,10 +154,11 @@ export function Shell({ source, views, facts }: ShellProps) {
         <div class="brand" aria-hidden="true"><svg viewBox="0 0 24 24" width="24" height="24"><rect x="2" y="4" width="13" height="3.5" rx="1" class="fill-compute" /><rect x="2" y="10.25" width="20" height="3.5" rx="1" class="fill-communication" /><rect x="2" y="16.5" width="13" height="3.5" rx="1" class="fill-compute" /></svg></div>
         <div class="top-text">
           <h1>{document_.title}</h1>
-          <p class="facts">{facts.join(' · ')}</p>
+          <p class="facts">{facts}</p>
         </div>
         <div class="tools">
-          <a class="tool" href={href('all')} aria-current={route.view === 'all' ? 'page' : undefined}>All on one page</a>
+          {tools}
+          <a class="tool" href={href('all', kept)} aria-current={route.view === 'all' ? 'page' : undefined}>All on one page</a>
           <ThemeButton />
         </div>
       </header>
@@ -159,8 +167,9 @@ export function Shell({ source, views, facts }: ShellProps) {
           Incomplete data: ranks or parts of files are missing.{quality && <> <a href={href(quality)}>What is missing</a></>}
         </aside>
       )}
+      {banner}
       <div class="columns">
-        <Navigation views={views} current={all ? 'all' : (view?.id ?? '')} data={document_.data} />
+        <Navigation views={views} current={all ? 'all' : (view?.id ?? '')} data={document_.data} kept={kept} />
         <main id="main" tabIndex={-1} class={all ? 'stacked' : undefined}>
           {all
             ? views.map((each) => <ViewBody key={each.id} view={each} ids={ids} source={source} stacked />)

@@ -2,6 +2,7 @@
  * What a page knows of why a step takes its time (`src/page/depth_tables.h`): the critical path, first causes of waiting, what
  * changes would gain, how the job is divided. Times, ranks and nulls as in types.ts.
  */
+import type { FabricRow, FabricSource } from './fabric';
 
 /** In the words of docs/metrics.md#critical-path. */
 export type PathCategory = 'host' | 'data_loader' | 'compute' | 'copy' | 'transfer' | 'launch' | 'kernel_gap' | 'delay' | 'order' | 'sync' | 'join';
@@ -378,5 +379,7 @@ export interface DepthData {
   kernel_launches: KernelLaunchRow[] | null;
   kernel_rooflines: KernelRooflineRow[] | null;
   kernel_sums: KernelSumRow[] | null;
+  fabric: FabricRow[] | null;
+  fabric_source: FabricSource | null;
   device_peaks: DevicePeak[];
 }

@@ -1,4 +1,4 @@
-import { bytes, count, duration, percent } from '../numbers';
+import { bytes, count, duration, percent, rate } from '../numbers';
 import type { AnalyzeData } from '../data/types';
 import { rankLabel } from '../views/ranks';
 import type { Column } from './data_table';
@@ -13,6 +13,7 @@ function quantity(words: (value: number | null) => string) {
 export const timeColumn = quantity(duration);
 export const shareColumn = quantity(percent);
 export const bytesColumn = quantity(bytes);
+export const rateColumn = quantity(rate);
 export const countColumn = quantity(count);
 /** Numbers that name something, such as steps: without commas. */
 export const numberColumn = quantity((value) => (value === null ? '–' : String(value)));

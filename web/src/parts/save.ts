@@ -63,6 +63,16 @@ function standAlone(svg: SVGSVGElement, width: number, height: number): string {
   return new XMLSerializer().serializeToString(copy);
 }
 
+/** Not decode(): that waits for a frame of the page's, which a busy browser may not come to draw; an SVG needs none. */
+function loaded(source: string): Promise<HTMLImageElement> {
+  return new Promise((resolve, reject) => {
+    const image = new Image();
+    image.onload = () => resolve(image);
+    image.onerror = () => reject(new Error('a part of the picture could not be drawn'));
+    image.src = source;
+  });
+}
+
 /** Draws every <svg> and <canvas> inside, where it is, twice as fine as CSS pixels, and saves that as a PNG. */
 export async function savePng(name: string, box: HTMLElement, title: string): Promise<void> {
   const scale = 2;
@@ -86,10 +96,7 @@ export async function savePng(name: string, box: HTMLElement, title: string): Pr
     if (part instanceof HTMLCanvasElement) {
       image = part;
     } else {
-      const loaded = new Image();
-      loaded.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(standAlone(part, at.width, at.height))}`;
-      await loaded.decode();
-      image = loaded;
+      image = await loaded(`data:image/svg+xml;charset=utf-8,${encodeURIComponent(standAlone(part, at.width, at.height))}`);
     }
     draw.drawImage(image, at.left - frame.left, at.top - frame.top + top, at.width, at.height);
   }

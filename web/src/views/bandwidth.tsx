@@ -1,167 +1,110 @@
 import { useChoice } from '../app/route';
-import { linear, logarithmic, roundTicks } from '../charts/scales';
+import { BandwidthChart, BandwidthKeys } from '../charts/bandwidth';
+import { StackedRows } from '../charts/stacked_rows';
+import { fabricCurves, jobSeries, tableRows, type Curve, type FabricRow, type FabricSource, type TableRow } from '../data/fabric';
 import type { BandwidthRow } from '../data/types';
-import { bytes, count, plural, rate } from '../numbers';
+import { bytes, percent, plural, rate } from '../numbers';
+import { Answer } from '../parts/answer';
+import { bytesColumn, countColumn, rateColumn, shareColumn, textColumn, timeColumn } from '../parts/columns';
 import { Choice } from '../parts/controls';
 import { Figure } from '../parts/figure';
-import { useWidth } from '../parts/measure';
-import { Tooltip, useTip } from '../parts/tooltip';
 import type { View, ViewProps } from '../view';
 
-interface Series {
-  label: string;
-  at: number;
-  rows: BandwidthRow[];
+const DRAWN = 30;
+
+function jobSummary(rows: readonly BandwidthRow[], operations: number): string {
+  if (rows.length === 0) return 'No collective of the job could be timed.';
+  const best = rows.reduce((a, b) => (b.busbw_bytes_per_s[2] > a.busbw_bytes_per_s[2] ? b : a));
+  const large = [...rows].sort((a, b) => b.bytes * b.count - a.bytes * a.count)[0]!;
+  return `${plural(rows.length, 'message size')} of ${plural(operations, 'operation')}. Fastest: ${best.name} of ${bytes(best.bytes)} with a median of ${rate(best.busbw_bytes_per_s[2])}; ` +
+    `most bytes go through ${large.name} of ${bytes(large.bytes)} at ${rate(large.busbw_bytes_per_s[2])}. Waiting for late ranks is not included.`;
 }
 
-function seriesOf(rows: readonly BandwidthRow[]): Series[] {
-  const found = new Map<string, BandwidthRow[]>();
-  for (const row of rows) {
-    const label = row.group_size === null ? row.name : `${row.name}, ${plural(row.group_size, 'rank')}`;
-    found.set(label, [...(found.get(label) ?? []), row]);
+function fabricSummary(source: FabricSource, curves: readonly Curve[]): string {
+  const best = curves.flatMap((curve) => curve.points).reduce((a, b) => (b.busbw_bytes_per_s > a.busbw_bytes_per_s ? b : a));
+  return ` Dashed: what ${plural(source.rank_count, 'rank')} over ${source.backend || 'an unnamed library'} measured (${source.source}), at best ${rate(best.busbw_bytes_per_s)} with ${best.operation} of ${bytes(best.bytes)}.`;
+}
+
+/** The question that the benchmark was run for. */
+function Share({ source, rows }: { source: FabricSource; rows: readonly FabricRow[] }) {
+  if (source.ratio === null) {
+    return <Answer sentence="What the fabric can do was measured, but none of this job's collectives.">{`Measured: ${[...new Set(source.points.map((point) => point.operation))].join(', ')}.`}</Answer>;
   }
-  return [...found].map(([label, list], at) => ({ label, at, rows: [...list].sort((a, b) => a.bytes - b.bytes) }));
-}
-
-/** Six shapes for six colours: told apart without colour, too. Centred on (0, 0), about 9 px. */
-const SHAPES = [
-  'M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0Z', 'M-4-4h8v8h-8Z', 'M0-5.2L5 4H-5Z', 'M0-5.6L5.6 0L0 5.6L-5.6 0Z', 'M0 5.2L5-4H-5Z',
-  'M-5-1.7h3.3V-5h3.4v3.3H5v3.4H1.7V5h-3.4V1.7H-5Z',
-];
-const shape = (at: number) => SHAPES[at % SHAPES.length]!;
-const mark = (at: number) => `series-${(at % 6) + 1}`;
-
-const LEFT = 76;
-const TOP = 10;
-const HEIGHT = 400;
-const BOTTOM = 44;
-
-function byteTicks(low: number, high: number, most: number): number[] {
-  const all: number[] = [];
-  for (let power = Math.floor(Math.log2(low)); power <= Math.ceil(Math.log2(high)); ++power) all.push(2 ** power);
-  let stride = 1;
-  while (all.length / stride > most) stride *= 2;
-  return all.filter((value) => Math.log2(value) % stride === 0 && value >= low && value <= high);
-}
-
-function Chart({ series, log, label }: { series: readonly Series[]; log: boolean; label: string }) {
-  const [ref, width] = useWidth<HTMLDivElement>();
-  const [tip, show] = useTip();
-  const rows = series.flatMap((each) => each.rows);
-  const plotWidth = width - LEFT - 16;
-  const plotHeight = HEIGHT - TOP - BOTTOM;
-  const sizes = rows.map((row) => Math.max(1, row.bytes));
-  const x = logarithmic(Math.min(...sizes) / 1.6, Math.max(...sizes) * 1.6, LEFT, LEFT + plotWidth);
-  const highest = Math.max(...rows.map((row) => row.busbw_bytes_per_s[4]));
-  const positive = rows.map((row) => row.busbw_bytes_per_s[0]).filter((value) => value > 0);
-  const lowest = Math.max(1, Math.min(...positive, highest));
-  const yTicks = log
-    ? Array.from({ length: 14 }, (_, i) => 10 ** i).filter((value) => value >= lowest / 1.3 && value <= highest * 1.3)
-    : roundTicks(0, highest * 1.06, 6);
-  const y = log
-    ? logarithmic(lowest / 1.3, highest * 1.3, TOP + plotHeight, TOP)
-    : linear(0, yTicks[yTicks.length - 1]!, TOP + plotHeight, TOP);
+  const drawn = rows.slice(0, DRAWN);
+  const first = rows[0]!;
+  const named = (row: FabricRow) => `${row.name} of ${bytes(row.bytes)}${row.group_size === null ? '' : `, ${plural(row.group_size, 'rank')}`}`;
+  const summary = `Longest in all: ${named(first)} at ${rate(first.busbw_median_bytes_per_s)} of ${rate(first.fabric_busbw_bytes_per_s)}, ${percent(first.ratio)}. Collectives that take most time come first` +
+    (rows.length > DRAWN ? `; the first ${DRAWN} are drawn.` : '.');
   return (
-    <div ref={ref} class="chart" onMouseLeave={() => show(null)}>
-      <svg class="plot" width={width} height={HEIGHT} role="img" aria-label={label}>
-        {yTicks.map((value) => (
-          <g key={value}>
-            <line class="grid" x1={LEFT} x2={LEFT + plotWidth} y1={y(value)} y2={y(value)} />
-            <text class="muted" x={LEFT - 8} y={y(value) + 4} text-anchor="end">{value === 0 ? '0' : rate(value).replace(/\.0+ /, ' ')}</text>
-          </g>
-        ))}
-        {byteTicks(Math.min(...sizes) / 1.6, Math.max(...sizes) * 1.6, plotWidth / 70).map((value) => (
-          <g key={value}>
-            <line class="grid" x1={x(value)} x2={x(value)} y1={TOP} y2={TOP + plotHeight} />
-            <text class="muted" x={x(value)} y={TOP + plotHeight + 16} text-anchor="middle">{bytes(value).replace(/\.0+ /, ' ')}</text>
-          </g>
-        ))}
-        <line class="axis" x1={LEFT} x2={LEFT + plotWidth} y1={TOP + plotHeight} y2={TOP + plotHeight} />
-        <text class="muted" x={LEFT} y={HEIGHT - 6}>message size (log scale)</text>
-        {series.map((each) => (
-          <g key={each.label} class={`line-${mark(each.at)}`}>
-            <path class="trend" d={each.rows.map((row, i) => `${i ? 'L' : 'M'}${x(Math.max(1, row.bytes)).toFixed(1)} ${y(row.busbw_bytes_per_s[2]).toFixed(1)}`).join('')} />
-            {each.rows.map((row) => {
-              const at = x(Math.max(1, row.bytes));
-              const [low, quarter, middle, upper, high] = row.busbw_bytes_per_s;
-              return (
-                <g
-                  key={row.bytes}
-                  onMouseEnter={() => show({
-                    x: at, y: y(middle),
-                    content: (
-                      <>
-                        <strong>{each.label}</strong>
-                        <div>{bytes(row.bytes)}, {plural(row.count, 'time')}</div>
-                        <div class="tip-line"><span>median</span><span class="number">{rate(middle)}</span></div>
-                        <div class="tip-line"><span>half between</span><span class="number">{rate(quarter)} … {rate(upper)}</span></div>
-                        <div class="tip-line"><span>all between</span><span class="number">{rate(low)} … {rate(high)}</span></div>
-                      </>
-                    ),
-                  })}
-                >
-                  <line class="whisker" x1={at} x2={at} y1={y(low)} y2={y(high)} />
-                  <line class="quartile" x1={at} x2={at} y1={y(quarter)} y2={y(upper)} />
-                  <path class="dot" transform={`translate(${at},${y(middle)})`} d={shape(each.at)} />
-                </g>
-              );
-            })}
-          </g>
-        ))}
-      </svg>
-      <Tooltip tip={tip} width={width} />
-    </div>
-  );
-}
-
-function Keys({ series }: { series: readonly Series[] }) {
-  return (
-    <ul class="legend">
-      {series.map((each) => (
-        <li key={each.label}>
-          <svg class={`line-${mark(each.at)}`} width="16" height="14" aria-hidden="true"><path class="dot" transform="translate(8,7)" d={shape(each.at)} /></svg>
-          {each.label}
-        </li>
-      ))}
-      <li class="muted">symbol: median; thick: half of the instances; thin: all</li>
-    </ul>
+    <Figure
+      id="fabric"
+      title="Share of the fabric"
+      summary={summary}
+      columns={[
+        textColumn('name', 'Operation'), countColumn('group_size', 'Ranks'), bytesColumn('bytes', 'Size'), countColumn('count', 'Count'),
+        timeColumn('transfer_ns', 'Transfer', 'Of all of them, waiting not included'), rateColumn('busbw_median_bytes_per_s', 'busbw, median'),
+        rateColumn('fabric_busbw_bytes_per_s', 'Fabric', 'What was measured, at this size'), shareColumn('ratio', 'Of it'),
+      ]}
+      rows={rows}
+      rowKey={(row) => `${row.name} ${row.group_size} ${row.bytes}`}
+      search={['name']}
+    >
+      <StackedRows
+        kind="ratio"
+        format={percent}
+        label={summary}
+        rows={drawn.map((row) => ({
+          key: `${row.name} ${row.group_size} ${row.bytes}`, label: named(row), parts: [{ mark: 'communication', label: 'of what the fabric can do', value: row.ratio }],
+          text: `${percent(row.ratio)}: ${rate(row.busbw_median_bytes_per_s)} of ${rate(row.fabric_busbw_bytes_per_s)}`,
+        }))}
+      />
+    </Figure>
   );
 }
 
 function Bandwidth({ data }: ViewProps) {
-  const [scale, setScale] = useChoice('scale', ['linear', 'log'] as const, 'linear');
-  const series = seriesOf(data.bandwidth);
-  const best = data.bandwidth.reduce((a, b) => (b.busbw_bytes_per_s[2] > a.busbw_bytes_per_s[2] ? b : a));
-  const large = [...data.bandwidth].sort((a, b) => b.bytes * b.count - a.bytes * a.count)[0]!;
-  const summary =
-    `${plural(data.bandwidth.length, 'message size')} of ${plural(series.length, 'operation')}. Fastest: ${best.name} of ${bytes(best.bytes)} with a median of ${rate(best.busbw_bytes_per_s[2])}; ` +
-    `most bytes go through ${large.name} of ${bytes(large.bytes)} at ${rate(large.busbw_bytes_per_s[2])}. Waiting for late ranks is not included.`;
-  const quantile = (at: number, key: string, title: string) => ({
-    key, title, numeric: true, value: (row: BandwidthRow) => row.busbw_bytes_per_s[at]!, text: (row: BandwidthRow) => rate(row.busbw_bytes_per_s[at]),
-  });
+  const source = data.fabric_source;
+  // A benchmark goes from bytes to gigabytes: on a linear scale all but its end is on the ground.
+  const [scale, setScale] = useChoice('scale', ['linear', 'log'] as const, source ? 'log' : 'linear');
+  const [shown, setShown] = useChoice('fabric', ['used', 'all'] as const, 'used');
+  const series = jobSeries(data);
+  const curves = fabricCurves(source, series, shown === 'used');
+  const summary = jobSummary(data.bandwidth, series.length) + (source ? fabricSummary(source, curves) : '');
   return (
-    <Figure
-      id="bandwidth"
-      title="Bus bandwidth by message size"
-      summary={summary}
-      controls={<Choice name="bandwidth-scale" label="Scale" value={scale} onChange={setScale} options={[{ value: 'linear', label: 'linear' }, { value: 'log', label: 'log' }]} />}
-      columns={[
-        { key: 'name', title: 'Operation', value: (row) => row.name },
-        { key: 'group_size', title: 'Ranks', numeric: true, value: (row) => row.group_size, text: (row) => count(row.group_size) },
-        { key: 'bytes', title: 'Size', numeric: true, value: (row) => row.bytes, text: (row) => bytes(row.bytes) },
-        { key: 'count', title: 'Count', numeric: true, value: (row) => row.count, text: (row) => count(row.count) },
-        quantile(2, 'busbw_median_bytes_per_s', 'busbw, median'), quantile(0, 'busbw_min_bytes_per_s', 'Min'),
-        quantile(1, 'busbw_quartile_bytes_per_s', 'Quartile'), quantile(3, 'busbw_third_quartile_bytes_per_s', '3rd quartile'), quantile(4, 'busbw_max_bytes_per_s', 'Max'),
-        { key: 'algbw_median_bytes_per_s', title: 'algbw, median', numeric: true, value: (row) => row.algbw_median_bytes_per_s, text: (row) => rate(row.algbw_median_bytes_per_s) },
-      ]}
-      rows={data.bandwidth}
-      rowKey={(row) => `${row.name} ${row.group_size} ${row.bytes}`}
-      sort="-bytes"
-      search={['name']}
-    >
-      <Keys series={series} />
-      <Chart series={series} log={scale === 'log'} label={summary} />
-    </Figure>
+    <>
+      {source && source.ratio !== null && (
+        <Answer sentence={`The job gets ${percent(source.ratio)} of what this fabric can do, by the time that its collectives take.`}>
+          {`Fabric: ${plural(source.rank_count, 'rank')}, ${source.backend || 'library not named'} (${source.source}). That both used the same devices and network is for you to see to.`}
+        </Answer>
+      )}
+      <Figure<TableRow>
+        id="bandwidth"
+        title="Bus bandwidth by message size"
+        summary={summary}
+        controls={
+          <>
+            {source && <Choice name="bandwidth-fabric" label="Fabric" value={shown} onChange={setShown} options={[{ value: 'used', label: 'as the job uses it' }, { value: 'all', label: 'all' }]} />}
+            <Choice name="bandwidth-scale" label="Scale" value={scale} onChange={setScale} options={[{ value: 'linear', label: 'linear' }, { value: 'log', label: 'log' }]} />
+          </>
+        }
+        columns={[
+          ...(source ? [textColumn('of', 'Of')] : []),
+          textColumn('name', 'Operation'), countColumn('group_size', 'Ranks'), bytesColumn('bytes', 'Size'), countColumn('count', 'Count'),
+          rateColumn('busbw_median_bytes_per_s', source ? 'busbw' : 'busbw, median', source ? 'Median of the job, mean of the fabric' : undefined), rateColumn('busbw_min_bytes_per_s', 'Min'),
+          rateColumn('busbw_quartile_bytes_per_s', 'Quartile'), rateColumn('busbw_third_quartile_bytes_per_s', '3rd quartile'), rateColumn('busbw_max_bytes_per_s', 'Max'),
+          rateColumn('algbw_median_bytes_per_s', 'algbw, median'),
+          ...(source ? [rateColumn('fabric_busbw_bytes_per_s', 'Fabric', 'What was measured, at this size'), shareColumn('ratio', 'Of it')] : []),
+        ]}
+        rows={tableRows(series, curves, source?.rank_count ?? 0)}
+        rowKey={(row) => `${row.of} ${row.name} ${row.group_size} ${row.bytes}`}
+        sort="-bytes"
+        search={['name']}
+      >
+        <BandwidthKeys series={series} curves={curves} />
+        <BandwidthChart series={series} curves={curves} log={scale === 'log'} label={summary} />
+      </Figure>
+      {source && <Share source={source} rows={data.fabric ?? []} />}
+    </>
   );
 }
 
@@ -170,6 +113,7 @@ export const bandwidthView: View = {
   title: 'Bandwidth',
   shows: 'Whether the network delivers: bus bandwidth of each collective against the size of its message.',
   group: 'Communication',
-  missing: (data) => (data.bandwidth.length === 0 ? 'No collective could be timed: sizes were not recorded, or members are missing.' : null),
+  missing: (data) =>
+    data.bandwidth.length === 0 && !data.fabric_source ? 'No collective could be timed: sizes were not recorded, or members are missing.' : null,
   component: Bandwidth,
 };

@@ -1,7 +1,7 @@
 import { useContext } from 'preact/hooks';
 import { causesMissing } from '../data/depth';
 import type { AnalyzeData, Finding } from '../data/types';
-import { Legend, Note } from '../parts/controls';
+import { Legend, Note, Waiting } from '../parts/controls';
 import { Figure } from '../parts/figure';
 import { StackedRows } from '../charts/stacked_rows';
 import { duration, percent, plural, rankList } from '../numbers';
@@ -150,7 +150,7 @@ function Findings({ data, source }: ViewProps) {
           </p>
         )}
       </section>
-      {!times.loading && <WhereTheTimeGoes data={data} times={times} />}
+      {times.loading ? <Waiting what="the steps" /> : <WhereTheTimeGoes data={data} times={times} />}
       <section aria-labelledby="findings-heading">
         <h3 id="findings-heading" class="section-title">Findings</h3>
         {data.findings.length === 0 && <Note>Nothing stands out: no rule found a loss worth naming.</Note>}

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace lockstep::agent {
+
+/// What a part of a step is for. Phases of a step add up to it.
+enum class Phase : uint8_t {
+  kInput,
+  kHostToDevice,
+  kForward,
+  kBackward,
+  kOptimizer,
+  kCommunication,
+  kCheckpoint,
+  kOther
+};
+inline constexpr std::array kPhases = {Phase::kInput,     Phase::kHostToDevice,  Phase::kForward,    Phase::kBackward,
+                                       Phase::kOptimizer, Phase::kCommunication, Phase::kCheckpoint, Phase::kOther};
+
+/// As the label says: "input", "h2d", "forward", "backward", "optimizer", "comm_exposed", "checkpoint", "other".
+const char* PhaseName(Phase phase);
+
+/// What a span's name says that it is for: "forward", "train/forward", "Optimizer.step". Nullopt: nothing; its time is
+/// that of what it lies in. The words are those of docs/daemon-metrics.md#phases.
+std::optional<Phase> PhaseOf(std::string_view span_name);
+
+}  // namespace lockstep::agent

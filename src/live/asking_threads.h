@@ -1,0 +1,37 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace lockstep::live {
+
+/// At most so many threads, started when there is work for them, that do what is put in in that order. Thread-safe.
+class AskingThreads {
+ public:
+  explicit AskingThreads(size_t most) : most_(most) {}
+  /// What has not begun does not happen; waits for what has.
+  ~AskingThreads();
+  AskingThreads(const AskingThreads&) = delete;
+  AskingThreads& operator=(const AskingThreads&) = delete;
+
+  /// Where no thread can be had at all, it is done before this returns.
+  void Put(std::function<void()> work);
+
+ private:
+  void Run();
+
+  const size_t most_;
+  std::mutex mutex_;  // Guards all that follow.
+  std::condition_variable changed_;
+  bool ends_ = false;
+  size_t busy_count_ = 0;
+  std::deque<std::function<void()>> waiting_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace lockstep::live

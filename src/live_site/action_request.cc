@@ -1,0 +1,93 @@
+#include "live_site/action_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+#include "control/api/json_reader.h"
+
+namespace lockstep::live_site {
+namespace {
+
+constexpr int64_t kMillisecond = 1'000'000;
+constexpr int64_t kMostIterations = 1000;
+constexpr int64_t kMostDurationMs = 60'000;
+constexpr size_t kMostRanks = 4096;
+constexpr size_t kJobBytes = 256;
+
+Status CheckMembers(const rapidjson::Document& document, std::initializer_list<std::string_view> known) {
+  if (!document.IsObject()) return Error{ErrorCode::kCorruptData, "is no JSON object"};
+  for (const auto& member : document.GetObject()) {
+    const std::string_view name(member.name.GetString(), member.name.GetStringLength());
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("no member of that name is known here; there are: {}", fmt::join(known, ", "))};
+  }
+  return {};
+}
+
+}  // namespace
+
+void SelectJob(const std::string& job_id, std::string* job, std::vector<int32_t>* pids) {
+  constexpr std::string_view kPid = "pid-";
+  if (job_id.starts_with(kPid)) {
+    int32_t pid = 0;
+    const char* end = job_id.data() + job_id.size();
+    const auto [stopped, error] = std::from_chars(job_id.data() + kPid.size(), end, pid);
+    if (error == std::errc() && stopped == end && pid > 0) {
+      *pids = {pid};
+      return;
+    }
+  }
+  *job = job_id;
+}
+
+Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& job_id) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, control::ParseJson(json));
+  RETURN_IF_ERROR(
+      CheckMembers(document, {"job_id", "ranks", "iterations", "duration_ms", "stacks", "record_shapes", "memory"}));
+  CaptureWish wish;
+  control::ObjectReader reader(document, "");
+  std::optional<int32_t> iterations;
+  std::optional<int64_t> duration_ms;
+  reader.Text("job_id", &wish.job_id, kJobBytes);
+  reader.List("ranks", kMostRanks, [&](const rapidjson::Value& value, const std::string& path) -> Status {
+    if (!value.IsInt() || value.GetInt() < 0) return Error{ErrorCode::kInvalidArgument, path + " is no rank"};
+    wish.selector.ranks.emplace_back(value.GetInt(), value.GetInt());
+    return {};
+  });
+  reader.Int("iterations", 1, kMostIterations, &iterations);
+  reader.Int("duration_ms", 1, kMostDurationMs, &duration_ms);
+  reader.Bool("stacks", &wish.options.stacks);
+  reader.Bool("record_shapes", &wish.options.record_shapes);
+  reader.Bool("memory", &wish.options.memory);
+  RETURN_IF_ERROR(reader.status());
+  if (iterations && duration_ms) {
+    return Error{ErrorCode::kInvalidArgument, "iterations and duration_ms exclude each other"};
+  }
+  if (wish.job_id.empty()) wish.job_id = job_id;
+  SelectJob(wish.job_id, &wish.selector.job_id, &wish.selector.pids);
+  if (iterations) {
+    wish.window.mode = control::CaptureWindow::Mode::kIterations;
+    wish.window.iterations = *iterations;
+    wish.window.roundup = 5;  // As lockstep capture begins.
+  }
+  if (duration_ms) wish.window.duration_ns = *duration_ms * kMillisecond;
+  return wish;
+}
+
+Result<std::string> ReadHangWish(std::string_view json, const std::string& job_id) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, control::ParseJson(json));
+  RETURN_IF_ERROR(CheckMembers(document, {"job_id"}));
+  control::ObjectReader reader(document, "");
+  std::string wished;
+  reader.Text("job_id", &wished, kJobBytes);
+  RETURN_IF_ERROR(reader.status());
+  return wished.empty() ? job_id : wished;
+}
+
+}  // namespace lockstep::live_site

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "model/fabric.h"
+
+namespace lockstep::page {
+
+/// A self-contained HTML page without scripts: bus bandwidth and time of each operation over the message size, and
+/// every two ranks alone as a matrix, as SVG with a table beside each. Light and dark by the reader's choice.
+std::string FabricPage(const model::Fabric& fabric);
+
+}  // namespace lockstep::page
