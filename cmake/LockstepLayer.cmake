@@ -4,6 +4,17 @@
 
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
+# The static layers go into shared libraries too (the Python package, what lies inside the job). Always, and not only where
+# Python is: what a program is made of is compiled with the same flags whatever else is installed or built beside it.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
+
+# Links in a fraction of the time. GCC knows it since 12, clang since long.
+find_program(LOCKSTEP_MOLD mold)
+if(LOCKSTEP_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
 add_library(lockstep_options INTERFACE)
 target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
 # GCC 12 warns of overlap in std::string's own operator+ (its bug 105329) and notes an ABI change of GCC 4.6.
@@ -27,6 +38,37 @@ if(LOCKSTEP_SANITIZE)
   target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
 endif()
 
+# What ./test builds with AddressSanitizer for every change: the tests labelled `sanitized`, which are those of layers that
+# read bytes from outside or whose threads share something, and the fuzz targets. `./test --all` builds everything so.
+add_custom_target(lockstep_sanitized)
+set(lockstep_sanitized_layers
+    "^(base|exposition|evidence|graph|ingest_.*|logs_.*|instrument_.*|http|serve|control_.*|agent_.*|proc.*|inspect|live|live_site|launch|rendezvous|nccl_bench|query|profile_history|export_timeline|top)$")
+
+# lockstep_gtest(NAME TARGET [TIMEOUT seconds] [FILTER pattern] [LABELS ...]): a program of GoogleTest as one entry of ctest.
+# Its cases run in one process: a process a case costs more than most cases do. scripts/test_report
+# reads from what it prints which of them failed.
+function(lockstep_gtest name target)
+  cmake_parse_arguments(TEST "" "TIMEOUT;FILTER" "LABELS" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 600)
+  endif()
+  target_compile_options(${target} PRIVATE -O0)  # What they cost is compiling, not running.
+  if(sanitized IN_LIST TEST_LABELS)
+    add_dependencies(lockstep_sanitized ${target})
+  endif()
+  add_test(NAME ${name} COMMAND ${target})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
+  if(TEST_FILTER)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "GTEST_FILTER=${TEST_FILTER}")
+  endif()
+endfunction()
+
+# Layers whose sources do not compile as one yet, since the same name stands in several of them.
+set(lockstep_single_layers
+    logs_line ingest_bytes ingest_torch_trace ingest_nsight ingest_span_follow ingest_stacks ingest_nccl ingest_kernel_profile
+    analysis hang comparison report page query control_api control_discovery control_client inspect live top live_site
+    agent_kineto agent_capture agent_history agent_job_metrics agent_daemon cli)
+
 function(lockstep_layer name)
   cmake_parse_arguments(LAYER "" "" "DEPENDS;FOLDERS" ${ARGN})
   set(folders ${CMAKE_CURRENT_SOURCE_DIR})  # FOLDERS below it hold parts of the same library.
@@ -43,19 +85,24 @@ function(lockstep_layer name)
   target_sources(lockstep_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${headers})
   set_target_properties(lockstep_${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(lockstep_${name} PUBLIC lockstep_options ${LAYER_DEPENDS})
-  # Sanitizers and the optimiser together compile four times as long as either: layers that never see large data go
-  # without the optimiser then.
-  if(LOCKSTEP_SANITIZE AND name MATCHES "^(http|serve|control|agent|cli)")
-    target_compile_options(lockstep_${name} PRIVATE -O0)
+  # Several sources are compiled as one (LOCKSTEP_UNITY): most of what a single one costs is reading headers.
+  if(NOT name IN_LIST lockstep_single_layers)
+    set_target_properties(lockstep_${name} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+  endif()
+  # Layers that never see large data are optimised less, and under sanitizers not at all: sanitizers and the optimiser
+  # together compile four times as long as either.
+  if(name MATCHES "^(http|serve|control|agent|cli|launch|live|top|report|page|rendezvous|proc|inspect|profile_history|exposition)")
+    if(LOCKSTEP_SANITIZE)
+      target_compile_options(lockstep_${name} PRIVATE -O0)
+    elseif(CMAKE_BUILD_TYPE STREQUAL Release)
+      target_compile_options(lockstep_${name} PRIVATE -O1)
+    endif()
   endif()
 
   file(GLOB tests CONFIGURE_DEPENDS ${test_globs})
   if(LOCKSTEP_TESTS AND tests)
     add_executable(lockstep_${name}_test ${tests})
     target_link_libraries(lockstep_${name}_test PRIVATE lockstep_${name} GTest::gmock_main)
-    if(LOCKSTEP_SANITIZE)
-      target_compile_options(lockstep_${name}_test PRIVATE -O0)
-    endif()
     # Only where it is used: a definition that differs from checkout to checkout keeps compilers' caches from helping.
     foreach(test IN LISTS tests)
       file(STRINGS ${test} uses REGEX "LOCKSTEP_SOURCE_DIR" LIMIT_COUNT 1)
@@ -63,6 +110,10 @@ function(lockstep_layer name)
         set_property(SOURCE ${test} APPEND PROPERTY COMPILE_DEFINITIONS LOCKSTEP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
       endif()
     endforeach()
-    gtest_discover_tests(lockstep_${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+    if(name MATCHES "${lockstep_sanitized_layers}")
+      lockstep_gtest(unit.${name} lockstep_${name}_test LABELS unit sanitized)
+    else()
+      lockstep_gtest(unit.${name} lockstep_${name}_test LABELS unit)
+    endif()
   endif()
 endfunction()

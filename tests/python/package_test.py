@@ -55,7 +55,7 @@ class PackageTest(unittest.TestCase):
         return python
 
     def build_options(self):
-        return ["--no-build-isolation", "--no-deps", "--no-index", "--config-settings", f"build-dir={SOURCE / 'build' / 'wheel' / 'test'}"]
+        return ["--no-build-isolation", "--no-deps", "--no-index", "--config-settings", f"build-dir={SOURCE / 'build' / 'wheel-test'}"]
 
     def check(self, python):
         """Imports it from a folder that has nothing to do with the source."""

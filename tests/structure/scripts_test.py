@@ -4,11 +4,35 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 PROGRAMS = ["quickstart", "test", ".ci/run", "scripts/lint", "scripts/python_env", "scripts/python_test_env", "tests/python/run", "scripts/record_example", "scripts/record_hangs"]
+
+PLANTED_CASES = '''
+import unittest
+class Planted(unittest.TestCase):
+    def test_passes(self): pass
+    def test_fails(self): self.assertEqual(1, 2)
+    @unittest.skip("no such library")
+    def test_skips(self): pass
+'''
+PLANTED_OUTPUT = """[==========] Running 4 tests from 1 test suite.
+[ RUN      ] Layer.Passes
+[       OK ] Layer.Passes (0 ms)
+[ RUN      ] Layer.Skips
+x.cc:3: Skipped
+no GPU
+
+[  SKIPPED ] Layer.Skips (0 ms)
+[ RUN      ] Layer.Fails
+x.cc:7: Failure
+[  FAILED  ] Layer.Fails (0 ms)
+[ RUN      ] Layer.Crashes
+about to
+"""
 
 
 class ScriptsTest(unittest.TestCase):
@@ -34,24 +58,40 @@ class ScriptsTest(unittest.TestCase):
         self.assertNotEqual(0, done.returncode)
         self.assertIn("takes no arguments", done.stderr)
 
-    def test_failed_tests_are_told_with_what_they_printed(self):
-        with tempfile.TemporaryDirectory() as folder:
-            run = pathlib.Path(folder, "asan")
-            run.mkdir()
-            (run / "CTestTestfile.cmake").write_text(
+    def test_the_last_screen_names_what_failed_and_says_why(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "planted_test.py").write_text(PLANTED_CASES, encoding="utf-8")
+            (folder / "planted.gtest").write_text(PLANTED_OUTPUT, encoding="utf-8")
+            runner = f'"{sys.executable}" "-B" "{SOURCE}/tests/run_python_test.py"'
+            (folder / "CTestTestfile.cmake").write_text(
                 'add_test(passes "sh" "-c" "echo fine")\n'
                 'add_test(fails "sh" "-c" "seq 100; echo the reason; exit 3")\n'
-                'add_test(skips "sh" "-c" "exit 77")\nset_tests_properties(skips PROPERTIES SKIP_RETURN_CODE 77)\n'
+                'add_test(skips "sh" "-c" "echo no device here; exit 77")\nset_tests_properties(skips PROPERTIES SKIP_RETURN_CODE 77)\n'
                 'add_test(crashes "sh" "-c" "echo before; kill -SEGV $$")\n'
                 'add_test(stays "sleep" "60")\nset_tests_properties(stays PROPERTIES TIMEOUT 1)\n'
-                'add_test(absent "no such program")\n', encoding="utf-8")
-            subprocess.run(["ctest", "--output-junit", "tests.xml"], cwd=run, capture_output=True)
-            done = subprocess.run([SOURCE / "scripts/failed_tests", run / "tests.xml", run / "none.xml"],
-                                  capture_output=True, text=True, check=True)
-        self.assertIn("asan: fails failed; the last of its 101 lines:\n42\n", done.stdout)
-        self.assertIn("\n100\nthe reason\n", done.stdout)
-        self.assertIn("asan: crashes failed; the last of its 1 lines:\nbefore\n", done.stdout)
-        self.assertEqual("asan: 4 failed: fails crashes stays absent", done.stdout.rstrip().splitlines()[-1])
+                'add_test(absent "no such program")\n'
+                f'add_test(python {runner} "{folder}/planted_test.py")\n'
+                'add_test(google "sh" "-c" "cat planted.gtest; exit 1")\n', encoding="utf-8")
+            subprocess.run(["ctest", "--test-output-size-passed", "100000", "--output-junit", "release-unit.xml"], cwd=folder,
+                           capture_output=True)
+            (folder / "phases.tsv").write_text("Build: release\t0\t65\t128\t3000\nTests: unit\t8\t10\t4\t0\n", encoding="utf-8")
+            done = subprocess.run([SOURCE / "scripts/test_report", folder], capture_output=True, text=True)
+            (folder / "release-unit.xml").unlink()
+            (folder / "phases.tsv").write_text("Build: release\t0\t65\t128\t3000\n", encoding="utf-8")
+            green = subprocess.run([SOURCE / "scripts/test_report", folder], capture_output=True, text=True)
+        self.assertEqual(1, done.returncode, done.stderr)
+        for expected in ("-- release-unit: fails; the last of its 101 lines:\n42\n", "\n100\nthe reason\n",
+                         "-- release-unit: crashes; the last of its 1 lines:\nbefore\n", "-- release-unit: stays; ",
+                         "-- release-unit: absent; ", "-- release-unit: google Layer.Fails; the last of its 1 lines:\nx.cc:7: Failure\n",
+                         "-- release-unit: google Layer.Crashes; the last of its 2 lines:\nabout to\n(the program ended",
+                         "-- release-unit: python test_fails (planted_test.Planted.test_fails); ", "AssertionError: 1 != 2\n",
+                         "release-unit: skips: no device here\n", "release-unit: python: no such library\n",
+                         "release-unit: google: no GPU\n", "   65 s    128 s   46%  Build: release\n",
+                         "   10 s      4 s    0%  Tests: unit  FAILED\n"):
+            self.assertIn(expected, done.stdout)
+        self.assertEqual("3 passed, 7 failed, 3 skipped", done.stdout.rstrip().splitlines()[-1])
+        self.assertEqual(0, green.returncode, green.stdout + green.stderr)
 
 
 if __name__ == "__main__":
