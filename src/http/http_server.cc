@@ -32,22 +32,22 @@ using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol>;
 
 constexpr auto kGrace = std::chrono::seconds(2);  // after Stop, for answers under way
 
-/// One place to listen. Its steps run on a strand of its own.
-struct Door {
-  Door(asio::io_context& context, UniqueFd socket, int family)
-      : acceptor(asio::make_strand(context), asio::generic::stream_protocol(family, 0), socket.Release()),
-        retry(acceptor.get_executor()) {}
-
-  Acceptor acceptor;
-  asio::steady_timer retry;
-  std::optional<UnixListener> file = {};
-  std::optional<TlsFiles> files = {};
-  std::shared_ptr<asio::ssl::context> tls = {};  // guarded by Impl::mutex_
-};
-
 }  // namespace
 
 class HttpServer::Impl {
+  /// One place to listen. Its steps run on a strand of its own.
+  struct Door {
+    Door(asio::io_context& context, UniqueFd socket, int family)
+        : acceptor(asio::make_strand(context), asio::generic::stream_protocol(family, 0), socket.Release()),
+          retry(acceptor.get_executor()) {}
+
+    Acceptor acceptor;
+    asio::steady_timer retry;
+    std::optional<UnixListener> file = {};
+    std::optional<TlsFiles> files = {};
+    std::shared_ptr<asio::ssl::context> tls = {};  // guarded by Impl::mutex_
+  };
+
  public:
   Impl(const ServerOptions& options, Handler handler)
       : thread_count_(options.thread_count),

@@ -30,7 +30,6 @@ using evidence::DeviceState;
 
 constexpr size_t kMaxDevices = 256;
 constexpr size_t kMaxValueBytes = 256;
-constexpr int64_t kMarginNs = 300'000'000;
 
 std::string_view Trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\n\r");
@@ -63,7 +62,7 @@ void AddCounters(const std::string& folder, std::initializer_list<const char*> n
   }
 }
 
-std::string Pack(const DeviceState& device) {
+std::string PackDevice(const DeviceState& device) {
   WireWriter writer;
   writer.PutText(device.kind);
   writer.PutText(device.name);
@@ -75,7 +74,7 @@ std::string Pack(const DeviceState& device) {
   return writer.bytes();
 }
 
-DeviceState Unpack(std::string_view message) {
+DeviceState UnpackDevice(std::string_view message) {
   WireReader reader(message);
   DeviceState device = {.kind = reader.GetText(), .name = reader.GetText(), .state = reader.GetText(), .facts = {}};
   while (!reader.done()) {
@@ -89,7 +88,7 @@ DeviceState Unpack(std::string_view message) {
 void AskGpus(const WorkerPipe& pipe, int64_t deadline_ns) {
   const auto ask = [deadline_ns](const std::string& query) {
     return RunCommand({"nvidia-smi", "--query-gpu=" + query, "--format=csv,noheader"},
-                      {.timeout_ns = std::max<int64_t>(deadline_ns - MonotonicNs() - kMarginNs, 1)});
+                      {.timeout_ns = std::max<int64_t>(deadline_ns - MonotonicNs() - kReportMarginNs, 1)});
   };
   const std::string* query = &kGpuHealthQuery;
   auto output = ask(*query);
@@ -100,14 +99,14 @@ void AskGpus(const WorkerPipe& pipe, int64_t deadline_ns) {
     output = ask(*query);
   }
   if (output && output->exit_status == 0) {
-    for (const DeviceState& device : ParseGpuLines(output->output, *query)) pipe.Send(Pack(device));
+    for (const DeviceState& device : ParseGpuLines(output->output, *query)) pipe.Send(PackDevice(device));
   } else if (output || output.error().code != ErrorCode::kNotFound) {
     const bool late = !output && output.error().code == ErrorCode::kCancelled;
     const std::string words = output ? output->output + output->error : output.error().message;
-    pipe.Send(Pack({.kind = "gpu",
-                    .name = "nvidia-smi",
-                    .state = late ? "no answer" : "error",
-                    .facts = {{"message", Printable(Trim(words).substr(0, kMaxValueBytes))}}}));
+    pipe.Send(PackDevice({.kind = "gpu",
+                          .name = "nvidia-smi",
+                          .state = late ? "no answer" : "error",
+                          .facts = {{"message", Printable(Trim(words).substr(0, kMaxValueBytes))}}}));
   }
 }
 
@@ -178,12 +177,12 @@ std::vector<DeviceState> ReadDevices(int64_t deadline_monotonic_ns) {
   // In a worker: a command that a driver keeps in the kernel cannot be waited for.
   const WorkerOutcome outcome = RunWorker(
       [&](const WorkerPipe& pipe) {
-        for (const DeviceState& device : ReadNetworkDevices("/sys/class")) pipe.Send(Pack(device));
+        for (const DeviceState& device : ReadNetworkDevices("/sys/class")) pipe.Send(PackDevice(device));
         AskGpus(pipe, deadline_monotonic_ns);
       },
       deadline_monotonic_ns);
   std::vector<DeviceState> devices;
-  for (const std::string& message : outcome.messages) devices.push_back(Unpack(message));
+  for (const std::string& message : outcome.messages) devices.push_back(UnpackDevice(message));
   if (outcome.out_of_time) devices.push_back({.kind = "gpu", .name = "nvidia-smi", .state = "no answer", .facts = {}});
   return devices;
 }

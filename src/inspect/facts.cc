@@ -21,7 +21,7 @@ using evidence::ProcessState;
 using evidence::SocketState;
 using evidence::ThreadStack;
 
-enum class Message : uint8_t { kIdentity, kState, kThreads, kLog };
+enum class FactsMessage : uint8_t { kIdentity, kState, kThreads, kLog };
 
 constexpr size_t kLogTailBytes = size_t{64} << 10;
 
@@ -44,7 +44,7 @@ void GetOptional(WireReader* reader, std::optional<Value>* value) {
 
 std::string PackIdentity(const proc::ProcessDetails& details) {
   WireWriter writer;
-  writer.Put(Message::kIdentity);
+  writer.Put(FactsMessage::kIdentity);
   PutOptional(&writer, details.rank);
   PutOptional(&writer, details.local_rank);
   PutOptional(&writer, details.world_size);
@@ -65,7 +65,7 @@ void UnpackIdentity(WireReader* reader, InspectedProcess* process) {
 
 std::string PackState(const ProcessState& state) {
   WireWriter writer;
-  writer.Put(Message::kState);
+  writer.Put(FactsMessage::kState);
   writer.Put(state.state);
   writer.Put(state.window_ns);
   PutOptional(&writer, state.cpu_ns);
@@ -110,7 +110,7 @@ ProcessState UnpackState(WireReader* reader) {
 
 std::string PackThreads(const std::vector<ThreadStack>& threads) {
   WireWriter writer;
-  writer.Put(Message::kThreads);
+  writer.Put(FactsMessage::kThreads);
   for (const ThreadStack& thread : threads) {
     writer.Put(thread.tid);
     writer.Put(thread.is_main);
@@ -152,7 +152,7 @@ void ReadFacts(pid_t pid, const InspectOptions& options, int64_t deadline_monoto
         if (!BecomeOwnerOf(pid)) return;
         const LogTail log = ReadLogTail(pid, kLogTailBytes);
         WireWriter writer;
-        writer.Put(Message::kLog);
+        writer.Put(FactsMessage::kLog);
         writer.PutText(log.path);
         writer.PutText(log.text);
         pipe.Send(writer.bytes());
@@ -160,14 +160,14 @@ void ReadFacts(pid_t pid, const InspectOptions& options, int64_t deadline_monoto
       deadline_monotonic_ns);
   for (const std::string& message : outcome.messages) {
     WireReader reader(message);
-    switch (reader.Get<Message>()) {
-      case Message::kIdentity: UnpackIdentity(&reader, process); break;
-      case Message::kState: process->state = UnpackState(&reader); break;
-      case Message::kLog:
+    switch (reader.Get<FactsMessage>()) {
+      case FactsMessage::kIdentity: UnpackIdentity(&reader, process); break;
+      case FactsMessage::kState: process->state = UnpackState(&reader); break;
+      case FactsMessage::kLog:
         process->log_path = reader.GetText();
         process->log_tail = reader.GetText();
         break;
-      case Message::kThreads: process->stacks = UnpackThreads(&reader); break;
+      case FactsMessage::kThreads: process->stacks = UnpackThreads(&reader); break;
     }
   }
   if (process->state) return;

@@ -1,17 +1,16 @@
 // The answer of python/lockstep/_hang.py, and where its socket is.
 #include <algorithm>
-#include <charconv>
 
-#include "base/utf8.h"
 #include "inspect/job_dump.h"
 #include "inspect/proc_files.h"
+#include "inspect/read_number.h"
+#include "inspect/shown_text.h"
+#include "inspect/stack_limits.h"
 
 namespace lockstep::inspect {
 namespace {
 
-constexpr size_t kMaxThreads = 4096;
-constexpr size_t kMaxFrames = 1024;
-constexpr size_t kMaxTextBytes = 1024;
+constexpr size_t kMaxHelperFrames = 1024;
 
 std::string_view NextLine(std::string_view* text) {
   const std::string_view line = text->substr(0, text->find('\n'));
@@ -19,19 +18,12 @@ std::string_view NextLine(std::string_view* text) {
   return line;
 }
 
-std::string_view NextWord(std::string_view* line) {
+// What stands before the next space, which is taken off too.
+std::string_view TakeToSpace(std::string_view* line) {
   const std::string_view word = line->substr(0, line->find(' '));
   line->remove_prefix(std::min(word.size() + 1, line->size()));
   return word;
 }
-
-template <typename Number>
-bool ReadNumber(std::string_view word, Number* number) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *number);
-  return error == std::errc() && end == word.data() + word.size() && !word.empty();
-}
-
-std::string Shown(std::string_view text) { return Printable(text.substr(0, kMaxTextBytes)); }
 
 /// "hang-1234-0a1b2c3d.sock".
 bool IsHelperName(std::string_view name) {
@@ -49,7 +41,7 @@ std::string FindHelperSocket(std::string_view unix_table, const std::vector<uint
     uint64_t inode = 0;
     for (int field = 0; field < 7; ++field) {
       line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-      const std::string_view word = NextWord(&line);
+      const std::string_view word = TakeToSpace(&line);
       if (field == 6 && !ReadNumber(word, &inode)) inode = 0;
     }
     const size_t slash = line.rfind('/');
@@ -63,21 +55,21 @@ std::vector<evidence::ThreadStack> ParseHelperStacks(std::string_view text) {
   std::vector<evidence::ThreadStack> threads;
   while (!text.empty()) {
     std::string_view line = NextLine(&text);
-    const std::string_view kind = NextWord(&line);
+    const std::string_view kind = TakeToSpace(&line);
     int64_t number = 0;
-    if (!ReadNumber(NextWord(&line), &number) || number < 0) continue;
+    if (!ReadNumber(TakeToSpace(&line), &number) || number < 0) continue;
     if (kind == "T" && threads.size() < kMaxThreads) {
       evidence::ThreadStack thread;
       thread.tid = number;
-      thread.name = Shown(line);
+      thread.name = ShownText(line);
       thread.is_main = thread.name == "MainThread";
       thread.source = "helper";
       threads.push_back(std::move(thread));
-    } else if (kind == "F" && !threads.empty() && threads.back().python.size() < kMaxFrames) {
+    } else if (kind == "F" && !threads.empty() && threads.back().python.size() < kMaxHelperFrames) {
       const size_t tab = line.find('\t');
       if (tab == std::string_view::npos || number > INT32_MAX) continue;
-      threads.back().python.push_back({.function = Shown(line.substr(tab + 1)),
-                                       .file = Shown(line.substr(0, tab)),
+      threads.back().python.push_back({.function = ShownText(line.substr(tab + 1)),
+                                       .file = ShownText(line.substr(0, tab)),
                                        .line = static_cast<int32_t>(number)});
     }
   }
@@ -90,10 +82,10 @@ bool ParseHelperAnswer(std::string_view answer, JobDump* dump) {
   int64_t made_unix_ns = 0;  // Of the next section.
   while (!answer.empty()) {
     std::string_view line = NextLine(&answer);
-    const std::string_view name = NextWord(&line);
+    const std::string_view name = TakeToSpace(&line);
     if (name == "end") break;
     if (name == "error") {
-      dump->reason = "its Python helper says: " + Shown(line);
+      dump->reason = "its Python helper says: " + ShownText(line);
       continue;
     }
     if (name == "pid") continue;
@@ -108,8 +100,8 @@ bool ParseHelperAnswer(std::string_view answer, JobDump* dump) {
     if (name == "facts") {
       while (!content.empty()) {
         std::string_view fact = NextLine(&content);
-        const std::string_view key = NextWord(&fact);
-        dump->facts[Shown(key)] = Shown(fact);
+        const std::string_view key = TakeToSpace(&fact);
+        dump->facts[ShownText(key)] = ShownText(fact);
       }
     } else if (name == "stacks") {
       dump->threads = ParseHelperStacks(content);

@@ -22,11 +22,11 @@ namespace {
 constexpr size_t kMaxUnixTableBytes = size_t{16} << 20;
 constexpr std::string_view kServerThread = "pt_workerserver";
 constexpr size_t kMaxPorts = 16;
-constexpr int64_t kMarginNs = 300'000'000;  ///< For the worker to say what it waited for in vain.
 
-enum class Message : uint8_t { kHelperBytes, kRecord, kProblem };
+enum class DumpMessage : uint8_t { kHelperBytes, kRecord, kProblem };
 
-std::string Pack(Message kind, std::string_view first, std::string_view second = {}, std::string_view third = {}) {
+std::string PackTexts(DumpMessage kind, std::string_view first, std::string_view second = {},
+                      std::string_view third = {}) {
   WireWriter writer;
   writer.Put(kind);
   writer.PutText(first);
@@ -39,7 +39,7 @@ std::string Pack(Message kind, std::string_view first, std::string_view second =
 std::string PackRecord(std::string_view source, std::string_view format, std::string_view record,
                        int64_t asked_unix_ns) {
   WireWriter writer;
-  writer.Put(Message::kRecord);
+  writer.Put(DumpMessage::kRecord);
   writer.PutText(source);
   writer.PutText(format);
   writer.PutText(record);
@@ -54,16 +54,17 @@ bool AskHelper(pid_t pid, const WorkerPipe& pipe, int64_t deadline_ns) {
   if (path.empty()) return false;
   const UniqueFd socket = ConnectTo(pid, path);
   if (!socket.valid()) {
-    pipe.Send(Pack(Message::kProblem, "the socket of its Python helper does not let us in"));
+    pipe.Send(PackTexts(DumpMessage::kProblem, "the socket of its Python helper does not let us in"));
     return false;
   }
-  const bool whole = Exchange(socket.get(), "dump\n", deadline_ns,
-                              [&](std::string_view piece) { return pipe.Send(Pack(Message::kHelperBytes, piece)); });
+  const bool whole = Exchange(socket.get(), "dump\n", deadline_ns, [&](std::string_view piece) {
+    return pipe.Send(PackTexts(DumpMessage::kHelperBytes, piece));
+  });
   if (!whole) {
     pipe.Send(
-        Pack(Message::kProblem,
-             "its Python helper did not answer to the end: something holds the interpreter's lock, or the machine "
-             "is very busy"));
+        PackTexts(DumpMessage::kProblem,
+                  "its Python helper did not answer to the end: something holds the interpreter's lock, or the machine "
+                  "is very busy"));
   }
   return true;
 }
@@ -91,18 +92,18 @@ bool AskServer(pid_t pid, const JobDumpInput& input, const WorkerPipe& pipe, int
       pipe.Send(PackRecord("debug_server", handler.format, record->body, asked_unix_ns));
       return true;
     }
-    pipe.Send(Pack(Message::kProblem, "its debug server has no flight record"));
+    pipe.Send(PackTexts(DumpMessage::kProblem, "its debug server has no flight record"));
   }
   return false;
 }
 
-void Work(pid_t pid, const JobDumpInput& input, const WorkerPipe& pipe, int64_t deadline_ns) {
+void ReadDumpInWorker(pid_t pid, const JobDumpInput& input, const WorkerPipe& pipe, int64_t deadline_ns) {
   if (AskHelper(pid, pipe, deadline_ns)) return;
   // Where root looks into a container, its loopback device is another one.
   if (ReadProcLink(pid, "ns/net") != ReadProcLink(::getpid(), "ns/net")) {
     const UniqueFd network(::open(fmt::format("/proc/{}/ns/net", pid).c_str(), O_RDONLY | O_CLOEXEC));
     if (!network.valid() || ::setns(network.get(), CLONE_NEWNET) != 0) {
-      pipe.Send(Pack(Message::kProblem, "it has a network namespace of its own, which only root may enter"));
+      pipe.Send(PackTexts(DumpMessage::kProblem, "it has a network namespace of its own, which only root may enter"));
       return;
     }
   }
@@ -111,29 +112,29 @@ void Work(pid_t pid, const JobDumpInput& input, const WorkerPipe& pipe, int64_t 
   const int64_t asked_unix_ns = UnixNs();
   const PipeDump dump = AskPipe(pid, input.rank, deadline_ns);
   if (!dump.record.empty()) pipe.Send(PackRecord("pipe", "pickle", dump.record, asked_unix_ns));
-  if (!dump.problem.empty()) pipe.Send(Pack(Message::kProblem, dump.problem));
+  if (!dump.problem.empty()) pipe.Send(PackTexts(DumpMessage::kProblem, dump.problem));
 }
 
 }  // namespace
 
 JobDump ReadJobDump(pid_t pid, const JobDumpInput& input, int64_t deadline_monotonic_ns) {
   JobDump dump;
-  const WorkerOutcome outcome =
-      RunWorker([&](const WorkerPipe& pipe) { Work(pid, input, pipe, deadline_monotonic_ns - kMarginNs); },
-                deadline_monotonic_ns);
+  const WorkerOutcome outcome = RunWorker(
+      [&](const WorkerPipe& pipe) { ReadDumpInWorker(pid, input, pipe, deadline_monotonic_ns - kReportMarginNs); },
+      deadline_monotonic_ns);
   std::string answer;
   std::string problem;
   for (const std::string& message : outcome.messages) {
     WireReader reader(message);
-    const auto kind = reader.Get<Message>();
+    const auto kind = reader.Get<DumpMessage>();
     std::string first = reader.GetText();
     std::string second = reader.GetText();
     std::string third = reader.GetText();
-    const int64_t asked_unix_ns = kind == Message::kRecord ? reader.Get<int64_t>() : 0;
+    const int64_t asked_unix_ns = kind == DumpMessage::kRecord ? reader.Get<int64_t>() : 0;
     if (!reader.ok()) continue;
-    if (kind == Message::kHelperBytes) answer += first;
-    if (kind == Message::kProblem) problem = std::move(first);
-    if (kind != Message::kRecord) continue;
+    if (kind == DumpMessage::kHelperBytes) answer += first;
+    if (kind == DumpMessage::kProblem) problem = std::move(first);
+    if (kind != DumpMessage::kRecord) continue;
     dump.source = std::move(first);
     if (second == "faulthandler") {
       dump.faulthandler = std::move(third);

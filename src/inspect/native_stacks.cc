@@ -20,7 +20,7 @@
 namespace lockstep::inspect {
 namespace {
 
-enum class Message : uint8_t { kSnapshots, kStack };
+enum class NativeMessage : uint8_t { kSnapshots, kStack };
 
 struct Found {
   ThreadSnapshot snapshot;
@@ -29,7 +29,7 @@ struct Found {
 
 void SendStack(Unwinder* unwinder, const Found& found, bool with_lines, const WorkerPipe& pipe) {
   WireWriter writer;
-  writer.Put(Message::kStack);
+  writer.Put(NativeMessage::kStack);
   writer.Put(int64_t{found.snapshot.tid});
   writer.Put(static_cast<uint32_t>(found.stack.addresses.size()));
   for (const uint64_t address : found.stack.addresses) {
@@ -44,7 +44,7 @@ void SendStack(Unwinder* unwinder, const Found& found, bool with_lines, const Wo
 
 void SendHeld(const HeldThreads& held, const WorkerPipe& pipe) {
   WireWriter writer;
-  writer.Put(Message::kSnapshots);
+  writer.Put(NativeMessage::kSnapshots);
   writer.Put(held.longest_pause_ns);
   writer.Put(static_cast<uint64_t>(held.snapshots.size()));
   writer.Put(static_cast<uint32_t>(held.refused.size()));
@@ -59,8 +59,8 @@ void SendHeld(const HeldThreads& held, const WorkerPipe& pipe) {
 /// own user: a thread whose stack does not unwind without being held needs them again, so that is found out by a
 /// second worker's unwinding of what the first one copied. One process does both, in this order: look at all sleeping
 /// threads, unwind in a child that reports which are complete, hold the others.
-void Work(pid_t pid, const std::vector<pid_t>& tids, int64_t longest_pause_ns, int64_t deadline_ns,
-          const WorkerPipe& pipe) {
+void ReadNativeInWorker(pid_t pid, const std::vector<pid_t>& tids, int64_t longest_pause_ns, int64_t deadline_ns,
+                        const WorkerPipe& pipe) {
   const std::vector<MemoryRange> ranges = ReadMaps(pid);
   std::vector<Found> found;
   std::vector<pid_t> to_hold;
@@ -154,14 +154,14 @@ NativeStacks ReadNativeStacks(pid_t pid, const std::vector<pid_t>& tids, int64_t
     stacks.remedy = "use gdb or eu-stack on this node and give the text to lockstep hang";
     return stacks;
   }
-  const WorkerOutcome outcome =
-      RunWorker([&](const WorkerPipe& pipe) { Work(pid, tids, longest_pause_ns, deadline_monotonic_ns, pipe); },
-                deadline_monotonic_ns);
+  const WorkerOutcome outcome = RunWorker(
+      [&](const WorkerPipe& pipe) { ReadNativeInWorker(pid, tids, longest_pause_ns, deadline_monotonic_ns, pipe); },
+      deadline_monotonic_ns);
   for (const std::string& message : outcome.messages) {
     WireReader reader(message);
-    switch (reader.Get<Message>()) {
-      case Message::kSnapshots: TakeHeld(&reader, &stacks); break;
-      case Message::kStack: TakeStack(&reader, &stacks); break;
+    switch (reader.Get<NativeMessage>()) {
+      case NativeMessage::kSnapshots: TakeHeld(&reader, &stacks); break;
+      case NativeMessage::kStack: TakeStack(&reader, &stacks); break;
     }
   }
   if (!stacks.reason.empty()) return stacks;

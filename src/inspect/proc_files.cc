@@ -13,6 +13,7 @@
 
 #include "base/unique_fd.h"
 #include "base/utf8.h"
+#include "inspect/read_number.h"
 
 namespace lockstep::inspect {
 namespace {
@@ -36,11 +37,10 @@ std::string_view NextWord(std::string_view* text) {
   return word;
 }
 
-template <typename Number>
-bool ReadNumber(std::string_view word, Number* number, int base = 10) {
-  if (base == 16 && word.starts_with("0x")) word.remove_prefix(2);
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *number, base);
-  return error == std::errc() && end == word.data() + word.size() && !word.empty();
+/// An address as the kernel writes it: "0x" and hexadecimal digits.
+bool ReadMemoryAddress(std::string_view word, uint64_t* address) {
+  if (word.starts_with("0x")) word.remove_prefix(2);
+  return ReadNumber(word, address, 16);
 }
 
 }  // namespace
@@ -139,8 +139,8 @@ std::optional<BlockedCall> ParseBlockedCall(std::string_view text) {
   for (std::string_view word = NextWord(&text); !word.empty() && words.size() < 9; word = NextWord(&text))
     words.push_back(word);
   if (words.size() != 8 && words.size() != 2) return std::nullopt;
-  if (!ReadNumber(words[words.size() - 2], &call.stack_pointer, 16) ||
-      !ReadNumber(words[words.size() - 1], &call.program_counter, 16))
+  if (!ReadMemoryAddress(words[words.size() - 2], &call.stack_pointer) ||
+      !ReadMemoryAddress(words[words.size() - 1], &call.program_counter))
     return std::nullopt;
   return call;
 }

@@ -11,13 +11,12 @@
 
 #include "base/utf8.h"
 #include "inspect/proc_files.h"
+#include "inspect/stack_limits.h"
 #include "inspect/syscall_name.h"
 #include "inspect/tcp_sockets.h"
 
 namespace lockstep::inspect {
 namespace {
-
-constexpr size_t kMaxThreads = 4096;
 
 std::vector<int64_t> ListThreads(pid_t pid) { return ListNumbers(fmt::format("/proc/{}/task", pid), kMaxThreads); }
 

@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "inspect/remote_memory.h"
+#include "inspect/stack_limits.h"
 
 namespace lockstep::inspect {
 namespace {
@@ -14,11 +15,9 @@ using evidence::StackFrame;
 using evidence::ThreadStack;
 
 constexpr size_t kMaxInterpreters = 16;
-constexpr size_t kMaxThreads = 4096;
-constexpr size_t kMaxFrames = 512;
 constexpr size_t kMaxCodes = 65536;
 constexpr size_t kMaxTextLength = 1024;
-constexpr size_t kMaxTableBytes = size_t{1} << 20;
+constexpr size_t kMaxLineTableBytes = size_t{1} << 20;
 constexpr int kMaxReadings = 4;  // Of a thread's frames, until two agree.
 constexpr int64_t kMaxTid = int64_t{1} << 22;
 
@@ -40,9 +39,9 @@ void AppendUtf8(uint32_t c, std::string* text) {
   }
 }
 
-class Reader {
+class FrameReader {
  public:
-  Reader(pid_t pid, const PythonSymbols& symbols, const PythonLayout& layout)
+  FrameReader(pid_t pid, const PythonSymbols& symbols, const PythonLayout& layout)
       : pid_(pid), symbols_(symbols), layout_(layout) {}
 
   Result<std::vector<ThreadStack>> Read() {
@@ -169,7 +168,7 @@ class Reader {
     ReadMemoryValue(pid_, address + layout_.code_firstlineno, &code.first_line);
     const uint64_t table = Word(address + layout_.code_linetable);
     const uint64_t size = table == 0 ? 0 : Word(table + layout_.bytes_size);
-    if (size > 0 && size <= kMaxTableBytes) code.lines = ReadMemory(pid_, table + layout_.bytes_data, size);
+    if (size > 0 && size <= kMaxLineTableBytes) code.lines = ReadMemory(pid_, table + layout_.bytes_data, size);
     return codes_.emplace(address, std::move(code)).first->second;
   }
 
@@ -244,7 +243,7 @@ std::optional<int32_t> LineOf(std::string_view table, int32_t first_line, uint64
 
 Result<std::vector<ThreadStack>> ReadPythonThreads(pid_t pid, const PythonSymbols& symbols,
                                                    const PythonLayout& layout) {
-  return Reader(pid, symbols, layout).Read();
+  return FrameReader(pid, symbols, layout).Read();
 }
 
 }  // namespace lockstep::inspect

@@ -17,18 +17,18 @@ namespace {
 using evidence::StackFrame;
 using evidence::ThreadStack;
 
-enum class Message : uint8_t { kThread, kProblem };
+enum class PythonMessage : uint8_t { kThread, kProblem };
 
 std::string PackProblem(std::string_view text) {
   WireWriter writer;
-  writer.Put(Message::kProblem);
+  writer.Put(PythonMessage::kProblem);
   writer.PutText(text);
   return writer.bytes();
 }
 
 std::string PackThread(const ThreadStack& thread) {
   WireWriter writer;
-  writer.Put(Message::kThread);
+  writer.Put(PythonMessage::kThread);
   writer.Put(thread.tid);
   writer.Put(thread.holds_gil);
   for (const StackFrame& frame : thread.python) {
@@ -56,7 +56,7 @@ ThreadStack UnpackThread(WireReader* reader) {
 
 /// The files that tell where the interpreter is are read by a child with the process's user's rights; its memory is
 /// read with ours.
-void Work(pid_t pid, const WorkerPipe& pipe, int64_t deadline_ns) {
+void ReadPythonInWorker(pid_t pid, const WorkerPipe& pipe, int64_t deadline_ns) {
   const WorkerOutcome found = RunWorker(
       [&](const WorkerPipe& answer) {
         WireWriter writer;
@@ -101,12 +101,12 @@ bool AskPySpy(pid_t pid, int64_t deadline_ns, std::vector<ThreadStack>* threads)
 
 PythonStacks ReadPythonStacks(pid_t pid, int64_t deadline_monotonic_ns) {
   PythonStacks stacks;
-  const WorkerOutcome outcome =
-      RunWorker([&](const WorkerPipe& pipe) { Work(pid, pipe, deadline_monotonic_ns); }, deadline_monotonic_ns);
+  const WorkerOutcome outcome = RunWorker(
+      [&](const WorkerPipe& pipe) { ReadPythonInWorker(pid, pipe, deadline_monotonic_ns); }, deadline_monotonic_ns);
   bool has_frames = false;
   for (const std::string& message : outcome.messages) {
     WireReader reader(message);
-    if (reader.Get<Message>() == Message::kProblem) {
+    if (reader.Get<PythonMessage>() == PythonMessage::kProblem) {
       stacks.reason = reader.GetText();
       continue;
     }

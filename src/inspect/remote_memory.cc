@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "inspect/next_column.h"
 #include "inspect/proc_files.h"
+#include "inspect/read_number.h"
 
 namespace lockstep::inspect {
 namespace {
@@ -20,29 +22,17 @@ constexpr uint64_t kPageBytes = 4096;
 constexpr size_t kMaxPieces = 1024;  // IOV_MAX.
 constexpr size_t kMaxMapsBytes = size_t{32} << 20;
 
-bool ReadHex(std::string_view text, uint64_t* number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number, 16);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-std::string_view NextWord(std::string_view* text) {
-  const size_t begin = std::min(text->find_first_not_of(' '), text->size());
-  text->remove_prefix(begin);
-  const std::string_view word = text->substr(0, text->find(' '));
-  text->remove_prefix(word.size());
-  return word;
-}
-
 bool ParseRange(std::string_view line, MemoryRange* range) {
-  const std::string_view addresses = NextWord(&line);
-  const std::string_view rights = NextWord(&line);
-  const std::string_view offset = NextWord(&line);
-  NextWord(&line);  // Device.
-  const std::string_view inode = NextWord(&line);
+  const std::string_view addresses = NextColumn(&line);
+  const std::string_view rights = NextColumn(&line);
+  const std::string_view offset = NextColumn(&line);
+  NextColumn(&line);  // Device.
+  const std::string_view inode = NextColumn(&line);
   const size_t dash = addresses.find('-');
   if (dash == std::string_view::npos || rights.size() < 4) return false;
-  if (!ReadHex(addresses.substr(0, dash), &range->start) || !ReadHex(addresses.substr(dash + 1), &range->end) ||
-      !ReadHex(offset, &range->file_offset) || range->start >= range->end)
+  if (!ReadNumber(addresses.substr(0, dash), &range->start, 16) ||
+      !ReadNumber(addresses.substr(dash + 1), &range->end, 16) || !ReadNumber(offset, &range->file_offset, 16) ||
+      range->start >= range->end)
     return false;
   std::from_chars(inode.data(), inode.data() + inode.size(), range->inode);
   range->readable = rights[0] == 'r';

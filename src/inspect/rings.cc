@@ -31,7 +31,7 @@ constexpr size_t kMostOperations = 1024;  // Of those that are done; 256 bytes e
 constexpr size_t kMostFiles = 4096;
 constexpr size_t kMostFolders = 16;
 
-ingest::ReadRingAt Reader(const proc::RingFile& file) {
+ingest::ReadRingAt ReaderOf(const proc::RingFile& file) {
   return [&file](uint64_t offset, std::span<char> into) { return file.ReadAt(offset, into); };
 }
 
@@ -59,7 +59,7 @@ std::string ReadRingNow(pid_t pid) {
   const std::optional<proc::RingPlace> place = proc::FindRingPlace(pid);
   const std::optional<proc::RingFile> file = place ? proc::OpenRing(*place) : std::nullopt;
   if (!file) return {};
-  auto copy = ingest::CopyNewest(Reader(*file), kMostOperations);
+  auto copy = ingest::CopyNewest(ReaderOf(*file), kMostOperations);
   return copy ? std::move(*copy) : std::string();
 }
 
@@ -94,7 +94,7 @@ std::vector<InspectedProcess> FindEndedRanks(const std::vector<proc::JobProcess>
     const std::optional<proc::RingPlace> place = proc::FindRingPlace(processes[i].pid);
     if (!place || !folders.emplace(place->folder, place->uid).second) continue;
     for (const proc::RingFile& file : proc::OpenRings(*place, kMostFiles)) {
-      const auto pulse = ingest::ReadNcclRingPulse(Reader(file));
+      const auto pulse = ingest::ReadNcclRingPulse(ReaderOf(file));
       if (!pulse || !pulse->rank || pulse->host != inspected[i].host || ranks.contains(*pulse->rank) ||
           !wanted(*pulse->rank) || !IsGone(*place, pulse->pid)) {
         continue;
@@ -103,7 +103,7 @@ std::vector<InspectedProcess> FindEndedRanks(const std::vector<proc::JobProcess>
           std::any_of(pulse->communicators.begin(), pulse->communicators.end(),
                       [&](const auto& communicator) { return communicators.contains(communicator.id); });
       if (!is_of_job) continue;
-      auto copy = ingest::CopyNewest(Reader(file), kMostOperations);
+      auto copy = ingest::CopyNewest(ReaderOf(file), kMostOperations);
       if (!copy) continue;
       const auto [newest, is_new] = opened_ns.emplace(*pulse->rank, pulse->opened_unix_ns);
       if (!is_new && newest->second >= pulse->opened_unix_ns) continue;

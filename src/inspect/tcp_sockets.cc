@@ -6,16 +6,17 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <string>
 
+#include "inspect/next_column.h"
 #include "inspect/proc_files.h"
+#include "inspect/read_number.h"
 
 namespace lockstep::inspect {
 namespace {
 
-constexpr size_t kMaxTableBytes = size_t{16} << 20;
+constexpr size_t kMaxSocketTableBytes = size_t{16} << 20;
 constexpr size_t kMaxOpenFiles = 65536;
 constexpr size_t kMaxSockets = 4096;
 
@@ -23,27 +24,14 @@ constexpr std::array<const char*, 13> kStates = {"UNKNOWN",   "ESTABLISHED", "SY
                                                  "FIN_WAIT2", "TIME_WAIT",   "CLOSED",      "CLOSE_WAIT", "LAST_ACK",
                                                  "LISTEN",    "CLOSING",     "NEW_SYN_RECV"};
 
-std::string_view NextWord(std::string_view* text) {
-  text->remove_prefix(std::min(text->find_first_not_of(' '), text->size()));
-  const std::string_view word = text->substr(0, text->find(' '));
-  text->remove_prefix(word.size());
-  return word;
-}
-
-template <typename Number>
-bool ReadHex(std::string_view text, Number* number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number, 16);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
-
 /// "0100007F:1F90" -> "127.0.0.1:8080": 32-bit words in the machine's order, the port as a number.
 bool ReadEnd(std::string_view text, std::string* end, uint16_t* port) {
   const size_t colon = text.find(':');
   if (colon != 8 && colon != 32) return false;
-  if (!ReadHex(text.substr(colon + 1), port)) return false;
+  if (!ReadNumber(text.substr(colon + 1), port, 16)) return false;
   std::array<uint32_t, 4> words = {};
   for (size_t i = 0; i < colon / 8; ++i) {
-    if (!ReadHex(text.substr(i * 8, 8), &words[i])) return false;
+    if (!ReadNumber(text.substr(i * 8, 8), &words[i], 16)) return false;
   }
   std::array<char, INET6_ADDRSTRLEN> shown = {};
   in6_addr address = {};
@@ -62,8 +50,8 @@ bool ReadEnd(std::string_view text, std::string* end, uint16_t* port) {
 }
 
 std::vector<TableSocket> ReadTables(pid_t pid) {
-  std::vector<TableSocket> found = ParseSocketTable(ReadProcFile(pid, "net/tcp", kMaxTableBytes).value_or(""));
-  for (TableSocket& one : ParseSocketTable(ReadProcFile(pid, "net/tcp6", kMaxTableBytes).value_or("")))
+  std::vector<TableSocket> found = ParseSocketTable(ReadProcFile(pid, "net/tcp", kMaxSocketTableBytes).value_or(""));
+  for (TableSocket& one : ParseSocketTable(ReadProcFile(pid, "net/tcp6", kMaxSocketTableBytes).value_or("")))
     found.push_back(std::move(one));
   const std::vector<uint64_t> inodes = ReadSocketInodes(pid);
   std::erase_if(found, [&](const TableSocket& one) {
@@ -81,15 +69,15 @@ std::vector<TableSocket> ParseSocketTable(std::string_view text) {
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     std::array<std::string_view, 10>
         words;  // sl, local, remote, state, queues, timer, retransmits, uid, timeout, inode
-    for (std::string_view& word : words) word = NextWord(&line);
+    for (std::string_view& word : words) word = NextColumn(&line);
     TableSocket found;
     uint16_t port = 0;
     size_t state = 0;
     const size_t colon = words[4].find(':');
     if (colon == std::string_view::npos || !ReadEnd(words[1], &found.socket.local, &port) ||
-        !ReadEnd(words[2], &found.socket.remote, &port) || !ReadHex(words[3], &state) ||
-        !ReadHex(words[4].substr(0, colon), &found.socket.send_queue_bytes) ||
-        !ReadHex(words[4].substr(colon + 1), &found.socket.receive_queue_bytes))
+        !ReadEnd(words[2], &found.socket.remote, &port) || !ReadNumber(words[3], &state, 16) ||
+        !ReadNumber(words[4].substr(0, colon), &found.socket.send_queue_bytes, 16) ||
+        !ReadNumber(words[4].substr(colon + 1), &found.socket.receive_queue_bytes, 16))
       continue;
     const auto inode = LeadingNumber(words[9]);
     if (!inode || *inode < 0) continue;

@@ -9,14 +9,13 @@
 #include <cstring>
 #include <set>
 
-#include "base/utf8.h"
 #include "inspect/elf_bias.h"
+#include "inspect/shown_text.h"
+#include "inspect/stack_limits.h"
 
 namespace lockstep::inspect {
 namespace {
 
-constexpr size_t kMaxFrames = 512;
-constexpr size_t kMaxNameBytes = 1024;
 constexpr size_t kMaxMangledBytes = 4096;
 constexpr size_t kMaxVdsoBytes = size_t{64} << 10;
 
@@ -49,8 +48,6 @@ std::string Demangle(const char* name) {
   const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
   return status == 0 && plain != nullptr ? plain.get() : name;
 }
-
-std::string Shown(const std::string& name) { return Printable(std::string_view(name).substr(0, kMaxNameBytes)); }
 
 }  // namespace
 
@@ -144,11 +141,11 @@ evidence::StackFrame Unwinder::Describe(uint64_t address) {
   evidence::StackFrame frame;
   if (Dwfl_Module* module = dwfl_addrmodule(dwfl_, address); module != nullptr) {
     const char* path = dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-    frame.file = Shown(path == nullptr ? "" : path);
+    frame.file = ShownText(path == nullptr ? "" : path);
     GElf_Off offset = 0;
     GElf_Sym symbol;
     const char* name = dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
-    if (name != nullptr) frame.function = Shown(Demangle(name));
+    if (name != nullptr) frame.function = ShownText(Demangle(name));
   }
   described_.emplace(address, frame);
   return frame;
@@ -160,7 +157,7 @@ void Unwinder::AddLine(uint64_t address, evidence::StackFrame* frame) {
   int line = 0;
   const char* file = found == nullptr ? nullptr : dwfl_lineinfo(found, nullptr, &line, nullptr, nullptr, nullptr);
   if (file == nullptr) return;
-  frame->file = Shown(file);
+  frame->file = ShownText(file);
   frame->line = line;
 }
 

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lockstep::inspect {
+
+/// What a worker leaves of its time, to say what it waited for in vain.
+inline constexpr int64_t kReportMarginNs = 300'000'000;
 
 /// What a forked worker did.
 struct WorkerOutcome {

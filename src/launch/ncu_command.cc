@@ -54,7 +54,7 @@ int64_t Skipped(const NcuRequest& request) {
   return skipped;
 }
 
-void AddRange(const NcuRequest& request, ToolCommand* command) {
+void AddNcuRange(const NcuRequest& request, ToolCommand* command) {
   if (request.range == CaptureRange::kCudaProfiler) {
     command->options.push_back({"--profile-from-start=off", "from where the program calls cudaProfilerStart"});
   } else if (request.range == CaptureRange::kNvtx) {
@@ -67,7 +67,7 @@ void AddRange(const NcuRequest& request, ToolCommand* command) {
   }
 }
 
-Status CheckRequest(const NcuRequest& request, const RankIdentity& identity) {
+Status CheckNcuRequest(const NcuRequest& request, const RankIdentity& identity) {
   for (const std::string& option : request.options) {
     const std::string name = OptionName(option);
     if (name == "--export" || option.starts_with("-o")) {
@@ -122,7 +122,7 @@ void Warn(const NcuRequest& request, const RankIdentity& identity, const std::ve
 
 Result<ToolCommand> MakeNcuCommand(const NcuRequest& request, const ToolVersion& version, const std::string& output,
                                    const RankIdentity& identity, const RankFilter& filter) {
-  RETURN_IF_ERROR(CheckRequest(request, identity));
+  RETURN_IF_ERROR(CheckNcuRequest(request, identity));
   ToolCommand command;
   const auto add = [&](const std::string& text, std::string why) {
     if (!IsTheirs(request, OptionName(text))) command.options.push_back({text, std::move(why)});
@@ -143,7 +143,7 @@ Result<ToolCommand> MakeNcuCommand(const NcuRequest& request, const ToolVersion&
     add(fmt::format("--launch-skip={}", skip), "the first launches are not like the others");
   add(fmt::format("--launch-count={}", request.count), "launches that are profiled");
   add("--target-processes=all", "the program may be started by another");
-  AddRange(request, &command);
+  AddNcuRange(request, &command);
   if (request.overwrites) command.options.push_back({"--force-overwrite", "a report of that name is replaced"});
   command.options.push_back({"--export=" + WithoutPatterns(output), "one report for each rank"});
   for (const std::string& option : request.options) command.options.push_back({option, "passed on"});

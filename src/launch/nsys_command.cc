@@ -65,7 +65,7 @@ class Builder {
   std::vector<std::string> theirs_;
 };
 
-Status CheckRequest(const NsysRequest& request, const ToolVersion& version) {
+Status CheckNsysRequest(const NsysRequest& request, const ToolVersion& version) {
   for (const std::string& trace : request.traces) {
     for (const TraceSince& known : kNewTraces) {
       if (trace == known.name && version < known.since) {
@@ -95,7 +95,7 @@ std::vector<std::string> DefaultTraces(const RankIdentity& identity) {
   return traces;
 }
 
-void AddRange(const NsysRequest& request, Builder* builder) {
+void AddNsysRange(const NsysRequest& request, Builder* builder) {
   if (request.range == CaptureRange::kWhole) return;
   const bool is_nvtx = request.range == CaptureRange::kNvtx;
   builder->Add(fmt::format("--capture-range={}", is_nvtx ? "nvtx" : "cudaProfilerApi"),
@@ -145,7 +145,7 @@ void AddMpi(const std::vector<std::string>& traces, const RankIdentity& identity
 
 Result<ToolCommand> MakeNsysCommand(const NsysRequest& request, const ToolVersion& version, const std::string& output,
                                     const RankIdentity& identity, const RankFilter& filter) {
-  RETURN_IF_ERROR(CheckRequest(request, version));
+  RETURN_IF_ERROR(CheckNsysRequest(request, version));
   Builder builder(request);
   if (version < kOldestKnown) {
     builder.command.warnings.push_back(
@@ -160,7 +160,7 @@ Result<ToolCommand> MakeNsysCommand(const NsysRequest& request, const ToolVersio
   if (std::ranges::find(traces, "cuda") != traces.end() && version >= kOldestKnown) {
     builder.Add("--cuda-graph-trace=node", "kernels of CUDA graphs one by one; else a captured step is a single row");
   }
-  AddRange(request, &builder);
+  AddNsysRange(request, &builder);
   AddTimes(request, &builder);
   AddMpi(traces, identity, filter, &builder);
   if (request.range != CaptureRange::kWhole || request.duration_s) {

@@ -8,7 +8,7 @@
 namespace lockstep::launch {
 namespace {
 
-Error Bad(std::string_view pattern, std::string_view why) {
+Error BadName(std::string_view pattern, std::string_view why) {
   return Error{ErrorCode::kInvalidArgument, fmt::format("the name '{}' {}", pattern, why)};
 }
 
@@ -46,7 +46,7 @@ Result<std::string> ExpandName(std::string_view pattern, const NameFacts& facts)
       name += pattern[at];
       continue;
     }
-    if (++at == pattern.size()) return Bad(pattern, "ends in a single %; %% is a percent sign");
+    if (++at == pattern.size()) return BadName(pattern, "ends in a single %; %% is a percent sign");
     switch (pattern[at]) {
       case '%': name += '%'; break;
       case 't': name += facts.tool; break;
@@ -66,12 +66,12 @@ Result<std::string> ExpandName(std::string_view pattern, const NameFacts& facts)
       case 'q': {
         const size_t close = pattern.find('}', at);
         if (at + 1 >= pattern.size() || pattern[at + 1] != '{' || close == std::string_view::npos)
-          return Bad(pattern, "has a %q without {VARIABLE}");
+          return BadName(pattern, "has a %q without {VARIABLE}");
         const std::string_view variable = pattern.substr(at + 2, close - at - 2);
         if (!facts.environment.Has(variable)) {
-          return Bad(pattern, fmt::format("needs {0}, which is not set here: every rank would write to one and the "
-                                          "same file '%q{{{0}}}'; %r is the rank under every launcher",
-                                          variable));
+          return BadName(pattern, fmt::format("needs {0}, which is not set here: every rank would write to one and the "
+                                              "same file '%q{{{0}}}'; %r is the rank under every launcher",
+                                              variable));
         }
         const std::string value(facts.environment.Get(variable));
         name += Clean(value);
@@ -83,23 +83,26 @@ Result<std::string> ExpandName(std::string_view pattern, const NameFacts& facts)
         break;
       }
       case 'p':
-        return Bad(pattern,
-                   "has %p, the process id, which is not known before the job runs and may be the same on two hosts; "
-                   "%r is the rank");
+        return BadName(
+            pattern,
+            "has %p, the process id, which is not known before the job runs and may be the same on two hosts; "
+            "%r is the rank");
       case 'n':
-        return Bad(pattern, "has %n, the next free number, for which ranks that start together race; %r is the rank");
+        return BadName(pattern,
+                       "has %n, the next free number, for which ranks that start together race; %r is the rank");
       default:
-        return Bad(pattern, fmt::format("has an unknown %{}; there are %r %w %l %h %t %q{{VARIABLE}} %%", pattern[at]));
+        return BadName(pattern,
+                       fmt::format("has an unknown %{}; there are %r %w %l %h %t %q{{VARIABLE}} %%", pattern[at]));
     }
   }
   const bool is_unique = distinguishes.rank || (distinguishes.host && distinguishes.local_rank);
   if (!is_unique && !is_alone && identity.world_size != 1 && !facts.filter.SelectsOneAtMost()) {
-    return Bad(pattern,
-               fmt::format("is the same for several of the ranks {}; put %r (the rank) into it", facts.filter.text()));
+    return BadName(pattern, fmt::format("is the same for several of the ranks {}; put %r (the rank) into it",
+                                        facts.filter.text()));
   }
   if (identity.restart > 0) name += fmt::format(".restart{}", identity.restart);
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-    return Bad(pattern, "is no file's name; folders go to --out");
+    return BadName(pattern, "is no file's name; folders go to --out");
   return name;
 }
 

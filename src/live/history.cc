@@ -6,12 +6,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 
 namespace lockstep::live {
 namespace {
 
-constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kHoldsForNs = 12 * kSecondNs;  // A look of the coarse history, and a little.
 
 /// Figures of docs/formats/history.md by where NodeReading has them.

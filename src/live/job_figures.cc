@@ -6,10 +6,11 @@
 #include <map>
 #include <utility>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::live {
 namespace {
 
-constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kMostMissing = 4096;
 // A rank is slow whose own time is so much above the median, and one waits for it that communicates by so much of a
 // step longer.

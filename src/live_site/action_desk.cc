@@ -21,7 +21,7 @@ using report::JsonRow;
 
 const char* FolderOf(ActionKind kind) { return kind == ActionKind::kCapture ? "captures/" : "hangs/"; }
 
-void Write(JsonRow& row, const Action& action) {
+void WriteAction(JsonRow& row, const Action& action) {
   row.StartObject().Key("id").Text(action.id).Key("job_id").Text(action.job_id);
   row.Key("state").Text(ActionStateName(action.state)).Key("reason").TextOrNull(action.reason);
   row.Key("asked_unix_ns").Int(action.asked_unix_ns).Key("finished_unix_ns").Optional(action.finished_unix_ns);
@@ -240,7 +240,7 @@ std::string ActionDesk::Json() const {
     row.Key(kind == ActionKind::kCapture ? "captures" : "hangs").StartArray();
     size_t listed = 0;
     for (const auto& entry : entries_) {
-      if (entry->action.kind == kind && ++listed <= kMostListed) Write(row, entry->action);
+      if (entry->action.kind == kind && ++listed <= kMostListed) WriteAction(row, entry->action);
     }
     row.EndArray();
   }

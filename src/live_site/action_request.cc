@@ -8,12 +8,12 @@
 #include <optional>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "control/api/json_reader.h"
 
 namespace lockstep::live_site {
 namespace {
 
-constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kMostIterations = 1000;
 constexpr int64_t kMostDurationMs = 60'000;
 constexpr size_t kMostRanks = 4096;
@@ -76,7 +76,7 @@ Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& jo
     wish.window.iterations = *iterations;
     wish.window.roundup = 5;  // As lockstep capture begins.
   }
-  if (duration_ms) wish.window.duration_ns = *duration_ms * kMillisecond;
+  if (duration_ms) wish.window.duration_ns = *duration_ms * kMillisecondNs;
   return wish;
 }
 

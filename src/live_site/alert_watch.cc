@@ -17,7 +17,7 @@ namespace {
 constexpr auto kEvery = std::chrono::seconds(2);
 constexpr int64_t kDeadline = 5'000'000'000;
 
-void Write(report::JsonRow& row, const Alert& alert) {
+void WriteAlert(report::JsonRow& row, const Alert& alert) {
   row.StartObject().Key("name").Text(alert.name).Key("state").Text(alert.is_firing ? "firing" : "pending");
   row.Key("severity").TextOrNull(alert.severity).Key("summary").TextOrNull(alert.summary);
   row.Key("runbook").TextOrNull(alert.runbook).Key("labels").StartObject();
@@ -106,7 +106,7 @@ void AlertWatch::Say(const Result<std::vector<Alert>>& alerts) {
   row.Key("state").Text(alerts ? "answers" : has_answered_ ? "silent" : "starting");
   row.Key("problem").TextOrNull(alerts ? "" : alerts.error().message).Key("url").TextOrNull(at_.url);
   row.Key("asked_unix_ns").Int(UnixNow()).Key("alerts").StartArray();
-  for (const Alert& alert : last_) Write(row, alert);
+  for (const Alert& alert : last_) WriteAlert(row, alert);
   row.EndArray();
   audience_.Say("alerts", std::string(row.Finish()));
 }

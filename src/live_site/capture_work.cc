@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/analyze.h"
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "control/client/trace_names.h"
 #include "ingest/job/ingest_run.h"
@@ -18,7 +19,6 @@
 namespace lockstep::live_site {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
 constexpr uint64_t kCacheBytes = uint64_t{64} << 20;  // Of each report; there may be several.
 
 /// A run that was analysed and its page; the page borrows the rest.
@@ -157,7 +157,7 @@ ActionDesk::Work CaptureWork(const CaptureSetup& setup, CaptureWish wish) {
     request.window = wish.window;
     request.options = wish.options;
     request.folder = folder;
-    request.timeout_ns = (wish.window.mode == control::CaptureWindow::Mode::kIterations ? 900 : 300) * kSecond;
+    request.timeout_ns = (wish.window.mode == control::CaptureWindow::Mode::kIterations ? 900 : 300) * kSecondNs;
     request.cancelled = &desk.cancelled();
     request.on_progress = [&desk](const control::JobProgress& progress) {
       desk.Change([&](Action& action) {

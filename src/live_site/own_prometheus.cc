@@ -16,6 +16,7 @@
 #include <iterator>
 
 #include "base/base64.h"
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "live_site/access.h"
 #include "live_site/shipped_files.h"
@@ -25,9 +26,8 @@ namespace lockstep::live_site {
 namespace {
 
 constexpr const char* kUser = "lockstep";
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kStartTime = 60 * kSecond;
-constexpr int64_t kEndTime = 5 * kSecond;
+constexpr int64_t kStartTime = 60 * kSecondNs;
+constexpr int64_t kEndTime = 5 * kSecondNs;
 // Bounded: it is there to look at what is going on, not to keep it.
 constexpr const char* kRetentionTime = "2d";
 constexpr const char* kRetentionSize = "2GB";
@@ -202,7 +202,7 @@ Status OwnPrometheus::WaitForPort(const std::function<bool()>& pause) {
   }
   return Error{
       ErrorCode::kCancelled,
-      fmt::format("Prometheus does not listen after {} s: {}", kStartTime / kSecond, LastLine(ReadFile(log_file_))),
+      fmt::format("Prometheus does not listen after {} s: {}", kStartTime / kSecondNs, LastLine(ReadFile(log_file_))),
       log_file_};
 }
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "proc/proc_reader.h"
 
 namespace lockstep::proc {
 namespace {
 
-constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kShortestNs = 2 * kSecondNs;
 constexpr int64_t kLongestNs = 60 * kSecondNs;
 

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "base/utf8.h"
 
 namespace lockstep::profile_history {
@@ -48,8 +49,6 @@ class Families {
   }
   std::vector<MetricFamily> families_;
 };
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 bool IsOfAName(const std::string& figure) { return figure.find(':') != std::string::npos; }
 

@@ -10,6 +10,7 @@
 namespace lockstep::rendezvous {
 
 using Socket = boost::asio::ip::tcp::socket;
+using SystemError = boost::system::error_code;
 
 /// Rank 0: the others' connections, by rank - 1. Errors: see TcpCommunicator::Meet.
 Result<std::vector<Socket>> Receive(boost::asio::io_context* context, const JobPlace& place,

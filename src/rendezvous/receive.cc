@@ -22,7 +22,6 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using SystemError = boost::system::error_code;
 
 /// Who knocks: a rank, or a stranger, which costs a socket until the deadline and no more.
 struct Guest {

@@ -17,7 +17,6 @@
 namespace lockstep::rendezvous {
 
 namespace asio = boost::asio;
-using SystemError = boost::system::error_code;
 
 /// One message at a time, to or from all peers at once.
 class TcpCommunicator::Connections {

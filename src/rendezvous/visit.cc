@@ -15,7 +15,6 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using SystemError = boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kConnectLimit{2'000};

@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::string_view kDataPath = "/data/";
 
-struct Kept {
-  std::shared_ptr<const std::string> gzip;  // Null while nobody has made it.
-  std::string etag;
-  std::list<std::string>::iterator use = {};
-};
-
 std::string EtagOf(const std::string& bytes) {
   return fmt::format("\"{:x}-{:016x}\"", bytes.size(), std::hash<std::string>()(bytes));
 }
@@ -30,6 +24,12 @@ std::string EtagOf(const std::string& bytes) {
 }  // namespace
 
 struct ReportSite::State {
+  struct Kept {
+    std::shared_ptr<const std::string> gzip;  // Null while nobody has made it.
+    std::string etag;
+    std::list<std::string>::iterator use = {};
+  };
+
   State(const page::PageInput& input_, uint64_t cache_bytes_)
       : input(input_), blocks(input_, ServedLimits()), cache_bytes(cache_bytes_) {
     page = std::make_shared<const std::string>(page::ServedPage(blocks.Frame()));

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "base/utf8.h"
 #include "report/format.h"
+#include "top/figure_text.h"
 
 namespace lockstep::top {
 namespace {
@@ -17,16 +17,7 @@ using report::Align;
 using report::FormatPercent;
 using report::TextTable;
 
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : Printable(text); }
-
-std::string Bytes(const std::optional<double>& bytes) {
-  if (!bytes || !(*bytes >= 0) || !(*bytes < 9e18)) return "-";
-  return report::FormatBytes(static_cast<int64_t>(*bytes));
-}
-
-std::string Whole(const std::optional<double>& value, const char* unit) {
-  return value ? fmt::format("{:.0f} {}", *value, unit) : "-";
-}
+std::string BytesText(const std::optional<double>& bytes) { return report::FormatBytes(WholeFigure(bytes)); }
 
 TextTable EmptyTable() {
   return TextTable({{.header = "node", .align = Align::kLeft, .drop = 1},
@@ -44,13 +35,14 @@ void AddGpu(const NodeView& node, const GpuView& gpu, const report::Style& style
   const live::GpuReading& reading = gpu.reading;
   const std::string host = OrDash(node.host);
   table->AddRow({host, OrDash(reading.gpu), OrDash(reading.model), FormatPercent(reading.utilization_ratio),
-                 FormatPercent(reading.sm_active_ratio), Bytes(reading.memory_used_bytes),
-                 Bytes(reading.memory_total_bytes), Whole(reading.temperature_celsius, style.unicode ? "°C" : "C"),
-                 Whole(gpu.power_watts, "W")});
+                 FormatPercent(reading.sm_active_ratio), BytesText(reading.memory_used_bytes),
+                 BytesText(reading.memory_total_bytes),
+                 RoundedText(reading.temperature_celsius, style.unicode ? "°C" : "C"),
+                 RoundedText(gpu.power_watts, "W")});
   for (const auto& [gi, instance] : reading.mig_instances) {
     table->AddRow({host, fmt::format("{}/{}", OrDash(reading.gpu), OrDash(gi)), "MIG " + OrDash(instance.profile), "-",
-                   FormatPercent(instance.sm_active_ratio), Bytes(instance.memory_used_bytes),
-                   Bytes(instance.memory_total_bytes), "-", "-"});
+                   FormatPercent(instance.sm_active_ratio), BytesText(instance.memory_used_bytes),
+                   BytesText(instance.memory_total_bytes), "-", "-"});
   }
 }
 

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "report/bars.h"
 #include "report/format.h"
+#include "top/figure_text.h"
 
 namespace lockstep::top {
 namespace {
@@ -37,13 +38,6 @@ constexpr double kHotCelsius = 85;
 
 std::string Plural(size_t count, const char* what) {
   return fmt::format("{} {}{}", FormatCount(count), what, count == 1 ? "" : "s");
-}
-
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : Printable(text); }
-
-std::optional<int64_t> Bytes(const std::optional<double>& bytes) {
-  if (!bytes || !(*bytes >= 0) || !(*bytes < 9e18)) return std::nullopt;
-  return static_cast<int64_t>(*bytes);
 }
 
 TableCell Share(const std::optional<double>& ratio, double much) {
@@ -79,10 +73,6 @@ std::optional<double> GpuFigure(const RankView& rank, std::optional<double> live
 std::optional<double> MemoryBytes(const RankView& rank) {
   const std::optional<double> used = GpuFigure(rank, &live::GpuReading::memory_used_bytes);
   return used ? used : rank.reading.torch_reserved_bytes;
-}
-
-std::string Whole(const std::optional<double>& value, const char* unit) {
-  return value ? fmt::format("{:.0f} {}", *value, unit) : "-";
 }
 
 }  // namespace
@@ -177,10 +167,11 @@ TextTable RankTable(const std::vector<const RankView*>& ranks, const Style& styl
          TableCell(FormatDuration(rank->own_ns), rank->state == RankState::kSlow ? Paint::kWarn : Paint::kPlain),
          FormatPercent(rank->compute_ratio), Share(rank->communication_ratio, kMuchCommunication),
          Share(rank->input_ratio, kMuchInput), PhaseBar(*rank, style),
-         FormatPercent(GpuFigure(*rank, &live::GpuReading::utilization_ratio)), FormatBytes(Bytes(MemoryBytes(*rank))),
-         TableCell(Whole(temperature, style.unicode ? "°C" : "C"),
+         FormatPercent(GpuFigure(*rank, &live::GpuReading::utilization_ratio)),
+         FormatBytes(WholeFigure(MemoryBytes(*rank))),
+         TableCell(RoundedText(temperature, style.unicode ? "°C" : "C"),
                    temperature.value_or(0) >= kHotCelsius ? Paint::kWarn : Paint::kPlain),
-         Whole(rank->gpu ? rank->gpu->power_watts : std::nullopt, "W"),
+         RoundedText(rank->gpu ? rank->gpu->power_watts : std::nullopt, "W"),
          Sparkline(rank->step_history, kSparkWidth, style)});
   }
   return table;

@@ -9,6 +9,7 @@
 #include "report/bars.h"
 #include "report/format.h"
 #include "report/utf8.h"
+#include "top/figure_text.h"
 #include "top/job_tables.h"
 #include "top/serving_tables.h"
 
@@ -25,17 +26,10 @@ using report::Style;
 constexpr int kMostBarWidth = 60;
 constexpr size_t kMostValues = 64;
 
-std::optional<int64_t> Whole(const std::optional<double>& value) {
-  if (!value || !(*value >= 0) || !(*value < 9e18)) return std::nullopt;
-  return static_cast<int64_t>(*value);
-}
-
 std::string Count(const std::optional<double>& value) {
-  const std::optional<int64_t> whole = Whole(value);
+  const std::optional<int64_t> whole = WholeFigure(value);
   return whole ? report::FormatCount(static_cast<uint64_t>(*whole)) : "-";
 }
-
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : Printable(text); }
 
 Paint PaintOfPhase(live::Phase phase) {
   switch (phase) {
@@ -107,10 +101,10 @@ void AddCollectives(const RankView& rank, Lines* lines) {
 void AddDevice(const RankView& rank, const Style& style, Lines* lines) {
   lines->Heading("DEVICE AND MEMORY");
   lines->Add(fmt::format("PyTorch: {} given out, {} held, {} at most; {} retries, {} out of memory",
-                         FormatBytes(Whole(rank.reading.torch_allocated_bytes)),
-                         FormatBytes(Whole(rank.reading.torch_reserved_bytes)),
-                         FormatBytes(Whole(rank.reading.torch_peak_bytes)), Count(rank.reading.torch_alloc_retries),
-                         Count(rank.reading.torch_ooms)));
+                         FormatBytes(WholeFigure(rank.reading.torch_allocated_bytes)),
+                         FormatBytes(WholeFigure(rank.reading.torch_reserved_bytes)),
+                         FormatBytes(WholeFigure(rank.reading.torch_peak_bytes)),
+                         Count(rank.reading.torch_alloc_retries), Count(rank.reading.torch_ooms)));
   if (!rank.gpu) {
     lines->Add("no device of it is measured");
     return;
@@ -122,14 +116,14 @@ void AddDevice(const RankView& rank, const Style& style, Lines* lines) {
   };
   lines->Add(fmt::format(
       "busy {}{dot}memory {} of {}{dot}{}{dot}{} of {}{dot}{} Xid errors", FormatPercent(gpu.utilization_ratio),
-      FormatBytes(Whole(gpu.memory_used_bytes)), FormatBytes(Whole(gpu.memory_total_bytes)),
+      FormatBytes(WholeFigure(gpu.memory_used_bytes)), FormatBytes(WholeFigure(gpu.memory_total_bytes)),
       number(gpu.temperature_celsius, style.unicode ? "°C" : "C"), number(rank.gpu->power_watts, "W"),
       number(gpu.power_limit_watts, "W"), Count(gpu.xid_events), fmt::arg("dot", style.Dot())));
   for (const auto& [gi, instance] : gpu.mig_instances) {
     lines->Add(fmt::format("MIG instance {} ({}, {}): multiprocessors busy {}{}memory {} of {}", OrDash(gi),
                            OrDash(instance.profile), OrDash(instance.uuid), FormatPercent(instance.sm_active_ratio),
-                           style.Dot(), FormatBytes(Whole(instance.memory_used_bytes)),
-                           FormatBytes(Whole(instance.memory_total_bytes))));
+                           style.Dot(), FormatBytes(WholeFigure(instance.memory_used_bytes)),
+                           FormatBytes(WholeFigure(instance.memory_total_bytes))));
   }
 }
 
@@ -177,7 +171,7 @@ std::vector<std::string> RankLines(const live::JobView& job, const RankView& ran
   lines.Heading("PROCESS");
   lines.Add(fmt::format("{} cores busy{dot}{} resident{dot}{} threads{dot}storage: reads {}, writes {}",
                         rank.cpu_cores ? fmt::format("{:.2f}", *rank.cpu_cores) : std::string("-"),
-                        FormatBytes(Whole(rank.reading.resident_bytes)), Count(rank.reading.threads),
+                        FormatBytes(WholeFigure(rank.reading.resident_bytes)), Count(rank.reading.threads),
                         report::FormatRate(rank.io_read_per_s), report::FormatRate(rank.io_written_per_s),
                         fmt::arg("dot", style.Dot())));
   AddDevice(rank, style, &lines);

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "base/utf8.h"
 #include "report/format.h"
+#include "top/figure_text.h"
 #include "top/job_tables.h"
 
 namespace lockstep::top {
@@ -24,9 +24,7 @@ using report::TextTable;
 // From here on new requests find no room, and the engine puts others back for them.
 constexpr double kFullCache = 0.95;
 
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : Printable(text); }
-
-std::string Whole(const std::optional<double>& value) { return value ? fmt::format("{:.0f}", *value) : "-"; }
+std::string CountText(const std::optional<double>& value) { return value ? fmt::format("{:.0f}", *value) : "-"; }
 
 }  // namespace
 
@@ -58,7 +56,8 @@ TextTable ServingTable(const JobView& job) {
     };
     const live::Quantiles& all = reading.recent_duration_s;
     const live::Quantiles& first = reading.recent_first_token_s;
-    table.AddRow({OrDash(reading.model), OrDash(serving.host), Whole(reading.running), RateText(serving.requests_per_s),
+    table.AddRow({OrDash(reading.model), OrDash(serving.host), CountText(reading.running),
+                  RateText(serving.requests_per_s),
                   TableCell(FormatPercent(serving.failure_ratio), fails ? Paint::kBad : Paint::kPlain),
                   RateText(serving.tokens_per_s), time(all, 0.5), time(all, 0.95), time(all, 0.99), time(first, 0.5),
                   time(first, 0.95), time(first, 0.99)});
@@ -81,8 +80,8 @@ TextTable EngineTable(const JobView& job) {
     const ServingReading& reading = serving.reading;
     const live::Quantiles& between = reading.recent_inter_token_s;
     if (!reading.waiting && !reading.kv_cache_usage_ratio && !reading.preemptions && between.empty()) continue;
-    table.AddRow({OrDash(reading.model), OrDash(serving.host), OrDash(reading.engine), Whole(reading.running),
-                  Whole(reading.waiting),
+    table.AddRow({OrDash(reading.model), OrDash(serving.host), OrDash(reading.engine), CountText(reading.running),
+                  CountText(reading.waiting),
                   TableCell(FormatPercent(reading.kv_cache_usage_ratio),
                             reading.kv_cache_usage_ratio.value_or(0) > kFullCache ? Paint::kWarn : Paint::kPlain),
                   TableCell(RateText(serving.preemptions_per_s),

@@ -191,7 +191,7 @@ void WriteServing(JsonRow& row, const ServingView& serving) {
   row.EndObject();
 }
 
-void WriteJob(JsonRow& row, const JobView& job, const live::View& view) {
+void WriteJobObject(JsonRow& row, const JobView& job, const live::View& view) {
   row.StartObject().Key("job_id").Text(job.job_id);
   Integer(row, "world_size", job.world_size);
   row.Key("missing_ranks").StartArray();
@@ -245,7 +245,7 @@ void WriteData(JsonRow& row, const live::View& view) {
   row.Key("look_count").Uint(view.look_count).Key("nodes").StartArray();
   for (const NodeView& node : view.nodes) WriteNode(row, node);
   row.EndArray().Key("jobs").StartArray();
-  for (const JobView& job : view.jobs) WriteJob(row, job, view);
+  for (const JobView& job : view.jobs) WriteJobObject(row, job, view);
   row.EndArray();
 }
 

@@ -15,7 +15,8 @@ namespace {
 using report::Paint;
 using report::Style;
 
-void WriteJob(const live::View& view, const live::JobView& job, const report::TextOptions& options, std::ostream& out) {
+void WriteJobText(const live::View& view, const live::JobView& job, const report::TextOptions& options,
+                  std::ostream& out) {
   const Style style{options.colour, options.unicode};
   out << '\n';
   report::WriteWrapped(JobHeadline(job, style), "", "  ", options.width, out);
@@ -67,7 +68,7 @@ void WriteTopText(const live::View& view, const report::TextOptions& options, st
         "No rank of a job runs there: ranks are processes whose launcher says so (RANK, SLURM_PROCID, ...).", "", "",
         options.width, out);
   }
-  for (const live::JobView& job : view.jobs) WriteJob(view, job, options, out);
+  for (const live::JobView& job : view.jobs) WriteJobText(view, job, options, out);
   if (const report::TextTable devices = DividedDeviceTable(view, style); !devices.empty()) {
     out << '\n';
     devices.Write(style, options.width, out);

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "control/api/json.h"
 #include "control/api/json_parts.h"
 #include "control/api/json_reader.h"
@@ -10,9 +11,6 @@ namespace {
 
 using rapidjson::Value;
 
-constexpr int64_t kMillisecondNs = 1'000'000;
-constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kHourNs = 3600 * kSecondNs;
 constexpr int32_t kIterations = 100'000;
 
 void CheckWhole(std::string_view name, int64_t value, int64_t unit, std::string_view unit_name, ObjectReader* reader) {

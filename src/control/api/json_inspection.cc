@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "control/api/json.h"
 #include "control/api/json_parts.h"
 #include "control/api/json_reader.h"
@@ -18,8 +19,6 @@ using evidence::InspectedProcess;
 using evidence::MissingEvidence;
 using rapidjson::Value;
 
-constexpr int64_t kMillisecondNs = 1'000'000;
-constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kMissingOfNode = 65536;
 constexpr size_t kRasReplies = 16;
 constexpr size_t kSpareBytes = size_t{1} << 20;  // For what stands around the processes.

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "base/unique_fd.h"
 #include "control/client/job_links.h"
@@ -21,11 +22,8 @@
 namespace lockstep::control {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kQuestionNs = 10 * kSecond;
 // Kineto's poll period, its warm-up, its ticks and a margin: Dynolog tells nothing from which to know better.
-constexpr int64_t kLeadNs = 13 * kSecond;
+constexpr int64_t kLeadNs = 13 * kSecondNs;
 constexpr auto kFollowEvery = std::chrono::milliseconds(300);
 
 class DynologCapturer {
@@ -84,7 +82,7 @@ class DynologCapturer {
     ::chmod(folder_.c_str(), 01777);
     if (request_.window.mode == CaptureWindow::Mode::kDuration && request_.start != StartMode::kNow) {
       const int64_t lead = request_.start == StartMode::kLead ? request_.lead_ns : kLeadNs;
-      result_.start_unix_ns = (UnixNow() + lead) / kMillisecond * kMillisecond;
+      result_.start_unix_ns = (UnixNow() + lead) / kMillisecondNs * kMillisecondNs;
       question.window.start_unix_ns = result_.start_unix_ns;
     }
     return question;

@@ -20,7 +20,6 @@
 namespace lockstep::control {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr int32_t kAnswerBytes = 16 << 20;
 
 Error Failed(const DynologNode& node, ErrorCode code, std::string_view what) {
@@ -31,7 +30,7 @@ Error Failed(const DynologNode& node, ErrorCode code, std::string_view what) {
 class Connection {
  public:
   Connection(const DynologNode& node, int64_t deadline_ns)
-      : node_(node), until_(Clock::now() + std::chrono::nanoseconds(deadline_ns)) {}
+      : node_(node), until_(std::chrono::steady_clock::now() + std::chrono::nanoseconds(deadline_ns)) {}
 
   Status Connect() {
     addrinfo hints = {};
@@ -96,7 +95,7 @@ class Connection {
  private:
   Status Wait(short events) {
     while (true) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - Clock::now()).count();
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - std::chrono::steady_clock::now()).count();
       if (left <= 0) return Failed(node_, ErrorCode::kCancelled, "no answer in time");
       pollfd poll = {.fd = fd_.get(), .events = events, .revents = 0};
       const int ready = ::poll(&poll, 1, static_cast<int>(std::min<int64_t>(left, 60'000)));
@@ -106,7 +105,7 @@ class Connection {
   }
 
   const DynologNode& node_;
-  const Clock::time_point until_;
+  const std::chrono::steady_clock::time_point until_;
   UniqueFd fd_;
 };
 

@@ -23,8 +23,6 @@
 namespace lockstep::control {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr size_t kBodyBytes = size_t{64} << 20;
 constexpr size_t kHeaderBytes = size_t{256} << 10;
 constexpr size_t kErrorBodyBytes = size_t{64} << 10;
@@ -38,8 +36,8 @@ struct CurlDelete {
   void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
 };
 
-int64_t SinceNs(Clock::time_point from) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - from).count();
+int64_t SinceNs(std::chrono::steady_clock::time_point from) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - from).count();
 }
 
 /// Whole milliseconds, at least 1: 0 would mean none to libcurl.
@@ -48,7 +46,7 @@ long Milliseconds(int64_t ns) {
   return static_cast<long>(std::clamp<int64_t>(ms, 1, std::numeric_limits<int32_t>::max()));
 }
 
-std::string Seconds(int64_t ns) {
+std::string SecondsText(int64_t ns) {
   const double seconds = static_cast<double>(ns) / 1e9;
   return seconds < 10 ? fmt::format("{:.2g} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
@@ -187,7 +185,7 @@ class CurlConnection : public HttpConnection {
     header_bytes_ = 0;
     deadline_ns_ = 0;
     stall_ns_ = 0;
-    last_byte_ = Clock::now();
+    last_byte_ = std::chrono::steady_clock::now();
     last_bytes_ = 0;
     words_.front() = '\0';
   }
@@ -209,7 +207,7 @@ class CurlConnection : public HttpConnection {
 
   Error TooLate(int64_t limit_ns) const {
     if (limit_ns <= 0) return {ErrorCode::kCancelled, fmt::format("the time was over before {} was asked", place_)};
-    return {ErrorCode::kCancelled, fmt::format("{} did not answer within {}", place_, Seconds(limit_ns))};
+    return {ErrorCode::kCancelled, fmt::format("{} did not answer within {}", place_, SecondsText(limit_ns))};
   }
 
   Error Explain(CURLcode code) {
@@ -266,9 +264,10 @@ class CurlConnection : public HttpConnection {
     ::curl_easy_getinfo(curl_.get(), CURLINFO_PRETRANSFER_TIME, &connected_s);
     if (endpoint_.tunnel.empty() && connected_s <= 0) {
       const int64_t limit_ns = deadline_ns_ > 0 ? deadline_ns_ : stall_ns_;
-      return {ErrorCode::kCancelled, fmt::format("no connection to {} within {}; is the node up, and does a firewall "
-                                                 "let it through?",
-                                                 place_, Seconds(std::min(limit_ns, endpoint_.connect_timeout_ns)))};
+      return {ErrorCode::kCancelled,
+              fmt::format("no connection to {} within {}; is the node up, and does a firewall "
+                          "let it through?",
+                          place_, SecondsText(std::min(limit_ns, endpoint_.connect_timeout_ns)))};
     }
     Error error = TooLate(deadline_ns_);
     if (tunnel_ != nullptr) error.message += "; " + tunnel_->Describe(0);
@@ -339,11 +338,11 @@ class CurlConnection : public HttpConnection {
     if (connection->door_ && !connection->ServeTunnel()) return 1;
     if (now != connection->last_bytes_) {
       connection->last_bytes_ = now;
-      connection->last_byte_ = Clock::now();
+      connection->last_byte_ = std::chrono::steady_clock::now();
     }
     if (connection->stall_ns_ > 0 && SinceNs(connection->last_byte_) > connection->stall_ns_) {
       connection->Fail({ErrorCode::kCancelled,
-                        fmt::format("{} sent nothing for {}", connection->place_, Seconds(connection->stall_ns_))});
+                        fmt::format("{} sent nothing for {}", connection->place_, SecondsText(connection->stall_ns_))});
       return 1;
     }
     return 0;
@@ -387,7 +386,7 @@ class CurlConnection : public HttpConnection {
   size_t header_bytes_ = 0;
   int64_t deadline_ns_ = 0;
   int64_t stall_ns_ = 0;
-  Clock::time_point last_byte_;
+  std::chrono::steady_clock::time_point last_byte_;
   curl_off_t last_bytes_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "control/client/job_capturer.h"
 #include "control/client/trace_names.h"
@@ -15,15 +16,11 @@
 namespace lockstep::control {
 namespace {
 
-constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kSecond = 1'000'000'000;
 // Of iterations: the first has yet to learn the steps' length, and where more ranks than cores make the polls late,
 // each later one may straddle a multiple once in four (ChooseRoundup).
 constexpr int kMostAttempts = 5;
 constexpr int kMostLeads = 3;
-constexpr int64_t kLongerLead = 3 * kSecond;
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+constexpr int64_t kLongerLead = 3 * kSecondNs;
 
 std::string RandomName() {
   std::random_device device;
@@ -103,7 +100,7 @@ Result<CaptureWindow> JobCapturer::PlanWindow(int64_t extra_lead_ns) {
                                static_cast<double>(result_.lead.least_ns) / 1e6)};
     }
   }
-  result_.start_unix_ns = (UnixNow() + lead + kMillisecond - 1) / kMillisecond * kMillisecond;
+  result_.start_unix_ns = (UnixNow() + lead + kMillisecondNs - 1) / kMillisecondNs * kMillisecondNs;
   window.start_unix_ns = result_.start_unix_ns;
   return window;
 }
@@ -181,7 +178,7 @@ void JobCapturer::CaptureSteps() {
   for (int attempt = 1;; ++attempt) {
     result_.attempt_count = attempt;
     result_.roundup = roundup;
-    const int64_t earliest = UnixNow() + 2 * links_.RoundNs(result_.nodes) + 300 * kMillisecond;
+    const int64_t earliest = UnixNow() + 2 * links_.RoundNs(result_.nodes) + 300 * kMillisecondNs;
     const std::vector<PollPhase> phases = Phases(latest);
     const Delivery delivery = clock.step_ns > 0 && clock.roundup == roundup ? PlanDelivery(phases, earliest, clock)
                                                                             : PlanDelivery(phases, earliest);

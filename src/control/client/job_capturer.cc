@@ -9,20 +9,16 @@
 #include <thread>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "control/client/trace_names.h"
 
 namespace lockstep::control {
 namespace {
 
-constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kFollowEvery = 300 * kMillisecond;
-constexpr int64_t kQuestionNs = 10 * kSecond;
+constexpr int64_t kFollowEveryNs = 300 * kMillisecondNs;
 // A node that has not answered for this long has none to give: its daemon may be restarted in the meantime.
-constexpr int64_t kSilenceNs = 30 * kSecond;
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+constexpr int64_t kSilenceNs = 30 * kSecondNs;
 
 }  // namespace
 
@@ -40,7 +36,7 @@ void JobCapturer::Start(const CaptureWindow& window) {
         spec.window = window;
         if (spec.window.start_unix_ns) {
           const int64_t correction = CorrectionOf(i);
-          *spec.window.start_unix_ns += correction / kMillisecond * kMillisecond;
+          *spec.window.start_unix_ns += correction / kMillisecondNs * kMillisecondNs;
         }
         if (spec.window.deliver_from_unix_ns) *spec.window.deliver_from_unix_ns += CorrectionOf(i);
         spec.options = request_.options;
@@ -181,14 +177,14 @@ void JobCapturer::Follow(const CaptureWindow& window) {
       CancelAll();
       break;
     }
-    for (int64_t slept = 0; slept < kFollowEvery && !cancelled(); slept += 50 * kMillisecond) {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(50 * kMillisecond));
+    for (int64_t slept = 0; slept < kFollowEveryNs && !cancelled(); slept += 50 * kMillisecondNs) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(50 * kMillisecondNs));
     }
     if (!cancelled()) AskAll();
   }
   while (fetcher_.busy()) {
     if (cancelled()) fetcher_.Cancel();
-    std::this_thread::sleep_for(std::chrono::nanoseconds(10 * kMillisecond));
+    std::this_thread::sleep_for(std::chrono::nanoseconds(10 * kMillisecondNs));
     Fetched();
     Show(JobProgress::Phase::kFollowing);
   }

@@ -5,12 +5,16 @@
 #include <memory>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "base/result.h"
 #include "control/client/job_capture.h"
 #include "control/client/job_capture_choice.h"
 
 namespace lockstep::control {
+
+/// How long all nodes together have to answer one question, other than for their processes.
+inline constexpr int64_t kQuestionNs = 10 * kSecondNs;
 
 /// One connection to each node of a job, all asked at a time. Functions block; one thread.
 class JobLinks {

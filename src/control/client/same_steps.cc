@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::control {
 namespace {
 
-constexpr int64_t kMillisecond = 1'000'000;
 // Kineto's length of a window where the request names none, and how late its thread may be to end it.
-constexpr int64_t kDefaultLength = 500 * kMillisecond;
-constexpr int64_t kLateEnd = 60 * kMillisecond;
+constexpr int64_t kDefaultLength = 500 * kMillisecondNs;
+constexpr int64_t kLateEnd = 60 * kMillisecondNs;
 
 int64_t Median(std::vector<int64_t> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
@@ -31,7 +32,7 @@ const char* VerdictName(StepAgreement::Verdict verdict) {
 bool BecameDuration(const TraceFacts& facts, int32_t iterations) {
   if (!facts.start_unix_ns || !facts.end_unix_ns || iterations <= 0) return false;
   const int64_t length = *facts.end_unix_ns - *facts.start_unix_ns;
-  if (length < kDefaultLength - kMillisecond || length > kDefaultLength + kLateEnd) return false;
+  if (length < kDefaultLength - kMillisecondNs || length > kDefaultLength + kLateEnd) return false;
   // A window of steps that lasts 500 ms by chance holds each optimizer's step once an iteration.
   const auto count = static_cast<int64_t>(facts.optimizer_step_count);
   return count == 0 || count % iterations != 0;

@@ -4,16 +4,16 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::control {
 namespace {
 
-constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kSecond = 1'000'000'000;
 // Kineto's profiler thread looks once a second, and a start must be a second further off than its warm-up then.
-constexpr int64_t kTicks = 2 * kSecond;
+constexpr int64_t kTicks = 2 * kSecondNs;
 // A poll is late when the process's threads wait for a core or for a loaded daemon's answer.
-constexpr int64_t kMargin = kSecond;
-constexpr int64_t kLeastPeriod = 100 * kMillisecond;
+constexpr int64_t kMargin = kSecondNs;
+constexpr int64_t kLeastPeriod = 100 * kMillisecondNs;
 constexpr size_t kMostPhases = 2048;
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -76,7 +76,7 @@ std::optional<ClockDifference> MeasureClock(const std::vector<ClockExchange>& ex
 }
 
 int64_t DefaultWarmupNs(const Process& process) {
-  return process.device.empty() || process.device == "cpu" ? kSecond : 5 * kSecond;
+  return process.device.empty() || process.device == "cpu" ? kSecondNs : 5 * kSecondNs;
 }
 
 LeadNeeds ComputeLead(const std::vector<Process>& processes, std::optional<int64_t> warmup_ns,
@@ -88,7 +88,7 @@ LeadNeeds ComputeLead(const std::vector<Process>& processes, std::optional<int64
   }
   needs.tick_ns = kTicks;
   needs.reach_ns = 2 * std::max<int64_t>(slowest_exchange_ns, 0) + std::max<int64_t>(clock_error_ns, 0);
-  needs.least_ns = RoundUp(needs.poll_ns + needs.warmup_ns + needs.tick_ns + needs.reach_ns, kMillisecond);
+  needs.least_ns = RoundUp(needs.poll_ns + needs.warmup_ns + needs.tick_ns + needs.reach_ns, kMillisecondNs);
   needs.lead_ns = needs.least_ns + kMargin;
   return needs;
 }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kErrorBytes = 4096;
 constexpr size_t kErrorLines = 3;
-constexpr auto kStep = std::chrono::milliseconds(5);
+constexpr auto kLookAgainAfter = std::chrono::milliseconds(5);
 constexpr auto kGrace = std::chrono::milliseconds(500);
 
 /// The last lines that say something.
@@ -66,7 +66,7 @@ TunnelProcess::~TunnelProcess() {
     const auto end = std::chrono::steady_clock::now() + kGrace;
     while (!HasEnded() && std::chrono::steady_clock::now() < end) {
       DrainErrors();  // One that blocks on its last words would not end.
-      std::this_thread::sleep_for(kStep);
+      std::this_thread::sleep_for(kLookAgainAfter);
     }
   }
   // The leader is not reaped yet, so the group's number is still its own: what it left behind goes too.
@@ -105,7 +105,7 @@ std::string TunnelProcess::Describe(int64_t wait_ns) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(wait_ns);
   while (!HasEnded() && std::chrono::steady_clock::now() < end) {
     DrainErrors();
-    std::this_thread::sleep_for(kStep);
+    std::this_thread::sleep_for(kLookAgainAfter);
   }
   DrainErrors();
   std::string text = fmt::format("the tunnel '{}' {}", command_, ending_.empty() ? "is still there" : ending_);

@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::string_view kHost = "{host}";
 
-Error Invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
+Error InvalidCarrier(std::string message) {
+  return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
+}
 
 // Words as a shell splits them: spaces, '...', "..." and a backslash; nothing is expanded.
 Result<std::vector<std::string>> SplitWords(std::string_view text) {
@@ -26,7 +28,7 @@ Result<std::vector<std::string>> SplitWords(std::string_view text) {
     if (quote != 0 && c == quote) {
       quote = 0;
     } else if (c == '\\' && quote != '\'') {
-      if (i + 1 == text.size()) return Invalid("a \"\\\" at the end of the command");
+      if (i + 1 == text.size()) return InvalidCarrier("a \"\\\" at the end of the command");
       word = word.value_or("") + text[++i];
     } else if (quote != 0) {
       *word += c;
@@ -40,7 +42,7 @@ Result<std::vector<std::string>> SplitWords(std::string_view text) {
       word = word.value_or("") + c;
     }
   }
-  if (quote != 0) return Invalid(fmt::format("an open {} in the command", quote));
+  if (quote != 0) return InvalidCarrier(fmt::format("an open {} in the command", quote));
   if (word) words.push_back(std::move(*word));
   return words;
 }
@@ -62,7 +64,7 @@ Status CheckHost(const std::string& host) {
                      return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == ',' || c == '\'' || c == '"';
                    });
   // "-oProxyCommand=..." as a host would be an option to ssh.
-  if (bad) return Invalid(fmt::format("\"{}\" is no host's name", host));
+  if (bad) return InvalidCarrier(fmt::format("\"{}\" is no host's name", host));
   return {};
 }
 
@@ -110,7 +112,8 @@ Result<std::vector<std::string>> MpiexecCommand(const std::string& program, cons
 
 Result<Carrier> ParseCarrier(const std::string& text) {
   ASSIGN_OR_RETURN(std::vector<std::string> words, SplitWords(text));
-  if (words.empty()) return Invalid("--via: no command; one of srun, ssh, mpiexec, or your own with {host} in it");
+  if (words.empty())
+    return InvalidCarrier("--via: no command; one of srun, ssh, mpiexec, or your own with {host} in it");
   if (words.size() == 1) {
     if (words[0] == "srun") return Carrier{.kind = CarrierKind::kSrun};
     if (words[0] == "ssh") return Carrier{.kind = CarrierKind::kSsh};
@@ -170,7 +173,7 @@ Result<std::vector<std::string>> TunnelCommand(const Carrier& carrier, const Job
       return command;
     }
   }
-  return Invalid("no such carrier");
+  return InvalidCarrier("no such carrier");
 }
 
 }  // namespace lockstep::control

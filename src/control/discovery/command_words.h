@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -23,5 +24,10 @@ bool IsInPath(const std::string& program);
 
 /// kIo: `program` failed, with its exit status and its last line on standard error.
 Error CommandFailed(std::string_view program, const CommandOutput& output);
+
+/// kNotFound: there is no such job, or it has no nodes now; `message` says which.
+inline Error JobNotFound(std::string message) {
+  return Error{.code = ErrorCode::kNotFound, .message = std::move(message)};
+}
 
 }  // namespace lockstep::control

@@ -18,14 +18,13 @@ namespace lockstep::control {
 
 namespace {
 
-constexpr size_t kMostNodes = 65536;
 constexpr uintmax_t kMostFileBytes = uintmax_t{64} << 20;
 
-Error Invalid(size_t line_number, std::string_view why) {
+Error InvalidLine(size_t line_number, std::string_view why) {
   return Error{.code = ErrorCode::kInvalidArgument, .message = fmt::format("line {}: {}", line_number, why)};
 }
 
-bool IsNumber(std::string_view text) {
+bool IsProcessCount(std::string_view text) {
   return !text.empty() && text.size() <= 9 &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -35,7 +34,7 @@ std::string_view HostOf(std::string_view word) {
   if (const size_t at = word.find('@'); at != std::string_view::npos) word.remove_prefix(at + 1);
   const size_t colon = word.rfind(':');
   const bool one_colon = colon != std::string_view::npos && word.find(':') == colon;  // Several: an IPv6 address.
-  return one_colon && IsNumber(word.substr(colon + 1)) ? word.substr(0, colon) : word;
+  return one_colon && IsProcessCount(word.substr(colon + 1)) ? word.substr(0, colon) : word;
 }
 
 }  // namespace
@@ -55,23 +54,23 @@ Result<std::vector<JobNode>> ParseHostfile(std::string_view text) {
       // slots=4, max_slots=4, binding=...: not ours. A bare word would be a host on the wrong line.
       const size_t equals = words[i].find('=');
       if (equals == std::string_view::npos) {
-        return Invalid(line_number, fmt::format("\"{}\" is no NAME=VALUE; one host a line", Shortened(words[i])));
+        return InvalidLine(line_number, fmt::format("\"{}\" is no NAME=VALUE; one host a line", Shortened(words[i])));
       }
       const std::string_view value = words[i].substr(equals + 1);
       const std::string_view name = words[i].substr(0, equals);
       if (name == "port") {
         const auto [at, error] = std::from_chars(value.data(), value.data() + value.size(), port);
         if (error != std::errc() || at != value.data() + value.size() || port == 0) {
-          return Invalid(line_number, fmt::format("\"{}\" is no port", Shortened(value)));
+          return InvalidLine(line_number, fmt::format("\"{}\" is no port", Shortened(value)));
         }
       } else if (name == "address") {
         address = value;
       }
     }
     const auto hosts = ExpandHostlist(HostOf(words[0]));
-    if (!hosts) return Invalid(line_number, hosts.error().message);
+    if (!hosts) return InvalidLine(line_number, hosts.error().message);
     for (const std::string& host : *hosts) {
-      if (host[0] == '-') return Invalid(line_number, fmt::format("\"{}\" is no host's name", Shortened(host)));
+      if (host[0] == '-') return InvalidLine(line_number, fmt::format("\"{}\" is no host's name", Shortened(host)));
       const auto [at, is_new] = indices.try_emplace(host, nodes.size());
       if (is_new) {
         if (nodes.size() == kMostNodes) {

@@ -17,7 +17,7 @@ constexpr size_t kMostNames = 65536;
 constexpr size_t kMostNameBytes = 1024;
 constexpr size_t kMostDigits = 18;  // What an uint64_t surely holds.
 
-Error Invalid(std::string_view text, size_t at, std::string_view why) {
+Error InvalidHostlist(std::string_view text, size_t at, std::string_view why) {
   constexpr size_t kShown = 80;
   return Error{.code = ErrorCode::kInvalidArgument,
                .message = fmt::format("host list \"{}{}\": character {}: {}", text.substr(0, kShown),
@@ -67,9 +67,9 @@ class Parser {
         groups.push_back(std::move(group));
         texts.emplace_back();
       } else if (c == ']') {
-        return Invalid(text_, at_, "\"]\" without \"[\"");
+        return InvalidHostlist(text_, at_, "\"]\" without \"[\"");
       } else if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f) {
-        return Invalid(text_, at_, "a space or control character in a host's name");
+        return InvalidHostlist(text_, at_, "a space or control character in a host's name");
       } else {
         texts.back() += c;
       }
@@ -89,15 +89,15 @@ class Parser {
       if (at_ < text_.size() && text_[at_] == '-') {
         const size_t dash = at_++;
         ASSIGN_OR_RETURN(range.last, ReadNumber(nullptr));
-        if (range.last < range.first) return Invalid(text_, dash, "a range that runs backwards");
+        if (range.last < range.first) return InvalidHostlist(text_, dash, "a range that runs backwards");
       }
       // No overflow: both bounds have at most 18 digits, and the sum stops at the limit.
       group.count += range.last - range.first + 1;
       if (group.count > kMostNames) return TooMany();
       group.ranges.push_back(range);
-      if (at_ >= text_.size()) return Invalid(text_, opened, "\"[\" without \"]\"");
+      if (at_ >= text_.size()) return InvalidHostlist(text_, opened, "\"[\" without \"]\"");
       if (text_[at_] == ']') return group;
-      if (text_[at_] != ',') return Invalid(text_, at_, "not a number, \"-\", \",\" or \"]\"");
+      if (text_[at_] != ',') return InvalidHostlist(text_, at_, "not a number, \"-\", \",\" or \"]\"");
       ++at_;
     }
   }
@@ -106,10 +106,10 @@ class Parser {
     const size_t begin = at_;
     while (at_ < text_.size() && IsDigit(text_[at_])) ++at_;
     if (at_ == begin) {
-      return at_ >= text_.size() ? Invalid(text_, begin == 0 ? 0 : begin - 1, "\"[\" without \"]\"")
-                                 : Invalid(text_, at_, "not a number");
+      return at_ >= text_.size() ? InvalidHostlist(text_, begin == 0 ? 0 : begin - 1, "\"[\" without \"]\"")
+                                 : InvalidHostlist(text_, at_, "not a number");
     }
-    if (at_ - begin > kMostDigits) return Invalid(text_, begin, "a number of over 18 digits");
+    if (at_ - begin > kMostDigits) return InvalidHostlist(text_, begin, "a number of over 18 digits");
     if (width != nullptr) *width = at_ - begin;
     uint64_t value = 0;
     std::from_chars(text_.data() + begin, text_.data() + at_, value);

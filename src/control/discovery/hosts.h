@@ -11,6 +11,8 @@
 
 namespace lockstep::control {
 
+inline constexpr size_t kMostNodes = 65536;  ///< Of one job.
+
 /// A node of a job, as its scheduler or the user names it.
 struct JobNode {
   std::string host;  ///< The scheduler's name for it: what srun -w and ssh take.

@@ -19,8 +19,6 @@ constexpr size_t kMostPods = 65536;
 constexpr size_t kOutputBytesLimit = size_t{512} << 20;  // About 10 KB a pod.
 constexpr std::string_view kSidecar = "lockstepd";
 
-Error NotFound(std::string message) { return Error{.code = ErrorCode::kNotFound, .message = std::move(message)}; }
-
 // A count or index; nullopt for another text, such as "auto".
 std::optional<int32_t> Number(const std::string& text) {
   int32_t number = 0;
@@ -163,7 +161,7 @@ Result<JobNodes> SelectPods(const std::string& job, std::string_view json) {
   for (JobNode& node : found.nodes) std::sort(node.ranks.begin(), node.ranks.end());
   if (process_jobs.size() == 1) found.job_id = *process_jobs.begin();
   if (!found.nodes.empty() || pods.empty()) return found;
-  return NotFound(fmt::format("no pod of \"{}\" runs: {} pods, the last one {}", job, pods.size(), other_phase));
+  return JobNotFound(fmt::format("no pod of \"{}\" runs: {} pods, the last one {}", job, pods.size(), other_phase));
 }
 
 Status CheckPodsName(const std::string& name) {
@@ -200,9 +198,9 @@ Result<JobNodes> FindPods(const std::string& name) {
     if (asked.exit_status == 0) return SelectPods(job, asked.output);
     if (asked.error.find("NotFound") == std::string::npos) return CommandFailed("kubectl", asked);
   }
-  return NotFound(fmt::format("Kubernetes has no {} \"{}\"{}", is_selector ? "pods of" : "job and no pod", job,
-                              name_space.empty() ? " in the present namespace (another: NAMESPACE/NAME)"
-                                                 : fmt::format(" in namespace \"{}\"", name_space)));
+  return JobNotFound(fmt::format("Kubernetes has no {} \"{}\"{}", is_selector ? "pods of" : "job and no pod", job,
+                                 name_space.empty() ? " in the present namespace (another: NAMESPACE/NAME)"
+                                                    : fmt::format(" in namespace \"{}\"", name_space)));
 }
 
 }  // namespace lockstep::control

@@ -12,8 +12,6 @@ namespace lockstep::control {
 
 namespace {
 
-constexpr size_t kMostNodes = 65536;
-
 // job_state's letters, by PBS's manual.
 std::string StateName(const std::string& letter) {
   if (letter == "Q") return "queued";
@@ -28,8 +26,6 @@ std::string StateName(const std::string& letter) {
   if (letter == "B") return "begun";
   return letter.empty() ? "unknown" : letter;
 }
-
-Error NotFound(std::string message) { return Error{.code = ErrorCode::kNotFound, .message = std::move(message)}; }
 
 // "13[4]" of "13[4].head".
 std::string_view WithoutServer(std::string_view id) { return id.substr(0, id.find('.')); }
@@ -67,7 +63,7 @@ Result<JobNodes> SelectPbsJob(const std::string& id, std::string_view json) {
   RETURN_IF_ERROR(CheckPbsId(id));
   ASSIGN_OR_RETURN(const rapidjson::Document document, ParseCommandJson(json, "qstat's answer"));
   const rapidjson::Value* jobs = FindValue(document, {"Jobs"});
-  if (jobs == nullptr || !jobs->IsObject()) return NotFound(fmt::format("PBS has no job {}", id));
+  if (jobs == nullptr || !jobs->IsObject()) return JobNotFound(fmt::format("PBS has no job {}", id));
 
   const bool whole_array = WithoutServer(id).ends_with("[]");
   const bool names_server = id.find('.') != std::string::npos;
@@ -101,8 +97,8 @@ Result<JobNodes> SelectPbsJob(const std::string& id, std::string_view json) {
                  .message = fmt::format("PBS job {} is an array of which several elements run: name one of {}", id,
                                         fmt::join(running, ", "))};
   }
-  if (other_state.empty()) return NotFound(fmt::format("PBS has no job {}", id));
-  return NotFound(fmt::format("PBS job {} has no nodes: it is {}", id, other_state));
+  if (other_state.empty()) return JobNotFound(fmt::format("PBS has no job {}", id));
+  return JobNotFound(fmt::format("PBS job {} has no nodes: it is {}", id, other_state));
 }
 
 Result<JobNodes> FindPbsJob(const std::string& id) {
@@ -115,9 +111,9 @@ Result<JobNodes> FindPbsJob(const std::string& id) {
     // 153 unknown, 35 finished (then its words say so), 170 no job's id.
     const bool unknown = asked.error.find("Unknown Job Id") != std::string::npos ||
                          asked.error.find("Unknown queue") != std::string::npos;
-    if (unknown) return NotFound(fmt::format("PBS has no job {}", id));
+    if (unknown) return JobNotFound(fmt::format("PBS has no job {}", id));
     if (asked.error.find("has finished") != std::string::npos) {
-      return NotFound(fmt::format("PBS job {} has ended", id));
+      return JobNotFound(fmt::format("PBS job {} has ended", id));
     }
     return CommandFailed("qstat", asked);
   }

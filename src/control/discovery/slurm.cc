@@ -30,8 +30,6 @@ bool HasEnded(std::string_view state) {
 
 bool Runs(const SqueueRow& row) { return !row.nodes.empty() && row.state != "PENDING" && !HasEnded(row.state); }
 
-Error NotFound(std::string message) { return Error{.code = ErrorCode::kNotFound, .message = std::move(message)}; }
-
 // "12_3" of "12_3.0"; an error where it is no job's id.
 Result<std::string> WithoutStep(const std::string& id) {
   const std::string job = id.substr(0, id.find('.'));
@@ -59,12 +57,12 @@ std::optional<int32_t> HetGroup(const std::string& id) {
 
 Error NoneRuns(const std::string& id, const std::vector<const SqueueRow*>& rows) {
   if (rows.empty()) {
-    return NotFound(
+    return JobNotFound(
         fmt::format("SLURM has no job {}: it never was, or ended a while ago (squeue lists those that run)", id));
   }
   const SqueueRow& row = *rows[0];
-  if (HasEnded(row.state)) return NotFound(fmt::format("SLURM job {} has ended ({})", id, row.state));
-  return NotFound(fmt::format("SLURM job {} has no nodes yet: it is {} ({})", id, row.state, row.reason));
+  if (HasEnded(row.state)) return JobNotFound(fmt::format("SLURM job {} has ended ({})", id, row.state));
+  return JobNotFound(fmt::format("SLURM job {} has no nodes yet: it is {} ({})", id, row.state, row.reason));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace lockstep::launch {
 namespace {
 
-Error Bad(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; }
+Error BadRequest(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; }
 
 // A directive ends with its line, and what stands in it is not the shell's.
 bool IsPlain(const std::string& text) {
@@ -36,28 +36,30 @@ Status CheckTexts(const JobRequest& request) {
                                                               {"--filesystems", &request.filesystems},
                                                               {"--constraint", &request.constraint}};
   for (const auto& [flag, text] : texts) {
-    if (!IsPlain(*text)) return Bad(fmt::format("{} '{}': no spaces, quotes or control characters", flag, *text));
+    if (!IsPlain(*text))
+      return BadRequest(fmt::format("{} '{}': no spaces, quotes or control characters", flag, *text));
   }
   for (const std::string& variable : request.environment) {
     const size_t equals = variable.find('=');
     if (equals == std::string::npos || !IsVariableName(variable.substr(0, equals)))
-      return Bad(fmt::format("--env '{}': expected NAME=VALUE", variable));
+      return BadRequest(fmt::format("--env '{}': expected NAME=VALUE", variable));
   }
   return {};
 }
 
 Status CheckKubernetes(const JobRequest& request) {
   if (!IsLabel(request.name))
-    return Bad(fmt::format("--job-name '{}': Kubernetes takes small letters, digits and '-' in between", request.name));
+    return BadRequest(
+        fmt::format("--job-name '{}': Kubernetes takes small letters, digits and '-' in between", request.name));
   if (request.image.empty())
-    return Bad("a job for Kubernetes needs --image: one with lockstep, the tool and the program in it");
+    return BadRequest("a job for Kubernetes needs --image: one with lockstep, the tool and the program in it");
   if (!request.tool.empty() && request.claim.empty())
-    return Bad("reports of pods need --claim: a claim of storage that all of them can write");
+    return BadRequest("reports of pods need --claim: a claim of storage that all of them can write");
   if (!request.modules.empty())
-    return Bad("--module is for SLURM, PBS and MPI; for Kubernetes everything is in the image");
+    return BadRequest("--module is for SLURM, PBS and MPI; for Kubernetes everything is in the image");
   if (request.starter == RankStarter::kDirect)
-    return Bad("--start direct is for SLURM, PBS and MPI; a pod's ranks are started by torchrun");
-  if (!request.account.empty()) return Bad("--account is for SLURM and PBS");
+    return BadRequest("--start direct is for SLURM, PBS and MPI; a pod's ranks are started by torchrun");
+  if (!request.account.empty()) return BadRequest("--account is for SLURM and PBS");
   return {};
 }
 
@@ -65,13 +67,13 @@ Status CheckKubernetes(const JobRequest& request) {
 
 Result<std::string> WriteJobScript(const JobRequest& request) {
   RETURN_IF_ERROR(CheckTexts(request));
-  if (request.kind != ScriptKind::kPbs && !request.filesystems.empty()) return Bad("--filesystems is for PBS");
+  if (request.kind != ScriptKind::kPbs && !request.filesystems.empty()) return BadRequest("--filesystems is for PBS");
   if (request.kind != ScriptKind::kSlurm && request.kind != ScriptKind::kPbs && !request.constraint.empty())
-    return Bad("--constraint is for SLURM and PBS");
+    return BadRequest("--constraint is for SLURM and PBS");
   if (request.kind == ScriptKind::kMpi && (!request.queue.empty() || !request.account.empty()))
-    return Bad("--queue and --account are for schedulers; mpi starts at once");
+    return BadRequest("--queue and --account are for schedulers; mpi starts at once");
   if (request.kind != ScriptKind::kKubernetes && (!request.image.empty() || !request.claim.empty()))
-    return Bad("--image and --claim are for k8s");
+    return BadRequest("--image and --claim are for k8s");
   switch (request.kind) {
     case ScriptKind::kSlurm: return SlurmScript(request);
     case ScriptKind::kPbs: return PbsScript(request);

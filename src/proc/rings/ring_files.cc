@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/as_user.h"
+#include "base/nanoseconds.h"
 #include "ingest/nccl_ring/ring_pulse.h"
 
 namespace lockstep::proc {
@@ -168,9 +169,8 @@ std::optional<int64_t> StartUnixNs(int32_t pid) {
   if (std::from_chars(at, end, ticks).ec != std::errc() || ticks_per_s <= 0) return std::nullopt;
   timespec boot = {}, unix = {};
   if (::clock_gettime(CLOCK_BOOTTIME, &boot) != 0 || ::clock_gettime(CLOCK_REALTIME, &unix) != 0) return std::nullopt;
-  constexpr int64_t kSecond = 1'000'000'000;
-  const int64_t booted_ns = (unix.tv_sec - boot.tv_sec) * kSecond + unix.tv_nsec - boot.tv_nsec;
-  return booted_ns + ticks / ticks_per_s * kSecond + ticks % ticks_per_s * (kSecond / ticks_per_s);
+  const int64_t booted_ns = (unix.tv_sec - boot.tv_sec) * kSecondNs + unix.tv_nsec - boot.tv_nsec;
+  return booted_ns + ticks / ticks_per_s * kSecondNs + ticks % ticks_per_s * (kSecondNs / ticks_per_s);
 }
 
 }  // namespace
