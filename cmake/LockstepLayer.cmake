@@ -65,8 +65,7 @@ endfunction()
 
 # Layers whose sources do not compile as one yet, since the same name stands in several of them.
 set(lockstep_single_layers
-    logs_line ingest_bytes ingest_torch_trace ingest_nsight ingest_span_follow ingest_stacks ingest_nccl ingest_kernel_profile
-    analysis hang comparison report page query agent_kineto agent_capture agent_history agent_job_metrics agent_daemon cli)
+    logs_line ingest_bytes ingest_torch_trace ingest_nsight ingest_span_follow ingest_stacks ingest_nccl ingest_kernel_profile)
 
 function(lockstep_layer name)
   cmake_parse_arguments(LAYER "" "" "DEPENDS;FOLDERS" ${ARGN})

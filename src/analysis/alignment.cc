@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analysis/clock_fit.h"
+#include "analysis/stamping_error.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -17,7 +18,6 @@ using model::ClockMap;
 constexpr size_t kMaxMembers = 4'000'000;     // beyond it, every k-th instance of each group is used
 constexpr uint64_t kTrustedSampleCount = 8;   // fewer tie points are used only where nothing better connects a rank
 constexpr int64_t kHostClockErrorNs = 1'000;  // processes of one host stamp with one clock, converted in each process
-constexpr int64_t kStampingErrorNs = 10'000;
 constexpr int kUnreached = std::numeric_limits<int>::max();
 
 bool SameKnownHost(const model::RankTrace& a, const model::RankTrace& b) { return !a.host.empty() && a.host == b.host; }

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/believable_time.h"
 #include "analysis/kernel_kind.h"
 #include "analysis/rank_map.h"
 #include "analysis/rank_passes.h"
@@ -165,18 +166,16 @@ class CallFinder {
   }
 
  private:
-  /// Damaged files hold times years away from the rest. Without them, differences and sums stay far inside 64 bits.
   void DropAbsurdTimes() {
-    static constexpr int64_t kMaxDistanceNs = 1'000'000'000'000'000;  // 11.6 days
     if (calls_.empty()) return;
     std::vector<int64_t> starts;
     for (const CollectiveCall& call : calls_) starts.push_back(call.start_ns);
     const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
     std::nth_element(starts.begin(), middle, starts.end());
     std::erase_if(calls_, [median = *middle](const CollectiveCall& call) {
-      const bool is_near =
-          call.start_ns < median ? call.start_ns + kMaxDistanceNs >= median : median + kMaxDistanceNs >= call.start_ns;
-      return !is_near || call.duration_ns < 0 || call.duration_ns > kMaxDistanceNs;
+      const bool is_near = call.start_ns < median ? call.start_ns + kMaxBelievableNs >= median
+                                                  : median + kMaxBelievableNs >= call.start_ns;
+      return !is_near || call.duration_ns < 0 || call.duration_ns > kMaxBelievableNs;
     });
   }
 

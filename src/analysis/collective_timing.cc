@@ -8,12 +8,10 @@
 #include "analysis/collective_kind.h"
 #include "analysis/collective_size.h"
 #include "analysis/collectives.h"
+#include "analysis/stamping_error.h"
 
 namespace lockstep::analysis {
 namespace {
-
-/// By how much an end may lie before the last arrival and still be put down to rounding and stamping of the two.
-constexpr int64_t kStampingErrorNs = 10'000;
 
 /// Sum of two clocks' uncertainties; absent when one is unknown.
 std::optional<int64_t> Uncertainty(const model::Run& run, size_t a, size_t b) {

@@ -11,18 +11,13 @@
 #include "analysis/collective_calls.h"
 #include "analysis/collective_groups.h"
 #include "analysis/collective_size.h"
+#include "analysis/mix_hash.h"
 #include "analysis/sequence_alignment.h"
 
 namespace lockstep::analysis {
 namespace {
 
 using Calls = std::vector<std::vector<CollectiveCall>>;  // per rank of a window, by start
-
-uint64_t Mix(uint64_t seed, uint64_t value) {
-  uint64_t h = seed ^ (value + 0x9E3779B97F4A7C15U + (seed << 6) + (seed >> 2));
-  h *= 0xFF51AFD7ED558CCDU;
-  return h ^ (h >> 33);
-}
 
 /// Operations that one kernel may stand for when its launch is not in the file are one class.
 uint64_t LooseClass(CollectiveKind kind) {
@@ -47,12 +42,12 @@ bool SizesAgreeAcrossMembers(CollectiveKind kind) {
 SequenceToken TokenOf(const CollectiveCall& call, bool use_steps) {
   SequenceToken token;
   token.loose = LooseClass(call.kind);
-  token.exact = Mix(token.loose, call.dtype.value);
+  token.exact = MixHash(token.loose, call.dtype.value);
   if (SizesAgreeAcrossMembers(call.kind)) {
-    token.exact = Mix(token.exact, static_cast<uint64_t>(call.in_elements.value_or(-1)));
-    token.exact = Mix(token.exact, static_cast<uint64_t>(call.out_elements.value_or(-1)));
+    token.exact = MixHash(token.exact, static_cast<uint64_t>(call.in_elements.value_or(-1)));
+    token.exact = MixHash(token.exact, static_cast<uint64_t>(call.out_elements.value_or(-1)));
   }
-  if (use_steps && call.step) token.exact = Mix(token.exact, static_cast<uint64_t>(*call.step) + 1);
+  if (use_steps && call.step) token.exact = MixHash(token.exact, static_cast<uint64_t>(*call.step) + 1);
   token.time_ns = call.start_ns + call.duration_ns;
   return token;
 }
@@ -93,7 +88,7 @@ class WindowMatcher {
       for (const size_t i : group.calls[r]) {
         const CollectiveCall& call = At(r, i);
         if (!call.sequence) return Refuse(joined);
-        const uint64_t key = Mix(static_cast<uint64_t>(*call.sequence), occurrence[*call.sequence]++);
+        const uint64_t key = MixHash(static_cast<uint64_t>(*call.sequence), occurrence[*call.sequence]++);
         const auto [slot, is_new] = by_number.emplace(key, joined->size());
         if (is_new) {
           joined->push_back({*call.sequence, {}});

@@ -8,7 +8,7 @@ namespace lockstep::analysis {
 namespace {
 
 /// An open range of a thread, and whether time in it counts as work unless a range inside says otherwise.
-struct OpenRange {
+struct OpenWorkRange {
   int64_t end_ns = 0;
   bool is_work = false;
 };
@@ -50,7 +50,7 @@ class WorkSweep {
   }
 
   std::vector<CpuInterval>* out_;
-  std::vector<OpenRange> open_;
+  std::vector<OpenWorkRange> open_;
   int64_t now_ns_ = INT64_MIN;
 };
 

@@ -11,10 +11,6 @@ constexpr double kMinimumShareOfSpan = 0.01;  // communication that is less of t
 constexpr double kCommunicationHeavyRatio = 0.10;
 constexpr double kLowOverlapRatio = 0.50;
 
-double Ratio(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
 /// A rank's own waiting for late ranks in complete collectives; absent where waiting could not be told.
 std::optional<int64_t> WaitOf(const FindingContext& context, size_t rank_index) {
   for (const StragglerRow& row : context.result().stragglers.rows) {

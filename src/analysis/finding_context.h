@@ -50,6 +50,11 @@ class FindingContext {
   int64_t step_ns_ = 0;
 };
 
+/// part / whole; 0 where the whole is not above 0.
+inline double Ratio(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
 /// "46.8 ms": three digits and the unit that fits.
 std::string TimeText(int64_t ns);
 std::string BytesText(double bytes);

@@ -17,10 +17,6 @@ constexpr double kQueueFullRatio = 0.01;
 constexpr double kShortKernelRatio = 0.50;
 constexpr uint64_t kManyLaunches = 100;
 
-double Ratio(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
 /// A rank that shows a problem, and how much of its window it makes.
 struct Affected {
   const BreakdownRow* breakdown = nullptr;

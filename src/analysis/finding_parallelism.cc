@@ -19,10 +19,6 @@ constexpr double kGatherStepRatio = 0.02;
 /// Exposed all_to_alls of an uneven group that are worth a word: share of the step.
 constexpr double kExchangeStepRatio = 0.02;
 
-double Ratio(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
 /// Many small buckets: each pays the latency of a collective again.
 void FindSmallBuckets(const FindingContext& context, const Ddp& ddp, std::vector<Finding>* findings) {
   std::map<uint32_t, std::pair<int64_t, int64_t>> by_group;  // bytes, buckets of one pass

@@ -6,13 +6,14 @@
 
 #include "analysis/finding_context.h"
 #include "analysis/interval_union.h"
+#include "analysis/launch_noise.h"
+#include "analysis/shortened_name.h"
 #include "analysis/wait_states/chain_text.h"
 
 namespace lockstep::analysis {
 namespace {
 
 constexpr double kMinimumShareOfStep = 0.01;
-constexpr int64_t kMinimumNs = 5'000;  // per step; below it is the noise of launches
 constexpr size_t kMaxDescribed = 3;
 
 /// What a rank makes another rank wait, on average over those that waited.
@@ -27,7 +28,8 @@ bool IsLate(const FindingContext& context, const StragglerRow& row) {
   if (row.last_count == 0 || row.waiting_rank_count == 0) return false;
   const double steps = static_cast<double>(context.StepsOf(row.rank_index));
   const double floor_ns =
-      std::max(static_cast<double>(kMinimumNs), kMinimumShareOfStep * static_cast<double>(context.step_ns())) * steps;
+      std::max(static_cast<double>(kLaunchNoiseNs), kMinimumShareOfStep * static_cast<double>(context.step_ns())) *
+      steps;
   if (static_cast<double>(row.delay_ns) >= floor_ns) return true;
   return MeanGiven(row) >= floor_ns && 2 * MeanGiven(row) >= static_cast<double>(row.wait_ns);
 }
@@ -134,14 +136,6 @@ const LateActivity* MainActivity(const StragglerRow& row) {
   return row.activities.empty() ? nullptr : &row.activities.front();
 }
 
-std::string ShortName(std::string_view name) {
-  static constexpr size_t kMaxLength = 100;
-  if (name.size() <= kMaxLength) return std::string(name);
-  size_t cut = kMaxLength;
-  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80U) --cut;  // not inside a UTF-8 character
-  return std::string(name.substr(0, cut)) + "...";
-}
-
 std::string ActivityText(int32_t rank, const LateActivity& activity) {
   const std::string time = TimeText(activity.excess_ns);
   switch (activity.cause) {
@@ -158,7 +152,7 @@ std::string ActivityText(int32_t rank, const LateActivity& activity) {
       return fmt::format("before it arrived, rank {}'s device was idle {} longer than the others'", rank, time);
   }
   return fmt::format("before it arrived, rank {} spent {} more than the others in {}", rank, time,
-                     ShortName(activity.name));
+                     ShortenedName(activity.name));
 }
 
 void Describe(const FindingContext& context, const StragglerRow& row, Finding* finding) {
@@ -286,7 +280,7 @@ void Advise(const FindingContext& context, const StragglerRow& row, std::vector<
       advice->push_back(
           fmt::format("look at '{}' on rank {}: does only this rank do it (logging, checkpoints, metrics), or "
                       "does it do more of it?",
-                      ShortName(activity->name), rank));
+                      ShortenedName(activity->name), rank));
       advice->push_back(
           "check that the rank's process has its own CPU cores (taskset, numactl, OMP_NUM_THREADS) and runs at "
           "full clock");
@@ -346,7 +340,7 @@ void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* 
   if (began_elsewhere) {
     finding.title += fmt::format(" (it began with {})", CauseText(context.run(), *cause));
   } else if (const LateActivity* activity = MainActivity(*late.front())) {
-    finding.title += fmt::format(" ({})", ShortName(activity->name));
+    finding.title += fmt::format(" ({})", ShortenedName(activity->name));
   }
   for (size_t i = 0; i < late.size() && i < kMaxDescribed; ++i) Describe(context, *late[i], &finding);
   if (cause != nullptr) {

@@ -13,9 +13,9 @@ enum class HostClass : uint8_t { kRuntime, kDataLoader, kOperator, kNone };
 
 /// Cursor of MergeByStart over one CPU track. Events that lie wholly inside what the track already covered with the
 /// same or a higher class are skipped: they cannot change a union.
-class HostCursor {
+class HostClassCursor {
  public:
-  HostCursor(const model::Track& track, HostRoles& roles) : track_(&track), roles_(&roles) {
+  HostClassCursor(const model::Track& track, HostRoles& roles) : track_(&track), roles_(&roles) {
     covered_.fill(std::numeric_limits<int64_t>::min());
     Settle();
   }
@@ -109,7 +109,7 @@ class GapWalk {
 }  // namespace
 
 HostShares AttributeToHost(const RankContext& context, const std::vector<Interval>& gaps) {
-  std::vector<HostCursor> cursors;
+  std::vector<HostClassCursor> cursors;
   HostRoles roles(context.names());
   for (const model::Track& track : context.trace().tracks) {
     if (track.lane == model::Lane::kOperators || track.lane == model::Lane::kRuntime)
@@ -117,7 +117,7 @@ HostShares AttributeToHost(const RankContext& context, const std::vector<Interva
   }
   GapWalk walk(gaps);
   MergeByStart(cursors,
-               [&walk](const HostCursor& cursor) { walk.Add(cursor.start(), cursor.end(), cursor.host_class()); });
+               [&walk](const HostClassCursor& cursor) { walk.Add(cursor.start(), cursor.end(), cursor.host_class()); });
   return walk.Finish();
 }
 

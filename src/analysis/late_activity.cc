@@ -21,13 +21,13 @@ constexpr size_t kMaxSpells = 64;
 constexpr size_t kMaxOthers = 16;
 constexpr size_t kMaxActivities = 5;
 constexpr int64_t kMinimumExcessNs = 1'000;
-constexpr int64_t kMinimumShare = 50;  // an excess below a 50th of the whole explains nothing
+constexpr int64_t kMinimumExcessShare = 50;  // an excess below a 50th of the whole explains nothing
 
-using Key = std::pair<LateCause, NameId>;
+using ActivityKey = std::pair<LateCause, NameId>;
 /// Of one arrival: time by what it went into, one value per rank looked at.
-using Table = std::map<Key, std::vector<int64_t>>;
+using Table = std::map<ActivityKey, std::vector<int64_t>>;
 /// The same of one rank.
-using RankTable = std::map<Key, int64_t>;
+using RankTable = std::map<ActivityKey, int64_t>;
 
 /// One of the ranks looked at: its stretches, by arrival.
 struct LateRank {
@@ -49,9 +49,9 @@ int64_t LengthOutside(Interval piece, const std::vector<Interval>& cover) {
 }
 
 /// Measures one rank's stretches into a table per arrival.
-class RankMeter {
+class LateRankMeter {
  public:
-  RankMeter(const RunContext& shared, const LateRank& late)
+  LateRankMeter(const RunContext& shared, const LateRank& late)
       : shared_(shared),
         trace_(shared.run->ranks[late.rank_index]),
         late_(late),
@@ -192,7 +192,7 @@ struct LateActivityPass {
   static Partial Map(const RunContext& shared, size_t rank_index, const Args& args) {
     const auto own = std::find_if(args.begin(), args.end(),
                                   [rank_index](const LateRank& late) { return late.rank_index == rank_index; });
-    return own != args.end() ? RankMeter(shared, *own).Measure() : Partial();
+    return own != args.end() ? LateRankMeter(shared, *own).Measure() : Partial();
   }
 };
 
@@ -227,7 +227,7 @@ int64_t Excess(const std::vector<int64_t>& values, const std::vector<uint8_t>& p
   return values.front() - *middle;
 }
 
-std::string ActivityName(const Key& key, const model::NameTable& names) {
+std::string ActivityName(const ActivityKey& key, const model::NameTable& names) {
   switch (key.first) {
     case LateCause::kNothingRecorded: return "nothing recorded on the CPU";
     case LateCause::kDeviceCompute: return "compute kernels";
@@ -272,7 +272,7 @@ std::vector<LateActivity> FindLateActivities(const RunContext& shared, const Col
     }
   }
 
-  std::map<Key, int64_t> excess;
+  std::map<ActivityKey, int64_t> excess;
   int64_t whole_ns = 0;
   for (size_t k = 0; k < tables.size(); ++k) {
     const LateArrival& arrival = windows.arrivals[k];
@@ -286,7 +286,7 @@ std::vector<LateActivity> FindLateActivities(const RunContext& shared, const Col
   }
   std::vector<LateActivity> activities;
   for (const auto& [key, excess_ns] : excess) {
-    if (excess_ns < std::max(kMinimumExcessNs, whole_ns / kMinimumShare)) continue;
+    if (excess_ns < std::max(kMinimumExcessNs, whole_ns / kMinimumExcessShare)) continue;
     activities.push_back({key.first, ActivityName(key, shared.run->names), excess_ns});
   }
   std::sort(activities.begin(), activities.end(), [](const LateActivity& a, const LateActivity& b) {

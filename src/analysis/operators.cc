@@ -48,7 +48,7 @@ size_t RuntimeTrackOf(const model::RankTrace& trace, const Track& track) {
 }
 
 /// A range of the thread that is open while the sweep is inside it.
-struct OpenRange {
+struct OpenOperator {
   int64_t end_ns = 0;
   int64_t children_ns = 0;  ///< Time in direct children, cut at this range's end.
   int64_t device_self_ns = 0;
@@ -66,10 +66,10 @@ class ThreadSweep {
     CloseUntil(start_ns);
     const int64_t end_ns = start_ns + duration_ns;
     if (!open_.empty()) {
-      OpenRange& parent = open_.back();
+      OpenOperator& parent = open_.back();
       parent.children_ns += std::min(end_ns, parent.end_ns) - start_ns;
     }
-    OpenRange range;
+    OpenOperator range;
     range.end_ns = end_ns;
     range.duration_ns = duration_ns;
     range.row = Row(name);
@@ -77,7 +77,7 @@ class ThreadSweep {
   }
   /// A range that goes on beside the thread: it has no parent and no children.
   void AddDetached(NameId name, int64_t duration_ns) {
-    OpenRange range;
+    OpenOperator range;
     range.duration_ns = duration_ns;
     range.row = Row(name);
     Count(range);
@@ -87,7 +87,7 @@ class ThreadSweep {
   void AddCall(int64_t start_ns, int64_t end_ns, int64_t device_ns) {
     CloseUntil(start_ns);
     if (open_.empty()) return;
-    OpenRange& parent = open_.back();
+    OpenOperator& parent = open_.back();
     const int64_t from_ns = std::max(start_ns, calls_until_ns_);
     const int64_t until_ns = std::min(end_ns, parent.end_ns);
     if (from_ns < until_ns) parent.children_ns += until_ns - from_ns;
@@ -108,12 +108,12 @@ class ThreadSweep {
     while (!open_.empty() && open_.back().end_ns <= time_ns) CloseTop();
   }
   void CloseTop() {
-    const OpenRange range = open_.back();
+    const OpenOperator range = open_.back();
     open_.pop_back();
     const int64_t device_total_ns = Count(range);
     if (!open_.empty()) open_.back().device_nested_ns = AddSaturating(open_.back().device_nested_ns, device_total_ns);
   }
-  int64_t Count(const OpenRange& range) {
+  int64_t Count(const OpenOperator& range) {
     const int64_t device_total_ns = AddSaturating(range.device_self_ns, range.device_nested_ns);
     OperatorRow& row = rows_->rows()[range.row];
     ++row.count;
@@ -125,7 +125,7 @@ class ThreadSweep {
   }
 
   RowsByKey<OperatorRow>* rows_;
-  std::vector<OpenRange> open_;
+  std::vector<OpenOperator> open_;
   int64_t calls_until_ns_ = std::numeric_limits<int64_t>::min();
 };
 

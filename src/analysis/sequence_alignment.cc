@@ -9,9 +9,9 @@ namespace lockstep::analysis {
 namespace {
 
 using Tokens = std::vector<SequenceToken>;
-/// Per element of the second list its position in the first, kNone when it has none. Increasing where set.
+/// Per element of the second list its position in the first, kNoPosition when it has none. Increasing where set.
 using Mapping = std::vector<int64_t>;
-constexpr int64_t kNone = -1;
+constexpr int64_t kNoPosition = -1;
 constexpr int64_t kMaxEdits = 1000;
 constexpr size_t kTimeSamples = 63;
 
@@ -56,7 +56,7 @@ int64_t TimeDistance(const Tokens& a, size_t a_begin, const Tokens& b, size_t b_
 }
 
 Mapping Shifted(size_t b_size, size_t a_begin, size_t b_begin, size_t count) {
-  Mapping mapping(b_size, kNone);
+  Mapping mapping(b_size, kNoPosition);
   for (size_t i = 0; i < count; ++i) mapping[b_begin + i] = static_cast<int64_t>(a_begin + i);
   return mapping;
 }
@@ -119,7 +119,7 @@ bool AlignByEdits(const Tokens& a, const Tokens& b, int64_t max_edits, Mapping* 
     }
   }
   if (edits < 0) return false;
-  mapping->assign(b.size(), kNone);
+  mapping->assign(b.size(), kNoPosition);
   int64_t x = n;
   int64_t y = m;
   for (int64_t d = edits; d >= 0; --d) {
@@ -165,7 +165,7 @@ void AlignByOccurrence(const Tokens& a, const Tokens& b, Mapping* mapping) {
       *spot = p;
     }
   }
-  mapping->assign(b.size(), kNone);
+  mapping->assign(b.size(), kNoPosition);
   if (ends.empty()) return;
   for (size_t p = ends.back(); p < pairs.size(); p = previous[p]) {
     (*mapping)[pairs[p].second] = static_cast<int64_t>(pairs[p].first);
@@ -178,7 +178,7 @@ void RepairGaps(const Tokens& a, const Tokens& b, Mapping* mapping) {
   size_t a_begin = 0;
   size_t b_begin = 0;
   for (size_t j = 0; j <= b.size(); ++j) {
-    if (j < b.size() && (*mapping)[j] == kNone) continue;
+    if (j < b.size() && (*mapping)[j] == kNoPosition) continue;
     const size_t a_end = j < b.size() ? static_cast<size_t>((*mapping)[j]) : a.size();
     const size_t count = j - b_begin;
     if (count > 0 && a_end - a_begin == count) {
@@ -199,14 +199,14 @@ bool SameTokens(const Tokens& a, const Tokens& b) {
 Mapping AlignPair(const Tokens& a, const Tokens& b, bool* ambiguous) {
   Mapping mapping;
   if (SameTokens(a, b)) return Shifted(b.size(), 0, 0, b.size());
-  if (a.empty() || b.empty()) return Mapping(b.size(), kNone);
+  if (a.empty() || b.empty()) return Mapping(b.size(), kNoPosition);
   // An overlap stands unless a script with fewer edits exists: in a periodic sequence a single lost element would
   // otherwise shift everything.
   int64_t max_edits = kMaxEdits;
   bool overlap_is_ambiguous = false;
   const bool overlaps = AlignByOverlap(a, b, &mapping, &overlap_is_ambiguous);
   if (overlaps) {
-    const auto joined = std::count_if(mapping.begin(), mapping.end(), [](int64_t x) { return x != kNone; });
+    const auto joined = std::count_if(mapping.begin(), mapping.end(), [](int64_t x) { return x != kNoPosition; });
     max_edits = std::min(max_edits, static_cast<int64_t>(a.size() + b.size()) - 2 * joined - 1);
   }
   Mapping edited;
@@ -240,7 +240,7 @@ SequenceAlignment AlignSequences(const std::vector<std::vector<SequenceToken>>& 
     slots.resize(tokens.size());
     bool grows = false;
     for (size_t j = 0; j < tokens.size(); ++j) {
-      if (mapping[j] != kNone) {
+      if (mapping[j] != kNoPosition) {
         slots[j] = labels[static_cast<size_t>(mapping[j])];
       } else {
         slots[j] = label_count++;
@@ -253,12 +253,12 @@ SequenceAlignment AlignSequences(const std::vector<std::vector<SequenceToken>>& 
     merged.reserve(common.size() + tokens.size());
     size_t i = 0;
     for (size_t j = 0; j < tokens.size(); ++j) {
-      const size_t stop = mapping[j] == kNone ? i : static_cast<size_t>(mapping[j]) + 1;
+      const size_t stop = mapping[j] == kNoPosition ? i : static_cast<size_t>(mapping[j]) + 1;
       for (; i < stop; ++i) {
         merged.push_back(common[i]);
         merged_labels.push_back(labels[i]);
       }
-      if (mapping[j] != kNone) continue;
+      if (mapping[j] != kNoPosition) continue;
       merged.push_back(tokens[j]);
       merged_labels.push_back(slots[j]);
     }

@@ -8,11 +8,11 @@
 namespace lockstep::analysis {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::min();
+constexpr int64_t kNothingLaunched = std::numeric_limits<int64_t>::min();
 
 /// What the steps launched on the device.
 struct StepLaunches {
-  std::vector<int64_t> last_end_ns;            ///< By step; kNever when the step launched nothing.
+  std::vector<int64_t> last_end_ns;            ///< By step; kNothingLaunched when the step launched nothing.
   std::optional<int64_t> first_step_start_ns;  ///< First start of what step 0 launched.
 };
 
@@ -56,7 +56,7 @@ std::vector<model::Step> StepWindows(const RankContext& context) {
   if (windows.empty()) return windows;
 
   StepLaunches launches;
-  launches.last_end_ns.assign(windows.size(), kNever);
+  launches.last_end_ns.assign(windows.size(), kNothingLaunched);
   ForEachDeviceEvent(context, [&](size_t step, int64_t start_ns, int64_t end_ns) {
     if (step == windows.size()) return;
     launches.last_end_ns[step] = std::max(launches.last_end_ns[step], end_ns);

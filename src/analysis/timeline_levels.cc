@@ -52,9 +52,9 @@ TimelineClass ClassOf(Activity activity) {
 }
 
 /// Cursor of MergeByStart over what keeps one CPU thread busy.
-class HostCursor {
+class HostBusyCursor {
  public:
-  HostCursor(const model::Track& track, HostRoles* roles) : track_(&track), roles_(roles) { SkipIdle(); }
+  HostBusyCursor(const model::Track& track, HostRoles* roles) : track_(&track), roles_(roles) { SkipIdle(); }
   bool done() const { return row_ >= track_->events.size(); }
   int64_t start() const { return track_->events.start_ns[row_]; }
   int64_t end() const { return track_->events.end_ns(row_); }
@@ -106,13 +106,14 @@ TimelineBusy ComputeTimeline(const RunContext& shared, size_t rank_index, const 
   }
 
   HostRoles roles(shared.run->names);
-  std::vector<HostCursor> threads;
+  std::vector<HostBusyCursor> threads;
   for (const model::Track& track : trace.tracks) {
     if (track.lane == model::Lane::kOperators || track.lane == model::Lane::kRuntime)
       threads.emplace_back(track, &roles);
   }
-  MergeByStart(threads,
-               [&sweep](const HostCursor& cursor) { sweep.Add(cursor.start(), cursor.end(), TimelineClass::kHost); });
+  MergeByStart(threads, [&sweep](const HostBusyCursor& cursor) {
+    sweep.Add(cursor.start(), cursor.end(), TimelineClass::kHost);
+  });
   return busy;
 }
 

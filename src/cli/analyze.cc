@@ -12,13 +12,14 @@
 #include "cli/nearest.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
+#include "cli/seconds_since.h"
 #include "ingest/bench_results/bench_results.h"
 #include "page/page_blocks.h"
 
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kAnalyzeExamples =
     "Exit status: 0 done; 1 failed; 2 misused; 3 a finding at or above --fail-on;\n"
     "4 partial: ranks or parts of files are missing, what there is was printed.\n"
     "Where 3 and 4 both apply it is 3; the JSON's \"partial\" tells the rest.\n"
@@ -28,10 +29,6 @@ constexpr const char* kExamples =
     "  lockstep analyze traces/ -o report.html         a page for the browser\n"
     "  lockstep analyze traces/ --section kernels,collectives --top 20\n"
     "  lockstep analyze rank*.json.gz --json --fail-on warning > report.json";
-
-double Seconds(std::chrono::steady_clock::time_point since) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
-}
 
 Status CheckName(const std::string& name, const char* what, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), name) != known.end()) return {};
@@ -54,7 +51,7 @@ void AnalyzeCommand::Declare(CLI::App& app) {
   input_.DeclareAnalysis(app);
   DeclareAnalysis(app);
   input_.DeclareRunning(app);
-  app.footer(kExamples);
+  app.footer(kAnalyzeExamples);
 }
 
 void AnalyzeCommand::DeclareOutput(CLI::App& app) {
@@ -167,7 +164,7 @@ Status AnalyzeCommand::WritePage(const model::Run& run, const analysis::Analysis
   };
   RETURN_IF_ERROR(
       WriteOutputFile(page_file_, [&](std::ostream& out) { WriteAnalyzePage(input, page_bytes_, out, show); }));
-  page_wall_s_ = Seconds(start);
+  page_wall_s_ = SecondsSince(start);
   return {};
 }
 
@@ -261,12 +258,12 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   input_.analysis().what_if = what_if_;
   input_.analysis().what_if_speedup = what_if_speedup_;
   ASSIGN_OR_RETURN(model::Run run, input_.Ingest(paths_, console, quiet_));
-  ingest_wall_s_ = Seconds(start);
+  ingest_wall_s_ = SecondsSince(start);
   start = std::chrono::steady_clock::now();
   if (range_name_) input_.analysis().critical_path_range = {*range_name_, range_instance_};
   ASSIGN_OR_RETURN(analysis::AnalysisResult result, input_.Analyze(&run, passes_));
   if (fabric) analysis::AddFabric(*fabric, &result);
-  analysis_wall_s_ = Seconds(start);
+  analysis_wall_s_ = SecondsSince(start);
 
   RETURN_IF_ERROR(CheckSelection(run, result));
   if (range_name_ && result.Has("critical_path") && result.range_paths.empty())

@@ -33,7 +33,7 @@ constexpr const char* kDefaultSizes = "8,1K,64K,1M,4M,16M,64M";
 constexpr const char* kWhat = "collectives";
 constexpr const char* kShow = "show";
 
-constexpr const char* kFooter =
+constexpr const char* kBenchFooter =
     "Sizes are those of nccl-tests: of one rank's buffer; of all_gather, reduce_scatter and\n"
     "all_to_all of all ranks' chunks together. busbw can be compared with what a link carries\n"
     "(docs/metrics.md#collective-bench). Every size is checked before it is timed.\n"
@@ -55,7 +55,7 @@ constexpr const char* kFooter =
     "  lockstep bench show bench.json -o bench.html";
 
 template <typename T, typename Parse, typename Name, typename All>
-Result<T> Named(const std::string& text, const char* what, const All& all, const Parse& parse, const Name& name) {
+Result<T> ParsedName(const std::string& text, const char* what, const All& all, const Parse& parse, const Name& name) {
   if (const auto value = parse(text)) return *value;
   std::vector<std::string> names;
   for (const auto& each : all) names.emplace_back(name(each));
@@ -117,7 +117,7 @@ void BenchCommand::Declare(CLI::App& app) {
   app.add_option("-o,--output", page_file_, "Of show: write a page with curves and links drawn: one HTML file")
       ->type_name("FILE.html")
       ->group(output);
-  app.footer(kFooter);
+  app.footer(kBenchFooter);
 }
 
 Result<Plan> BenchCommand::MakePlan() const {
@@ -128,18 +128,18 @@ Result<Plan> BenchCommand::MakePlan() const {
   if (words_.size() > 1) plan.operations.clear();
   for (size_t i = 1; i < words_.size(); ++i) {
     ASSIGN_OR_RETURN(const Operation operation,
-                     Named<Operation>(words_[i], "operation", collective_bench::kOperations,
-                                      collective_bench::ParseOperation, collective_bench::OperationName));
+                     ParsedName<Operation>(words_[i], "operation", collective_bench::kOperations,
+                                           collective_bench::ParseOperation, collective_bench::OperationName));
     plan.operations.push_back(operation);
   }
-  ASSIGN_OR_RETURN(plan.type,
-                   Named<collective_bench::DataType>(type_, "--dtype", collective_bench::kDataTypes,
-                                                     collective_bench::ParseDataType, collective_bench::DataTypeName));
+  ASSIGN_OR_RETURN(plan.type, ParsedName<collective_bench::DataType>(type_, "--dtype", collective_bench::kDataTypes,
+                                                                     collective_bench::ParseDataType,
+                                                                     collective_bench::DataTypeName));
   constexpr std::array kReductions = {collective_bench::Reduction::kSum, collective_bench::Reduction::kMin,
                                       collective_bench::Reduction::kMax};
-  ASSIGN_OR_RETURN(plan.reduction, Named<collective_bench::Reduction>(reduction_, "--reduction", kReductions,
-                                                                      collective_bench::ParseReduction,
-                                                                      collective_bench::ReductionName));
+  ASSIGN_OR_RETURN(plan.reduction, ParsedName<collective_bench::Reduction>(reduction_, "--reduction", kReductions,
+                                                                           collective_bench::ParseReduction,
+                                                                           collective_bench::ReductionName));
   if (!least_.empty() || !most_.empty()) {
     if (!sizes_.empty()) return Misuse("--sizes and --min-bytes, --max-bytes exclude each other");
     ASSIGN_OR_RETURN(const int64_t least, collective_bench::ParseBytes(least_.empty() ? "8" : least_));

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "cli/capture_display.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
@@ -24,13 +25,10 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kSecond = 1'000'000'000;
-
 // Steps of a large model take half a minute: a multiple of more would be waited for too long before anything is known.
 constexpr int32_t kFirstRoundup = 5;
 
-constexpr const char* kFooter =
+constexpr const char* kCaptureFooter =
     "Processes are traced that were started with KINETO_USE_DAEMON=1 on a node with\n"
     "lockstepd (lockstep run --with-daemon does both); nothing else of the job needs\n"
     "to change. Ctrl-C cancels on all nodes and keeps what is here already.\n"
@@ -132,7 +130,7 @@ void CaptureCommand::Declare(CLI::App& app) {
                  "from the beginning)")
       ->type_name("TIME")
       ->group(output);
-  app.footer(kFooter);
+  app.footer(kCaptureFooter);
 }
 
 Status CaptureCommand::ReadWindow() {
@@ -160,13 +158,13 @@ Status CaptureCommand::ReadWindow() {
   }
   if (roundup_ != "auto" || start_iteration_) return Misuse("--roundup and --start-iteration need --iterations");
   ASSIGN_OR_RETURN(window.duration_ns, ParseTime(duration_, "--duration"));
-  if (window.duration_ns < kMillisecond || window.duration_ns > 3600 * kSecond ||
-      window.duration_ns % kMillisecond != 0) {
+  if (window.duration_ns < kMillisecondNs || window.duration_ns > 3600 * kSecondNs ||
+      window.duration_ns % kMillisecondNs != 0) {
     return Misuse(fmt::format("--duration: {} is not from 1ms to 60m, in whole milliseconds", duration_));
   }
   if (!warmup_.empty()) {
     ASSIGN_OR_RETURN(const int64_t warmup_ns, ParseTime(warmup_, "--warmup"));
-    if (warmup_ns % kSecond != 0 || warmup_ns > 600 * kSecond)
+    if (warmup_ns % kSecondNs != 0 || warmup_ns > 600 * kSecondNs)
       return Misuse(fmt::format("--warmup: {} is not from 0s to 10m, in whole seconds", warmup_));
     window.warmup_ns = warmup_ns;
   }
@@ -179,13 +177,13 @@ Status CaptureCommand::ReadStart() {
   } else if (start_in_ != "auto") {
     request_.start = control::StartMode::kLead;
     ASSIGN_OR_RETURN(request_.lead_ns, ParseTime(start_in_, "--start-in"));
-    if (request_.lead_ns > 24 * 3600 * kSecond) return Misuse("--start-in: at most a day");
+    if (request_.lead_ns > 24 * 3600 * kSecondNs) return Misuse("--start-in: at most a day");
   }
   if (iterations_ > 0 && start_in_ != "auto")
     return Misuse("--start-in is for --duration; with --iterations ranks begin at one step");
   const char* usual = iterations_ > 0 ? "15m" : "5m";
   ASSIGN_OR_RETURN(request_.timeout_ns, ParseTime(timeout_.empty() ? usual : timeout_, "--timeout"));
-  if (request_.timeout_ns < kSecond) return Misuse("--timeout: at least 1s");
+  if (request_.timeout_ns < kSecondNs) return Misuse("--timeout: at least 1s");
   if (!every_.empty()) {
     if (repeat_ < 2) return Misuse("--every needs --repeat: how often");
     ASSIGN_OR_RETURN(every_ns_, ParseTime(every_, "--every"));

@@ -6,14 +6,14 @@
 #include <set>
 
 #include "base/now.h"
+#include "cli/console.h"
 #include "report/format.h"
 #include "report/utf8.h"
 
 namespace lockstep::cli {
 namespace {
 
-constexpr size_t kMostLines = 16;
-constexpr auto kTerminalPeriod = std::chrono::milliseconds(100);
+constexpr size_t kMostTargetLines = 16;
 constexpr auto kPlainPeriod = std::chrono::seconds(1);
 
 using control::JobNodeState;
@@ -112,7 +112,7 @@ std::string SummaryLine(const JobProgress& progress, int64_t now_unix_ns) {
 
 std::vector<std::string> ProgressLines(const JobProgress& progress, int64_t now_unix_ns) {
   std::vector<std::string> lines = {SummaryLine(progress, now_unix_ns)};
-  if (progress.phase == JobProgress::Phase::kAsking || progress.targets.size() > kMostLines) return lines;
+  if (progress.phase == JobProgress::Phase::kAsking || progress.targets.size() > kMostTargetLines) return lines;
   size_t width = 0;
   for (const JobTarget& target : progress.targets) width = std::max(width, TargetName(target, progress.nodes).size());
   for (const JobTarget& target : progress.targets) {
@@ -183,7 +183,7 @@ void CaptureDisplay::PlainChanges(const JobProgress& progress) {
     told_start_ = progress.start_unix_ns;
     Line(fmt::format("common start in {:.1f} s", static_cast<double>(*told_start_ - UnixNow()) / 1e9));
   }
-  if (progress.targets.size() > kMostLines) {
+  if (progress.targets.size() > kMostTargetLines) {
     const auto now = std::chrono::steady_clock::now();
     const std::string text = SummaryLine(progress, INT64_MAX);
     if (now < next_ || text == told_summary_) return;

@@ -13,7 +13,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kCompareFooter =
     "A and B are traces of a job each: a folder, an archive or a single file. The job's\n"
     "step is its slowest rank's; steps of the two runs are held against each other with\n"
     "a rank test that allows for outliers and for steps that depend on the one before\n"
@@ -75,7 +75,7 @@ void CompareCommand::Declare(CLI::App& app) {
       ->group(group);
   input_.DeclareAnalysis(app);
   input_.DeclareRunning(app);
-  app.footer(kFooter);
+  app.footer(kCompareFooter);
 }
 
 Status CompareCommand::ReadFlags() {

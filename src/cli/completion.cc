@@ -153,7 +153,7 @@ std::string Bash(const std::vector<CommandWords>& commands) {
 }
 
 // Single quotes for zsh and fish; brackets and colons mean something to zsh.
-std::string Quoted(std::string_view text, bool zsh) {
+std::string ShellQuoted(std::string_view text, bool zsh) {
   std::string quoted;
   for (const char c : text) {
     if (zsh && (c == '[' || c == ']' || c == ':' || c == '\\')) quoted += '\\';
@@ -171,7 +171,7 @@ std::string Zsh(const std::vector<CommandWords>& commands) {
       "#compdef lockstep\n# zsh completion of lockstep: eval \"$(lockstep completion zsh)\"\n_lockstep() {\n  local -a "
       "commands=(\n";
   for (const CommandWords& command : commands)
-    text += fmt::format("    '{}:{}'\n", command.name, Quoted(command.description, true));
+    text += fmt::format("    '{}:{}'\n", command.name, ShellQuoted(command.description, true));
   text +=
       "  )\n  if (( CURRENT == 2 )); then\n    _describe 'command' commands\n    return\n  fi\n  local "
       "command=$words[2]\n";
@@ -187,7 +187,7 @@ std::string Zsh(const std::vector<CommandWords>& commands) {
                                        : fmt::format(":value:({})", Words(flag.values));
       }
       for (const std::string& name : flag.names) {
-        text += fmt::format(" \\\n        '{}[{}]{}'", name, Quoted(flag.description, true), action);
+        text += fmt::format(" \\\n        '{}[{}]{}'", name, ShellQuoted(flag.description, true), action);
       }
     }
     if (!command.nested.empty()) text += fmt::format(" \\\n        '1:format:({})'", Words(command.nested));
@@ -201,7 +201,7 @@ std::string Fish(const std::vector<CommandWords>& commands) {
   std::string text = "# fish completion of lockstep: lockstep completion fish | source\n";
   for (const CommandWords& command : commands) {
     text += fmt::format("complete -c lockstep -f -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
-                        Quoted(command.description, false));
+                        ShellQuoted(command.description, false));
     const std::string when = fmt::format("-n '__fish_seen_subcommand_from {}'", command.name);
     for (const Flag& flag : command.flags) {
       std::string names;
@@ -212,7 +212,7 @@ std::string Fish(const std::vector<CommandWords>& commands) {
                           : flag.takes_folder   ? " -x -a '(__fish_complete_directories)'"
                           : flag.values.empty() ? " -x"
                                                 : fmt::format(" -x -a '{}'", Words(flag.values)),
-                          Quoted(flag.description, false));
+                          ShellQuoted(flag.description, false));
     }
     if (!command.nested.empty()) text += fmt::format("complete -c lockstep {} -a '{}'\n", when, Words(command.nested));
     text += command.takes_paths ? fmt::format("complete -c lockstep {} -F\n", when)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <ostream>
 #include <streambuf>
 #include <string>
@@ -32,6 +33,9 @@ class FdBuffer : public std::streambuf {
   int error_ = 0;
   std::vector<char> buffer_;
 };
+
+/// How often a line on a terminal that says how far something is is rewritten at most.
+inline constexpr auto kTerminalPeriod = std::chrono::milliseconds(100);
 
 /// When to use colour: --color, with the environment's word where it says `auto`.
 enum class ColourMode : unsigned char { kAuto, kAlways, kNever };

@@ -4,17 +4,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/nanoseconds.h"
 #include "cli/output_file.h"
 #include "cli/ranges.h"
 
 namespace lockstep::cli {
-namespace {
-
-constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kSecond = 1'000'000'000;
-
-}  // namespace
-
 ContinuousFlags::ContinuousFlags() {
   request_.budget_bytes = uint64_t{2} << 30;
   // Beside a job, whose processors these are.
@@ -77,19 +71,19 @@ Result<bool> ContinuousFlags::Read() {
     return false;
   }
   ASSIGN_OR_RETURN(request_.every_ns, ParseTime(every_, "--every"));
-  if (request_.every_ns < kSecond) return Misuse("--every: 1s at least");
+  if (request_.every_ns < kSecondNs) return Misuse("--every: 1s at least");
   if (iterations_ > 0) {
     if (duration_ != "500ms") return Misuse("--duration and --iterations exclude each other");
     request_.window.mode = control::CaptureWindow::Mode::kIterations;
     request_.window.iterations = iterations_;
-    request_.timeout_ns = 900 * kSecond;
+    request_.timeout_ns = 900 * kSecondNs;
   } else {
     ASSIGN_OR_RETURN(request_.window.duration_ns, ParseTime(duration_, "--duration"));
     const int64_t duration_ns = request_.window.duration_ns;
-    if (duration_ns < kMillisecond || duration_ns > 600 * kSecond || duration_ns % kMillisecond != 0) {
+    if (duration_ns < kMillisecondNs || duration_ns > 600 * kSecondNs || duration_ns % kMillisecondNs != 0) {
       return Misuse(fmt::format("--duration: {} is not from 1ms to 10m, in whole milliseconds", duration_));
     }
-    request_.timeout_ns = 300 * kSecond;
+    request_.timeout_ns = 300 * kSecondNs;
   }
   if (!request_.metrics_file.empty()) {
     if (!request_.metrics_file.ends_with(".prom")) {

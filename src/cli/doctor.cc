@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
+#include "base/host_name.h"
 #include "cli/cli.h"
 #include "cli/doctor_collectives.h"
 #include "cli/doctor_job.h"
@@ -20,10 +19,10 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr int64_t kAnswerNs = 2'000'000'000;
+constexpr int64_t kLocalAnswerNs = 2'000'000'000;
 constexpr int64_t kNodesNs = 15'000'000'000;  // For all nodes of a job to answer.
 
-constexpr const char* kFooter =
+constexpr const char* kDoctorFooter =
     "With --job, --host or --hostfile: whether all ranks are there, the network between every\n"
     "pair of nodes (daemons send each other up to 16 MiB each way), versions and settings of\n"
     "all ranks, clocks, whether stacks can be read, whether ranks are stuck, late or\n"
@@ -38,11 +37,6 @@ constexpr const char* kFooter =
     "  lockstep doctor\n"
     "  lockstep doctor --job 4711 --via srun\n"
     "  lockstep doctor --host n[001-004] --json";
-
-std::string HostName() {
-  std::array<char, 256> name = {};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
 
 size_t CountOf(const std::vector<Check>& checks, CheckStatus status) {
   return static_cast<size_t>(std::ranges::count(checks, status, &Check::status));
@@ -133,21 +127,21 @@ void DoctorCommand::Declare(CLI::App& app) {
       ->type_name("COMMAND");
   app.add_flag("!--no-network", with_network_, "Leave out the network between the nodes of a job");
   app.add_flag("--json", json_, "One JSON object (lockstep.doctor/1, docs/json.md)");
-  app.footer(kFooter);
+  app.footer(kDoctorFooter);
 }
 
 NodeFacts DoctorCommand::Collect() const {
   NodeFacts facts;
   facts.output_folder = output_folder_;
-  const auto client = control::ConnectLocal(kAnswerNs);
+  const auto client = control::ConnectLocal(kLocalAnswerNs);
   if (!client) {
     facts.daemon_error = client.error().ToString();
-  } else if (auto status = (*client)->Status(kAnswerNs); !status) {
+  } else if (auto status = (*client)->Status(kLocalAnswerNs); !status) {
     facts.daemon_error = status.error().ToString();
   } else {
     facts.daemon = std::move(*status);
     facts.daemon_socket = (*client)->endpoint().unix_path;
-    if (auto processes = (*client)->Processes(kAnswerNs)) facts.registered = std::move(*processes);
+    if (auto processes = (*client)->Processes(kLocalAnswerNs)) facts.registered = std::move(*processes);
   }
   facts.processes = FindTorchProcesses();
   return facts;

@@ -38,6 +38,9 @@ struct Check {
 /// One without figures, hosts and ranks.
 Check Line(std::string id, std::string subject, CheckStatus status, std::string finding, std::string advice = "");
 
+/// Of a list of ranks in a finding; the rest is counted.
+inline constexpr size_t kRanksShown = 16;
+
 /// What the checks are made of, collected once.
 struct NodeFacts {
   std::optional<control::NodeStatus> daemon;  ///< Unset: none answers, and

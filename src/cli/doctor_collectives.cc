@@ -23,7 +23,6 @@ namespace {
 constexpr std::string_view kBegin = "{\"schema\":\"lockstep.mpi-check/1\"";
 constexpr size_t kShown = 200;
 constexpr int64_t kGraceNs = 5'000'000'000;  // mpirun ends its ranks on all nodes when it is asked to.
-constexpr size_t kRanksShown = 16;
 
 const char* const kAdvice =
     "run the command by hand: what mpirun and MPI print says more; then look at the network's lines";
@@ -118,7 +117,7 @@ Result<Check> CheckCollectives(const std::string& command, int64_t timeout_ns) {
   CommandOptions options;
   options.timeout_ns = timeout_ns;
   options.grace_ns = kGraceNs;
-  const Result<CommandOutput> done = RunCommand(words, options);
+  const Result<CommandOutput> done = lockstep::RunCommand(words, options);
   if (!done) return Failed(fmt::format("the sweep did not end: {}", done.error().ToString()));
   return ReadCollectives(done->output, done->error, done->exit_status);
 }

@@ -17,11 +17,10 @@ namespace {
 
 constexpr int64_t kApartNs = 50'000'000;        // What a common start on several nodes is held to.
 constexpr int64_t kFarApartNs = 1'000'000'000;  // From here on logs and records of nodes cannot be put in order.
-constexpr size_t kRanksShown = 16;
 constexpr size_t kValueBytes = 80;
 
 /// "job 4711", or what it has instead of an id; "" where there is one job only.
-std::string NameOf(const JobView& job, size_t job_count) {
+std::string JobSubject(const JobView& job, size_t job_count) {
   if (job_count <= 1) return "";
   return job.id.empty() ? fmt::format("of {}", job.user) : "job " + job.id;
 }
@@ -119,7 +118,7 @@ void CheckRanks(const JobFacts& facts, std::vector<Check>* checks) {
   for (const JobView& job : jobs) {
     if (job.ranks.empty()) continue;
     is_any = true;
-    Check check = Line("ranks", NameOf(job, jobs.size()), CheckStatus::kOk, "");
+    Check check = Line("ranks", JobSubject(job, jobs.size()), CheckStatus::kOk, "");
     const size_t count = job.ranks.size();
     if (!job.world_size) {
       check.status = CheckStatus::kWarning;
@@ -161,7 +160,7 @@ void CheckVersions(const JobFacts& facts, std::vector<Check>* checks) {
   const std::vector<JobView> jobs = JobsOf(facts.view);
   for (const JobView& job : jobs) {
     if (job.ranks.empty()) continue;
-    Check check = Line("versions", NameOf(job, jobs.size()), CheckStatus::kOk, "");
+    Check check = Line("versions", JobSubject(job, jobs.size()), CheckStatus::kOk, "");
     std::vector<std::string> same;
     std::vector<std::string> different;
     for (const Kind& kind : kinds) {
@@ -211,7 +210,7 @@ void CheckEnvironment(const JobFacts& facts, std::vector<Check>* checks) {
       checks->push_back(std::move(check));
     }
     if (is_any_different || job.ranks.empty()) continue;
-    checks->push_back(Line("environment", NameOf(job, jobs.size()), CheckStatus::kOk,
+    checks->push_back(Line("environment", JobSubject(job, jobs.size()), CheckStatus::kOk,
                            fmt::format("{} settings of communication, the same on all ranks", names.size())));
   }
 }

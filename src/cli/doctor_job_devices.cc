@@ -17,9 +17,9 @@ namespace {
 using evidence::DeviceState;
 
 constexpr double kMiB = 1024.0 * 1024;
-constexpr double kHotCelsius = 90;  // Data-centre GPUs slow down from about 85 to 95 on.
-constexpr double kMoreRatio = 1.5;  // Of the median of memory used; a GPU above it stands out,
-constexpr double kMoreMiB = 4096;   // and by so much.
+constexpr double kHotCelsius = 90;           // Data-centre GPUs slow down from about 85 to 95 on.
+constexpr double kMoreGpuMemoryRatio = 1.5;  // Of the median of memory used; a GPU above it stands out,
+constexpr double kMoreGpuMemoryMiB = 4096;   // and by so much.
 constexpr size_t kLeastToCompare = 3;
 
 /// Bits of clocks_throttle_reasons.active that mean that something is wrong; power caps are everyday.
@@ -101,7 +101,9 @@ class GpuChecks {
     std::ranges::sort(used);
     const double median = used.empty() ? 0 : used[(used.size() - 1) / 2];
     for (const Used& each : used_) {
-      if (used.size() < kLeastToCompare || each.mib <= kMoreRatio * median || each.mib <= median + kMoreMiB) continue;
+      if (used.size() < kLeastToCompare || each.mib <= kMoreGpuMemoryRatio * median ||
+          each.mib <= median + kMoreGpuMemoryMiB)
+        continue;
       Add(each.host, each.subject, CheckStatus::kWarning,
           fmt::format("holds {}, the median is {}", BytesText(each.mib), BytesText(median)),
           "see which processes use it (nvidia-smi there): another job's, one that was left behind, or an uneven split");

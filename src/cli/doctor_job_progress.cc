@@ -13,11 +13,10 @@ namespace lockstep::cli {
 namespace {
 
 // A rank that uses this much more than the median stands out: a little more is rank 0's part, which logs and saves.
-constexpr double kMoreRatio = 1.5;
-constexpr double kMoreBytes = 1024.0 * 1024 * 1024;
+constexpr double kMoreMemoryRatio = 1.5;
+constexpr double kMoreMemoryBytes = 1024.0 * 1024 * 1024;
 constexpr double kBusierRatio = 2;
 constexpr double kMoreCores = 1;
-constexpr size_t kRanksShown = 16;
 
 /// One thing that ranks use.
 struct Use {
@@ -65,7 +64,7 @@ std::string CoresText(double cores) { return fmt::format("{:.1f} cores", cores);
 
 const std::vector<Use>& Uses() {
   static const std::vector<Use> uses = {
-      {"memory", "memory", kMoreRatio, kMoreBytes, "bytes", BytesText,
+      {"memory", "memory", kMoreMemoryRatio, kMoreMemoryBytes, "bytes", BytesText,
        [](const RankLoad& load) -> std::optional<double> {
          if (!load.resident_bytes) return std::nullopt;
          return static_cast<double>(*load.resident_bytes);

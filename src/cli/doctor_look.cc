@@ -16,9 +16,7 @@
 namespace lockstep::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr int64_t kLongestNs = 30'000'000'000;
+constexpr int64_t kLongestLookNs = 30'000'000'000;
 // Longer than `hang` takes: a rank's share of a processor in half a second is chance.
 constexpr int64_t kWindowNs = 2'000'000'000;
 constexpr int64_t kSecondLookNs = 2 * kWindowNs;  // With less time left there is no second one.
@@ -47,7 +45,9 @@ bool HasLateness(const hang::Diagnosis& diagnosis) {
   return std::ranges::any_of(diagnosis.ranks, [](const auto& rank) { return rank.mean_lateness_ns.has_value(); });
 }
 
-int64_t LeftNs(Clock::time_point end) { return std::max<int64_t>((end - Clock::now()).count(), 1); }
+int64_t LeftNs(std::chrono::steady_clock::time_point end) {
+  return std::max<int64_t>((end - std::chrono::steady_clock::now()).count(), 1);
+}
 
 JobLook LookOnce(LiveJob& live, int64_t deadline_ns) {
   JobLook look;
@@ -115,7 +115,7 @@ std::vector<int32_t> MovedRanks(const hang::Diagnosis& before, const hang::Diagn
 }
 
 JobLook LookAtRanks(const Nodes& nodes, bool names_daemon, int64_t deadline_ns) {
-  const auto end = Clock::now() + std::chrono::nanoseconds(std::min(deadline_ns, kLongestNs));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::min(deadline_ns, kLongestLookNs));
   Nodes asked = nodes;
   if (names_daemon) asked.is_local = false;
   control::InspectionSpec selection;

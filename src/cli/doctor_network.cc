@@ -22,7 +22,7 @@ using control::NodeClient;
 
 constexpr size_t kAllPairs = 16;
 constexpr int64_t kTestNs = 5'000'000'000;
-constexpr int64_t kAskNs = 5'000'000'000;
+constexpr int64_t kTestAnswerNs = 5'000'000'000;
 constexpr auto kPoll = std::chrono::milliseconds(20);
 
 /// Made when it is first needed, and kept: through srun or ssh each is a process.
@@ -39,7 +39,7 @@ Result<std::vector<control::NetworkPath>> TestPair(NodeClient& from, NodeClient&
   NetworkTestSpec spec;
   spec.interfaces = interfaces;
   spec.limit_ns = kTestNs;
-  ASSIGN_OR_RETURN(NetworkTest listening, to.StartNetworkTest(spec, kAskNs));
+  ASSIGN_OR_RETURN(NetworkTest listening, to.StartNetworkTest(spec, kTestAnswerNs));
   if (listening.addresses.empty()) {
     return Error{ErrorCode::kNotFound, interfaces.empty()
                                            ? fmt::format("{} has no address but loopback's", to.endpoint().host)
@@ -50,10 +50,10 @@ Result<std::vector<control::NetworkPath>> TestPair(NodeClient& from, NodeClient&
   spec.addresses = std::move(listening.addresses);
   spec.port = listening.port;
   spec.secret = listening.secret;
-  ASSIGN_OR_RETURN(NetworkTest measuring, from.StartNetworkTest(spec, kAskNs));
+  ASSIGN_OR_RETURN(NetworkTest measuring, from.StartNetworkTest(spec, kTestAnswerNs));
   while (!measuring.is_done && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(kPoll);
-    ASSIGN_OR_RETURN(measuring, from.GetNetworkTest(measuring.id, kAskNs));
+    ASSIGN_OR_RETURN(measuring, from.GetNetworkTest(measuring.id, kTestAnswerNs));
   }
   if (!measuring.is_done) return Error{ErrorCode::kCancelled, "the test did not end in time"};
   return std::move(measuring.paths);

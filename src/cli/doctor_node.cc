@@ -18,6 +18,7 @@
 #include "cli/doctor_check.h"
 #include "cli/kineto_config.h"
 #include "cli/kineto_sockets.h"
+#include "cli/parent_folder.h"
 
 namespace lockstep::cli {
 namespace {
@@ -29,14 +30,12 @@ constexpr int64_t kPoorClockUs = 50'000;  // What a common start on several node
 const char* const kStartAdvice =
     "start lockstepd as a service (systemctl start lockstepd), or the job with 'lockstep run --with-daemon -- CMD'";
 
-std::string FolderOf(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
-
 // Folders in which Kineto's sockets are, or are looked for: the daemon's, ours, and the processes'.
 std::set<std::string> SocketFolders(const NodeFacts& facts) {
   std::set<std::string> folders;
   if (facts.daemon) {
     for (const std::string& socket : facts.daemon->kineto_sockets) {
-      if (socket.starts_with('/')) folders.insert(FolderOf(socket));
+      if (socket.starts_with('/')) folders.insert(ParentFolder(socket));
     }
   }
   if (const char* own = std::getenv("KINETO_IPC_SOCKET_DIR"); own != nullptr && *own != '\0') folders.insert(own);

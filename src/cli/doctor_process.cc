@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kStartingS = 30;  // `import torch` takes seconds, on a cold file system many.
 
-const std::string* Variable(const TorchProcess& process, const char* name) {
+const std::string* ProcessVariable(const TorchProcess& process, const char* name) {
   const auto found = process.kineto.find(name);
   return found == process.kineto.end() ? nullptr : &found->second;
 }
@@ -47,7 +47,7 @@ Reason FaultOfVersion(const TorchProcess& process) {
     return {fmt::format("CPU builds of PyTorch 2.0 to 2.2 never register (this is {})", torch.text),
             "use PyTorch 2.3 or newer, or torch.profiler in the job (lockstep.profiler)"};
   }
-  if (torch.IsBetween(3, 4) && Variable(process, "KINETO_DAEMON_INIT_DELAY_S") != nullptr) {
+  if (torch.IsBetween(3, 4) && ProcessVariable(process, "KINETO_DAEMON_INIT_DELAY_S") != nullptr) {
     return {fmt::format("KINETO_DAEMON_INIT_DELAY_S keeps PyTorch {} from registering", torch.text),
             "start it without that variable"};
   }
@@ -83,11 +83,11 @@ Reason WhyUnregistered(const NodeFacts& facts, const TorchProcess& process) {
   if (!process.environment_is_readable) {
     return {"its environment cannot be read, so the reason is unknown", "run 'lockstep doctor' as its user or as root"};
   }
-  if (Variable(process, "KINETO_USE_DAEMON") == nullptr) {
+  if (ProcessVariable(process, "KINETO_USE_DAEMON") == nullptr) {
     return {"was started without KINETO_USE_DAEMON=1", "start it with 'lockstep run -- CMD'; it cannot be added later"};
   }
   if (Reason fault = FaultOfVersion(process); !fault.finding.empty()) return fault;
-  const std::string* folder = Variable(process, "KINETO_IPC_SOCKET_DIR");
+  const std::string* folder = ProcessVariable(process, "KINETO_IPC_SOCKET_DIR");
   const bool has_folder = folder != nullptr && !folder->empty();
   if (has_folder) {
     if (Reason fault = FaultOfSocketFolder(process, *folder); !fault.finding.empty()) return fault;
@@ -111,7 +111,7 @@ Reason WhyUnregistered(const NodeFacts& facts, const TorchProcess& process) {
 
 // What is wrong with a process's base configuration; only versions that need it are named.
 Reason FaultOfConfig(const TorchProcess& process) {
-  const std::string* own = Variable(process, "KINETO_CONFIG");
+  const std::string* own = ProcessVariable(process, "KINETO_CONFIG");
   const std::string path = own != nullptr && !own->empty() ? *own : kSystemBaseConfig;
   const BaseConfig config = ReadBaseConfig(process.root + path);
   if ((config.readable && !config.empty) || !process.torch.IsBetween(3, 9)) return {};
@@ -136,7 +136,7 @@ void CheckProcesses(const NodeFacts& facts, std::vector<Check>* checks) {
                          fmt::format("not registered ({}): {}", what, reason.finding), reason.advice});
       continue;
     }
-    const std::string* use = Variable(process, "KINETO_USE_DAEMON");
+    const std::string* use = ProcessVariable(process, "KINETO_USE_DAEMON");
     const Reason fault = FaultOfConfig(process);
     if (!fault.finding.empty()) {
       checks->push_back({"process", subject, CheckStatus::kWarning,

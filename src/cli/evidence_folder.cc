@@ -61,7 +61,7 @@ Status MakeFolder(const std::string& path, bool may_be_there) {
   return {};
 }
 
-std::string FolderOf(const evidence::InspectedProcess& process) {
+std::string ProcessFolder(const evidence::InspectedProcess& process) {
   const std::string rank = process.rank ? fmt::format("rank{}", *process.rank) : "process";
   return fmt::format("{}-{}-pid{}", rank, Word(process.host), process.pid);
 }
@@ -98,7 +98,7 @@ std::string IndexText(const CollectedJob& job) {
   json.EndList().Key("processes").BeginList();
   for (const evidence::InspectedProcess& process : job.processes) {
     json.Begin().Key("rank").IntOrNull(process.rank).Key("host").Text(process.host).Key("pid").Int(process.pid);
-    json.Key("folder").Text(FolderOf(process)).Key("state").Text(StateOf(process.liveness)).End();
+    json.Key("folder").Text(ProcessFolder(process)).Key("state").Text(StateOf(process.liveness)).End();
   }
   json.EndList().Key("ras").BeginList();
   const std::vector<std::string> ras_files = RasFiles(job);
@@ -130,7 +130,7 @@ Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder) {
   if (!parent.empty()) fs::create_directories(parent, error);
   RETURN_IF_ERROR(MakeFolder(folder, true));
   for (const evidence::InspectedProcess& process : job.processes) {
-    const std::string path = folder + "/" + FolderOf(process);
+    const std::string path = folder + "/" + ProcessFolder(process);
     RETURN_IF_ERROR(MakeFolder(path, false));
     RETURN_IF_ERROR(WriteFile(path + "/process.json", WriteInspectedProcess(process, false)));
     if (!process.record_bytes.empty()) {

@@ -25,7 +25,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kGroup = "Collector";
+constexpr const char* kCollectorGroup = "Collector";
 constexpr const char* kPath = "/v1/metrics";
 constexpr int64_t kLastWordsNs = 5'000'000'000;
 constexpr size_t kMostHeaderBytes = size_t{64} << 10;
@@ -57,32 +57,32 @@ void FollowOtlp::Declare(CLI::App& app) {
   app.add_option("--endpoint", endpoint_,
                  "With --follow: the collector, such as http://localhost:4318 (OTEL_EXPORTER_OTLP_ENDPOINT)")
       ->type_name("URL")
-      ->group(kGroup);
+      ->group(kCollectorGroup);
   app.add_option("--header-file", header_file_,
                  "File of headers to send, a \"Name: value\" a line, mode 0600: Authorization, for one")
       ->type_name("FILE")
-      ->group(kGroup);
+      ->group(kCollectorGroup);
   app.add_option("--endpoint-ca", authority_file_,
                  "CAs that the collector's certificate is held against (the system's)")
       ->type_name("FILE")
-      ->group(kGroup);
+      ->group(kCollectorGroup);
   app.add_option("--endpoint-cert", certificate_file_, "Certificate to show to the collector")
       ->type_name("FILE")
-      ->group(kGroup);
+      ->group(kCollectorGroup);
   app.add_option("--endpoint-key", key_file_, "Its key, where it is in a file of its own")
       ->type_name("FILE")
-      ->group(kGroup);
+      ->group(kCollectorGroup);
   app.add_option("--queue", queue_, "Requests that wait for the collector at most; then the oldest is dropped (1000)")
       ->type_name("N")
       ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{100'000})))
-      ->group(kGroup);
+      ->group(kCollectorGroup);
 }
 
 Status FollowOtlp::Read() {
   RETURN_IF_ERROR(follow_.Read());
   if (!follow_.is_asked_for()) {
     for (const CLI::Option* option : app_->get_options()) {
-      if (option->get_group() == kGroup && option->count() > 0) {
+      if (option->get_group() == kCollectorGroup && option->count() > 0) {
         return Misuse(fmt::format("--{} is for --follow", option->get_lnames().front()));
       }
     }

@@ -65,7 +65,7 @@ Error CannotStart(const std::string& program, int error) {
                fmt::format("{}: cannot be run: {}", program, std::strerror(error))};
 }
 
-int ExitStatusOf(int wait_status) {
+int ShellStatus(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
@@ -75,7 +75,7 @@ bool Reap(pid_t command, int* status) {
   int wait_status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;) {
     if (pid != command) continue;
-    *status = ExitStatusOf(wait_status);
+    *status = ShellStatus(wait_status);
     ended = true;
   }
   return ended;

@@ -21,7 +21,7 @@ namespace {
 
 using hang::VerdictKind;
 
-constexpr const char* kFooter =
+constexpr const char* kHangFooter =
     "Without PATH it looks at the running job: here all ranks of this user's job, without a\n"
     "daemon; on other nodes through their lockstepd. The job is held for no longer than it\n"
     "takes to copy a stack, and goes on. What was found stays in a folder.\n"
@@ -84,7 +84,7 @@ void HangCommand::Declare(CLI::App& app) {
       ->type_name("N")
       ->check(Checked(CLI::Range(1U, 1024U)))
       ->group(group);
-  app.footer(kFooter);
+  app.footer(kHangFooter);
 }
 
 Status HangCommand::ReadFlags() {

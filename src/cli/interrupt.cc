@@ -8,7 +8,7 @@ namespace {
 std::atomic<bool> was_interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-void OnInterrupt(int signal_number) {
+void NoteInterrupt(int signal_number) {
   was_interrupted = true;
   std::signal(signal_number, SIG_DFL);
 }
@@ -17,8 +17,8 @@ void OnInterrupt(int signal_number) {
 
 InterruptGuard::InterruptGuard() {
   was_interrupted = false;
-  int_ = std::signal(SIGINT, OnInterrupt);
-  term_ = std::signal(SIGTERM, OnInterrupt);
+  int_ = std::signal(SIGINT, NoteInterrupt);
+  term_ = std::signal(SIGTERM, NoteInterrupt);
 }
 
 InterruptGuard::~InterruptGuard() {

@@ -26,7 +26,7 @@ using profile_history::Outcome;
 using profile_history::ScheduleStep;
 
 constexpr uint64_t kPageBytes = uint64_t{16} << 20;  // One of many: the figures matter more than each event.
-constexpr int64_t kAskNs = 10'000'000'000;
+constexpr int64_t kCapturesAnswerNs = 10'000'000'000;
 constexpr int64_t kMetricsEveryNs = 5'000'000'000;
 
 template <typename T>
@@ -111,7 +111,7 @@ bool JobProfiler::is_done() const {
 bool JobProfiler::IsBusy() const {
   std::atomic<bool> busy = false;
   control::ForEachNode(
-      nodes_.endpoints.size(), nodes_.parallel, kAskNs,
+      nodes_.endpoints.size(), nodes_.parallel, kCapturesAnswerNs,
       [&](size_t i, int64_t left_ns) {
         const auto client = control::NodeClient::Create(nodes_.endpoints[i]);
         if (!client) return;  // The capture says what is wrong with it.

@@ -12,7 +12,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kKernelsFooter =
     "PATH is any mix of files and folders: tables of `ncu --csv --page raw` or `--page details`,\n"
     "summaries of `nsys stats --format csv`, plain or compressed; reports of Nsight Compute\n"
     "(.ncu-rep) where ncu is installed. A rank is told from a file's name.\n"
@@ -33,7 +33,7 @@ void KernelsCommand::Declare(CLI::App& app) {
       ->group(output);
   app.add_flag("--all", all_, "Text: every launch, name and rule")->group(output);
   text_.Declare(app, output);
-  app.footer(kFooter);
+  app.footer(kKernelsFooter);
 }
 
 Result<int> KernelsCommand::Run(Console& console) {

@@ -16,18 +16,13 @@
 
 #include "base/unique_fd.h"
 #include "cli/output_file.h"
+#include "cli/system_error.h"
 
 namespace lockstep::cli {
 namespace {
 
 constexpr std::string_view kPollKey = "ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS";
 constexpr size_t kMaxConfigBytes = size_t{64} << 10;
-
-Error SystemError(const std::string& path, const char* doing, int code) {
-  return Error{.code = code == EACCES || code == EPERM || code == EROFS ? ErrorCode::kPermissionDenied : ErrorCode::kIo,
-               .message = fmt::format("cannot {}: {}", doing, std::strerror(code)),
-               .file = path};
-}
 
 std::string_view Trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r");

@@ -20,7 +20,7 @@ const std::set<std::string_view> kMpiLaunchers = {"mpirun",  "mpiexec", "mpirun.
 const std::set<std::string_view> kHostFlags = {"-H",         "-host",     "--host",        "-hosts",       "--hosts",
                                                "--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f"};
 
-std::optional<int32_t> Number(const char* name) {
+std::optional<int32_t> VariableNumber(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr) return std::nullopt;
   const std::string_view text = value;
@@ -32,13 +32,13 @@ std::optional<int32_t> Number(const char* name) {
 
 bool AllocationHasOneNode() {
   for (const char* name : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", "FLUX_JOB_NNODES"}) {
-    if (const auto nodes = Number(name)) return *nodes == 1;
+    if (const auto nodes = VariableNumber(name)) return *nodes == 1;
   }
   return false;
 }
 
 bool AllocationHasSeveralNodes() {
-  if (Number("SLURM_JOB_NUM_NODES").value_or(1) > 1) return true;
+  if (VariableNumber("SLURM_JOB_NUM_NODES").value_or(1) > 1) return true;
   const char* node_file = std::getenv("PBS_NODEFILE");
   if (node_file == nullptr) return false;
   std::ifstream file(node_file);

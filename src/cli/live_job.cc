@@ -1,12 +1,10 @@
 #include "cli/live_job.h"
 
 #include <fmt/format.h>
-#include <limits.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -16,6 +14,9 @@
 #include <tuple>
 #include <utility>
 
+#include "base/host_name.h"
+#include "base/most_ranks.h"
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "cli/ranges.h"
 #include "cli/run_input.h"
@@ -31,17 +32,9 @@ using control::InspectionDepth;
 using control::InspectionSpec;
 using control::ProcessGlance;
 
-constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kLongestNs = 30 * kSecondNs;
-// A world size is what an environment says; a senseless one must not make millions of missing ranks.
-constexpr int32_t kMostRanks = 1 << 20;
+constexpr int64_t kLongestInspectionNs = 30 * kSecondNs;
 constexpr size_t kMostNamed = 4096;
 constexpr size_t kNodesForRas = 2;
-
-std::string ThisHost() {
-  std::array<char, HOST_NAME_MAX + 1> name = {};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
 
 Result<std::vector<int32_t>> ParsePids(const std::string& text) {
   std::vector<int32_t> pids;
@@ -60,9 +53,9 @@ Result<std::vector<int32_t>> ParsePids(const std::string& text) {
 
 /// What tells one job from another; ranks of one name that come twice are two jobs, by their launchers.
 using JobKey = std::tuple<control::JobKind, std::string, uint32_t>;
-JobKey KeyOf(const ProcessGlance& glance) { return {glance.job_kind, glance.job_id, glance.uid}; }
+JobKey JobKeyOf(const ProcessGlance& glance) { return {glance.job_kind, glance.job_id, glance.uid}; }
 
-std::string NameOf(const JobKey& key) {
+std::string JobKeyText(const JobKey& key) {
   const auto& [kind, id, uid] = key;
   if (!id.empty()) return fmt::format("job {} (--job {})", id, id);
   return fmt::format("processes of user {} without a job", uid);
@@ -76,14 +69,14 @@ Status CheckOneJob(const std::vector<NodeLook>& looks) {
     for (const ProcessGlance& glance : look.inspection.glances) {
       // One that has ended shows no environment any more: it makes no job of its own.
       if (glance.job_kind == control::JobKind::kNone && !glance.rank) continue;
-      ++jobs[KeyOf(glance)];
+      ++jobs[JobKeyOf(glance)];
       if (!glance.rank) continue;
-      launchers[{KeyOf(glance), *glance.rank}].insert(fmt::format("--pid {}", glance.launcher_pid));
+      launchers[{JobKeyOf(glance), *glance.rank}].insert(fmt::format("--pid {}", glance.launcher_pid));
     }
   }
   if (jobs.size() > 1) {
     std::vector<std::string> names;
-    for (const auto& [key, count] : jobs) names.push_back(fmt::format("{}: {} processes", NameOf(key), count));
+    for (const auto& [key, count] : jobs) names.push_back(fmt::format("{}: {} processes", JobKeyText(key), count));
     return Misuse(fmt::format("several jobs run there, name one: {}", fmt::join(names, "; ")));
   }
   for (const auto& [key, pids] : launchers) {
@@ -118,7 +111,7 @@ LiveJob::LiveJob(Nodes nodes, InspectionSpec selection)
 
 NodeLook LiveJob::LookHere(const InspectionSpec& spec, int64_t deadline_ns) {
   NodeLook look;
-  look.host = ThisHost();
+  look.host = HostName("localhost");
   const uint32_t self = ::geteuid();
   Result<Inspection> seen = inspect::LookAtJob(
       spec, [self](uint32_t uid) { return self == 0 || uid == self; }, look.host);
@@ -170,7 +163,7 @@ std::vector<NodeLook> LiveJob::Look(InspectionDepth depth, int64_t deadline_ns,
   InspectionSpec spec = selection_;
   spec.depth = depth;
   // The answer has to come back within the time, too.
-  spec.deadline_ns = std::clamp<int64_t>(deadline_ns / 3 * 2, kSecondNs / 10, kLongestNs);
+  spec.deadline_ns = std::clamp<int64_t>(deadline_ns / 3 * 2, kSecondNs / 10, kLongestInspectionNs);
   if (is_local_) {
     NodeLook look = LookHere(spec, deadline_ns);
     if (on_node) on_node(1, 1);

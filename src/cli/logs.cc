@@ -29,7 +29,7 @@ constexpr int64_t kHold_ns = 300'000'000;  ///< So much later than its time a li
 constexpr int64_t kHoldMost_ns = 2'000'000'000;  ///< Of a host whose clock is ahead of ours.
 constexpr int64_t kNewFiles_ns = 1'000'000'000;
 
-constexpr const char* kFooter =
+constexpr const char* kLogsFooter =
     "PATH is a folder of 'lockstep run --logs' or of any logs of ranks, or files of it:\n"
     "plain, .gz, .zst or .xz, rotated or being written. Lines of our own carry time, rank\n"
     "and level; from others these are read as they stand there (docs/logs.md).\n"
@@ -84,7 +84,7 @@ void LogsCommand::Declare(CLI::App& app) {
       ->check(Checked(CLI::IsMember({"auto", "always", "never"})))
       ->group(output);
   app.add_flag("-q,--quiet", quiet_, "Nothing on standard error but what cannot be read")->group(output);
-  app.footer(kFooter);
+  app.footer(kLogsFooter);
 }
 
 Status LogsCommand::ReadFlags() {

@@ -19,7 +19,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kMergeFooter =
     "The file's ending says the format: .pftrace (Perfetto, compact), .json or\n"
     ".json.gz (Chrome's trace events, for viewers), .tar (one Perfetto file per\n"
     "rank, and how they belong together). A selection keeps the events that start\n"
@@ -122,7 +122,7 @@ void MergeCommand::Declare(CLI::App& app) {
       ->group(selection);
   input_.DeclareAnalysis(app, false);
   input_.DeclareRunning(app);
-  app.footer(kFooter);
+  app.footer(kMergeFooter);
 }
 
 Status MergeCommand::ReadSelection() {

@@ -14,7 +14,7 @@ namespace lockstep::cli {
 namespace {
 
 constexpr int64_t kAfter_ns = 1'000'000'000;  ///< What a rank says of its end comes after it.
-constexpr uint64_t kMostLines = 1'000'000;
+constexpr uint64_t kMostLogLines = 1'000'000;
 constexpr size_t kMostTextBytes = 4096;
 
 /// Which trace of a rank a time of its host's wall clock belongs to.
@@ -68,7 +68,7 @@ Result<MergeLogs> ReadMergeLogs(const std::vector<std::string>& paths, const log
       const std::optional<size_t> rank_index = traces.Find(*line.rank, line.time_unix_ns);
       if (!rank_index) {
         ++(traces.IsUndated(*line.rank) ? found.undated_count : found.outside_count);
-      } else if (found.kept_count == kMostLines) {
+      } else if (found.kept_count == kMostLogLines) {
         ++found.over_limit_count;
       } else {
         ++found.kept_count;

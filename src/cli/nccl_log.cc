@@ -16,7 +16,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kNcclLogFooter =
     "PATH is any mix of files and folders: output of ranks with NCCL_DEBUG=INFO, files of\n"
     "NCCL_DEBUG_FILE, of NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE, answers of ncclras;\n"
     "plain or compressed. Launchers' prefixes, colours and interleaved ranks do no harm.\n"
@@ -46,7 +46,7 @@ void NcclLogCommand::Declare(CLI::App& app) {
       ->type_name("error|warning|KIND")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.footer(kFooter);
+  app.footer(kNcclLogFooter);
 }
 
 Result<int> NcclLogCommand::Run(Console& console) {

@@ -1,17 +1,15 @@
 #include "cli/node_flags.h"
 
 #include <fmt/format.h>
-#include <limits.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
+#include "base/host_name.h"
 #include "cli/ranges.h"
 #include "cli/run_input.h"
 #include "control/client/relay.h"
@@ -19,11 +17,6 @@
 
 namespace lockstep::cli {
 namespace {
-
-std::string ThisHost() {
-  std::array<char, HOST_NAME_MAX + 1> name = {};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
 
 /// "n001:9000" in two; a host with several colons is an IPv6 address and has no port here.
 Result<control::JobNode> SplitPort(const std::string& text) {
@@ -120,7 +113,7 @@ Result<Nodes> NodeFlags::FindLocal(bool needs_daemon) const {
   Nodes nodes;
   nodes.is_local = true;
   nodes.job_id = job_;
-  control::Endpoint endpoint{.host = ThisHost(), .unix_path = socket_};
+  control::Endpoint endpoint{.host = HostName("localhost"), .unix_path = socket_};
   for (const std::string& path : socket_.empty() ? control::LocalSockets() : std::vector<std::string>()) {
     // One that a dead daemon left behind is passed over; one that is there and refuses us says so itself, later.
     const Result<UniqueFd> socket = control::ConnectUnix(path);

@@ -21,7 +21,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kOpenFooter =
     "One file is handed over as it is. A folder, or several files, are merged first: all ranks\n"
     "on one clock ('lockstep merge'), into a file that is removed at the end. The trace goes\n"
     "from this program to the browser on this machine and nowhere else; it stops when the\n"
@@ -63,7 +63,7 @@ void OpenCommand::Declare(CLI::App& app) {
   app.add_flag("-q,--quiet", quiet_, "No progress, only the link")->group(group);
   input_.DeclareAnalysis(app, false);
   input_.DeclareRunning(app);
-  app.footer(kFooter);
+  app.footer(kOpenFooter);
 }
 
 std::string OpenCommand::SingleFile() const {

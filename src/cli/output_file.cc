@@ -11,15 +11,10 @@
 
 #include "base/unique_fd.h"
 #include "cli/console.h"
+#include "cli/system_error.h"
 
 namespace lockstep::cli {
 namespace {
-
-Error SystemError(const std::string& path, const char* doing, int code) {
-  return Error{.code = code == EACCES || code == EPERM || code == EROFS ? ErrorCode::kPermissionDenied : ErrorCode::kIo,
-               .message = fmt::format("cannot {}: {}", doing, std::generic_category().message(code)),
-               .file = path};
-}
 
 /// The file that `path` names in the end.
 std::string FollowLinks(const std::string& path) {

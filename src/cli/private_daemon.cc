@@ -21,6 +21,7 @@
 #include "cli/kineto_sockets.h"
 #include "cli/output_file.h"
 #include "cli/runtime_folder.h"
+#include "cli/system_error.h"
 #include "control/client/node_client.h"
 
 namespace lockstep::cli {
@@ -29,15 +30,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kPause = std::chrono::milliseconds(20);
-constexpr int64_t kAnswerNs = 1'000'000'000;
+constexpr int64_t kDaemonAnswerNs = 1'000'000'000;
 // A daemon that has just ended may hold Kineto's name for a moment longer.
 constexpr auto kNamePatience = std::chrono::seconds(3);
-
-Error SystemError(const std::string& path, const char* doing, int code) {
-  return Error{.code = code == EACCES || code == EPERM || code == EROFS ? ErrorCode::kPermissionDenied : ErrorCode::kIo,
-               .message = fmt::format("cannot {}: {}", doing, std::strerror(code)),
-               .file = path};
-}
 
 // Nobody waits in the kernel: whoever holds the lock may hang.
 Result<UniqueFd> LockedFile(const std::string& path, int lock, Clock::time_point deadline) {
@@ -74,7 +69,7 @@ Result<std::string> DaemonProgram() {
   return Error{ErrorCode::kNotFound, "there is no lockstepd beside lockstep or in PATH"};
 }
 
-std::string Quoted(const std::string& text) {
+std::string TomlQuoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
@@ -154,9 +149,10 @@ class Starter {
     }
     RETURN_IF_ERROR(WriteOutputFile(launch.config, [&](std::ostream& out) {
       out << "# Of a daemon that 'lockstep run --with-daemon' started; written anew each time.\n"
-          << "socket = " << Quoted(OwnDaemonSocket(options_.runtime_folder)) << "\nlisten = []\n"
-          << "state = " << Quoted(File("state")) << "\n\n[kineto]\nname = " << Quoted(has_name ? kKinetoName : "")
-          << "\ndirectories = [" << (socket_folder.empty() ? "" : Quoted(socket_folder)) << "]\n";
+          << "socket = " << TomlQuoted(OwnDaemonSocket(options_.runtime_folder)) << "\nlisten = []\n"
+          << "state = " << TomlQuoted(File("state"))
+          << "\n\n[kineto]\nname = " << TomlQuoted(has_name ? kKinetoName : "") << "\ndirectories = ["
+          << (socket_folder.empty() ? "" : TomlQuoted(socket_folder)) << "]\n";
     }));
     const pid_t pid = ::fork();
     if (pid < 0) return SystemError(launch.program, "start", errno);
@@ -208,9 +204,9 @@ class Starter {
 Result<NodeDaemon> ObtainDaemon(const PrivateDaemonOptions& options) { return Starter(options).Run(); }
 
 Result<NodeDaemon> AnsweringDaemon() {
-  ASSIGN_OR_RETURN(const auto client, control::ConnectLocal(kAnswerNs));
+  ASSIGN_OR_RETURN(const auto client, control::ConnectLocal(kDaemonAnswerNs));
   NodeDaemon daemon;
-  ASSIGN_OR_RETURN(daemon.status, client->Status(kAnswerNs));
+  ASSIGN_OR_RETURN(daemon.status, client->Status(kDaemonAnswerNs));
   daemon.socket = client->endpoint().unix_path;
   return daemon;
 }

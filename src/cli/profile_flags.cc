@@ -15,13 +15,13 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kGroup = "Profiler";
+constexpr const char* kProfilerGroup = "Profiler";
 constexpr int64_t kMostSeconds = 86'400;
 
 const std::map<std::string, Profiler> kProfilers = {
     {"nsys", Profiler::kNsys}, {"ncu", Profiler::kNcu}, {"kineto", Profiler::kKineto}, {"none", Profiler::kNone}};
 
-Result<std::optional<int64_t>> Seconds(const char* flag, std::string_view text) {
+Result<std::optional<int64_t>> WholeSeconds(const char* flag, std::string_view text) {
   if (text.empty()) return std::optional<int64_t>();
   int64_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -51,75 +51,77 @@ void ProfileFlags::Declare(CLI::App& app) {
                  "Profile ranks by Nsight Systems or Nsight Compute, prepare them for captures (kineto, the default), "
                  "or neither")
       ->type_name("nsys|ncu|kineto|none")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--ranks", ranks_,
                  "The ranks to profile, others run CMD as it is: all, 0,3, 8-11, local:0, per-node:1, first:8, "
                  "every:16, node:0, host:NAME (all; ncu: 0)")
       ->type_name("LIST")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("-o,--out", out_, "Folder for the reports, made where it is missing (lockstep-nsys-JOB)")
       ->type_name("DIR")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option(
          "--name", name_,
          "Their names: %r rank, %w world size, %l local rank, %h host, %t tool, %q{VARIABLE} (%t.rank%r-of-%w.%h)")
       ->type_name("PATTERN")
-      ->group(kGroup);
-  app.add_flag("-f,--force", overwrites_, "Replace reports that are there")->group(kGroup);
+      ->group(kProfilerGroup);
+  app.add_flag("-f,--force", overwrites_, "Replace reports that are there")->group(kProfilerGroup);
   app.add_option("--trace", traces_,
                  "What nsys records (cuda,nvtx,osrt,cublas,cudnn, and mpi,ucx under an MPI launcher)")
       ->type_name("LIST")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--capture-range", range_,
                  "Record from cudaProfilerStart to cudaProfilerStop, or the NVTX range NAME; the job goes on behind it")
       ->type_name("cuda|nvtx:NAME")
-      ->group(kGroup);
-  app.add_option("--ranges", range_count_, "How many such ranges, a report each (1)")->type_name("N")->group(kGroup);
+      ->group(kProfilerGroup);
+  app.add_option("--ranges", range_count_, "How many such ranges, a report each (1)")
+      ->type_name("N")
+      ->group(kProfilerGroup);
   app.add_option("--delay", delay_, "Record from this long after the start on, whole seconds")
       ->type_name("TIME")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--duration", duration_, "Record for this long, whole seconds; the job goes on behind it")
       ->type_name("TIME")
-      ->group(kGroup);
-  app.add_flag("--stats", prints_statistics_, "Let nsys print its summaries at the end")->group(kGroup);
+      ->group(kProfilerGroup);
+  app.add_flag("--stats", prints_statistics_, "Let nsys print its summaries at the end")->group(kProfilerGroup);
   app.add_flag("--export", exports_, "Let nsys write the report as SQLite too, while the job's nodes are still held")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--nsys-opt", nsys_options_,
                  "An option for nsys profile, as in --nsys-opt=--gpu-metrics-devices=all (repeatable)")
       ->type_name("OPTION")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--kernels-from", kernels_from_,
                  "ncu: profile the heaviest kernels of this analysis (lockstep analyze --json > REPORT)")
       ->type_name("REPORT")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--top", top_, "How many of them at most; fewer where those are four fifths of the time (5)")
       ->type_name("N")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--kernel", kernels_,
                  "ncu: a kernel to profile, its function's name without template and arguments (repeatable)")
       ->type_name("NAME")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--set", set_, "ncu: what to measure: basic, detailed, full, roofline (roofline)")
       ->type_name("NAME")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--skip", skip_, "ncu: launches of a kernel and shape that are passed over (up to 10, by REPORT)")
       ->type_name("N")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--count", count_, "ncu: launches of a kernel and shape that are profiled (1)")
       ->type_name("N")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--ncu-opt", ncu_options_, "An option for ncu, as in --ncu-opt=--clock-control=none (repeatable)")
       ->type_name("OPTION")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--tool", tool_, "The nsys or ncu to use (the one in PATH, else the newest below /opt/nvidia)")
       ->type_name("PATH")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_option("--tmp", scratch_, "Where the tool keeps gigabytes while it records: a disk of the node (TMPDIR)")
       ->type_name("DIR")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
   app.add_flag("--dry-run", is_dry_run_,
                "Print what would be run, and why, and which files would be written; run nothing")
-      ->group(kGroup);
+      ->group(kProfilerGroup);
 }
 
 Status ProfileFlags::ReadRange(launch::NsysRequest* nsys) const {
@@ -209,8 +211,8 @@ Result<ProfileRequest> ProfileFlags::Read() const {
   request.is_dry_run = is_dry_run_;
   request.nsys.traces = SplitCommas(traces_);
   RETURN_IF_ERROR(ReadRange(&request.nsys));
-  ASSIGN_OR_RETURN(request.nsys.delay_s, Seconds("--delay", delay_));
-  ASSIGN_OR_RETURN(request.nsys.duration_s, Seconds("--duration", duration_));
+  ASSIGN_OR_RETURN(request.nsys.delay_s, WholeSeconds("--delay", delay_));
+  ASSIGN_OR_RETURN(request.nsys.duration_s, WholeSeconds("--duration", duration_));
   if (request.nsys.range != launch::CaptureRange::kWhole && (request.nsys.delay_s || request.nsys.duration_s)) {
     return Misuse("--capture-range says when recording starts and ends; leave --delay and --duration out");
   }
@@ -225,7 +227,7 @@ Result<ProfileRequest> ProfileFlags::Read() const {
 std::vector<std::string> ProfileFlags::WordsWithoutOut() const {
   std::vector<std::string> words;
   for (const CLI::Option* option :
-       app_->get_options([](const CLI::Option* each) { return each->get_group() == kGroup; })) {
+       app_->get_options([](const CLI::Option* each) { return each->get_group() == kProfilerGroup; })) {
     if (option->count() == 0 || option->check_lname("out")) continue;
     const std::string name = "--" + option->get_lnames().front();
     for (const std::string& value : option->results()) {

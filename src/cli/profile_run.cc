@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/host_name.h"
 #include "base/now.h"
 #include "cli/cli.h"
 #include "cli/foreground.h"
@@ -32,12 +32,6 @@ namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string HostName() {
-  std::array<char, 256> name = {};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 std::string ShownCommand(const std::vector<std::string>& words) {
   std::string joined;

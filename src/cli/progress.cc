@@ -5,16 +5,17 @@
 
 #include <csignal>
 
+#include "cli/console.h"
+
 namespace lockstep::cli {
 namespace {
 
 constexpr auto kSilence = std::chrono::seconds(1);
-constexpr auto kTerminalPeriod = std::chrono::milliseconds(100);
 constexpr auto kLogPeriod = std::chrono::seconds(10);
 
 volatile std::sig_atomic_t line_stands = 0;  // read by the signal handler
 
-void OnInterrupt(int signal_number) {
+void EndLineAndDie(int signal_number) {
   if (line_stands != 0) {
     const ssize_t ignored = ::write(STDERR_FILENO, "\n", 1);
     static_cast<void>(ignored);
@@ -23,7 +24,7 @@ void OnInterrupt(int signal_number) {
   std::raise(signal_number);
 }
 
-std::string Seconds(double seconds) {
+std::string TimeLeftText(double seconds) {
   if (seconds < 10) return fmt::format("{:.1f} s", seconds);
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   return fmt::format("{:.0f} min", seconds / 60);
@@ -39,7 +40,7 @@ std::string ProgressText(const ingest::IngestProgress& progress, double elapsed_
   text += fmt::format("  {:.1f} M events/s", static_cast<double>(progress.event_count) / elapsed_s / 1e6);
   if (progress.consumed_bytes > 0 && progress.total_bytes >= progress.consumed_bytes) {
     const double left = static_cast<double>(progress.total_bytes - progress.consumed_bytes);
-    text += fmt::format("  {} left", Seconds(left * elapsed_s / static_cast<double>(progress.consumed_bytes)));
+    text += fmt::format("  {} left", TimeLeftText(left * elapsed_s / static_cast<double>(progress.consumed_bytes)));
   }
   return text;
 }
@@ -79,7 +80,7 @@ void InstallSignalHandlers() {
   std::signal(SIGPIPE, SIG_IGN);
   for (const int signal_number : {SIGINT, SIGTERM}) {
     // What we were started with ignored stays so: a shell's background job, `nohup`.
-    if (std::signal(signal_number, OnInterrupt) == SIG_IGN) std::signal(signal_number, SIG_IGN);
+    if (std::signal(signal_number, EndLineAndDie) == SIG_IGN) std::signal(signal_number, SIG_IGN);
   }
 }
 

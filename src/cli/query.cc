@@ -15,13 +15,14 @@
 #include "cli/query_output.h"
 #include "cli/query_prompt.h"
 #include "cli/query_session.h"
+#include "cli/seconds_since.h"
 #include "query/describe.h"
 #include "query/tables.h"
 
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kQueryExamples =
     "The SQL is SQLite's. It only reads: it can neither write nor open a file.\n"
     "Exit status: 0 done; 1 failed; 2 misused, such as wrong SQL; 4 partial: ranks or\n"
     "parts of files are missing, what there is was answered.\n"
@@ -29,10 +30,6 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  lockstep query traces/ \"SELECT rank, max(span_ns) FROM steps GROUP BY rank\"\n"
     "  lockstep query traces/ --interactive            a prompt; .help says more";
-
-double Seconds(std::chrono::steady_clock::time_point since) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
-}
 
 Result<std::string> ReadAll(const std::string& path) {
   std::ifstream file;
@@ -56,7 +53,7 @@ void QueryCommand::Declare(CLI::App& app) {
   DeclareLimits(app);
   input_.DeclareAnalysis(app);
   input_.DeclareRunning(app);
-  app.footer(kExamples);
+  app.footer(kQueryExamples);
 }
 
 void QueryCommand::DeclareOutput(CLI::App& app) {
@@ -159,7 +156,7 @@ int QueryCommand::Answer(QuerySession& session, std::ostream& out, Console& cons
   }
   if (!quiet_) {
     console.err << fmt::format("{} row{} in {:.3f} s from {} trace{}\n", summary->row_count,
-                               summary->row_count == 1 ? "" : "s", Seconds(start), session.trace_count(),
+                               summary->row_count == 1 ? "" : "s", SecondsSince(start), session.trace_count(),
                                session.trace_count() == 1 ? "" : "s");
   }
   return session.partial() ? kPartial : kDone;

@@ -26,25 +26,25 @@ constexpr const char* kHelp =
     "  .help             this\n"
     "  .quit             end (also Ctrl-D); Ctrl-C ends a query\n";
 
-std::atomic<query::StopSign*> running{nullptr};
+std::atomic<query::StopSign*> running_query{nullptr};
 static_assert(std::atomic<query::StopSign*>::is_always_lock_free);
 
-void OnInterrupt(int) {
-  if (query::StopSign* stop = running.load()) stop->Ask();
+void StopQuery(int) {
+  if (query::StopSign* stop = running_query.load()) stop->Ask();
 }
 
 // SIGINT ends the query, not the program, while this lives.
 class InterruptsQuery {
  public:
   explicit InterruptsQuery(query::StopSign& stop) {
-    running = &stop;
+    running_query = &stop;
     struct sigaction action = {};
-    action.sa_handler = OnInterrupt;
+    action.sa_handler = StopQuery;
     ::sigaction(SIGINT, &action, &before_);  // without SA_RESTART: a line that is typed ends too
   }
   ~InterruptsQuery() {
     ::sigaction(SIGINT, &before_, nullptr);
-    running = nullptr;
+    running_query = nullptr;
   }
   InterruptsQuery(const InterruptsQuery&) = delete;
   InterruptsQuery& operator=(const InterruptsQuery&) = delete;

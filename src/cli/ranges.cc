@@ -12,7 +12,7 @@
 namespace lockstep::cli {
 namespace {
 
-std::optional<int64_t> Number(std::string_view text) {
+std::optional<int64_t> UnsignedNumber(std::string_view text) {
   int64_t value = 0;
   if (text.empty() || text.front() == '-') return std::nullopt;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -50,8 +50,8 @@ Result<std::vector<std::pair<int64_t, int64_t>>> ParseRanges(const std::string& 
     const size_t comma = rest.find(',');
     const std::string_view part = rest.substr(0, comma);
     const size_t dash = part.find('-');
-    const auto first = Number(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : Number(part.substr(dash + 1));
+    const auto first = UnsignedNumber(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : UnsignedNumber(part.substr(dash + 1));
     if (!first || !last || *first > *last) return wrong(part);
     ranges.emplace_back(*first, *last);
     if (comma == std::string_view::npos) return ranges;
@@ -69,7 +69,7 @@ Result<int64_t> ParseTime(const std::string& text, const char* what) {
   for (const Unit& unit : kUnits) {
     if (unit.name != unit_name) continue;
     const size_t point = number.find('.');
-    const auto whole = Number(number.substr(0, point));
+    const auto whole = UnsignedNumber(number.substr(0, point));
     const auto part =
         point == std::string_view::npos ? std::optional<int64_t>(0) : Fraction(number.substr(point + 1), unit.ns);
     if (!whole || !part || *whole > std::numeric_limits<int64_t>::max() / 4 / unit.ns) return wrong;

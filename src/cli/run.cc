@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
+#include "base/host_name.h"
 #include "cli/cli.h"
 #include "cli/kineto_config.h"
 #include "cli/kineto_sockets.h"
@@ -27,7 +27,7 @@ namespace {
 
 constexpr int64_t kMaxPollSeconds = 3600;
 
-constexpr const char* kFooter =
+constexpr const char* kRunFooter =
     "CMD gets KINETO_USE_DAEMON=1, with which PyTorch's own profiler library registers with\n"
     "the node's lockstepd, and a base configuration for it (KINETO_CONFIG) unless it has one;\n"
     "'lockstep capture' then traces it at any time. What cannot be prepared is said on standard\n"
@@ -76,7 +76,7 @@ void RunCommand::Declare(CLI::App& app) {
   profile_flags_.Declare(app);
   logs_.Declare(app);
   app.add_flag("-q,--quiet", quiet_, "Only what goes wrong on standard error");
-  app.footer(kFooter);
+  app.footer(kRunFooter);
 }
 
 Status RunCommand::ReadFlags() {
@@ -176,10 +176,8 @@ Status RunCommand::PrepareDebugging() {
   std::filesystem::create_directories(debug_folder_, failed);
   const std::string folder = std::filesystem::absolute(debug_folder_, failed).string();  // CMD may go elsewhere.
   if (failed) return Error{.code = ErrorCode::kIo, .message = failed.message(), .file = debug_folder_};
-  std::array<char, 256> host = {};
-  ::gethostname(host.data(), host.size() - 1);
   const launch::Environment environment = launch::Environment::Own();
-  debug_variables_ = launch::DebugVariables(folder, environment, launch::FindRank(environment), host.data());
+  debug_variables_ = launch::DebugVariables(folder, environment, launch::FindRank(environment), HostName());
   return {};
 }
 

@@ -4,29 +4,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <vector>
 
+#include "base/host_name.h"
+#include "cli/parent_folder.h"
+
 namespace lockstep::cli {
 namespace {
 
 constexpr const char* kRootFolder = "/run/lockstep";
 
-std::string HostName() {
-  std::array<char, 256> name = {};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
-
-const char* Variable(const char* name) {
+const char* OwnVariable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
-
-std::string FolderOf(const char* path) { return std::filesystem::path(path).parent_path().string(); }
 
 // Made one folder at a time; each that is ours alone to make must be ours, not a link, and closed to other writers.
 Status MakeOwnFolder(const std::string& path, mode_t mode = 0700) {
@@ -59,9 +54,9 @@ bool IsOwnFolder(const char* path) {
 Result<std::string> MakeRuntimeFolder() {
   std::vector<std::string> folders;
   const uid_t uid = ::geteuid();
-  if (const char* socket = Variable("LOCKSTEP_SOCKET")) folders.push_back(FolderOf(socket));
+  if (const char* socket = OwnVariable("LOCKSTEP_SOCKET")) folders.push_back(ParentFolder(socket));
   // A variable that came along from another node names a folder that is not there.
-  const char* session = Variable("XDG_RUNTIME_DIR");
+  const char* session = OwnVariable("XDG_RUNTIME_DIR");
   if (uid == 0) {
     folders.emplace_back(kRootFolder);
   } else if (session != nullptr && IsOwnFolder(session)) {
@@ -72,15 +67,15 @@ Result<std::string> MakeRuntimeFolder() {
     if (MakeOwnFolder(folder, folder == kRootFolder ? 0755 : 0700)) return folder;
   }
   const std::string base = fmt::format("/tmp/lockstep-{}", uid);
-  const std::string folder = fmt::format("{}/{}", base, HostName());
+  const std::string folder = fmt::format("{}/{}", base, HostName("localhost"));
   RETURN_IF_ERROR(MakeOwnFolder(base));
   RETURN_IF_ERROR(MakeOwnFolder(folder));
   return folder;
 }
 
 std::string OwnDaemonSocket(const std::string& runtime_folder) {
-  const char* socket = Variable("LOCKSTEP_SOCKET");
-  return socket != nullptr && FolderOf(socket) == runtime_folder ? socket : runtime_folder + "/lockstepd.sock";
+  const char* socket = OwnVariable("LOCKSTEP_SOCKET");
+  return socket != nullptr && ParentFolder(socket) == runtime_folder ? socket : runtime_folder + "/lockstepd.sock";
 }
 
 }  // namespace lockstep::cli

@@ -16,7 +16,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kScalingFooter =
     "A run is the traces of one job: a folder, archive or file. Its size is the world\n"
     "size that the traces state, or what stands in front: 8=traces/. Weak scaling (the\n"
     "default): each rank's work stays the same, ideal is a constant step. Strong: the\n"
@@ -69,7 +69,7 @@ void ScalingCommand::Declare(CLI::App& app) {
       ->group(group);
   input_.DeclareAnalysis(app, false);
   input_.DeclareRunning(app);
-  app.footer(kFooter);
+  app.footer(kScalingFooter);
 }
 
 Result<comparison::ScalingInput> ScalingCommand::ReadRun(const std::string& text, Console& console) {

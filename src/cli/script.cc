@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMostNodes = 100'000;
 constexpr int64_t kMostPerNode = 1024;
 
-constexpr const char* kFooter =
+constexpr const char* kScriptFooter =
     "The script goes to standard output: redirect it, read it, change it. It starts torchrun on\n"
     "each node where CMD is Python, else CMD itself, with 'lockstep run' and its profiler flags\n"
     "in front of each rank (docs/launch.md#scripts).\n"
@@ -41,7 +41,7 @@ const std::map<std::string, launch::MpiFlavour> kFlavours = {{"pals", launch::Mp
                                                              {"mpich", launch::MpiFlavour::kMpich}};
 
 template <typename T>
-Result<T> Named(const std::map<std::string, T>& known, const char* flag, const std::string& name) {
+Result<T> FoundByName(const std::map<std::string, T>& known, const char* flag, const std::string& name) {
   const auto found = known.find(name);
   if (found != known.end()) return found->second;
   std::vector<std::string> names;
@@ -120,14 +120,14 @@ void ScriptCommand::Declare(CLI::App& app) {
       ->type_name("PATH")
       ->group(group);
   profile_flags_.Declare(app);
-  app.footer(kFooter);
+  app.footer(kScriptFooter);
 }
 
 Result<launch::JobRequest> ScriptCommand::ReadFlags() const {
   launch::JobRequest request = request_;
   request.command = command_;
   if (command_.empty()) return Misuse("script needs the job's command: lockstep script slurm [flags] -- CMD [ARG...]");
-  ASSIGN_OR_RETURN(request.kind, Named(kKinds, "", kind_));
+  ASSIGN_OR_RETURN(request.kind, FoundByName(kKinds, "", kind_));
   ASSIGN_OR_RETURN(const ProfileRequest profile, profile_flags_.Read());
   request.ranks = profile.filter;
   request.out = profile.out;
@@ -149,14 +149,15 @@ Result<launch::JobRequest> ScriptCommand::ReadFlags() const {
   request.time_s = *seconds;
 
   const bool is_python = IsPython(command_[0]);
-  ASSIGN_OR_RETURN(request.starter, Named(kStarters, "--start ",
-                                          !starter_.empty()                                              ? starter_
-                                          : is_python || request.kind == launch::ScriptKind::kKubernetes ? "torchrun"
-                                                                                                         : "direct"));
-  ASSIGN_OR_RETURN(request.mpi, Named(kFlavours, "--mpi ",
-                                      !mpi_.empty()                              ? mpi_
-                                      : request.kind == launch::ScriptKind::kPbs ? "pals"
-                                                                                 : "openmpi"));
+  ASSIGN_OR_RETURN(request.starter,
+                   FoundByName(kStarters, "--start ",
+                               !starter_.empty()                                              ? starter_
+                               : is_python || request.kind == launch::ScriptKind::kKubernetes ? "torchrun"
+                                                                                              : "direct"));
+  ASSIGN_OR_RETURN(request.mpi, FoundByName(kFlavours, "--mpi ",
+                                            !mpi_.empty()                              ? mpi_
+                                            : request.kind == launch::ScriptKind::kPbs ? "pals"
+                                                                                       : "openmpi"));
   if (!mpi_.empty() && request.kind != launch::ScriptKind::kPbs && request.kind != launch::ScriptKind::kMpi)
     return Misuse("--mpi is for pbs and mpi");
   if (request.name.empty()) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kCacheBytes = uint64_t{512} << 20;
 
-constexpr const char* kFooter =
+constexpr const char* kServeFooter =
     "The page is the one that 'lockstep analyze -o' writes, but its data is made when it is\n"
     "looked at, so nothing is left out of large runs. Without PATH and with nodes (--host,\n"
     "--hostfile, --job) it is the live page: what jobs do now, as lockstep top has it; its\n"
@@ -51,7 +51,7 @@ void ServeCommand::Declare(CLI::App& app) {
   live_.Declare(app);
   input_.DeclareAnalysis(app);
   input_.DeclareRunning(app);
-  app.footer(kFooter);
+  app.footer(kServeFooter);
 }
 
 Result<int> ServeCommand::Run(Console& console) {

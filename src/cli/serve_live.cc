@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "cli/browser.h"
 #include "cli/capture_output.h"
@@ -31,15 +32,14 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kWindow = 10 * kSecond;  // As lockstep top has it.
-constexpr int64_t kLookTime = 5 * kSecond;
-constexpr int64_t kPast = 600 * kSecond;  // Of what daemons remember.
-constexpr int64_t kPastStep = 2 * kSecond;
-constexpr int64_t kHangTime = 30 * kSecond;  // As lockstep hang has it.
-constexpr int64_t kPatience = 10 * kSecond;
-constexpr int64_t kStartPause = kSecond / 50;
-constexpr int64_t kSignalPause = kSecond / 4;
+constexpr int64_t kWindow = 10 * kSecondNs;  // As lockstep top has it.
+constexpr int64_t kLookTime = 5 * kSecondNs;
+constexpr int64_t kPast = 600 * kSecondNs;  // Of what daemons remember.
+constexpr int64_t kPastStep = 2 * kSecondNs;
+constexpr int64_t kHangTime = 30 * kSecondNs;  // As lockstep hang has it.
+constexpr int64_t kPatience = 10 * kSecondNs;
+constexpr int64_t kStartPause = kSecondNs / 50;
+constexpr int64_t kSignalPause = kSecondNs / 4;
 constexpr size_t kBodyBytes = size_t{64} << 10;
 
 live_site::WatchOptions WatchOf(const Nodes& nodes) {
@@ -122,7 +122,7 @@ Status ServeLive::ReadFlags() {
     return Misuse("--with-prometheus and --prometheus exclude each other");
   }
   ASSIGN_OR_RETURN(prometheus_interval_ns_, ParseTime(prometheus_interval_, "--prometheus-interval"));
-  if (prometheus_interval_ns_ < kSecond || prometheus_interval_ns_ > 60 * kSecond) {
+  if (prometheus_interval_ns_ < kSecondNs || prometheus_interval_ns_ > 60 * kSecondNs) {
     return Misuse("--prometheus-interval: from 1s to 1m");  // The rules look at five minutes.
   }
   return {};

@@ -10,7 +10,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kStatusFooter =
     "A process shows up when it was started with KINETO_USE_DAEMON=1 on a node with\n"
     "lockstepd. Of other users' processes only root and the capture group see any.\n"
     "Exit status: 0 all nodes answered; 1 none did; 2 misused; 4 some did not, what the\n"
@@ -30,7 +30,7 @@ void StatusCommand::Declare(CLI::App& app) {
   app.add_flag("--json", json_, "One JSON object (lockstep.status/1, docs/json.md)")->group(group);
   app.add_option("--timeout", timeout_, "For all nodes to answer (10s)")->type_name("TIME")->group(group);
   text_.Declare(app, group);
-  app.footer(kFooter);
+  app.footer(kStatusFooter);
 }
 
 Result<int> StatusCommand::Run(Console& console) {

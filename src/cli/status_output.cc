@@ -28,7 +28,7 @@ using report::Style;
 using report::TableCell;
 using report::TextTable;
 
-constexpr size_t kMostLines = 32;
+constexpr size_t kMostStatusLines = 32;
 constexpr size_t kMostFinished = 5;
 constexpr size_t kMostProblems = 20;
 // Clocks further apart than this make a common start worth a look.
@@ -136,7 +136,7 @@ void WriteHosts(const JobView& job, const Style& style, int width, std::ostream&
                    {.header = "oldest poll", .drop = 1}});
   size_t lines = 0;
   for (const auto& [host, processes] : by_host) {
-    if (++lines > kMostLines) continue;
+    if (++lines > kMostStatusLines) continue;
     std::vector<int32_t> ranks;
     std::map<ProcessState, size_t> states;
     std::set<std::string> devices;
@@ -158,7 +158,7 @@ void WriteHosts(const JobView& job, const Style& style, int width, std::ostream&
                   fmt::format("{}", fmt::join(devices, ", ")), fmt::format("{}", fmt::join(versions, ", ")),
                   Ago(*processes.front().node, oldest)});
   }
-  if (lines > kMostLines) table.AddNote(fmt::format("{} more nodes; --all shows them", lines - kMostLines));
+  if (lines > kMostStatusLines) table.AddNote(fmt::format("{} more nodes; --all shows them", lines - kMostStatusLines));
   table.Write(style, width, out);
 }
 
@@ -166,7 +166,7 @@ void WriteJob(const JobView& job, const Style& style, int width, bool all, std::
   out << '\n';
   report::WriteWrapped(JobTitle(job, style), "", "  ", width, out);
   if (!job.ranks.empty()) {
-    if (all || job.ranks.size() <= kMostLines) {
+    if (all || job.ranks.size() <= kMostStatusLines) {
       WriteProcesses(job.ranks, false, style, width, out);
     } else {
       WriteHosts(job, style, width, out);
@@ -235,7 +235,7 @@ std::string ClockText(const NodeView& node, const Style& style) {
 void WriteNodes(const StatusView& view, const Style& style, int width, bool all, std::ostream& out) {
   if (view.answered_count() == 0) return;
   out << '\n' << style(Paint::kStrong, "Nodes") << '\n';
-  if (!all && view.answered_count() > kMostLines) {
+  if (!all && view.answered_count() > kMostStatusLines) {
     int64_t furthest = 0;
     for (const NodeView& node : view.nodes) {
       if (node.clock) furthest = std::max(furthest, std::abs(node.clock->offset_ns) + node.clock->uncertainty_ns);

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/most_ranks.h"
 #include "base/now.h"
 #include "control/client/job_capture_choice.h"
 #include "control/client/job_links.h"
@@ -23,8 +24,6 @@ using control::Process;
 
 // The first exchange makes the connection; the quickest of the others says how far the clocks are apart.
 constexpr int kExchanges = 3;
-// A world size is what a process's environment says; a senseless one must not make millions of missing ranks.
-constexpr int32_t kMostRanks = 1 << 20;
 
 Status Ask(NodeView& node, int64_t left_ns, const control::CaptureSelector& selector) {
   const int64_t end_ns = UnixNow() + left_ns;
@@ -54,8 +53,8 @@ Status Ask(NodeView& node, int64_t left_ns, const control::CaptureSelector& sele
 }
 
 // What tells one job from another.
-std::tuple<bool, control::JobKind, std::string, uint32_t, std::string> KeyOf(const NodeView& node,
-                                                                             const Process& process) {
+std::tuple<bool, control::JobKind, std::string, uint32_t, std::string> StatusJobKeyOf(const NodeView& node,
+                                                                                      const Process& process) {
   const bool is_lone = process.job_id.empty() && !process.rank;
   std::string launcher;
   if (process.job_id.empty() && !is_lone && process.client_pids.size() > 1) {
@@ -126,7 +125,7 @@ std::vector<JobView> JobsOf(const StatusView& view) {
   std::map<std::tuple<bool, control::JobKind, std::string, uint32_t, std::string>, JobView> jobs;
   for (const NodeView& node : view.nodes) {
     for (const Process& process : node.processes) {
-      JobView& job = jobs[KeyOf(node, process)];
+      JobView& job = jobs[StatusJobKeyOf(node, process)];
       job.kind = process.job_kind;
       job.id = process.job_id;
       job.uid = process.uid;

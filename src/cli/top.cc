@@ -22,7 +22,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kTopFooter =
     "Steps, phases and requests are what ranks record by liblockstep (LOCKSTEP_TRACE,\n"
     "docs/instrument.md); devices are what lockstepd measures. \"-\" is what nobody measured.\n"
     "Keys: h help, / filter, s sort, Enter a rank's page, d its stacks, n nodes, q quit.\n"
@@ -44,7 +44,7 @@ live::View FirstLook(live::NodePoller& poller, live::JobTracker& tracker, int64_
   return tracker.Take(std::move(looks), SteadyNow(), UnixNow());
 }
 
-live::View Look(live::NodePoller& poller, live::JobTracker& tracker, int64_t timeout_ns) {
+live::View LookAgain(live::NodePoller& poller, live::JobTracker& tracker, int64_t timeout_ns) {
   std::vector<live::NodeLook> looks = poller.Look(timeout_ns);
   return tracker.Take(std::move(looks), SteadyNow(), UnixNow());
 }
@@ -76,7 +76,7 @@ void TopCommand::Declare(CLI::App& app) {
       ->group(group);
   app.add_option("--timeout", timeout_, "For all nodes to answer a look (5s)")->type_name("TIME")->group(group);
   text_.Declare(app, group);
-  app.footer(kFooter);
+  app.footer(kTopFooter);
 }
 
 Status TopCommand::ReadFlags() {
@@ -95,7 +95,7 @@ Result<int> TopCommand::PrintOnce(const Nodes& nodes, Console& console) const {
   live::View view = FirstLook(poller, tracker, interval_ns_, timeout_ns_);
   if (view.answered_count() > 0) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns_));
-    view = Look(poller, tracker, timeout_ns_);
+    view = LookAgain(poller, tracker, timeout_ns_);
   }
   // One node, and no answer: nothing to show but why.
   if (!json_ && view.nodes.size() == 1 && view.nodes.front().error) return *view.nodes.front().error;
@@ -114,7 +114,7 @@ Result<int> TopCommand::PrintLines(const Nodes& nodes, Console& console) const {
   for (bool is_first = true;; is_first = false) {
     const int64_t begin_ns = SteadyNow();
     const live::View view =
-        is_first ? FirstLook(poller, tracker, interval_ns_, timeout_ns_) : Look(poller, tracker, timeout_ns_);
+        is_first ? FirstLook(poller, tracker, interval_ns_, timeout_ns_) : LookAgain(poller, tracker, timeout_ns_);
     top::WriteTopJson(view, true, console.out);
     if (HasFailed(console.out)) return kDone;  // Told by Main, where it is not just a reader that has gone.
     const int64_t left_ns = interval_ns_ - (SteadyNow() - begin_ns);
@@ -136,7 +136,7 @@ Result<int> TopCommand::ShowView(const Nodes& nodes, Console& console) const {
   options.interval_ns = interval_ns_;
   options.colour = text.colour;
   options.unicode = text.unicode;
-  options.look = [&] { return Look(poller, tracker, timeout_ns_); };
+  options.look = [&] { return LookAgain(poller, tracker, timeout_ns_); };
   options.stacks = [&](const top::RankTarget& target) { return LookAtStacks(nodes, nodes_.names_socket(), target); };
   ASSIGN_OR_RETURN(const top::SessionResult result, top::RunSession(options, std::move(first)));
   if (result.signal != 0) {

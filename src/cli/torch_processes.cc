@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxProcesses = 4096;
 constexpr size_t kMaxFileBytes = size_t{1} << 20;
-constexpr std::string_view kLibrary = "libtorch_cpu.so";
+constexpr std::string_view kTorchLibrary = "libtorch_cpu.so";
 constexpr std::string_view kClientSocket = "dynoconfigclient";
 
 // At most kMaxFileBytes; files of /proc have no size. Empty for one that cannot be read.
@@ -72,7 +72,7 @@ std::string MappedTorch(const std::string& path, bool* device) {
     if (name.starts_with("libtorch_cuda") || name.starts_with("libtorch_hip") || name.starts_with("libc10_cuda")) {
       *device = true;
     }
-    if (found.empty() && name.starts_with(kLibrary)) found = file;
+    if (found.empty() && name.starts_with(kTorchLibrary)) found = file;
   }
   return found;
 }
@@ -131,7 +131,7 @@ bool IsLockstep(const std::string& folder) {
   return name == "lockstep" || name == "lockstepd";
 }
 
-std::optional<TorchProcess> Look(pid_t pid, const std::set<std::string>& client_sockets) {
+std::optional<TorchProcess> LookAtProcess(pid_t pid, const std::set<std::string>& client_sockets) {
   const std::string folder = fmt::format("/proc/{}", pid);
   TorchProcess process;
   process.pid = pid;
@@ -177,7 +177,7 @@ std::vector<TorchProcess> FindTorchProcesses() {
     pid_t pid = 0;
     const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (bad != std::errc() || end != name.data() + name.size()) continue;
-    if (auto process = Look(pid, client_sockets)) processes.push_back(std::move(*process));
+    if (auto process = LookAtProcess(pid, client_sockets)) processes.push_back(std::move(*process));
   }
   std::ranges::sort(processes, {}, &TorchProcess::pid);
   return processes;

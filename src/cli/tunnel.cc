@@ -10,7 +10,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kTunnelFooter =
     "'lockstep capture --via ssh' and its like start this on a node, and speak HTTP through\n"
     "it: the daemon sees who runs it, and needs no open port. It ends when either side has\n"
     "closed. Without --socket: LOCKSTEP_SOCKET, then the places where lockstepd listens.\n"
@@ -32,7 +32,7 @@ Result<UniqueFd> ConnectAnywhere() {
 
 void TunnelCommand::Declare(CLI::App& app) {
   app.add_option("--socket", socket_, "The daemon's Unix socket (default: this node's)")->type_name("PATH");
-  app.footer(kFooter);
+  app.footer(kTunnelFooter);
 }
 
 Result<int> TunnelCommand::Run(Console& /*console*/) {

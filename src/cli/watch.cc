@@ -29,9 +29,8 @@ using hang::ProgressState;
 using hang::ProgressTracker;
 using hang::VerdictKind;
 using profile_history::JobState;
-using Clock = std::chrono::steady_clock;
 
-constexpr const char* kFooter =
+constexpr const char* kWatchFooter =
     "A look reads what the kernel counts of each rank's threads; nobody is held. What\n"
     "counts as silence is learned: three times the longest gap between movements that was\n"
     "seen among the last fifty, so that a slow job is given its time. Then stacks, dumps\n"
@@ -47,8 +46,6 @@ constexpr const char* kFooter =
     "  lockstep watch --once\n"
     "  lockstep watch --job 123 --via srun --json\n"
     "  lockstep watch --job 123 --every 10m --iterations 3 --budget 2GiB";
-
-int64_t Now() { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count(); }
 
 std::vector<ProgressSample> SamplesOf(const std::vector<NodeLook>& looks) {
   std::vector<ProgressSample> samples;
@@ -84,7 +81,7 @@ void WatchCommand::Declare(CLI::App& app) {
   app.add_option("--keep", keep_, "Keep evidence in folders below this one (here)")->type_name("DIR")->group(output);
   app.add_flag("--json", json_, "A JSON object a line for each event (lockstep.watch/1, docs/json.md)")->group(output);
   text_.Declare(app, output);
-  app.footer(kFooter);
+  app.footer(kWatchFooter);
 }
 
 Status WatchCommand::ReadFlags() {
@@ -121,9 +118,9 @@ Result<std::unique_ptr<JobProfiler>> WatchCommand::MakeProfiler(const std::strin
 
 void WatchCommand::Sleep(int64_t time_ns) const {
   constexpr int64_t kPieceNs = 50'000'000;
-  const int64_t end_ns = Now() + time_ns;
+  const int64_t end_ns = SteadyNow() + time_ns;
   // In pieces where a signal only sets a flag.
-  for (int64_t left_ns = time_ns; left_ns > 0; left_ns = end_ns - Now()) {
+  for (int64_t left_ns = time_ns; left_ns > 0; left_ns = end_ns - SteadyNow()) {
     if (is_continuous_ && InterruptGuard::interrupted()) return;
     std::this_thread::sleep_for(std::chrono::nanoseconds(is_continuous_ ? std::min(left_ns, kPieceNs) : left_ns));
   }
@@ -167,9 +164,9 @@ Result<int> WatchCommand::Follow(LiveJob& live, Console& console, WatchEvents& e
     const bool was_slower = profiler != nullptr && (profiler->End(), profiler->regression_count() > 0);
     return was_stuck || was_slower ? kFinding : kDone;
   };
-  const int64_t begin_ns = Now();
+  const int64_t begin_ns = SteadyNow();
   for (;;) {
-    const int64_t look_ns = Now();
+    const int64_t look_ns = SteadyNow();
     std::vector<NodeLook> looks = live.Look(InspectionDepth::kGlance, live_.timeout_ns());
     const std::vector<ProgressSample> samples = SamplesOf(looks);
     const bool answered =
@@ -192,7 +189,7 @@ Result<int> WatchCommand::Follow(LiveJob& live, Console& console, WatchEvents& e
     // A node that does not answer says nothing of its ranks: neither that they moved nor that they ended.
     JobState job_state = JobState::kSilent;
     if (answered && lost.empty()) {
-      const ProgressState state = tracker.Look(Now(), samples);
+      const ProgressState state = tracker.Look(SteadyNow(), samples);
       for (const int32_t rank : tracker.gone_ranks()) events.RankEnded(rank, samples.size());
       if (state == ProgressState::kEnded) {
         events.Ended(was_stuck);
@@ -220,8 +217,8 @@ Result<int> WatchCommand::Follow(LiveJob& live, Console& console, WatchEvents& e
     // Until a rhythm is known, loading and compiling would be what is captured.
     if (profiler != nullptr && knows_rhythm) profiler->Look(job_state);
     if (profiler != nullptr && (profiler->is_done() || InterruptGuard::interrupted())) return finish();
-    if (for_ns_ > 0 && Now() - begin_ns >= for_ns_) return finish();
-    Sleep(interval_ns_ - (Now() - look_ns));
+    if (for_ns_ > 0 && SteadyNow() - begin_ns >= for_ns_) return finish();
+    Sleep(interval_ns_ - (SteadyNow() - look_ns));
   }
 }
 

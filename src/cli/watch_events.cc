@@ -15,7 +15,7 @@ namespace {
 
 using control::JsonText;
 
-std::string Seconds(int64_t ns) { return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9); }
+std::string SecondsText(int64_t ns) { return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9); }
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void WatchEvents::Begin(const std::string& job_id, size_t process_count, size_t 
   }
   Line(fmt::format("watching {}: {} process{} on {} node{}, every {}", job_id.empty() ? "a job" : "job " + job_id,
                    process_count, process_count == 1 ? "" : "es", node_count, node_count == 1 ? "" : "s",
-                   Seconds(interval_ns)));
+                   SecondsText(interval_ns)));
   Line("progress is what main threads do (context switches, processor time), and others that work");
   Line("not seen: a rank that spins or polls while it waits looks as if it moved");
 }
@@ -74,7 +74,8 @@ void WatchEvents::Rhythm(const hang::ProgressTracker& tracker) {
     return Line(json.Take());
   }
   Line(fmt::format("the job's rhythm: something moves every {}, at the latest after {}; silent after {}",
-                   Seconds(tracker.median_gap_ns().value_or(0)), Seconds(longest), Seconds(tracker.limit_ns())));
+                   SecondsText(tracker.median_gap_ns().value_or(0)), SecondsText(longest),
+                   SecondsText(tracker.limit_ns())));
 }
 
 void WatchEvents::RankEnded(int32_t rank, size_t left) {
@@ -105,7 +106,7 @@ void WatchEvents::Silent(const hang::ProgressTracker& tracker) {
     return Line(json.Take());
   }
   Line(fmt::format("nothing has moved for {} (expected: {} at most): collecting evidence",
-                   Seconds(tracker.silence_ns()), Seconds(tracker.limit_ns())));
+                   SecondsText(tracker.silence_ns()), SecondsText(tracker.limit_ns())));
 }
 
 void WatchEvents::Verdict(const hang::Verdict& verdict, bool is_stuck, const std::string& folder) {
@@ -145,8 +146,8 @@ void WatchEvents::Moves(int64_t silence_ns, const hang::ProgressTracker& tracker
     Start(json, "moves").Key("silence_ns").Int(silence_ns).Key("limit_ns").Int(tracker.limit_ns()).End();
     return Line(json.Take());
   }
-  Line(fmt::format("it moves again after {}: it was slow, not stuck; silent after {} from now on", Seconds(silence_ns),
-                   Seconds(tracker.limit_ns())));
+  Line(fmt::format("it moves again after {}: it was slow, not stuck; silent after {} from now on",
+                   SecondsText(silence_ns), SecondsText(tracker.limit_ns())));
 }
 
 void WatchEvents::Ended(bool was_stuck) {

@@ -9,15 +9,15 @@
 namespace lockstep::comparison {
 namespace {
 
-std::string Time(double ns) { return analysis::TimeText(std::llround(std::abs(ns))); }
+std::string UnsignedTime(double ns) { return analysis::TimeText(std::llround(std::abs(ns))); }
 
-std::string Percent(double ratio) {
+std::string UnsignedPercent(double ratio) {
   const double percent = std::abs(ratio) * 100;
   return percent < 0.05 ? "0" : percent < 10 ? fmt::format("{:.1f}", percent) : fmt::format("{:.0f}", percent);
 }
 
 std::string Signed(double ratio) {
-  const std::string text = Percent(ratio);
+  const std::string text = UnsignedPercent(ratio);
   return (text == "0" ? "" : ratio < 0 ? "-" : "+") + text;
 }
 
@@ -35,7 +35,7 @@ void AddPartReasons(const Comparison& comparison, std::vector<Reason>* reasons) 
     const double delta = part.shift->estimate;
     if (delta * total <= 0 || std::abs(delta) < 0.1 * std::abs(total)) continue;
     reasons->push_back({fmt::format("{} {} by {}{}", PartLabel(static_cast<Part>(p)), delta < 0 ? "fell" : "grew",
-                                    Time(delta), comparison.a.rank_count > 1 ? " (mean over ranks)" : ""),
+                                    UnsignedTime(delta), comparison.a.rank_count > 1 ? " (mean over ranks)" : ""),
                         delta});
   }
   std::stable_sort(reasons->begin(), reasons->end(),
@@ -60,8 +60,8 @@ void AddRankReason(const Comparison& comparison, std::vector<Reason>* reasons) {
   const char* change = own[worst] < 0 ? "fell" : "grew";
   const char* effect = own[worst] < 0 ? "wait for it less" : "wait for it";
   reasons->insert(reasons->begin(), {fmt::format("rank {}'s own time {} by {} (the others': {}{}), and they {}",
-                                                 comparison.ranks[worst].rank, change, Time(own[worst]),
-                                                 usual < 0 ? "-" : "+", Time(usual), effect),
+                                                 comparison.ranks[worst].rank, change, UnsignedTime(own[worst]),
+                                                 usual < 0 ? "-" : "+", UnsignedTime(usual), effect),
                                      own[worst]});
 }
 
@@ -112,7 +112,8 @@ void Judge(Comparison* comparison) {
         Fewest(*comparison),
         std::min(comparison->a.steps.size(), comparison->b.steps.size()) < 8 ? ""
                                                                              : " as much as they depend on each other",
-        level, Percent(step.b / step.a - 1), step.b < step.a ? "shorter" : "longer", Time(step.b), Time(step.a));
+        level, UnsignedPercent(step.b / step.a - 1), step.b < step.a ? "shorter" : "longer", UnsignedTime(step.b),
+        UnsignedTime(step.a));
     return;
   }
   const double low = *step.shift->low / step.a;
@@ -121,15 +122,16 @@ void Judge(Comparison* comparison) {
     verdict.sentence =
         step.shift->differs()
             ? fmt::format("no difference that counts: {} % of the step ({} % interval {} to {}), below {} %",
-                          Signed(ratio), level, Signed(low), Signed(high), Percent(comparison->options.minimum_effect))
+                          Signed(ratio), level, Signed(low), Signed(high),
+                          UnsignedPercent(comparison->options.minimum_effect))
             : fmt::format("no difference beyond the noise: {} % ({} % interval {} to {}; {})", Signed(ratio), level,
                           Signed(low), Signed(high), Fewest(*comparison));
     return;
   }
   const bool faster = step.change == Change::kFaster;
-  verdict.sentence = fmt::format("B is {} % {} ({} % interval {} to {}): {} a step against {}", Percent(ratio),
-                                 faster ? "faster" : "slower", level, Percent(faster ? high : low),
-                                 Percent(faster ? low : high), Time(step.b), Time(step.a));
+  verdict.sentence = fmt::format("B is {} % {} ({} % interval {} to {}): {} a step against {}", UnsignedPercent(ratio),
+                                 faster ? "faster" : "slower", level, UnsignedPercent(faster ? high : low),
+                                 UnsignedPercent(faster ? low : high), UnsignedTime(step.b), UnsignedTime(step.a));
   AddPartReasons(*comparison, &verdict.reasons);
   AddRankReason(*comparison, &verdict.reasons);
   if (!verdict.reasons.empty()) verdict.sentence += ", because " + verdict.reasons.front().text;

@@ -7,7 +7,7 @@
 namespace lockstep::hang {
 namespace {
 
-constexpr int64_t kContext = 6;
+constexpr int64_t kLongestContext = 6;
 constexpr int64_t kHistory = 4096;
 
 }  // namespace
@@ -39,7 +39,7 @@ Foreseen CallReference::Find(int64_t sequence) const {
 
 std::optional<int64_t> SameSituation(const JobView& view, const CallReference& reference, int64_t sequence,
                                      uint32_t next) {
-  for (int64_t context = kContext; context >= 1; context /= 2) {
+  for (int64_t context = kLongestContext; context >= 1; context /= 2) {
     for (int64_t at = sequence - 1; at > reference.Low() && at > sequence - kHistory; --at) {
       bool same = next == 0 || Match(view, reference.Find(at).signature, next);
       for (int64_t back = 1; same && back <= context; ++back) {

@@ -91,7 +91,7 @@ std::string WalkText(const Findings& findings, const std::vector<WaitEdge>& edge
   return edges.size() > 6 ? text + ", and so on" : text;
 }
 
-void AddSites(const Findings& findings, const std::vector<int32_t>& cycle, Verdict& verdict) {
+void AddSitesOfWaits(const Findings& findings, const std::vector<int32_t>& cycle, Verdict& verdict) {
   for (const bool culprits : {true, false}) {
     for (const int32_t rank : cycle) {
       const Wait* wait = FirstWaitOf(findings, rank, cycle);
@@ -182,7 +182,7 @@ Candidate ExplainCycle(const Findings& findings, const std::vector<int32_t>& cyc
   victims.insert(victims.end(), cycle.begin(), cycle.end());
   std::sort(victims.begin(), victims.end());
   verdict.victim_ranks = Without(victims, verdict.culprit_ranks);
-  AddSites(findings, cycle, verdict);
+  AddSitesOfWaits(findings, cycle, verdict);
   return candidate;
 }
 

@@ -52,8 +52,8 @@ std::string Describe(const Findings& findings, const CallOf& call) {
   return call.call == nullptr ? "nothing that is recorded" : DescribeCall(findings.view, *call.track, call.call->entry);
 }
 
-void AddSites(const Findings& findings, const Mismatch& mismatch, const std::vector<int32_t>& ranks, const char* role,
-              Verdict& verdict) {
+void AddSitesOfCalls(const Findings& findings, const Mismatch& mismatch, const std::vector<int32_t>& ranks,
+                     const char* role, Verdict& verdict) {
   for (const int32_t rank : ranks) {
     const CallOf found = FindCallOf(findings, mismatch.group, rank, mismatch.sequence);
     if (found.call != nullptr) {
@@ -175,7 +175,7 @@ std::vector<Candidate> ExplainMismatches(const Findings& findings) {
       verdict.victim_ranks = verdict.group_ranks;
       verdict.explanation = TieSentence(findings, mismatch);
       for (const std::vector<int32_t>& party : mismatch.parties) {
-        AddSites(findings, mismatch, party, "sibling", verdict);
+        AddSitesOfCalls(findings, mismatch, party, "sibling", verdict);
       }
       verdict.advice = {"Look at the call sites of both sides: which of them belongs to this step?"};
       candidates.push_back(std::move(candidate));
@@ -199,8 +199,8 @@ std::vector<Candidate> ExplainMismatches(const Findings& findings) {
       verdict.confidence = std::min(verdict.confidence, 0.7);
       verdict.explanation += " Where it made that call is not recorded: it may have called the two in another order.";
     }
-    AddSites(findings, mismatch, mismatch.deviants, "culprit", verdict);
-    AddSites(findings, mismatch, mismatch.others, "victim", verdict);
+    AddSitesOfCalls(findings, mismatch, mismatch.deviants, "culprit", verdict);
+    AddSitesOfCalls(findings, mismatch, mismatch.others, "victim", verdict);
     verdict.advice =
         AdviceFor(mismatch.kind, verdict, deviant.call == nullptr ? "" : Place(findings.view, deviant.call->site));
     candidates.push_back(std::move(candidate));

@@ -14,13 +14,13 @@ std::string Capital(std::string text) {
   return text;
 }
 
-const RankCondition* ConditionOf(const Findings& findings, int32_t rank) {
+const RankCondition* FindCondition(const Findings& findings, int32_t rank) {
   const bool known = rank >= 0 && static_cast<size_t>(rank) < findings.conditions.size();
   return known ? &findings.conditions[static_cast<size_t>(rank)] : nullptr;
 }
 
 bool RunsForSure(const Findings& findings, int32_t rank) {
-  const RankCondition* condition = ConditionOf(findings, rank);
+  const RankCondition* condition = FindCondition(findings, rank);
   if (condition == nullptr || condition->gone || condition->zombie || condition->stopped) return false;
   const evidence::RankEvidence* of = findings.view.ranks[static_cast<size_t>(rank)].evidence;
   return of != nullptr && of->liveness == evidence::Liveness::kRunning;
@@ -35,7 +35,7 @@ bool WasNotFound(const Findings& findings, int32_t rank) {
 
 /// Those whose end or halt is seen without RAS are explained by that.
 bool IsExplained(const Findings& findings, int32_t rank) {
-  const RankCondition* condition = ConditionOf(findings, rank);
+  const RankCondition* condition = FindCondition(findings, rank);
   return condition != nullptr && (condition->Failed() || condition->stopped || condition->unreachable);
 }
 

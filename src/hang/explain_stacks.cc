@@ -19,7 +19,7 @@ bool Communicates(const RankCondition& condition) {
   }
 }
 
-void AddSites(const Findings& findings, const std::vector<int32_t>& communicating, Verdict& verdict) {
+void AddSitesOfMainThreads(const Findings& findings, const std::vector<int32_t>& communicating, Verdict& verdict) {
   for (const int32_t rank : verdict.culprit_ranks) {
     AddSite(verdict.sites, SiteOfMain(findings.conditions[static_cast<size_t>(rank)], rank, "culprit", "is in"));
   }
@@ -66,7 +66,7 @@ Candidate Outside(const Findings& findings, std::vector<int32_t> outside, const 
                                        inside.size() == 1 ? "waits" : "wait", inside.front(), MainThreadText(waiter));
   }
   verdict.explanation += ". No flight record says for which operation.";
-  AddSites(findings, inside, verdict);
+  AddSitesOfMainThreads(findings, inside, verdict);
   if (first.stopped) {
     verdict.advice.push_back(
         fmt::format("Let it go on: kill -CONT PID of rank {}; find out who stopped it.", outside.front()));
@@ -142,7 +142,7 @@ Candidate AllInside(const Findings& findings, const std::vector<int32_t>& inside
   }
   std::sort(verdict.culprit_ranks.begin(), verdict.culprit_ranks.end());
   verdict.victim_ranks = Without(inside, verdict.culprit_ranks);
-  AddSites(findings, inside, verdict);
+  AddSitesOfMainThreads(findings, inside, verdict);
   return candidate;
 }
 

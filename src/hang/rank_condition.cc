@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "hang/contains.h"
+
 namespace lockstep::hang {
 namespace {
 
 using evidence::Liveness;
 using evidence::LogEvent;
 using evidence::LogEventKind;
-
-bool Contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// An exception whose text tells of a lost or silent peer: the rank is its victim.
 bool TellsOfPeer(const std::string& text) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "hang/contains.h"
 #include "hang/job_view.h"
 
 namespace lockstep::hang {
@@ -11,8 +12,6 @@ namespace {
 
 using evidence::StackFrame;
 using evidence::ThreadStack;
-
-bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 bool InTorch(std::string_view file) {
   return Contains(file, "-packages/torch/") || file.starts_with("torch/") || Contains(file, "/torch/distributed/");

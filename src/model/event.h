@@ -50,6 +50,8 @@ enum class Lane : uint8_t {
   kDeviceAnnotation,  ///< kDeviceAnnotation of one device stream.
   kOther,             ///< kSync, kOverhead, kTraceSpan, kOther.
 };
+/// Whether a track's process and thread are a device and a stream.
+constexpr bool IsDeviceLane(Lane lane) { return lane == Lane::kDevice || lane == Lane::kDeviceAnnotation; }
 
 struct Track {
   Lane lane = Lane::kOther;

@@ -11,8 +11,6 @@ namespace {
 using model::Lane;
 using report::FormatCount;
 
-bool IsDeviceLane(Lane lane) { return lane == Lane::kDevice || lane == Lane::kDeviceAnnotation; }
-
 /// Events of a run by what the limits say of them.
 struct EventCounts {
   uint64_t python = 0;

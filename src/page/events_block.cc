@@ -32,8 +32,6 @@ const char* LaneName(Lane lane) {
   return "other";
 }
 
-bool IsDeviceLane(Lane lane) { return lane == Lane::kDevice || lane == Lane::kDeviceAnnotation; }
-
 std::string TrackLabel(const PageModel& model, const model::Track& track) {
   std::string label = IsDeviceLane(track.lane) ? fmt::format("device {} stream {}", track.process_id, track.thread_id)
                                                : fmt::format("thread {}", track.thread_id);

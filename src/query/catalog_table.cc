@@ -4,6 +4,8 @@
 namespace lockstep::query {
 namespace {
 
+using Type = ColumnType;
+
 struct CatalogRow {
   const TableSpec* table;
   const ColumnSpec* column;
@@ -24,7 +26,6 @@ const std::vector<CatalogRow>& CatalogRows() {
 
 std::unique_ptr<Table> MakeCatalogTable() {
   using Row = CatalogRow;
-  using Type = ColumnType;
   return std::make_unique<RowTable<Row>>(RowTable<Row>::Parts{
       .name = "catalog",
       .sentence = "Every column of every table: its type, unit and meaning",

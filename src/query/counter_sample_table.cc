@@ -10,9 +10,11 @@ namespace {
 using model::CounterSeries;
 using Type = ColumnType;
 
-enum : int { kRank, kWindow, kDevice, kName, kUnit, kTimeNs, kTraceTimeNs, kValue };
+struct CounterColumn {
+  enum : int { kRank, kWindow, kDevice, kName, kUnit, kTimeNs, kTraceTimeNs, kValue };
+};
 
-const TableSpec& Spec() {
+const TableSpec& CounterSampleSpec() {
   static const TableSpec spec{
       "counter_samples",
       "Every sample of a hardware metric, or of what the program counts",
@@ -42,8 +44,8 @@ class CounterScan : public Cursor {
     time_range_ = {};
     for (const BoundConstraint& bound : constraints) {
       if (bound.is_null()) end_rank_ = 0;  // nothing compares with NULL
-      if (bound.constraint.column == kRank && bound.integer()) rank_ = bound.integer();
-      if (bound.constraint.column == kTimeNs) time_range_.Narrow(bound);
+      if (bound.constraint.column == CounterColumn::kRank && bound.integer()) rank_ = bound.integer();
+      if (bound.constraint.column == CounterColumn::kTimeNs) time_range_.Narrow(bound);
     }
     BeginSeries();
   }
@@ -61,14 +63,14 @@ class CounterScan : public Cursor {
     const model::RankTrace& trace = source_.rank(rank_index_);
     const CounterSeries& series = trace.counters[series_];
     switch (column) {
-      case kRank: return out.Int(trace.rank.value);
-      case kWindow: return out.Int(trace.window);
-      case kDevice: return series.device ? out.Int(series.device->value) : out.Null();
-      case kName: return out.Static(series.name);
-      case kUnit: return out.StaticOrNull(series.unit);
-      case kTimeNs: return out.Int(trace.clock.ToRun(series.time_ns[row_]));
-      case kTraceTimeNs: return out.Int(series.time_ns[row_]);
-      case kValue: return out.Real(series.value[row_]);
+      case CounterColumn::kRank: return out.Int(trace.rank.value);
+      case CounterColumn::kWindow: return out.Int(trace.window);
+      case CounterColumn::kDevice: return series.device ? out.Int(series.device->value) : out.Null();
+      case CounterColumn::kName: return out.Static(series.name);
+      case CounterColumn::kUnit: return out.StaticOrNull(series.unit);
+      case CounterColumn::kTimeNs: return out.Int(trace.clock.ToRun(series.time_ns[row_]));
+      case CounterColumn::kTraceTimeNs: return out.Int(series.time_ns[row_]);
+      case CounterColumn::kValue: return out.Real(series.value[row_]);
       default: return out.Null();
     }
   }
@@ -100,10 +102,11 @@ class CounterScan : public Cursor {
 
 class CounterSampleTable : public Table {
  public:
-  const TableSpec& spec() const override { return Spec(); }
+  const TableSpec& spec() const override { return CounterSampleSpec(); }
 
   bool CanUse(const Constraint& constraint) const override {
-    return constraint.column == kTimeNs || (constraint.op == SQLITE_INDEX_CONSTRAINT_EQ && constraint.column == kRank);
+    return constraint.column == CounterColumn::kTimeNs ||
+           (constraint.op == SQLITE_INDEX_CONSTRAINT_EQ && constraint.column == CounterColumn::kRank);
   }
 
   Estimate EstimateOf(const Source* source, std::span<const Constraint> constraints) const override {
@@ -120,7 +123,8 @@ class CounterSampleTable : public Table {
   }
 
   bool IsSorted(const Source* source, std::span<const Constraint>, int column) const override {
-    return column == kWindow || (column == kRank && source != nullptr && source->HasOneWindow());
+    return column == CounterColumn::kWindow ||
+           (column == CounterColumn::kRank && source != nullptr && source->HasOneWindow());
   }
 
   std::unique_ptr<Cursor> Open(const Source& source) const override { return std::make_unique<CounterScan>(source); }

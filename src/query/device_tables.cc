@@ -52,8 +52,8 @@ Field<Row> StreamField() {
 }
 
 template <typename Row>
-void Add(TableList* tables, std::string_view name, std::string_view sentence, std::string_view pass,
-         std::vector<Field<Row>> fields, std::function<std::span<const Row>(const Source&)> rows) {
+void AddRankTable(TableList* tables, std::string_view name, std::string_view sentence, std::string_view pass,
+                  std::vector<Field<Row>> fields, std::function<std::span<const Row>(const Source&)> rows) {
   fields.insert(fields.begin(), {RankField<Row>(), WindowField<Row>()});
   tables->push_back(
       std::make_unique<RowTable<Row>>(typename RowTable<Row>::Parts{.name = name,
@@ -65,15 +65,16 @@ void Add(TableList* tables, std::string_view name, std::string_view sentence, st
 }
 
 void AddIdle(TableList* tables) {
-  Add<IdleRow>(tables, "idle", "Idle time between a stream's consecutive events, by cause", "idle",
-               {DeviceField<IdleRow>(), StreamField<IdleRow>(),
-                Number<&IdleRow::host_wait_ns, IdleRow>(
-                    "host_wait_ns", "ns", "The next event's launch call began after the previous event had ended."),
-                Number<&IdleRow::kernel_wait_ns, IdleRow>("kernel_wait_ns", "ns",
-                                                          "Launched in time, gap below the threshold (30 us)."),
-                Number<&IdleRow::other_ns, IdleRow>("other_ns", "ns", "The rest.")},
-               [](const Source& source) { return std::span<const IdleRow>(source.result().idle); });
-  Add<IdleHostRow>(
+  AddRankTable<IdleRow>(
+      tables, "idle", "Idle time between a stream's consecutive events, by cause", "idle",
+      {DeviceField<IdleRow>(), StreamField<IdleRow>(),
+       Number<&IdleRow::host_wait_ns, IdleRow>(
+           "host_wait_ns", "ns", "The next event's launch call began after the previous event had ended."),
+       Number<&IdleRow::kernel_wait_ns, IdleRow>("kernel_wait_ns", "ns",
+                                                 "Launched in time, gap below the threshold (30 us)."),
+       Number<&IdleRow::other_ns, IdleRow>("other_ns", "ns", "The rest.")},
+      [](const Source& source) { return std::span<const IdleRow>(source.result().idle); });
+  AddRankTable<IdleHostRow>(
       tables, "idle_host", "What the host was doing while the whole device was idle", "idle",
       {Number<&IdleHostRow::runtime_ns, IdleHostRow>("runtime_ns", "ns", "In a call of the device runtime or driver."),
        Number<&IdleHostRow::data_loader_ns, IdleHostRow>("data_loader_ns", "ns", "In a data loader."),
@@ -83,7 +84,7 @@ void AddIdle(TableList* tables) {
 }
 
 void AddLaunch(TableList* tables) {
-  Add<LaunchRow>(
+  AddRankTable<LaunchRow>(
       tables, "launch", "Launch calls of a rank paired with their device events by correlation id", "launch",
       {Number<&LaunchRow::launch_count, LaunchRow>("launch_count", "count",
                                                    "Device events with a launch call in the file."),
@@ -97,29 +98,30 @@ void AddLaunch(TableList* tables) {
                                                          "Device events shorter than their launch call."),
        Number<&LaunchRow::long_call_count, LaunchRow>("long_call_count", "count", "Launch calls over 50 us.")},
       [](const Source& source) { return std::span<const LaunchRow>(source.result().launch); });
-  Add<QueueRow>(tables, "queues", "Length of each stream's launch queue: launched and not yet started", "launch",
-                {DeviceField<QueueRow>(), StreamField<QueueRow>(),
-                 Number<&QueueRow::change_count, QueueRow>("change_count", "count", "Changes of the length."),
-                 Number<&QueueRow::mean_length, QueueRow>("mean_length", "events", "Mean over changes."),
-                 Number<&QueueRow::max_length, QueueRow>("max_length", "events", "Largest."),
-                 Number<&QueueRow::full_ns, QueueRow>("full_ns", "ns", "Time with 1,024 or more: the host blocks.")},
-                [](const Source& source) { return std::span<const QueueRow>(source.result().queues); });
+  AddRankTable<QueueRow>(
+      tables, "queues", "Length of each stream's launch queue: launched and not yet started", "launch",
+      {DeviceField<QueueRow>(), StreamField<QueueRow>(),
+       Number<&QueueRow::change_count, QueueRow>("change_count", "count", "Changes of the length."),
+       Number<&QueueRow::mean_length, QueueRow>("mean_length", "events", "Mean over changes."),
+       Number<&QueueRow::max_length, QueueRow>("max_length", "events", "Largest."),
+       Number<&QueueRow::full_ns, QueueRow>("full_ns", "ns", "Time with 1,024 or more: the host blocks.")},
+      [](const Source& source) { return std::span<const QueueRow>(source.result().queues); });
 }
 
 void AddMemory(TableList* tables) {
   using Row = MemoryRow;
-  Add<Row>(tables, "memory", "The caching allocator's counters for one device of one rank", "memory",
-           {Number<&Row::device, Row>("device", "", "Device ordinal; -1 = CPU."),
-            OptionalNumber<&Row::peak_allocated_bytes, Row>("peak_allocated_bytes", "bytes",
-                                                            "Largest `Total Allocated`.", "not recorded"),
-            OptionalNumber<&Row::peak_reserved_bytes, Row>("peak_reserved_bytes", "bytes", "Largest `Total Reserved`.",
-                                                           "not recorded"),
-            OptionalNumber<&Row::device_memory_bytes, Row>("device_memory_bytes", "bytes", "Capacity of the device.",
-                                                           "not stated"),
-            Number<&Row::allocation_count, Row>("allocation_count", "count", "Allocations."),
-            Number<&Row::free_count, Row>("free_count", "count", "Frees."),
-            Number<&Row::net_bytes, Row>("net_bytes", "bytes", "Allocated less freed over the window.")},
-           [](const Source& source) { return std::span<const Row>(source.result().memory); });
+  AddRankTable<Row>(tables, "memory", "The caching allocator's counters for one device of one rank", "memory",
+                    {Number<&Row::device, Row>("device", "", "Device ordinal; -1 = CPU."),
+                     OptionalNumber<&Row::peak_allocated_bytes, Row>("peak_allocated_bytes", "bytes",
+                                                                     "Largest `Total Allocated`.", "not recorded"),
+                     OptionalNumber<&Row::peak_reserved_bytes, Row>("peak_reserved_bytes", "bytes",
+                                                                    "Largest `Total Reserved`.", "not recorded"),
+                     OptionalNumber<&Row::device_memory_bytes, Row>("device_memory_bytes", "bytes",
+                                                                    "Capacity of the device.", "not stated"),
+                     Number<&Row::allocation_count, Row>("allocation_count", "count", "Allocations."),
+                     Number<&Row::free_count, Row>("free_count", "count", "Frees."),
+                     Number<&Row::net_bytes, Row>("net_bytes", "bytes", "Allocated less freed over the window.")},
+                    [](const Source& source) { return std::span<const Row>(source.result().memory); });
 }
 
 }  // namespace

@@ -79,8 +79,6 @@ const char* LaneName(model::Lane lane) {
   return "other";
 }
 
-bool IsDeviceLane(model::Lane lane) { return lane == model::Lane::kDevice || lane == model::Lane::kDeviceAnnotation; }
-
 void WriteEventCell(const EventPlace& event, EventColumn column, CellOut& out) {
   const Source& source = event.source;
   const model::Track& track = *event.track.track;

@@ -39,8 +39,6 @@ ColumnSpec SpecOf(EventColumn column);
 /// "operators", "python", "runtime", "device", "device_annotation", "other".
 const char* LaneName(model::Lane lane);
 inline constexpr size_t kLaneCount = 6;
-/// Whether a track's process and thread are a device and a stream.
-bool IsDeviceLane(model::Lane lane);
 
 /// An event of the run.
 struct EventPlace {

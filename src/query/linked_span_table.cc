@@ -8,27 +8,29 @@ namespace {
 
 using Type = ColumnType;
 
-enum : int {
-  kRank,
-  kWindow,
-  kIsRequest,
-  kName,
-  kProcessId,
-  kThreadId,
-  kStartNs,
-  kEndNs,
-  kDurationNs,
-  kTraceStartNs,
-  kTraceId,
-  kSpanId,
-  kParentSpanId,
-  kFirstOutputNs,
-  kOutputCount,
-  kFailed,
-  kUnfinished
+struct SpanColumn {
+  enum : int {
+    kRank,
+    kWindow,
+    kIsRequest,
+    kName,
+    kProcessId,
+    kThreadId,
+    kStartNs,
+    kEndNs,
+    kDurationNs,
+    kTraceStartNs,
+    kTraceId,
+    kSpanId,
+    kParentSpanId,
+    kFirstOutputNs,
+    kOutputCount,
+    kFailed,
+    kUnfinished
+  };
 };
 
-const TableSpec& Spec() {
+const TableSpec& LinkedSpanSpec() {
   static const TableSpec spec{
       "linked_spans",
       "Every span with a W3C trace context, and every request that a program recorded",
@@ -76,25 +78,25 @@ class LinkedSpanScan : public Cursor {
 
   void Column(int column, CellOut& out) const override {
     const model::RankTrace& trace = source_.rank(rank_index_);
-    if (column == kRank) return out.Int(trace.rank.value);
-    if (column == kWindow) return out.Int(trace.window);
+    if (column == SpanColumn::kRank) return out.Int(trace.rank.value);
+    if (column == SpanColumn::kWindow) return out.Int(trace.window);
     if (row_ < trace.linked_spans.size()) {
       const model::LinkedSpan& span = trace.linked_spans[row_];
       switch (column) {
-        case kIsRequest: return out.Bool(false);
-        case kProcessId: return out.Int(span.process_id);
-        case kThreadId: return out.Int(span.thread_id);
+        case SpanColumn::kIsRequest: return out.Bool(false);
+        case SpanColumn::kProcessId: return out.Int(span.process_id);
+        case SpanColumn::kThreadId: return out.Int(span.thread_id);
         default: return Common(column, trace, span.start_ns, span.duration_ns, span.name, span.context, out);
       }
     }
     const model::RequestRecord& request = trace.requests[row_ - trace.linked_spans.size()];
     switch (column) {
-      case kIsRequest: return out.Bool(true);
-      case kFirstOutputNs:
+      case SpanColumn::kIsRequest: return out.Bool(true);
+      case SpanColumn::kFirstOutputNs:
         return request.first_output_ns ? out.Int(*request.first_output_ns - request.start_ns) : out.Null();
-      case kOutputCount: return out.Int(request.output_count);
-      case kFailed: return out.Bool(request.failed);
-      case kUnfinished: return out.Bool(request.unfinished);
+      case SpanColumn::kOutputCount: return out.Int(request.output_count);
+      case SpanColumn::kFailed: return out.Bool(request.failed);
+      case SpanColumn::kUnfinished: return out.Bool(request.unfinished);
       default: return Common(column, trace, request.start_ns, request.duration_ns, request.name, request.context, out);
     }
   }
@@ -105,16 +107,16 @@ class LinkedSpanScan : public Cursor {
   void Common(int column, const model::RankTrace& trace, int64_t start_ns, int64_t duration_ns, NameId name,
               const model::TraceContext& context, CellOut& out) const {
     switch (column) {
-      case kName: return out.Static(source_.run().names[name]);
-      case kStartNs: return out.Int(trace.clock.ToRun(start_ns));
-      case kEndNs: return out.Int(trace.clock.ToRun(start_ns + duration_ns));
-      case kDurationNs: return out.Int(duration_ns);
-      case kTraceStartNs: return out.Int(start_ns);
-      case kTraceId:
+      case SpanColumn::kName: return out.Static(source_.run().names[name]);
+      case SpanColumn::kStartNs: return out.Int(trace.clock.ToRun(start_ns));
+      case SpanColumn::kEndNs: return out.Int(trace.clock.ToRun(start_ns + duration_ns));
+      case SpanColumn::kDurationNs: return out.Int(duration_ns);
+      case SpanColumn::kTraceStartNs: return out.Int(start_ns);
+      case SpanColumn::kTraceId:
         return context.known() ? out.Copy(fmt::format("{:016x}{:016x}", context.trace_high, context.trace_low))
                                : out.Null();
-      case kSpanId: return context.known() ? out.Copy(fmt::format("{:016x}", context.span_id)) : out.Null();
-      case kParentSpanId:
+      case SpanColumn::kSpanId: return context.known() ? out.Copy(fmt::format("{:016x}", context.span_id)) : out.Null();
+      case SpanColumn::kParentSpanId:
         return context.parent_id != 0 ? out.Copy(fmt::format("{:016x}", context.parent_id)) : out.Null();
       default: return out.Null();
     }
@@ -137,7 +139,7 @@ class LinkedSpanScan : public Cursor {
 
 class LinkedSpanTable : public Table {
  public:
-  const TableSpec& spec() const override { return Spec(); }
+  const TableSpec& spec() const override { return LinkedSpanSpec(); }
 
   bool CanUse(const Constraint&) const override { return false; }
 
@@ -150,7 +152,9 @@ class LinkedSpanTable : public Table {
     return {rows, rows};
   }
 
-  bool IsSorted(const Source*, std::span<const Constraint>, int column) const override { return column == kWindow; }
+  bool IsSorted(const Source*, std::span<const Constraint>, int column) const override {
+    return column == SpanColumn::kWindow;
+  }
 
   std::unique_ptr<Cursor> Open(const Source& source) const override { return std::make_unique<LinkedSpanScan>(source); }
 };

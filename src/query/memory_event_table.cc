@@ -10,9 +10,11 @@ namespace {
 using model::MemoryColumns;
 using Type = ColumnType;
 
-enum : int { kRank, kWindow, kDevice, kTimeNs, kTraceTimeNs, kChangeBytes, kAllocatedBytes, kReservedBytes };
+struct MemoryColumn {
+  enum : int { kRank, kWindow, kDevice, kTimeNs, kTraceTimeNs, kChangeBytes, kAllocatedBytes, kReservedBytes };
+};
 
-const TableSpec& Spec() {
+const TableSpec& MemoryEventSpec() {
   static const TableSpec spec{
       "memory_events",
       "Every allocation and release that the caching allocator recorded",
@@ -41,9 +43,9 @@ class MemoryScan : public Cursor {
     time_range_ = {};
     for (const BoundConstraint& bound : constraints) {
       if (bound.is_null()) end_rank_ = 0;  // nothing compares with NULL
-      if (bound.constraint.column == kRank && bound.integer()) rank_ = bound.integer();
-      if (bound.constraint.column == kWindow && bound.integer()) window_ = bound.integer();
-      if (bound.constraint.column == kTimeNs) time_range_.Narrow(bound);
+      if (bound.constraint.column == MemoryColumn::kRank && bound.integer()) rank_ = bound.integer();
+      if (bound.constraint.column == MemoryColumn::kWindow && bound.integer()) window_ = bound.integer();
+      if (bound.constraint.column == MemoryColumn::kTimeNs) time_range_.Narrow(bound);
     }
     BeginRank();
   }
@@ -60,14 +62,14 @@ class MemoryScan : public Cursor {
     const model::RankTrace& trace = source_.rank(rank_index_);
     const MemoryColumns& memory = trace.memory;
     switch (column) {
-      case kRank: return out.Int(trace.rank.value);
-      case kWindow: return out.Int(trace.window);
-      case kDevice: return out.Int(memory.device[row_]);
-      case kTimeNs: return out.Int(trace.clock.ToRun(memory.time_ns[row_]));
-      case kTraceTimeNs: return out.Int(memory.time_ns[row_]);
-      case kChangeBytes: return out.Int(memory.change_bytes[row_]);
-      case kAllocatedBytes: return Recorded(memory.allocated_bytes[row_], out);
-      case kReservedBytes: return Recorded(memory.reserved_bytes[row_], out);
+      case MemoryColumn::kRank: return out.Int(trace.rank.value);
+      case MemoryColumn::kWindow: return out.Int(trace.window);
+      case MemoryColumn::kDevice: return out.Int(memory.device[row_]);
+      case MemoryColumn::kTimeNs: return out.Int(trace.clock.ToRun(memory.time_ns[row_]));
+      case MemoryColumn::kTraceTimeNs: return out.Int(memory.time_ns[row_]);
+      case MemoryColumn::kChangeBytes: return out.Int(memory.change_bytes[row_]);
+      case MemoryColumn::kAllocatedBytes: return Recorded(memory.allocated_bytes[row_], out);
+      case MemoryColumn::kReservedBytes: return Recorded(memory.reserved_bytes[row_], out);
       default: return out.Null();
     }
   }
@@ -104,11 +106,12 @@ class MemoryScan : public Cursor {
 
 class MemoryEventTable : public Table {
  public:
-  const TableSpec& spec() const override { return Spec(); }
+  const TableSpec& spec() const override { return MemoryEventSpec(); }
 
   bool CanUse(const Constraint& constraint) const override {
     const bool equal = constraint.op == SQLITE_INDEX_CONSTRAINT_EQ;
-    return constraint.column == kTimeNs || (equal && (constraint.column == kRank || constraint.column == kWindow));
+    return constraint.column == MemoryColumn::kTimeNs ||
+           (equal && (constraint.column == MemoryColumn::kRank || constraint.column == MemoryColumn::kWindow));
   }
 
   Estimate EstimateOf(const Source* source, std::span<const Constraint> constraints) const override {
@@ -123,7 +126,8 @@ class MemoryEventTable : public Table {
   }
 
   bool IsSorted(const Source* source, std::span<const Constraint>, int column) const override {
-    return column == kWindow || (column == kRank && source != nullptr && source->HasOneWindow());
+    return column == MemoryColumn::kWindow ||
+           (column == MemoryColumn::kRank && source != nullptr && source->HasOneWindow());
   }
 
   std::unique_ptr<Cursor> Open(const Source& source) const override { return std::make_unique<MemoryScan>(source); }

@@ -225,8 +225,8 @@ std::vector<Field<CriticalPathRow>> CriticalPathFields() {
 }
 
 template <typename Row>
-void Add(TableList* tables, std::string_view name, std::string_view sentence, std::string_view pass,
-         std::vector<Field<Row>> fields, std::function<std::span<const Row>(const Source&)> rows) {
+void AddTable(TableList* tables, std::string_view name, std::string_view sentence, std::string_view pass,
+              std::vector<Field<Row>> fields, std::function<std::span<const Row>(const Source&)> rows) {
   tables->push_back(std::make_unique<RowTable<Row>>(typename RowTable<Row>::Parts{
       .name = name, .sentence = sentence, .pass = pass, .fields = std::move(fields), .rows = std::move(rows)}));
 }
@@ -234,28 +234,29 @@ void Add(TableList* tables, std::string_view name, std::string_view sentence, st
 }  // namespace
 
 void AddVerdictTables(TableList* tables) {
-  Add<StragglerRow>(tables, "stragglers", "Each rank's part in waiting at collectives, most waiting given first",
-                    "stragglers", StragglerFields(), [](const Source& source) {
-                      return std::span<const StragglerRow>(source.result().stragglers.rows);
-                    });
-  Add<WaitStateRow>(
+  AddTable<StragglerRow>(tables, "stragglers", "Each rank's part in waiting at collectives, most waiting given first",
+                         "stragglers", StragglerFields(), [](const Source& source) {
+                           return std::span<const StragglerRow>(source.result().stragglers.rows);
+                         });
+  AddTable<WaitStateRow>(
       tables, "wait_states", "Waiting of each rank by kind of wait state", "wait_states", WaitStateFields(),
       [](const Source& source) { return std::span<const WaitStateRow>(source.result().wait_states.rows); });
-  Add<RootCauseRow>(
+  AddTable<RootCauseRow>(
       tables, "root_causes", "What made ranks wait first of all, most waiting first", "wait_states", RootCauseFields(),
       [](const Source& source) { return std::span<const RootCauseRow>(source.result().wait_states.causes); });
-  Add<ImbalanceRow>(tables, "imbalance", "Spread of one quantity over the ranks", "imbalance", ImbalanceFields(),
-                    [](const Source& source) { return std::span<const ImbalanceRow>(source.result().imbalance.rows); });
-  Add<CriticalPathRow>(tables, "critical_path", "Time on the steps' critical paths by rank, category and name",
-                       "critical_path", CriticalPathFields(), [](const Source& source) {
-                         return std::span<const CriticalPathRow>(source.result().critical_path.rows);
-                       });
-  Add<Finding>(tables, "findings", "What is wrong, for whom, how that is known, what to do; largest gain first", "all",
-               FindingFields(),
-               [](const Source& source) { return std::span<const Finding>(source.result().findings); });
-  Add<LedgerEntry>(tables, "ledger", "Everything that was repaired, skipped, guessed or refused while reading", "all",
-                   LedgerFields(),
-                   [](const Source& source) { return std::span<const LedgerEntry>(source.run().ledger.entries()); });
+  AddTable<ImbalanceRow>(
+      tables, "imbalance", "Spread of one quantity over the ranks", "imbalance", ImbalanceFields(),
+      [](const Source& source) { return std::span<const ImbalanceRow>(source.result().imbalance.rows); });
+  AddTable<CriticalPathRow>(tables, "critical_path", "Time on the steps' critical paths by rank, category and name",
+                            "critical_path", CriticalPathFields(), [](const Source& source) {
+                              return std::span<const CriticalPathRow>(source.result().critical_path.rows);
+                            });
+  AddTable<Finding>(tables, "findings", "What is wrong, for whom, how that is known, what to do; largest gain first",
+                    "all", FindingFields(),
+                    [](const Source& source) { return std::span<const Finding>(source.result().findings); });
+  AddTable<LedgerEntry>(
+      tables, "ledger", "Everything that was repaired, skipped, guessed or refused while reading", "all",
+      LedgerFields(), [](const Source& source) { return std::span<const LedgerEntry>(source.run().ledger.entries()); });
 }
 
 }  // namespace lockstep::query

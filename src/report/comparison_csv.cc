@@ -10,14 +10,11 @@ namespace {
 using comparison::Comparison;
 using comparison::Delta;
 
-Cell Optional(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
-Cell Optional(const std::optional<int64_t>& value) { return value ? Cell(*value) : Cell(); }
-
 /// a, b, shift, low, high, change.
 void AddDelta(const Delta& delta, std::vector<Cell>* cells) {
   cells->insert(cells->end(), {Cell(delta.a), Cell(delta.b), delta.shift ? Cell(delta.shift->estimate) : Cell(),
-                               Optional(delta.shift ? delta.shift->low : std::nullopt),
-                               Optional(delta.shift ? delta.shift->high : std::nullopt),
+                               OptionalCell(delta.shift ? delta.shift->low : std::nullopt),
+                               OptionalCell(delta.shift ? delta.shift->high : std::nullopt),
                                Cell(std::string(ChangeName(delta.change)))});
 }
 
@@ -90,8 +87,8 @@ FlatTable Names(const Comparison& c) {
               row.pair.a ? Cell(row.call.a) : Cell(),
               row.pair.b ? Cell(row.call.b) : Cell(),
               shift ? Cell(shift->estimate) : Cell(),
-              Optional(shift ? shift->low : std::nullopt),
-              Optional(shift ? shift->high : std::nullopt),
+              OptionalCell(shift ? shift->low : std::nullopt),
+              OptionalCell(shift ? shift->high : std::nullopt),
               Cell(row.p_adjusted),
               Cell(row.step.a),
               Cell(row.step.b),
@@ -114,12 +111,12 @@ FlatTable Collectives(const Comparison& c) {
                   .fill = {}};
   table.fill = [&c](size_t i, std::vector<Cell>* cells) {
     const comparison::CollectiveDelta& row = c.collectives[i];
-    *cells = {Cell(row.name),    Optional(row.bytes),   Cell(row.calls_a),
-              Cell(row.calls_b), Optional(row.busbw_a), Optional(row.busbw_b)};
+    *cells = {Cell(row.name),    OptionalCell(row.bytes),   Cell(row.calls_a),
+              Cell(row.calls_b), OptionalCell(row.busbw_a), OptionalCell(row.busbw_b)};
     AddDelta(row.transfer, cells);
     cells->back() = std::string(ChangeName(row.change));
-    cells->push_back(Optional(row.timed_a ? std::optional(row.wait.a) : std::nullopt));
-    cells->push_back(Optional(row.timed_b ? std::optional(row.wait.b) : std::nullopt));
+    cells->push_back(OptionalCell(row.timed_a ? std::optional(row.wait.a) : std::nullopt));
+    cells->push_back(OptionalCell(row.timed_b ? std::optional(row.wait.b) : std::nullopt));
     if (!row.timed_a) (*cells)[kTransferColumn].emplace<std::monostate>();
     if (!row.timed_b) (*cells)[kTransferColumn + 1].emplace<std::monostate>();
   };
@@ -135,8 +132,8 @@ FlatTable Memory(const Comparison& c) {
                   .fill = {}};
   table.fill = [&c](size_t i, std::vector<Cell>* cells) {
     const comparison::MemoryDelta& row = c.memory[i];
-    *cells = {Cell(int64_t{row.rank}),   Cell(int64_t{row.device}), Optional(row.allocated_a),
-              Optional(row.allocated_b), Optional(row.reserved_a),  Optional(row.reserved_b)};
+    *cells = {Cell(int64_t{row.rank}),       Cell(int64_t{row.device}),    OptionalCell(row.allocated_a),
+              OptionalCell(row.allocated_b), OptionalCell(row.reserved_a), OptionalCell(row.reserved_b)};
   };
   return table;
 }

@@ -35,8 +35,7 @@ struct Page {
   }
 };
 
-std::string Time(double ns) { return FormatDuration(static_cast<int64_t>(std::llround(ns))); }
-std::string SignedTime(double ns) { return (ns > 0 ? "+" : "") + Time(ns); }
+std::string SignedTime(double ns) { return (ns > 0 ? "+" : "") + FormatMeanDuration(ns); }
 std::string SignedPercent(std::optional<double> ratio) {
   if (!ratio) return "-";
   const double percent = *ratio * 100;
@@ -64,8 +63,8 @@ std::string Word(Change change, const Delta& delta) {
 
 void AddDelta(TextTable* table, std::string label, const Delta& delta) {
   table->AddRow({{std::move(label)},
-                 {Time(delta.a)},
-                 {Time(delta.b)},
+                 {FormatMeanDuration(delta.a)},
+                 {FormatMeanDuration(delta.b)},
                  {delta.shift ? SignedTime(delta.shift->estimate) : "-", PaintOf(delta.change)},
                  {SignedPercent(delta.ratio())},
                  {Interval(delta)},
@@ -131,8 +130,8 @@ void WriteRanks(const Page& page) {
   for (const comparison::RankDelta& rank : c.ranks) {
     if (shown++ == page.options.top) break;
     table.AddRow({{fmt::format("{}", rank.rank)},
-                  {Time(rank.own.a)},
-                  {Time(rank.own.b)},
+                  {FormatMeanDuration(rank.own.a)},
+                  {FormatMeanDuration(rank.own.b)},
                   {change_of(rank.own), PaintOf(rank.own.change)},
                   {Interval(rank.own)},
                   {Word(rank.own.change, rank.own), PaintOf(rank.own.change)},
@@ -177,8 +176,8 @@ void WriteNames(const Page& page, EventClass kind, const char* title) {
   for (const comparison::NameDelta* row : rows) {
     if (shown++ == page.options.top) break;
     table.AddRow({{SignedTime(row->delta_ns()), PaintOf(row->change)},
-                  {Time(row->step.a)},
-                  {Time(row->step.b)},
+                  {FormatMeanDuration(row->step.a)},
+                  {FormatMeanDuration(row->step.b)},
                   {SignedPercent(row->call.ratio())},
                   {FormatNumber(row->calls_a)},
                   {FormatNumber(row->calls_b)},
@@ -205,11 +204,11 @@ void WriteCollectives(const Page& page) {
     if (shown++ == page.options.top) break;
     table.AddRow({{row.name},
                   {FormatBytes(row.bytes)},
-                  {row.timed_a ? Time(row.transfer.a) : "-"},
-                  {row.timed_b ? Time(row.transfer.b) : "-"},
+                  {row.timed_a ? FormatMeanDuration(row.transfer.a) : "-"},
+                  {row.timed_b ? FormatMeanDuration(row.transfer.b) : "-"},
                   {Word(row.change, row.transfer), PaintOf(row.change)},
-                  {row.timed_a ? Time(row.wait.a) : "-"},
-                  {row.timed_b ? Time(row.wait.b) : "-"},
+                  {row.timed_a ? FormatMeanDuration(row.wait.a) : "-"},
+                  {row.timed_b ? FormatMeanDuration(row.wait.b) : "-"},
                   {FormatRate(row.busbw_a)},
                   {FormatRate(row.busbw_b)}});
   }

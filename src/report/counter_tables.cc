@@ -12,12 +12,8 @@ using model::Run;
 using Type = DeclaredType;
 
 const std::vector<CounterRow>& Counters(const AnalysisResult& result) { return ParallelismOf(result).counters; }
-const std::vector<CounterBalanceRow>& Balances(const AnalysisResult& result) {
+const std::vector<CounterBalanceRow>& CounterBalances(const AnalysisResult& result) {
   return ParallelismOf(result).counter_balance;
-}
-
-Cell RankCell(const Run& run, size_t rank_index) {
-  return Cell(static_cast<int64_t>(run.ranks[rank_index].rank.value));
 }
 
 std::vector<RowColumn<CounterRow>> CounterColumns() {
@@ -46,7 +42,7 @@ std::vector<RowColumn<CounterRow>> CounterColumns() {
   };
 }
 
-std::vector<RowColumn<CounterBalanceRow>> BalanceColumns() {
+std::vector<RowColumn<CounterBalanceRow>> CounterBalanceColumns() {
   using Row = CounterBalanceRow;
   constexpr const char* kNoDevice = "it is of the process or its host";
   return {
@@ -82,7 +78,7 @@ void DeclareCounterTables(std::vector<DeclaredTable>* tables) {
       Counters, CounterColumns()));
   tables->push_back(DeclareTable<CounterBalanceRow>("counter_balance", "counter_balance",
                                                     "One such counter over ranks and devices of the first window",
-                                                    "counters", Balances, BalanceColumns()));
+                                                    "counters", CounterBalances, CounterBalanceColumns()));
 }
 
 }  // namespace lockstep::report

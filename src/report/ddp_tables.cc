@@ -12,18 +12,11 @@ using analysis::FsdpRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<DdpRow>& Ranks(const AnalysisResult& result) { return ParallelismOf(result).ddp.ranks; }
+const std::vector<DdpRow>& DdpRanks(const AnalysisResult& result) { return ParallelismOf(result).ddp.ranks; }
 const std::vector<DdpBucketRow>& Buckets(const AnalysisResult& result) { return ParallelismOf(result).ddp.buckets; }
 const std::vector<FsdpRow>& Fsdp(const AnalysisResult& result) { return ParallelismOf(result).fsdp; }
 
-template <typename Row>
-RowColumn<Row> GroupColumn() {
-  return {"group_number", Type::kInteger, "", "Number of the group in `groups`.", "", [](const Run&, const Row& row) {
-            return Cell(uint64_t{row.group});
-          }};
-}
-
-std::vector<RowColumn<DdpRow>> RankColumns() {
+std::vector<RowColumn<DdpRow>> DdpColumns() {
   using Row = DdpRow;
   return {
       RankColumn<Row>(),
@@ -110,7 +103,7 @@ std::vector<RowColumn<FsdpRow>> FsdpColumns() {
 
 void DeclareDdpTables(std::vector<DeclaredTable>* tables) {
   tables->push_back(
-      DeclareTable<DdpRow>("ddp", "ddp", "Gradients of a data group on one rank", "ddp", Ranks, RankColumns()));
+      DeclareTable<DdpRow>("ddp", "ddp", "Gradients of a data group on one rank", "ddp", DdpRanks, DdpColumns()));
   tables->push_back(DeclareTable<DdpBucketRow>("ddp_buckets", "ddp_buckets",
                                                "A gradient bucket, by its place in the backward pass", "ddp", Buckets,
                                                BucketColumns()));

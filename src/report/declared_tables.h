@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -91,22 +92,20 @@ RowColumn<Row> WindowColumn() {
       "",       "0 for the first trace of this rank in time, 1 for the next, and so on.",
       "",       [](const model::Run& run, const Row& row) { return Cell(int64_t{run.ranks[row.rank_index].window}); }};
 }
-
-/// A cell of what may be absent.
-template <typename T>
-Cell OptionalCell(const std::optional<T>& value) {
-  if (!value) return std::monostate{};
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-    return static_cast<int64_t>(*value);
-  } else {
-    return Cell(*value);
-  }
+/// Column of rows with `group`.
+template <typename Row>
+RowColumn<Row> GroupColumn() {
+  return {"group_number",
+          DeclaredType::kInteger,
+          "",
+          "Number of the group in `groups`.",
+          "",
+          [](const model::Run&, const Row& row) { return Cell(uint64_t{row.group}); }};
 }
-inline Cell TextCell(std::string_view text) { return std::string(text); }
-/// Null when empty: for facts that a file may not state.
-inline Cell TextOrNullCell(std::string_view text) {
-  if (text.empty()) return std::monostate{};
-  return std::string(text);
+/// Global rank of what lies at `rank_index` of the run; null without one.
+inline Cell RankCell(const model::Run& run, std::optional<size_t> rank_index) {
+  if (!rank_index) return std::monostate{};
+  return Cell(int64_t{run.ranks[*rank_index].rank.value});
 }
 
 }  // namespace lockstep::report

@@ -11,10 +11,10 @@ using analysis::FlopsRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<FlopsRankRow>& Ranks(const AnalysisResult& result) { return ParallelismOf(result).flops; }
+const std::vector<FlopsRankRow>& FlopsRanks(const AnalysisResult& result) { return ParallelismOf(result).flops; }
 const std::vector<FlopsRow>& Operators(const AnalysisResult& result) { return ParallelismOf(result).flops_by_operator; }
 
-std::vector<RowColumn<FlopsRankRow>> RankColumns() {
+std::vector<RowColumn<FlopsRankRow>> FlopsColumns() {
   using Row = FlopsRankRow;
   return {
       RankColumn<Row>(),
@@ -89,7 +89,7 @@ std::vector<RowColumn<FlopsRow>> OperatorColumns() {
 
 void DeclareFlopsTables(std::vector<DeclaredTable>* tables) {
   tables->push_back(DeclareTable<FlopsRankRow>("flops", "flops", "Matrix operators of a rank and its use of the device",
-                                               "flops", Ranks, RankColumns()));
+                                               "flops", FlopsRanks, FlopsColumns()));
   tables->push_back(DeclareTable<FlopsRow>("flops_by_operator", "flops_by_operator",
                                            "Calls of a matrix operator with one set of shapes, on the roofline",
                                            "flops", Operators, OperatorColumns()));

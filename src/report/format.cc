@@ -63,6 +63,8 @@ std::string FormatDuration(int64_t ns) {
 
 std::string FormatDuration(std::optional<int64_t> ns) { return ns ? FormatDuration(*ns) : std::string(kAbsent); }
 
+std::string FormatMeanDuration(double ns) { return FormatDuration(static_cast<int64_t>(std::llround(ns))); }
+
 std::string FormatBytes(int64_t bytes) { return bytes == 0 ? "0" : WithUnit(static_cast<double>(bytes), kByteUnits); }
 
 std::string FormatBytes(std::optional<int64_t> bytes) { return bytes ? FormatBytes(*bytes) : std::string(kAbsent); }
@@ -89,6 +91,11 @@ std::string FormatPercent(std::optional<double> ratio) {
   if (magnitude < 0.1) return "<0.1 %";
   if (magnitude < 9.95) return fmt::format("{:.1f} %", percent);
   return fmt::format("{:.0f} %", percent);
+}
+
+std::string FormatShare(int64_t part, int64_t whole) {
+  if (whole <= 0) return std::string(kAbsent);
+  return FormatPercent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string FormatNumber(double value) {

@@ -12,6 +12,8 @@ namespace lockstep::report {
 /// "0", "812 ns", "1.23 us", "45.6 ms", "12.0 s", "21.3 min", "13.1 h", "20.1 d"; the sign is kept.
 std::string FormatDuration(int64_t ns);
 std::string FormatDuration(std::optional<int64_t> ns);
+/// Of a mean or an estimate, rounded to whole nanoseconds first.
+std::string FormatMeanDuration(double ns);
 
 /// "512 B", "1.50 KiB", "12.3 MiB": powers of 1024.
 std::string FormatBytes(int64_t bytes);
@@ -25,6 +27,8 @@ std::string FormatCount(uint64_t count);
 
 /// "42 %", "3.1 %" below ten, "<0.1 %" for a small share that is not zero; `ratio` 1 = 100 %.
 std::string FormatPercent(std::optional<double> ratio);
+/// FormatPercent of part / whole; "-" where the whole is not above 0.
+std::string FormatShare(int64_t part, int64_t whole);
 
 /// A mean or length without unit: "2.40", "134".
 std::string FormatNumber(double value);

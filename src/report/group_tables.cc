@@ -70,8 +70,7 @@ std::vector<RowColumn<ProcessGroupRow>> GroupColumns() {
 std::vector<RowColumn<GroupOperationRow>> OperationColumns() {
   using Row = GroupOperationRow;
   return {
-      {"group_number", Type::kInteger, "", "Number of the group in `groups`.", "",
-       [](const Run&, const Row& row) { return Cell(uint64_t{row.group}); }},
+      GroupColumn<Row>(),
       {"name", Type::kText, "", "`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `broadcast`, `send`, ...",
        "", [](const Run&, const Row& row) { return TextCell(analysis::CollectiveKindName(row.kind)); }},
       {"call_count", Type::kInteger, "count", "Calls, all ranks.", "",

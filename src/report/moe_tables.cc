@@ -11,22 +11,12 @@ using analysis::MoeRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<MoeRow>& Groups(const AnalysisResult& result) { return ParallelismOf(result).moe.groups; }
-const std::vector<MoeRankRow>& Ranks(const AnalysisResult& result) { return ParallelismOf(result).moe.ranks; }
+const std::vector<MoeRow>& MoeGroups(const AnalysisResult& result) { return ParallelismOf(result).moe.groups; }
+const std::vector<MoeRankRow>& MoeRanks(const AnalysisResult& result) { return ParallelismOf(result).moe.ranks; }
 
-template <typename Row>
-RowColumn<Row> GroupColumn() {
-  return {"group_number", Type::kInteger, "", "Number of the group in `groups`.", "", [](const Run&, const Row& row) {
-            return Cell(uint64_t{row.group});
-          }};
-}
+Cell HottestRank(const Run& run, const MoeRow& row) { return RankCell(run, row.hottest_rank_index); }
 
-Cell HottestRank(const Run& run, const MoeRow& row) {
-  if (!row.hottest_rank_index) return std::monostate{};
-  return Cell(int64_t{run.ranks[*row.hottest_rank_index].rank.value});
-}
-
-std::vector<RowColumn<MoeRow>> GroupColumns() {
+std::vector<RowColumn<MoeRow>> MoeColumns() {
   using Row = MoeRow;
   return {
       GroupColumn<Row>(),
@@ -55,7 +45,7 @@ std::vector<RowColumn<MoeRow>> GroupColumns() {
   };
 }
 
-std::vector<RowColumn<MoeRankRow>> RankColumns() {
+std::vector<RowColumn<MoeRankRow>> MoeRankColumns() {
   using Row = MoeRankRow;
   return {
       RankColumn<Row>(),
@@ -83,9 +73,9 @@ std::vector<RowColumn<MoeRankRow>> RankColumns() {
 
 void DeclareMoeTables(std::vector<DeclaredTable>* tables) {
   tables->push_back(DeclareTable<MoeRow>("moe", "moe", "The all_to_alls of a process group, and how even they are",
-                                         "moe", Groups, GroupColumns()));
+                                         "moe", MoeGroups, MoeColumns()));
   tables->push_back(DeclareTable<MoeRankRow>("moe_ranks", "moe_ranks", "A rank's all_to_alls in a process group", "moe",
-                                             Ranks, RankColumns()));
+                                             MoeRanks, MoeRankColumns()));
 }
 
 }  // namespace lockstep::report

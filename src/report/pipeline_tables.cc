@@ -17,8 +17,7 @@ std::vector<RowColumn<PipelineRow>> StageColumns() {
   return {
       RankColumn<Row>(),
       WindowColumn<Row>(),
-      {"group_number", Type::kInteger, "", "Number of the group in `groups`.", "",
-       [](const Run&, const Row& row) { return Cell(uint64_t{row.group}); }},
+      GroupColumn<Row>(),
       {"stage", Type::kInteger, "", "Place among the group's ranks, from 0.", "",
        [](const Run&, const Row& row) { return Cell(uint64_t{row.stage}); }},
       {"stage_count", Type::kInteger, "count", "Ranks of the group.", "",

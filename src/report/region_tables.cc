@@ -12,13 +12,8 @@ using model::Run;
 using Type = DeclaredType;
 
 const std::vector<RegionRow>& Regions(const AnalysisResult& result) { return ParallelismOf(result).regions; }
-const std::vector<RegionBalanceRow>& Balances(const AnalysisResult& result) {
+const std::vector<RegionBalanceRow>& RegionBalances(const AnalysisResult& result) {
   return ParallelismOf(result).region_balance;
-}
-
-Cell RankCell(const Run& run, std::optional<size_t> rank_index) {
-  if (!rank_index) return std::monostate{};
-  return Cell(static_cast<int64_t>(run.ranks[*rank_index].rank.value));
 }
 
 std::vector<RowColumn<RegionRow>> RegionColumns() {
@@ -56,7 +51,7 @@ std::vector<RowColumn<RegionRow>> RegionColumns() {
   };
 }
 
-std::vector<RowColumn<RegionBalanceRow>> BalanceColumns() {
+std::vector<RowColumn<RegionBalanceRow>> RegionBalanceColumns() {
   using Row = RegionBalanceRow;
   constexpr const char* kDevices = "the ranks have device events";
   constexpr const char* kNoDevice = "no device events";
@@ -96,7 +91,7 @@ void DeclareRegionTables(std::vector<DeclaredTable>* tables) {
       Regions, RegionColumns()));
   tables->push_back(DeclareTable<RegionBalanceRow>("region_balance", "region_balance",
                                                    "One such name over the ranks of the first window", "regions",
-                                                   Balances, BalanceColumns()));
+                                                   RegionBalances, RegionBalanceColumns()));
 }
 
 }  // namespace lockstep::report

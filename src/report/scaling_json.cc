@@ -13,12 +13,10 @@ using comparison::Fitted;
 using comparison::ScalingCurve;
 using comparison::ScalingPoint;
 
-Cell Optional(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
-
 void WriteFitted(JsonRow& row, const char* key, const char* margin_key, bool known, const Fitted& fitted) {
   row.Key(key);
   known ? row.Double(fitted.value) : row.Null();
-  row.Key(margin_key).Value(known ? Optional(fitted.margin) : Cell());
+  row.Key(margin_key).Value(known ? OptionalCell(fitted.margin) : Cell());
 }
 
 FlatTable Points(const ScalingCurve& curve) {
@@ -41,8 +39,8 @@ FlatTable Points(const ScalingCurve& curve) {
               Cell(int64_t{p.ranks}),
               Cell(uint64_t{p.step_count}),
               Cell(p.step_ns),
-              Optional(p.low_ns),
-              Optional(p.high_ns),
+              OptionalCell(p.low_ns),
+              OptionalCell(p.high_ns),
               Cell(weak ? first.step_ns : first.step_ns / larger),
               curve.fit.fitted ? Cell(fitted) : Cell(),
               Cell(p.work_ns),
@@ -52,7 +50,7 @@ FlatTable Points(const ScalingCurve& curve) {
               Cell(larger),
               Cell(p.strong_efficiency),
               Cell(p.weak_efficiency),
-              Optional(p.items_per_s),
+              OptionalCell(p.items_per_s),
               Cell(int64_t{p.slowest_rank}),
               Cell(p.slowest_share)};
   };
@@ -68,8 +66,8 @@ FlatTable NoSync(const ScalingCurve& curve) {
       .fill = {}};
   table.fill = [&curve](size_t i, std::vector<Cell>* cells) {
     const comparison::DirectOverhead& row = curve.direct[i];
-    *cells = {Cell(row.label),       Cell(int64_t{row.ranks}), Cell(row.full_ns),     Cell(row.no_sync_ns),
-              Cell(row.overhead_ns), Optional(row.low_ns),     Optional(row.high_ns), Cell(row.ratio)};
+    *cells = {Cell(row.label),       Cell(int64_t{row.ranks}), Cell(row.full_ns),         Cell(row.no_sync_ns),
+              Cell(row.overhead_ns), OptionalCell(row.low_ns), OptionalCell(row.high_ns), Cell(row.ratio)};
   };
   return table;
 }

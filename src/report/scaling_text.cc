@@ -17,11 +17,9 @@ using comparison::Fitted;
 using comparison::ScalingCurve;
 using comparison::ScalingPoint;
 
-std::string Time(double ns) { return FormatDuration(static_cast<int64_t>(std::llround(ns))); }
-
 std::string WithMargin(const Fitted& fitted) {
-  return fitted.margin ? fmt::format("{} (+- {})", Time(fitted.value), Time(*fitted.margin))
-                       : Time(fitted.value) + " (margin unknown)";
+  return fitted.margin ? fmt::format("{} (+- {})", FormatMeanDuration(fitted.value), FormatMeanDuration(*fitted.margin))
+                       : FormatMeanDuration(fitted.value) + " (margin unknown)";
 }
 
 void WriteRuns(const ScalingCurve& curve, const TextOptions& options, const Style& style, std::ostream& out) {
@@ -38,15 +36,16 @@ void WriteRuns(const ScalingCurve& curve, const TextOptions& options, const Styl
   for (const ScalingPoint& p : curve.points) {
     const double efficiency = curve.efficiency(p);
     const Paint paint = efficiency < 0.5 ? Paint::kBad : efficiency < 0.8 ? Paint::kWarn : Paint::kPlain;
-    table.AddRow({{fmt::format("{}", p.ranks)},
-                  {Time(p.step_ns)},
-                  {p.low_ns ? fmt::format("{} .. {}", Time(*p.low_ns), Time(*p.high_ns)) : "-"},
-                  {Time(p.communication_ns)},
-                  {FormatPercent(p.communication_ratio)},
-                  {fmt::format("{:.2f}", p.speed_up)},
-                  {FormatPercent(efficiency), paint},
-                  {p.items_per_s ? FormatNumber(*p.items_per_s) : std::string()},
-                  {Printable(p.label)}});
+    table.AddRow(
+        {{fmt::format("{}", p.ranks)},
+         {FormatMeanDuration(p.step_ns)},
+         {p.low_ns ? fmt::format("{} .. {}", FormatMeanDuration(*p.low_ns), FormatMeanDuration(*p.high_ns)) : "-"},
+         {FormatMeanDuration(p.communication_ns)},
+         {FormatPercent(p.communication_ratio)},
+         {fmt::format("{:.2f}", p.speed_up)},
+         {FormatPercent(efficiency), paint},
+         {p.items_per_s ? FormatNumber(*p.items_per_s) : std::string()},
+         {Printable(p.label)}});
   }
   table.Write(style, options.width, out);
 }
@@ -95,8 +94,8 @@ void WriteFit(const ScalingCurve& curve, const TextOptions& options, const Style
                   GrowthName(fit.growth), fit.communication_share * 100, curve.points.back().ranks));
   say(fit.reason);
   out << '\n' << style(Paint::kStrong, fmt::format("NEXT: {:g} RANKS", fit.next_ranks)) << '\n';
-  say(fmt::format("step {} ({} to {}), {:.0f} % {} efficiency; bound by {}", Time(fit.next_step_ns),
-                  Time(fit.next_low_ns), Time(fit.next_high_ns), fit.next_efficiency * 100,
+  say(fmt::format("step {} ({} to {}), {:.0f} % {} efficiency; bound by {}", FormatMeanDuration(fit.next_step_ns),
+                  FormatMeanDuration(fit.next_low_ns), FormatMeanDuration(fit.next_high_ns), fit.next_efficiency * 100,
                   ScalingName(curve.options.kind), fit.bound));
 }
 
@@ -120,12 +119,14 @@ void WriteScalingText(const ScalingCurve& curve, const TextOptions& options, std
     TextTable table(
         {{"ranks"}, {"full"}, {"no sync"}, {"overhead"}, {"of step"}, {"interval", Align::kRight, false, 1}});
     for (const comparison::DirectOverhead& row : curve.direct) {
-      table.AddRow({{fmt::format("{}", row.ranks)},
-                    {Time(row.full_ns)},
-                    {Time(row.no_sync_ns)},
-                    {Time(row.overhead_ns)},
-                    {fmt::format("{:.1f} %", row.ratio * 100)},
-                    {row.low_ns ? fmt::format("{} .. {}", Time(*row.low_ns), Time(*row.high_ns)) : "-"}});
+      table.AddRow(
+          {{fmt::format("{}", row.ranks)},
+           {FormatMeanDuration(row.full_ns)},
+           {FormatMeanDuration(row.no_sync_ns)},
+           {FormatMeanDuration(row.overhead_ns)},
+           {fmt::format("{:.1f} %", row.ratio * 100)},
+           {row.low_ns ? fmt::format("{} .. {}", FormatMeanDuration(*row.low_ns), FormatMeanDuration(*row.high_ns))
+                       : "-"}});
     }
     table.Write(style, options.width, out);
   }

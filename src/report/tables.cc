@@ -12,14 +12,6 @@ namespace {
 using analysis::AnalysisResult;
 using model::Run;
 
-template <typename T>
-Cell Optional(const std::optional<T>& value) {
-  if (!value) return std::monostate{};
-  return Cell(*value);
-}
-
-Cell Text(std::string_view text) { return std::string(text); }
-
 // What a column is called and how a row gives it.
 template <typename Row>
 struct Column {
@@ -57,9 +49,9 @@ FlatTable BreakdownTable(std::string_view name, const Run& run, const std::vecto
     };
   };
   std::vector<Column<Row>> columns;
-  if (per_step) columns.push_back({"step", [](const Row& row) { return Optional(row.step_number); }});
+  if (per_step) columns.push_back({"step", [](const Row& row) { return OptionalCell(row.step_number); }});
   const std::vector<Column<Row>> rest = {
-      {"basis", [](const Row& row) { return Text(analysis::BasisName(row.basis)); }},
+      {"basis", [](const Row& row) { return TextCell(analysis::BasisName(row.basis)); }},
       {"start_ns", time(&Row::start_ns)},
       {"span_ns", time(&Row::span_ns)},
       {"busy_ns", time(&Row::busy_ns)},
@@ -72,7 +64,7 @@ FlatTable BreakdownTable(std::string_view name, const Run& run, const std::vecto
       {"idle_ns", time(&Row::idle_ns)},
       {"communication_overlap_ratio",
        [](const Row& row) {
-         return row.basis == analysis::Basis::kNone ? Cell{} : Optional(row.communication_overlap_ratio());
+         return row.basis == analysis::Basis::kNone ? Cell{} : OptionalCell(row.communication_overlap_ratio());
        }},
   };
   columns.insert(columns.end(), rest.begin(), rest.end());
@@ -101,8 +93,8 @@ FlatTable IdleHostTable(const Run& run, const AnalysisResult& result) {
 FlatTable KernelTable(const Run& run, const AnalysisResult& result) {
   using Row = analysis::KernelRow;
   return Table<Row>("kernels", "kernels", run, result.kernels,
-                    {{"name", [&run](const Row& row) { return Text(run.names[row.name]); }},
-                     {"kind", [](const Row& row) { return Text(analysis::KernelKindName(row.kind)); }},
+                    {{"name", [&run](const Row& row) { return TextCell(run.names[row.name]); }},
+                     {"kind", [](const Row& row) { return TextCell(analysis::KernelKindName(row.kind)); }},
                      {"count", [](const Row& row) { return Cell(row.count); }},
                      {"total_ns", [](const Row& row) { return Cell(row.total_ns); }},
                      {"mean_ns", [](const Row& row) { return Cell(row.mean_ns); }},
@@ -114,7 +106,7 @@ FlatTable KernelTable(const Run& run, const AnalysisResult& result) {
 FlatTable OperatorTable(const Run& run, const AnalysisResult& result) {
   using Row = analysis::OperatorRow;
   return Table<Row>("operators", "operators", run, result.operators,
-                    {{"name", [&run](const Row& row) { return Text(run.names[row.name]); }},
+                    {{"name", [&run](const Row& row) { return TextCell(run.names[row.name]); }},
                      {"count", [](const Row& row) { return Cell(row.count); }},
                      {"cpu_self_ns", [](const Row& row) { return Cell(row.cpu_self_ns); }},
                      {"cpu_total_ns", [](const Row& row) { return Cell(row.cpu_total_ns); }},
@@ -126,9 +118,9 @@ FlatTable MemoryTable(const Run& run, const AnalysisResult& result) {
   using Row = analysis::MemoryRow;
   return Table<Row>("memory", "memory", run, result.memory,
                     {{"device", [](const Row& row) { return Cell(int64_t{row.device}); }},
-                     {"peak_allocated_bytes", [](const Row& row) { return Optional(row.peak_allocated_bytes); }},
-                     {"peak_reserved_bytes", [](const Row& row) { return Optional(row.peak_reserved_bytes); }},
-                     {"device_memory_bytes", [](const Row& row) { return Optional(row.device_memory_bytes); }},
+                     {"peak_allocated_bytes", [](const Row& row) { return OptionalCell(row.peak_allocated_bytes); }},
+                     {"peak_reserved_bytes", [](const Row& row) { return OptionalCell(row.peak_reserved_bytes); }},
+                     {"device_memory_bytes", [](const Row& row) { return OptionalCell(row.device_memory_bytes); }},
                      {"allocation_count", [](const Row& row) { return Cell(row.allocation_count); }},
                      {"free_count", [](const Row& row) { return Cell(row.free_count); }},
                      {"net_bytes", [](const Row& row) { return Cell(row.net_bytes); }}});
@@ -141,7 +133,7 @@ FlatTable LaunchTable(const Run& run, const AnalysisResult& result) {
                      {"unlinked_count", [](const Row& row) { return Cell(row.unlinked_count); }},
                      {"total_delay_ns", [](const Row& row) { return Cell(row.total_delay_ns); }},
                      {"max_delay_ns", [](const Row& row) { return Cell(row.max_delay_ns); }},
-                     {"median_delay_ns", [](const Row& row) { return Optional(row.median_delay_ns); }},
+                     {"median_delay_ns", [](const Row& row) { return OptionalCell(row.median_delay_ns); }},
                      {"long_delay_count", [](const Row& row) { return Cell(row.long_delay_count); }},
                      {"short_kernel_count", [](const Row& row) { return Cell(row.short_kernel_count); }},
                      {"long_call_count", [](const Row& row) { return Cell(row.long_call_count); }}});

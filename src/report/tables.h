@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -21,6 +23,23 @@ struct IntegerList {
 
 /// One value of a table; monostate = not measured (null in JSON, empty in CSV). Texts may hold any bytes.
 using Cell = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, IntegerList>;
+
+/// A cell of what may be absent.
+template <typename T>
+Cell OptionalCell(const std::optional<T>& value) {
+  if (!value) return std::monostate{};
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    return static_cast<int64_t>(*value);
+  } else {
+    return Cell(*value);
+  }
+}
+inline Cell TextCell(std::string_view text) { return std::string(text); }
+/// Null when empty: for facts that a file may not state.
+inline Cell TextOrNullCell(std::string_view text) {
+  if (text.empty()) return std::monostate{};
+  return std::string(text);
+}
 
 /// A table whose rows hold plain values: the same names and order in JSON and CSV. docs/json.md says what they mean.
 struct FlatTable {

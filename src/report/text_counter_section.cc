@@ -14,7 +14,7 @@ std::string Where(const TextPage& page, size_t rank_index, std::optional<int32_t
   return fmt::format("{} dev {}", page.RankLabel(rank_index), *device);
 }
 
-void WriteOneRank(const TextPage& page) {
+void WriteCountersOfRank(const TextPage& page) {
   TextTable table({{"counter", Align::kLeft, true},
                    {"device", Align::kRight, false, 3},
                    {"unit", Align::kLeft, false, 2},
@@ -43,7 +43,7 @@ void WriteCounterSection(const TextPage& page) {
     page.Paragraph("None recorded. nsys samples devices with --gpu-metrics-devices=cuda-visible.");
     return;
   }
-  if (page.options.rank) return WriteOneRank(page);
+  if (page.options.rank) return WriteCountersOfRank(page);
   TextTable table({{"counter", Align::kLeft, true},
                    {"unit", Align::kLeft, false, 2},
                    {"series", Align::kRight, false, 1},

@@ -20,7 +20,7 @@ using analysis::CriticalPathRow;
 using analysis::CriticalPathStep;
 using graph::EdgeKind;
 
-struct Sums {
+struct PathSums {
   size_t step_count = 0;
   int64_t step_ns = 0;
   int64_t path_ns = 0;
@@ -31,8 +31,8 @@ struct Sums {
   std::map<std::pair<EdgeKind, NameId>, int64_t> name_ns;
 };
 
-Sums Sum(const TextPage& page) {
-  Sums sums;
+PathSums Sum(const TextPage& page) {
+  PathSums sums;
   for (const CriticalPathStep& step : page.result.critical_path.steps) {
     if (page.options.step && step.step != *page.options.step) continue;
     ++sums.step_count;
@@ -68,7 +68,7 @@ std::vector<std::pair<int64_t, Key>> LargestFirst(const std::map<Key, int64_t>& 
   return list;
 }
 
-void WriteKinds(const TextPage& page, const Sums& sums) {
+void WriteKinds(const TextPage& page, const PathSums& sums) {
   std::map<EdgeKind, int64_t> kinds;
   for (size_t i = 0; i < sums.kind_ns.size(); ++i) {
     if (sums.kind_ns[i] != 0) kinds[static_cast<EdgeKind>(i)] = sums.kind_ns[i];
@@ -82,7 +82,7 @@ void WriteKinds(const TextPage& page, const Sums& sums) {
   table.Write(page.style, page.options.width, page.out);
 }
 
-void WriteRanks(const TextPage& page, const Sums& sums) {
+void WriteRanks(const TextPage& page, const PathSums& sums) {
   const auto steps = static_cast<int64_t>(sums.step_count);
   TextTable table({{"rank", Align::kLeft}, {"on the path per step"}, {"share"}, {"least slack"}});
   std::map<size_t, int64_t> ranks = sums.rank_ns;
@@ -98,7 +98,7 @@ void WriteRanks(const TextPage& page, const Sums& sums) {
   page.Write(table, count);
 }
 
-void WriteNames(const TextPage& page, const Sums& sums) {
+void WriteNames(const TextPage& page, const PathSums& sums) {
   const auto steps = static_cast<int64_t>(sums.step_count);
   std::vector<std::tuple<int64_t, std::string, EdgeKind>> names;
   for (const auto& [key, sum_ns] : sums.name_ns) {
@@ -123,7 +123,7 @@ void WriteNames(const TextPage& page, const Sums& sums) {
 
 void WriteCriticalPathSection(const TextPage& page) {
   page.Heading("CRITICAL PATH", "the chain of work over all ranks that fixes the step time");
-  const Sums sums = Sum(page);
+  const PathSums sums = Sum(page);
   if (sums.path_ns <= 0) {
     page.Paragraph("No path: the traces hold nothing that takes time.");
     return;

@@ -10,11 +10,6 @@
 namespace lockstep::report {
 namespace {
 
-std::optional<double> Share(int64_t part_ns, int64_t whole_ns) {
-  if (whole_ns <= 0) return std::nullopt;
-  return static_cast<double>(part_ns) / static_cast<double>(whole_ns);
-}
-
 int64_t PerPass(int64_t sum_ns, uint64_t count) { return count == 0 ? 0 : sum_ns / static_cast<int64_t>(count); }
 
 }  // namespace
@@ -34,7 +29,7 @@ void WriteDdpSection(const TextPage& page) {
     if (!page.Shows(row.rank_index) || ++rank_count > page.options.top) continue;
     ranks.AddRow({page.RankLabel(row.rank_index), FormatCount(row.pass_count), FormatNumber(row.buckets_per_pass),
                   FormatBytes(row.bytes_per_pass), FormatDuration(PerPass(row.communication_ns, row.pass_count)),
-                  FormatPercent(Share(row.exposed_ns, row.communication_ns)),
+                  FormatShare(row.exposed_ns, row.communication_ns),
                   row.tail_ns ? FormatDuration(PerPass(*row.tail_ns, row.pass_count)) : "-"});
   }
   if (rank_count == 0) {
@@ -76,8 +71,8 @@ void WriteFsdpSection(const TextPage& page) {
   for (const analysis::FsdpRow& row : ParallelismOf(page.result).fsdp) {
     if (!page.Shows(row.rank_index) || ++rank_count > page.options.top) continue;
     table.AddRow({page.RankLabel(row.rank_index), FormatCount(row.gather_count), FormatCount(row.gather_backward_count),
-                  FormatCount(row.prefetched_count), FormatPercent(Share(row.gather_exposed_ns, row.gather_ns)),
-                  FormatCount(row.scatter_count), FormatPercent(Share(row.scatter_exposed_ns, row.scatter_ns)),
+                  FormatCount(row.prefetched_count), FormatShare(row.gather_exposed_ns, row.gather_ns),
+                  FormatCount(row.scatter_count), FormatShare(row.scatter_exposed_ns, row.scatter_ns),
                   FormatBytes(row.peak_allocated_bytes), analysis::ReshardingName(row.resharding)});
   }
   if (rank_count == 0) {

@@ -21,11 +21,6 @@ std::vector<const Row*> Shown(const TextPage& page, const std::vector<Row>& rows
   return shown;
 }
 
-std::string Share(int64_t part, int64_t whole) {
-  if (whole <= 0) return "-";
-  return FormatPercent(static_cast<double>(part) / static_cast<double>(whole));
-}
-
 }  // namespace
 
 void WriteBreakdownSection(const TextPage& page) {
@@ -51,7 +46,7 @@ void WriteBreakdownSection(const TextPage& page) {
     table.AddRow({page.RankLabel(row.rank_index), analysis::BasisName(row.basis), FormatDuration(row.span_ns),
                   FormatDuration(row.busy_ns), FormatDuration(row.compute_ns), FormatDuration(row.communication_ns),
                   FormatDuration(row.exposed_communication_ns), FormatPercent(row.communication_overlap_ratio()),
-                  FormatDuration(row.memory_ns), FormatDuration(row.idle_ns), Share(row.idle_ns, row.span_ns)});
+                  FormatDuration(row.memory_ns), FormatDuration(row.idle_ns), FormatShare(row.idle_ns, row.span_ns)});
   }
   page.Write(table, rows.size());
 }
@@ -72,8 +67,9 @@ void WriteIdleSection(const TextPage& page) {
     const int64_t whole = sum(row);
     table.AddRow({page.RankLabel(row.rank_index), fmt::format("{}", row.device.value),
                   fmt::format("{}", row.stream.value), FormatDuration(whole), FormatDuration(row.host_wait_ns),
-                  Share(row.host_wait_ns, whole), FormatDuration(row.kernel_wait_ns), Share(row.kernel_wait_ns, whole),
-                  FormatDuration(row.other_ns), Share(row.other_ns, whole)});
+                  FormatShare(row.host_wait_ns, whole), FormatDuration(row.kernel_wait_ns),
+                  FormatShare(row.kernel_wait_ns, whole), FormatDuration(row.other_ns),
+                  FormatShare(row.other_ns, whole)});
   }
   page.Write(table, rows.size());
 
@@ -112,8 +108,8 @@ void WriteMemorySection(const TextPage& page) {
     const bool share = row.peak_reserved_bytes && row.device_memory_bytes;
     table.AddRow({page.RankLabel(row.rank_index), row.device < 0 ? std::string("cpu") : fmt::format("{}", row.device),
                   FormatBytes(row.peak_allocated_bytes), FormatBytes(row.peak_reserved_bytes),
-                  share ? Share(*row.peak_reserved_bytes, *row.device_memory_bytes) : "-", FormatBytes(row.net_bytes),
-                  FormatCount(row.allocation_count), FormatCount(row.free_count)});
+                  share ? FormatShare(*row.peak_reserved_bytes, *row.device_memory_bytes) : "-",
+                  FormatBytes(row.net_bytes), FormatCount(row.allocation_count), FormatCount(row.free_count)});
   }
   page.Write(table, rows.size());
 }

@@ -14,7 +14,7 @@ std::string WithRank(const TextPage& page, std::optional<double> imbalance, std:
   return fmt::format("{} ({})", FormatNumber(*imbalance), page.RankLabel(*rank_index));
 }
 
-void WriteOneRank(const TextPage& page) {
+void WriteRegionsOfRank(const TextPage& page) {
   TextTable table({{"region", Align::kLeft, true},
                    {"count"},
                    {"total"},
@@ -44,7 +44,7 @@ void WriteRegionSection(const TextPage& page) {
     page.Paragraph("The program marks no range.");
     return;
   }
-  if (page.options.rank) return WriteOneRank(page);
+  if (page.options.rank) return WriteRegionsOfRank(page);
   TextTable table({{"region", Align::kLeft, true},
                    {"ranks", Align::kRight, false, 4},
                    {"count", Align::kRight, false, 3},

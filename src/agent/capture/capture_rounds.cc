@@ -7,6 +7,7 @@
 #include "agent/capture/capture_manager_impl.h"
 #include "agent/capture/capture_select.h"
 #include "agent/capture/process_view.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 using control::CaptureState;
 using control::TargetState;
 
-constexpr int64_t kSecond = 1'000'000'000;
 constexpr auto kRoundTime = std::chrono::milliseconds(200);
 constexpr size_t kMaxFinished = 1024;
 
@@ -32,7 +32,7 @@ void CaptureManagerImpl::Run(const std::stop_token& stop) {
       wake_.wait_for(lock, kRoundTime, woken);
     } else if (expiry) {
       // At most an hour: wall clocks are set.
-      const int64_t wait = std::clamp<int64_t>(*expiry - Now().wall_ns, kSecond / 100, 3600 * kSecond);
+      const int64_t wait = std::clamp<int64_t>(*expiry - Now().wall_ns, kSecondNs / 100, 3600 * kSecondNs);
       wake_.wait_for(lock, std::chrono::nanoseconds(wait), woken);
     } else {
       wake_.wait(lock, woken);
@@ -131,7 +131,7 @@ void CaptureManagerImpl::Join() {
       entry->record.capture.state = CaptureState::kRunning;
       entry->record.capture.reason.clear();
       // The others of a job that has just started or come back register within a poll of the first.
-      const int64_t settle = newcomers.front().target.process.poll_period_ns + kSecond;
+      const int64_t settle = newcomers.front().target.process.poll_period_ns + kSecondNs;
       entry->record.join_until_unix_ns = std::max(entry->record.join_until_unix_ns, now.wall_ns + settle);
     }
     for (Newcomer& newcomer : newcomers) Add(entry, std::move(newcomer), now);
@@ -201,7 +201,7 @@ void CaptureManagerImpl::GiveUp(TargetRun* run, const control::Process& process,
   if (!taken_back) {
     // Handed over in this moment: the event is on its way. Not for ever, whatever became of it.
     if (!run->withdrawal_failed_ns) run->withdrawal_failed_ns = now.monotonic_ns;
-    if (now.monotonic_ns - *run->withdrawal_failed_ns < 5 * kSecond) return;
+    if (now.monotonic_ns - *run->withdrawal_failed_ns < 5 * kSecondNs) return;
   }
   run->progress.GiveUp(now);
 }
@@ -360,7 +360,7 @@ std::optional<int64_t> CaptureManagerImpl::NextExpiryNs() const {
   for (const auto& entry : entries_) {
     const auto finished = entry->record.capture.finished_unix_ns;
     if (finished) next = std::min(next.value_or(INT64_MAX), *finished + options_.keep_ns);
-    if (entry->unsaved) next = std::min(next.value_or(INT64_MAX), Now().wall_ns + 5 * kSecond);
+    if (entry->unsaved) next = std::min(next.value_or(INT64_MAX), Now().wall_ns + 5 * kSecondNs);
   }
   return next;
 }

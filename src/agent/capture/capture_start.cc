@@ -10,6 +10,8 @@
 #include "agent/capture/random_name.h"
 #include "agent/capture/trace_name.h"
 #include "agent/kineto/config_text.h"
+#include "base/invalid_argument.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
@@ -17,21 +19,18 @@ namespace {
 using control::CaptureWindow;
 using control::TargetState;
 
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kDay = 86'400 * kSecond;
+constexpr int64_t kDayNs = 86'400 * kSecondNs;
 constexpr size_t kMaxRunning = 64;
 constexpr size_t kMaxTargets = 1024;
-
-Error Invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
 
 Status CheckSpec(const control::CaptureSpec& spec) {
   const bool group_ok =
       spec.group.size() <= 64 && std::all_of(spec.group.begin(), spec.group.end(), [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
       });
-  if (!group_ok) return Invalid("group must be at most 64 letters, digits, '_' or '-'");
-  if (spec.timeout_ns < kSecond || spec.timeout_ns > kDay) return Invalid("timeout_ns must be 1 s to 24 h");
-  if (spec.wait_ns < 0 || spec.wait_ns > kDay) return Invalid("wait_ns must be 0 to 24 h");
+  if (!group_ok) return InvalidArgument("group must be at most 64 letters, digits, '_' or '-'");
+  if (spec.timeout_ns < kSecondNs || spec.timeout_ns > kDayNs) return InvalidArgument("timeout_ns must be 1 s to 24 h");
+  if (spec.wait_ns < 0 || spec.wait_ns > kDayNs) return InvalidArgument("wait_ns must be 0 to 24 h");
   return {};
 }
 

@@ -6,14 +6,13 @@
 #include <cmath>
 
 #include "agent/kineto/config_text.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kTickNs = 2 * kSecond;  // The profiler looks once a second, and wants a second more than its warm-up.
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+// The profiler looks once a second, and wants a second more than its warm-up.
+constexpr int64_t kTickNs = 2 * kSecondNs;
 
 struct Needs {
   int64_t poll_ns = 0;

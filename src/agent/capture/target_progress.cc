@@ -5,25 +5,25 @@
 #include <algorithm>
 
 #include "agent/capture/trace_name.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
 
 using Mode = control::CaptureWindow::Mode;
 
-constexpr int64_t kSecond = 1'000'000'000;
 // Kineto looks once a second whether to begin; first use of a device's tracing takes seconds more on a busy node.
-constexpr int64_t kBeginGraceNs = 15 * kSecond;
+constexpr int64_t kBeginGraceNs = 15 * kSecondNs;
 // Between the poll that shows a free profiler and the renamed file.
-constexpr int64_t kRenameGraceNs = 5 * kSecond;
+constexpr int64_t kRenameGraceNs = 5 * kSecondNs;
 // A request without a start begins this long after its receipt, and its warm-up; before PyTorch 2.1, 10 s. Kineto's own
 // 2 s are whole turns of its loop, which looks once a second and was often begun together with the polls: whether it
 // finds the start too far off at one turn and too near at the next is then a matter of microseconds, and the request
 // is dropped. Half a second more lies between the turns.
 constexpr int64_t kDefaultStartNs = 2'500'000'000;
-constexpr int64_t kOldDefaultStartNs = 10 * kSecond;
+constexpr int64_t kOldDefaultStartNs = 10 * kSecondNs;
 
-std::string Seconds(int64_t ns) {
+std::string ShownSeconds(int64_t ns) {
   const double seconds = static_cast<double>(ns) / 1e9;
   return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
@@ -169,7 +169,7 @@ void TargetProgress::GiveUp(const Instant& now) {
   Enter(withdrawal_times_out_ ? State::kTimedOut : State::kRefused, withdrawal_reason_, now);
 }
 
-std::string TargetProgress::Timeout() const { return Seconds(plan_.timeout_ns); }
+std::string TargetProgress::Timeout() const { return ShownSeconds(plan_.timeout_ns); }
 
 void TargetProgress::Tick(const Instant& now) {
   switch (state_) {
@@ -192,7 +192,7 @@ void TargetProgress::TickQueued(const Instant& now) {
     waits = "waits until its profiler is free: it is in use, by its own torch.profiler or an earlier request";
   }
   reason_ = waits;
-  if (plan_.start_unix_ns && now.wall_ns + plan_.warmup_ns + kSecond > *plan_.start_unix_ns) {
+  if (plan_.start_unix_ns && now.wall_ns + plan_.warmup_ns + kSecondNs > *plan_.start_unix_ns) {
     // Handed over now, it would be dropped without a word.
     wants_withdrawal_ = true;
     withdrawal_times_out_ = false;
@@ -225,11 +225,11 @@ void TargetProgress::TickQueued(const Instant& now) {
 std::string TargetProgress::WhyTooLate() const {
   if (!plan_.start_unix_ns || !delivered_unix_ns_) return "";
   const int64_t lead = *plan_.start_unix_ns - *delivered_unix_ns_;
-  if (lead >= plan_.warmup_ns + 2 * kSecond) return "";
+  if (lead >= plan_.warmup_ns + 2 * kSecondNs) return "";
   return fmt::format(
       "dropped the request: it fetched it {} before the common start, and Kineto needs the warm-up of {} and 2 s; give "
       "the start a longer lead",
-      Seconds(std::max<int64_t>(0, lead)), Seconds(plan_.warmup_ns));
+      ShownSeconds(std::max<int64_t>(0, lead)), ShownSeconds(plan_.warmup_ns));
 }
 
 std::string TargetProgress::WhyNeverBegun() const {
@@ -330,7 +330,7 @@ void TargetProgress::TickBegun(const Instant& now) {
 
   // A poll that shows a free profiler, after the file was begun: nothing is coming any more.
   const bool free_again = polls_known_ && polls_.registered && !polls_.busy && !polls_.silent && begun_unix_ns_ &&
-                          polls_.last_poll_unix_ns > *begun_unix_ns_ + 2 * kSecond;
+                          polls_.last_poll_unix_ns > *begun_unix_ns_ + 2 * kSecondNs;
   if (!free_again) {
     unfinished_since_.reset();
   } else if (!unfinished_since_) {

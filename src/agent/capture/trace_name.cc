@@ -4,13 +4,13 @@
 
 #include <ctime>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::agent {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
-
 std::tm Utc(int64_t unix_ns) {
-  const std::time_t seconds = static_cast<std::time_t>(unix_ns / kSecond);
+  const std::time_t seconds = static_cast<std::time_t>(unix_ns / kSecondNs);
   std::tm parts = {};
   gmtime_r(&seconds, &parts);
   return parts;

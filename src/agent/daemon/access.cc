@@ -10,12 +10,10 @@
 namespace lockstep::agent {
 namespace {
 
-constexpr size_t kTokenBytes = 4096;
-
 // "Bearer TOKEN"; the scheme in any case. Source: RFC 6750, 2.1.
 bool ReadBearer(std::string_view header, std::string_view* token) {
   constexpr std::string_view kScheme = "bearer ";
-  if (header.size() <= kScheme.size() || header.size() > kTokenBytes) return false;
+  if (header.size() <= kScheme.size() || header.size() > kMostTokenBytes) return false;
   for (size_t i = 0; i < kScheme.size(); ++i) {
     if (std::tolower(static_cast<unsigned char>(header[i])) != kScheme[i]) return false;
   }

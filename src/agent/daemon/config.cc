@@ -15,6 +15,7 @@
 #include <limits>
 
 #include "agent/engines/engine_reading.h"
+#include "base/host_name.h"
 #include "base/unique_fd.h"
 #include "base/utf8.h"
 
@@ -22,7 +23,6 @@ namespace lockstep::agent {
 namespace {
 
 constexpr size_t kFileBytes = size_t{1} << 20;
-constexpr size_t kTokenBytes = 4096;
 constexpr size_t kTokenLeast = 43;  // 256 bits in base64.
 constexpr size_t kSocketPathBytes = 107;
 constexpr size_t kMostEngines = 32;
@@ -75,7 +75,7 @@ Status OthersCannotRead(const struct stat& info) {
 
 /// A token's one line; empty where it is no printable one.
 Result<std::string> ReadToken(const std::string& file) {
-  ASSIGN_OR_RETURN(std::string token, ReadSmallFile(file, kTokenBytes, OthersCannotRead));
+  ASSIGN_OR_RETURN(std::string token, ReadSmallFile(file, kMostTokenBytes, OthersCannotRead));
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
   const bool is_plain = std::all_of(token.begin(), token.end(), [](char c) { return c > 0x20 && c < 0x7f; });
   return is_plain ? token : std::string();
@@ -136,9 +136,7 @@ Status ResolveEngine(EngineEndpoint* engine) {
   ASSIGN_OR_RETURN(const EngineUrl url, ParseEngineUrl(engine->url));
   engine->url = url.url;
   if (engine->job.empty()) {
-    char name[256] = {};
-    ::gethostname(name, sizeof(name) - 1);
-    engine->job = DefaultEngineJob(url, name);
+    engine->job = DefaultEngineJob(url, HostName());
   }
   for (const std::string* label : {&engine->job, &engine->model}) {
     if (label->size() > kMostModelBytes || Printable(*label) != *label) {
@@ -237,9 +235,7 @@ DaemonConfig DefaultConfig() {
     return config;
   }
   // Homes may be shared between nodes: the host's name keeps them apart.
-  char name[256] = {};
-  ::gethostname(name, sizeof(name) - 1);
-  const std::string host = name;
+  const std::string host = HostName();
   const std::string private_folder = fmt::format("/tmp/lockstep-{}", ::geteuid());
   const auto variable = [](const char* key) -> std::string {
     const char* value = std::getenv(key);

@@ -23,6 +23,9 @@ enum class Role : uint8_t {
 };
 const char* RoleName(Role role);  ///< "none", "read", "capture", "admin".
 
+/// Of a file with a token, and of the header that brings one.
+inline constexpr size_t kMostTokenBytes = 4096;
+
 /// Who presents a token or a client certificate is this.
 struct Credential {
   std::string name;  ///< For the audit; of a certificate: its common name.

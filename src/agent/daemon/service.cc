@@ -25,6 +25,7 @@
 #include "agent/job_metrics/span_sensor.h"
 #include "agent/log_metrics/log_sensor.h"
 #include "agent/nccl_metrics/nccl_sensor.h"
+#include "base/host_name.h"
 #include "base/now.h"
 #include "inspect/job_look.h"
 #include "proc/rank_finder.h"
@@ -35,12 +36,6 @@ namespace {
 constexpr const char* kBaseConfig = "/etc/libkineto.conf";
 // Less than the sensors' own period, so that each of them sees new ranks at every other look at the latest.
 constexpr auto kRanksFreshFor = std::chrono::milliseconds(4500);
-
-std::string HostName() {
-  char name[256] = {};
-  ::gethostname(name, sizeof(name) - 1);
-  return name;
-}
 
 // One daemon for a state folder: two would answer for the same captures.
 Result<UniqueFd> LockState(const std::string& folder) {

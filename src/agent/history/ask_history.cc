@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "agent/history/recorder.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
-
-constexpr int64_t kMsNs = 1'000'000;
 
 /// Puts samples into spans of time: of each series the last one in a span counts.
 class Picker {
@@ -68,7 +67,7 @@ class Picker {
       columns.emplace(span, column);
       history->times_unix_ns.resize(column + 1);
       // Spans follow each other; so do the last looks in them.
-      history->times_unix_ns[column] = last_ms * kMsNs;
+      history->times_unix_ns[column] = last_ms * kMillisecondNs;
     }
     const size_t column_count = history->times_unix_ns.size();
     size_t values_left = control::kMostHistoryValues;
@@ -123,12 +122,12 @@ class Picker {
 control::History AskHistory(const HistoryView& view, const control::HistoryQuery& query, int64_t now_unix_ns) {
   control::History history;
   history.now_unix_ns = now_unix_ns;
-  const int64_t now_ms = now_unix_ns / kMsNs;
+  const int64_t now_ms = now_unix_ns / kMillisecondNs;
   const std::optional<int64_t> fine_ms = view.OldestMs(HistoryTier::kFine, now_ms);
   const std::optional<int64_t> coarse_ms = view.OldestMs(HistoryTier::kCoarse, now_ms);
   const int64_t oldest_ms = std::min(fine_ms.value_or(now_ms), coarse_ms.value_or(now_ms));
-  const int64_t until_ms = std::min(query.until_unix_ns.value_or(now_unix_ns) / kMsNs, now_ms + 1);
-  const int64_t since_ms = std::max(query.since_unix_ns.value_or(0) / kMsNs, oldest_ms);
+  const int64_t until_ms = std::min(query.until_unix_ns.value_or(now_unix_ns) / kMillisecondNs, now_ms + 1);
+  const int64_t since_ms = std::max(query.since_unix_ns.value_or(0) / kMillisecondNs, oldest_ms);
   if (until_ms <= since_ms) return history;
   const auto points = static_cast<int64_t>(query.points.value_or(control::kHistoryPoints));
   const int64_t span_ms = std::max<int64_t>((until_ms - since_ms + points - 1) / points, 1);

@@ -17,6 +17,8 @@ using control::HistoryKind;
 inline constexpr size_t kHistoryKinds = 4;
 /// Of one kind, at most.
 inline constexpr size_t kMostFigures = 48;
+/// Of a label's value: a longer one is cut, or makes no thing where it would name it.
+inline constexpr size_t kMostLabelBytes = 128;
 
 /// One figure that is kept: which metric it is of, and how exactly.
 struct Figure {

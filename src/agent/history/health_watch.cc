@@ -6,14 +6,13 @@
 
 #include "agent/history/frame.h"
 #include "agent/history/sampler.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
 
 constexpr size_t kMostSeen = 16'384;
 constexpr size_t kMostEvents = 64;  // Of one look.
-constexpr size_t kMostLabelBytes = 128;
-constexpr int64_t kSecondNs = 1'000'000'000;
 
 /// What of a metric is an event.
 struct Rule {

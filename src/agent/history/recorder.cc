@@ -4,12 +4,12 @@
 #include <chrono>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 
 namespace lockstep::agent {
 namespace {
 
-constexpr int64_t kMsNs = 1'000'000;
 constexpr auto kEvery = std::chrono::seconds(1);
 // A node has hundreds of series; who makes up thousands gets no more of them than a file of the default size holds.
 constexpr size_t kMostSamples = 4096;
@@ -20,9 +20,9 @@ Result<std::unique_ptr<HistoryRecorder>> HistoryRecorder::Open(Options options) 
   HistoryFile::Options file;
   file.path = options.path;
   file.limit_bytes = options.settings.limit_bytes;
-  file.keep_ms = {options.settings.keep_ns / kMsNs, options.settings.coarse_keep_ns / kMsNs};
+  file.keep_ms = {options.settings.keep_ns / kMillisecondNs, options.settings.coarse_keep_ns / kMillisecondNs};
   std::string problem;
-  ASSIGN_OR_RETURN(std::unique_ptr<HistoryFile> opened, HistoryFile::Open(file, UnixNow() / kMsNs, &problem));
+  ASSIGN_OR_RETURN(std::unique_ptr<HistoryFile> opened, HistoryFile::Open(file, UnixNow() / kMillisecondNs, &problem));
   if (!problem.empty() && options.log) options.log(problem);
   return std::unique_ptr<HistoryRecorder>(new HistoryRecorder(std::move(options), std::move(opened)));
 }
@@ -59,8 +59,8 @@ void HistoryRecorder::Look(int64_t now_unix_ns) {
   // A clock that was set back would hold the coarse looks up.
   const bool is_due =
       now_unix_ns >= coarse_due_unix_ns_ || coarse_due_unix_ns_ - now_unix_ns > options_.settings.coarse_every_ns;
-  if (is_due) coarse_due_unix_ns_ = now_unix_ns + options_.settings.coarse_every_ns - kMsNs * 500;
-  const int64_t now_ms = now_unix_ns / kMsNs;
+  if (is_due) coarse_due_unix_ns_ = now_unix_ns + options_.settings.coarse_every_ns - kMillisecondNs * 500;
+  const int64_t now_ms = now_unix_ns / kMillisecondNs;
   Status status = file_->Append(HistoryTier::kFine, now_ms, samples, {});
   static const std::vector<HistorySample> kNone;
   const Status coarse = file_->Append(HistoryTier::kCoarse, now_ms, is_due ? samples : kNone, events);

@@ -11,7 +11,6 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 
 constexpr size_t kMostThings = 8192;
-constexpr size_t kMostLabelBytes = 128;
 
 /// Which labels say what a thing of a kind is; a metric without one of them is of nothing that is kept.
 const std::vector<const char*>& KeysOf(HistoryKind kind) {

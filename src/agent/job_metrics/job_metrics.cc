@@ -7,6 +7,7 @@
 
 #include "agent/sensors/rank_label.h"
 #include "agent/sensors/serving_metric_specs.h"
+#include "base/nanoseconds.h"
 #include "base/now.h"
 
 namespace lockstep::agent {
@@ -16,8 +17,6 @@ using prometheus::MetricFamily;
 
 constexpr size_t kMostKinds = 64;  // Of requests of one job; further ones are "other".
 constexpr const char* kEngine = "liblockstep";
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 // A millisecond to ten minutes, four a factor of ten: what a step takes is told by its sum, this by its spread.
 prometheus::Histogram::BucketBoundaries StepBuckets() {

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 
 namespace lockstep::agent {
 namespace {
 
 using Buckets = prometheus::Histogram::BucketBoundaries;
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 // Upper bounds as vLLM has them: request phases (finer ones before them: not all models are large), time to first
 // token, time per output token.

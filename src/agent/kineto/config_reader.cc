@@ -7,18 +7,16 @@
 #include <functional>
 
 #include "agent/kineto/config_text.h"
+#include "base/invalid_argument.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
 
 using control::CaptureWindow;
 
-constexpr size_t kMaxTextBytes = size_t{16} << 10;
+constexpr size_t kMaxForeignTextBytes = size_t{16} << 10;
 constexpr size_t kMaxIgnoredKeys = 16;
-constexpr int64_t kNsPerMs = 1'000'000;
-constexpr int64_t kNsPerS = 1'000'000'000;
-
-Error Invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
 
 std::string_view Trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r");
@@ -39,7 +37,7 @@ Result<int64_t> ReadNumber(std::string_view value, int64_t most) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (value.empty() || error != std::errc() || end != value.data() + value.size() || number < 0 || number > most)
-    return Invalid(fmt::format("is not a whole number in 0 .. {}", most));
+    return InvalidArgument(fmt::format("is not a whole number in 0 .. {}", most));
   return number;
 }
 
@@ -50,7 +48,7 @@ Result<bool> ReadBool(std::string_view value) {
     if (lower == yes) return true;
   for (const std::string_view no : {"n", "no", "f", "false", "0"})
     if (lower == no) return false;
-  return Invalid("is neither true nor false");
+  return InvalidArgument("is neither true nor false");
 }
 
 Status ReadActivities(std::string_view value, std::vector<std::string>* activities) {
@@ -62,8 +60,9 @@ Status ReadActivities(std::string_view value, std::vector<std::string>* activiti
     if (name.empty()) continue;
     for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     // The newest version's list: which one the processes have is not known here.
-    if (!KnowsActivity("99.0", name)) return Invalid(fmt::format("has the unknown activity '{}'", name.substr(0, 64)));
-    if (activities->size() >= 64) return Invalid("has too many activities");
+    if (!KnowsActivity("99.0", name))
+      return InvalidArgument(fmt::format("has the unknown activity '{}'", name.substr(0, 64)));
+    if (activities->size() >= 64) return InvalidArgument("has too many activities");
     activities->push_back(std::move(name));
   }
   return {};
@@ -100,21 +99,21 @@ constexpr auto kKeys = std::to_array<Key>({
     {"PROFILE_START_TIME",
      [](std::string_view value, Reading* reading) -> Status {
        int64_t start_ns = 0;
-       RETURN_IF_ERROR(AssignScaled(value, INT64_MAX / kNsPerMs, kNsPerMs, &start_ns));
+       RETURN_IF_ERROR(AssignScaled(value, INT64_MAX / kMillisecondNs, kMillisecondNs, &start_ns));
        reading->config.window.start_unix_ns = start_ns == 0 ? std::nullopt : std::optional(start_ns);
        return {};
      }},
     {"ACTIVITIES_DURATION_MSECS",
      [](std::string_view value, Reading* reading) {
-       return AssignScaled(value, INT32_MAX, kNsPerMs, &reading->config.window.duration_ns);
+       return AssignScaled(value, INT32_MAX, kMillisecondNs, &reading->config.window.duration_ns);
      }},
     {"ACTIVITIES_DURATION_SECS",
      [](std::string_view value, Reading* reading) {
-       return AssignScaled(value, INT32_MAX, kNsPerS, &reading->config.window.duration_ns);
+       return AssignScaled(value, INT32_MAX, kSecondNs, &reading->config.window.duration_ns);
      }},
     {"ACTIVITIES_WARMUP_PERIOD_SECS",
      [](std::string_view value, Reading* reading) {
-       return AssignScaled(value, INT32_MAX, kNsPerS, &reading->config.window.warmup_ns.emplace());
+       return AssignScaled(value, INT32_MAX, kSecondNs, &reading->config.window.warmup_ns.emplace());
      }},
     {"PROFILE_START_ITERATION",
      [](std::string_view value, Reading* reading) {
@@ -171,7 +170,7 @@ Status ReadLine(std::string_view line, Reading* reading) {
   if (line.empty()) return {};
   const size_t equals = line.find('=');
   if (equals == std::string_view::npos || line.find('=', equals + 1) != std::string_view::npos)
-    return Invalid("must be KEY=VALUE with one '=': Kineto stops reading here, and drops the request");
+    return InvalidArgument("must be KEY=VALUE with one '=': Kineto stops reading here, and drops the request");
   const std::string_view name = Trim(line.substr(0, equals));
   const std::string_view value = Trim(line.substr(equals + 1));
   const auto* key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& known) { return known.name == name; });
@@ -188,10 +187,10 @@ Status ReadLine(std::string_view line, Reading* reading) {
 }  // namespace
 
 Result<ForeignConfig> ReadConfigText(std::string_view text) {
-  if (text.size() > kMaxTextBytes)
+  if (text.size() > kMaxForeignTextBytes)
     return Error{.code = ErrorCode::kLimitExceeded,
-                 .message = fmt::format("the configuration has more than {} bytes", kMaxTextBytes)};
-  if (text.find('\0') != std::string_view::npos) return Invalid("the configuration holds a zero byte");
+                 .message = fmt::format("the configuration has more than {} bytes", kMaxForeignTextBytes)};
+  if (text.find('\0') != std::string_view::npos) return InvalidArgument("the configuration holds a zero byte");
   Reading reading;
   size_t line_number = 1;
   for (size_t begin = 0; begin < text.size(); ++line_number) {

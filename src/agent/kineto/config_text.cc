@@ -7,21 +7,20 @@
 #include <charconv>
 #include <iterator>
 
+#include "base/invalid_argument.h"
+#include "base/nanoseconds.h"
+
 namespace lockstep::agent {
 namespace {
 
 using control::CaptureWindow;
 
-constexpr int64_t kNsPerMs = 1'000'000;
-constexpr int64_t kNsPerS = 1'000'000'000;
 constexpr size_t kMaxPathBytes = 1000;
 constexpr size_t kMaxActivities = 64;
 constexpr std::string_view kJson = ".json";
 constexpr std::string_view kTorchJson = ".pt.trace.json";
 
 bool IsAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
-
-Error Invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
 
 /// First version of PyTorch, as major * 1000 + minor, whose Kineto is known to take the name. One unknown name drops
 /// the whole request, so a name is as young here as the oldest version in which it was seen.
@@ -73,13 +72,13 @@ int32_t VersionNumber(std::string_view text) {
 Status CheckId(std::string_view field, std::string_view id) {
   const bool good = !id.empty() && id.size() <= 64 &&
                     std::all_of(id.begin(), id.end(), [](char c) { return IsAlphanumeric(c) || c == '_' || c == '-'; });
-  if (!good) return Invalid(fmt::format("{} must be 1 to 64 letters, digits, '_' or '-'", field));
+  if (!good) return InvalidArgument(fmt::format("{} must be 1 to 64 letters, digits, '_' or '-'", field));
   return {};
 }
 
 Status CheckRange(std::string_view field, int64_t value, int64_t least, int64_t most) {
   if (value < least || value > most)
-    return Invalid(fmt::format("{} is {}, and must lie in {} .. {}", field, value, least, most));
+    return InvalidArgument(fmt::format("{} is {}, and must lie in {} .. {}", field, value, least, most));
   return {};
 }
 
@@ -98,28 +97,28 @@ Status AppendWindow(const ConfigRequest& request, std::string* text) {
     return {};
   }
   const int64_t warmup_ns = WarmupNs(window, request.device_traced);
-  RETURN_IF_ERROR(CheckRange("duration_ns", window.duration_ns, kNsPerMs, 3600 * kNsPerS));
-  RETURN_IF_ERROR(CheckRange("warmup_ns", warmup_ns, 0, 3600 * kNsPerS));
-  if (window.duration_ns % kNsPerMs != 0) return Invalid("duration_ns must be whole milliseconds");
-  if (warmup_ns % kNsPerS != 0) return Invalid("warmup_ns must be whole seconds");
+  RETURN_IF_ERROR(CheckRange("duration_ns", window.duration_ns, kMillisecondNs, 3600 * kSecondNs));
+  RETURN_IF_ERROR(CheckRange("warmup_ns", warmup_ns, 0, 3600 * kSecondNs));
+  if (window.duration_ns % kMillisecondNs != 0) return InvalidArgument("duration_ns must be whole milliseconds");
+  if (warmup_ns % kSecondNs != 0) return InvalidArgument("warmup_ns must be whole seconds");
   if (window.start_unix_ns) {
-    RETURN_IF_ERROR(CheckRange("start_unix_ns", *window.start_unix_ns, kNsPerMs, INT64_MAX));
-    if (*window.start_unix_ns % kNsPerMs != 0) return Invalid("start_unix_ns must be whole milliseconds");
-    fmt::format_to(out, "PROFILE_START_TIME={}\n", *window.start_unix_ns / kNsPerMs);
+    RETURN_IF_ERROR(CheckRange("start_unix_ns", *window.start_unix_ns, kMillisecondNs, INT64_MAX));
+    if (*window.start_unix_ns % kMillisecondNs != 0) return InvalidArgument("start_unix_ns must be whole milliseconds");
+    fmt::format_to(out, "PROFILE_START_TIME={}\n", *window.start_unix_ns / kMillisecondNs);
   }
-  fmt::format_to(out, "ACTIVITIES_DURATION_MSECS={}\n", window.duration_ns / kNsPerMs);
-  fmt::format_to(out, "ACTIVITIES_WARMUP_PERIOD_SECS={}\n", warmup_ns / kNsPerS);
+  fmt::format_to(out, "ACTIVITIES_DURATION_MSECS={}\n", window.duration_ns / kMillisecondNs);
+  fmt::format_to(out, "ACTIVITIES_WARMUP_PERIOD_SECS={}\n", warmup_ns / kSecondNs);
   return {};
 }
 
 Status AppendActivities(const ConfigRequest& request, std::string* text) {
   const std::vector<std::string>& activities = request.options.activities;
   if (activities.empty()) return {};
-  if (activities.size() > kMaxActivities) return Invalid("more activities than there are kinds");
+  if (activities.size() > kMaxActivities) return InvalidArgument("more activities than there are kinds");
   *text += "ACTIVITY_TYPES=";
   for (size_t i = 0; i < activities.size(); ++i) {
     if (!KnowsActivity(request.torch_version, activities[i])) {
-      return Invalid(fmt::format(
+      return InvalidArgument(fmt::format(
           "PyTorch {} is not known to have the activity '{}', and would drop the whole request; leave it out",
           request.torch_version.empty() ? "of an unknown version" : request.torch_version,
           activities[i].substr(0, 64)));
@@ -134,7 +133,7 @@ Status AppendActivities(const ConfigRequest& request, std::string* text) {
 }  // namespace
 
 int64_t WarmupNs(const CaptureWindow& window, bool device_traced) {
-  return window.warmup_ns.value_or((device_traced ? 5 : 1) * kNsPerS);
+  return window.warmup_ns.value_or((device_traced ? 5 : 1) * kSecondNs);
 }
 
 bool KnowsActivity(std::string_view torch_version, std::string_view activity) {
@@ -144,22 +143,22 @@ bool KnowsActivity(std::string_view torch_version, std::string_view activity) {
 }
 
 Status CheckLogFile(std::string_view log_file) {
-  if (log_file.empty() || log_file.front() != '/') return Invalid("the trace's path must be absolute");
+  if (log_file.empty() || log_file.front() != '/') return InvalidArgument("the trace's path must be absolute");
   if (log_file.size() > kMaxPathBytes)
-    return Invalid(fmt::format("the trace's path has more than {} characters", kMaxPathBytes));
+    return InvalidArgument(fmt::format("the trace's path has more than {} characters", kMaxPathBytes));
   for (const char c : log_file) {
     if (!IsAlphanumeric(c) && std::string_view("._/+@:,-").find(c) == std::string_view::npos)
-      return Invalid(
+      return InvalidArgument(
           "the trace's path may hold letters, digits and . _ / + @ : , - only: Kineto reads others as syntax");
   }
   std::string framed = std::string(log_file) + "/";
   if (framed.find("/../") != std::string::npos || framed.find("/./") != std::string::npos ||
       framed.find("//") != std::string::npos)
-    return Invalid("the trace's path has an empty part, '.' or '..'");
+    return InvalidArgument("the trace's path has an empty part, '.' or '..'");
   if (!log_file.ends_with(kJson) || log_file.ends_with("/.json") || log_file.ends_with("/.pt.trace.json"))
-    return Invalid("the trace's name must end in .json: without it all processes write the same file");
+    return InvalidArgument("the trace's name must end in .json: without it all processes write the same file");
   if (log_file.find(kJson) != log_file.size() - kJson.size())
-    return Invalid("the trace's path has .json before its end, where Kineto would put the process id");
+    return InvalidArgument("the trace's path has .json before its end, where Kineto would put the process id");
   return {};
 }
 

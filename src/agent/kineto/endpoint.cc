@@ -15,11 +15,11 @@
 #include <ctime>
 
 #include "agent/kineto/unread_replies.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
 
-constexpr int64_t kNsPerS = 1'000'000'000;
 constexpr size_t kBatch = 32;
 /// One byte more than can be valid, so that longer ones show as such.
 constexpr size_t kSlotBytes = kMaxDatagramBytes + 1;
@@ -29,7 +29,7 @@ constexpr int kMaxBatches = 64;
 constexpr size_t kMaxPidfds = 1024;
 constexpr size_t kMaxProblems = 32;
 /// By then every process that an earlier daemon has answered has polled.
-constexpr int64_t kCheckNs = 60 * kNsPerS;
+constexpr int64_t kCheckNs = 60 * kSecondNs;
 
 /// epoll's data: a client's serial, or one of these.
 constexpr uint64_t kWakeTag = UINT64_MAX;
@@ -38,7 +38,7 @@ constexpr uint64_t kSocketTag = uint64_t{1} << 63;
 int64_t NowNs(clockid_t clock) {
   timespec now = {};
   ::clock_gettime(clock, &now);
-  return now.tv_sec * kNsPerS + now.tv_nsec;
+  return now.tv_sec * kSecondNs + now.tv_nsec;
 }
 
 /// What the kernel says of a datagram besides its bytes.
@@ -56,7 +56,7 @@ Ancillary ReadAncillary(msghdr* header) {
     } else if (part->cmsg_type == SO_TIMESTAMPNS && part->cmsg_len >= CMSG_LEN(sizeof(timespec))) {
       timespec sent;
       std::memcpy(&sent, CMSG_DATA(part), sizeof(sent));
-      ancillary.sent_unix_ns = sent.tv_sec * kNsPerS + sent.tv_nsec;
+      ancillary.sent_unix_ns = sent.tv_sec * kSecondNs + sent.tv_nsec;
     } else if (part->cmsg_type == SCM_RIGHTS) {
       // Nobody was asked for descriptors; kept open, they would use up ours.
       for (size_t at = 0; at + sizeof(int) <= part->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
@@ -190,7 +190,7 @@ void KinetoEndpoint::Run(std::stop_token stop) {
     }
     const int64_t now_monotonic_ns = NowNs(CLOCK_MONOTONIC);
     if (next_sweep_monotonic_ns_ == 0 && table_.client_count() > 0) {
-      next_sweep_monotonic_ns_ = now_monotonic_ns + kNsPerS;
+      next_sweep_monotonic_ns_ = now_monotonic_ns + kSecondNs;
     } else if (next_sweep_monotonic_ns_ != 0 && now_monotonic_ns >= next_sweep_monotonic_ns_) {
       Sweep(now_monotonic_ns);
     }

@@ -15,7 +15,6 @@
 namespace lockstep::agent {
 namespace {
 
-constexpr std::string_view kClientPrefix = "dynoconfigclient";
 /// Enough for some thousand waiting requests and replies; the kernel's own limit on waiting datagrams is a count.
 constexpr int kBufferBytes = 4 << 20;
 constexpr size_t kMaxSweptFiles = 10'000;

@@ -19,6 +19,9 @@ struct KinetoSocket {
   std::string label;      ///< "abstract:dynolog", or the path.
 };
 
+/// What the names of all clients' own sockets begin with.
+inline constexpr std::string_view kClientPrefix = "dynoconfigclient";
+
 /// A directory socket's path must hold the client's name of 52 characters too.
 inline constexpr size_t kMaxDirectoryChars = 54;
 

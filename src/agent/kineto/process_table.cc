@@ -6,29 +6,27 @@
 #include <cstring>
 
 #include "agent/kineto/process_client.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
 
-constexpr int64_t kNsPerMs = 1'000'000;
-constexpr int64_t kNsPerS = 1'000'000'000;
-
 /// Clients look for a reply at 0, 10, 20, 30 and 40 ms after their request (to 80 ms from PyTorch 2.10 on). What cannot
 /// be sent before the last look is not sent; what was sent near to it may have been missed.
-constexpr int64_t kLateNs = 35 * kNsPerMs;
-constexpr int64_t kMaybeMissedNs = 38 * kNsPerMs;
+constexpr int64_t kLateNs = 35 * kMillisecondNs;
+constexpr int64_t kMaybeMissedNs = 38 * kMillisecondNs;
 /// The stamp is the kernel's and `now` is read after it: only a clock that was set makes it newer.
-constexpr int64_t kClockSlackNs = kNsPerMs;
+constexpr int64_t kClockSlackNs = kMillisecondNs;
 
 /// A client polls each 5 s, or each second; after trouble two polls come at once.
 constexpr double kRateBurst = 20;
 constexpr double kRatePerS = 10;
 
-constexpr int64_t kDefaultPeriodNs = 5 * kNsPerS;
-constexpr int64_t kLeastSilenceNs = 3 * kNsPerS;
-constexpr int64_t kLeastExpiryNs = 30 * kNsPerS;
-constexpr int64_t kSweepNs = kNsPerS;
-constexpr int64_t kPendingNs = 60 * kNsPerS;
+constexpr int64_t kDefaultPeriodNs = 5 * kSecondNs;
+constexpr int64_t kLeastSilenceNs = 3 * kSecondNs;
+constexpr int64_t kLeastExpiryNs = 30 * kSecondNs;
+constexpr int64_t kSweepNs = kSecondNs;
+constexpr int64_t kPendingNs = 60 * kSecondNs;
 constexpr uint64_t kMostRefreshPolls = 64;
 constexpr size_t kMaxEvents = 65'536;
 
@@ -90,7 +88,8 @@ ProcessTable::Next ProcessTable::Handle(const Arrival& arrival, ReplySink* sink)
   if (client->offer && message.poll.free() && client->offer->deliver_from_unix_ns <= arrival.now_unix_ns) {
     std::string text = client->offer->text;
     if (client->offer->start_after_ns > 0) {
-      text += fmt::format("PROFILE_START_TIME={}\n", (arrival.now_unix_ns + client->offer->start_after_ns) / kNsPerMs);
+      text += fmt::format("PROFILE_START_TIME={}\n",
+                          (arrival.now_unix_ns + client->offer->start_after_ns) / kMillisecondNs);
     }
     Reply(client, arrival, kPollTag, text, client->offer->token, sink);
   } else {
@@ -165,7 +164,7 @@ bool ProcessTable::TakeRate(Client* client, int64_t now_monotonic_ns) {
   const int64_t passed_ns = std::max<int64_t>(now_monotonic_ns - client->rate_monotonic_ns, 0);
   client->rate_monotonic_ns = now_monotonic_ns;
   client->rate_tokens = std::min(
-      kRateBurst, client->rate_tokens + kRatePerS * static_cast<double>(passed_ns) / static_cast<double>(kNsPerS));
+      kRateBurst, client->rate_tokens + kRatePerS * static_cast<double>(passed_ns) / static_cast<double>(kSecondNs));
   if (client->rate_tokens < 1) return false;
   client->rate_tokens -= 1;
   return true;
@@ -294,7 +293,7 @@ ProcessTable::Swept ProcessTable::Sweep(int64_t now_monotonic_ns) {
   for (auto& [serial, client] : clients_) {
     if (was_stopped) client->last_poll_monotonic_ns = now_monotonic_ns;
     const int64_t quiet_ns = now_monotonic_ns - client->last_poll_monotonic_ns;
-    const int64_t patience_ns = std::max(3 * client->PollPeriodNs() + kNsPerS, kLeastSilenceNs);
+    const int64_t patience_ns = std::max(3 * client->PollPeriodNs() + kSecondNs, kLeastSilenceNs);
     if (quiet_ns <= patience_ns) continue;
     if (!client->silent) {
       client->silent = true;

@@ -16,7 +16,7 @@ using control::ProcessState;
 namespace {
 
 /// Kineto's socket buffers carry about 200 KiB; a text of ours has less than one.
-constexpr size_t kMaxTextBytes = size_t{32} << 10;
+constexpr size_t kMaxOfferTextBytes = size_t{32} << 10;
 
 /// The table's order: by job, ranks first, then pid.
 auto SortKey(const Process& process) {
@@ -119,7 +119,7 @@ Status ProcessTable::Place(const std::string& process_id, Offer offer) {
   if (offer.token.empty() || offer.text.find_first_not_of(" \t\r\n") == std::string::npos)
     return Error{.code = ErrorCode::kInvalidArgument,
                  .message = "an offer needs a token and a text: a blank one traces"};
-  if (offer.text.size() > kMaxTextBytes)
+  if (offer.text.size() > kMaxOfferTextBytes)
     return Error{.code = ErrorCode::kInvalidArgument,
                  .message = fmt::format("a text of {} bytes does not fit into a reply", offer.text.size())};
   const std::lock_guard lock(mutex_);

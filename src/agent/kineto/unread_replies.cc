@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/kineto/kineto_socket.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::agent {
 namespace {
 
-constexpr std::string_view kClientPrefix = "dynoconfigclient";
 constexpr int kMaxReads = 4096;
 
 /// One socket's attributes.

@@ -45,7 +45,7 @@ class LogSensor final : public Sensor {
     bool is_current = true;  ///< Found again at the last search; else it is read to its end and let go.
   };
   struct Counted {
-    LogCounts counts;
+    LogCounts counts = {};
     TimePoint there_at = {};  ///< When the rank, or a log of its, was there last.
   };
   void Search();

@@ -12,9 +12,6 @@ namespace {
 
 using model::Category;
 using model::Lane;
-using Kind = model::SyncRecord::Kind;
-
-constexpr uint32_t kNoEvent = UINT32_MAX;
 
 class Collector {
  public:
@@ -127,25 +124,25 @@ class Collector {
 
   uint32_t CallOf(uint32_t correlation) const {
     const auto call = call_of_correlation_.find(correlation);
-    return correlation == 0 || call == call_of_correlation_.end() ? kNoEvent : call->second;
+    return correlation == 0 || call == call_of_correlation_.end() ? kNoRangeEvent : call->second;
   }
 
   /// Last device event of the stream that any thread launched before the record call.
   uint32_t SourceOf(const model::SyncRecord& record) const {
     const uint32_t recorded = CallOf(record.event_record_correlation);
-    if (recorded == kNoEvent || !record.event_stream) return kNoEvent;
+    if (recorded == kNoRangeEvent || !record.event_stream) return kNoRangeEvent;
     const auto calls = launches_.find({record.device, *record.event_stream});
-    if (calls == launches_.end()) return kNoEvent;
+    if (calls == launches_.end()) return kNoRangeEvent;
     const auto after = std::partition_point(calls->second.begin(), calls->second.end(),
                                             [&](uint32_t call) { return StartOf(call) < StartOf(recorded); });
-    return after == calls->second.begin() ? kNoEvent : found_.events[*(after - 1)].launched;
+    return after == calls->second.begin() ? kNoRangeEvent : found_.events[*(after - 1)].launched;
   }
 
   /// Next device event that the waiting call's thread launches on the waiting stream.
   uint32_t TargetOf(const model::SyncRecord& record, uint32_t call) const {
-    if (call == kNoEvent || !record.stream) return kNoEvent;
+    if (call == kNoRangeEvent || !record.stream) return kNoRangeEvent;
     const auto calls = launches_.find({record.device, *record.stream});
-    if (calls == launches_.end()) return kNoEvent;
+    if (calls == launches_.end()) return kNoRangeEvent;
     const RangeEvent& waits = found_.events[call];
     for (auto next = std::partition_point(calls->second.begin(), calls->second.end(),
                                           [&](uint32_t other) { return StartOf(other) <= waits.start_ns; });
@@ -153,26 +150,26 @@ class Collector {
       const RangeEvent& launch = found_.events[*next];
       if (launch.process_id == waits.process_id && launch.thread_id == waits.thread_id) return launch.launched;
     }
-    return kNoEvent;
+    return kNoRangeEvent;
   }
 
   void CollectSyncs() {
     for (const model::SyncRecord& record : trace_.synchronisations) {
-      if (record.kind == Kind::kOther) continue;
+      if (record.kind == SyncKind::kOther) continue;
       RangeSync sync;
       sync.kind = record.kind;
       sync.end_ns = record.start_ns + record.duration_ns;
       sync.device = record.device;
       sync.stream = record.stream;
       sync.call = CallOf(record.correlation);
-      if (sync.call == kNoEvent) continue;
-      const bool in_range = record.kind == Kind::kStream || record.kind == Kind::kStreamWaitEvent
+      if (sync.call == kNoRangeEvent) continue;
+      const bool in_range = record.kind == SyncKind::kStream || record.kind == SyncKind::kStreamWaitEvent
                                 ? found_.events[sync.call].in_range
                                 : record.start_ns >= found_.start_ns && record.start_ns <= found_.end_ns &&
                                       record.duration_ns > 0 && found_.events[sync.call].in_range;
       if (!in_range) continue;
-      if (record.kind == Kind::kEvent || record.kind == Kind::kStreamWaitEvent) sync.source = SourceOf(record);
-      if (record.kind == Kind::kStreamWaitEvent) sync.target = TargetOf(record, sync.call);
+      if (record.kind == SyncKind::kEvent || record.kind == SyncKind::kStreamWaitEvent) sync.source = SourceOf(record);
+      if (record.kind == SyncKind::kStreamWaitEvent) sync.target = TargetOf(record, sync.call);
       found_.syncs.push_back(sync);
     }
   }

@@ -17,9 +17,6 @@ namespace {
 
 using graph::NodeId;
 using model::Category;
-using Kind = model::SyncRecord::Kind;
-
-constexpr uint32_t kNoEvent = UINT32_MAX;
 
 /// That tool takes a longer gap of a stream for something else than the device's delay.
 constexpr int64_t kLongestGapNs = 1'500'000;
@@ -52,7 +49,7 @@ class RangeGraph {
     NodeId to = 0;
     RangeEdgeType type = RangeEdgeType::kOperator;
     int64_t weight_ns = 0;
-    uint32_t of = kNoEvent;
+    uint32_t of = kNoRangeEvent;
   };
 
   static NodeId StartNode(uint32_t event) { return 2 * event; }
@@ -89,7 +86,8 @@ class RangeGraph {
     for (uint32_t i = first; i < end; ++i) {
       if (!event(i).in_range) continue;
       while (!stack.empty() && event(stack.back()).end_ns <= event(i).start_ns) leave();
-      if (stack.empty() && last_top != graph::kNone) Add(last_top, StartNode(i), RangeEdgeType::kDependency, kNoEvent);
+      if (stack.empty() && last_top != graph::kNone)
+        Add(last_top, StartNode(i), RangeEdgeType::kDependency, kNoRangeEvent);
       if (last != graph::kNone) Add(last, StartNode(i), RangeEdgeType::kOperator, stack.back());
       stack.push_back(i);
       last = StartNode(i);
@@ -118,7 +116,7 @@ class RangeGraph {
 
   struct Item {
     int64_t time_ns = 0;
-    uint32_t device_event = kNoEvent;
+    uint32_t device_event = kNoRangeEvent;
     uint32_t sync = 0;
   };
 
@@ -135,14 +133,14 @@ class RangeGraph {
       std::sort(entry.second.launches.begin(), entry.second.launches.end());
       std::sort(entry.second.starts.begin(), entry.second.starts.end());
     }
-    for (uint32_t i = 0; i < found_.syncs.size(); ++i) items.push_back({found_.syncs[i].end_ns, kNoEvent, i});
+    for (uint32_t i = 0; i < found_.syncs.size(); ++i) items.push_back({found_.syncs[i].end_ns, kNoRangeEvent, i});
     std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.time_ns < b.time_ns; });
     return items;
   }
 
   void AddDevice() {
     for (const Item& item : ItemsInOrder()) {
-      if (item.device_event == kNoEvent) {
+      if (item.device_event == kNoRangeEvent) {
         AddSync(found_.syncs[item.sync]);
       } else {
         AddDeviceEvent(item.device_event);
@@ -152,22 +150,23 @@ class RangeGraph {
 
   void AddSync(const RangeSync& sync) {
     switch (sync.kind) {
-      case Kind::kStreamWaitEvent:
-        if (sync.source != kNoEvent && sync.target != kNoEvent) awaited_[sync.target] = sync.source;
+      case SyncKind::kStreamWaitEvent:
+        if (sync.source != kNoRangeEvent && sync.target != kNoRangeEvent) awaited_[sync.target] = sync.source;
         return;
-      case Kind::kEvent:
-        if (sync.source != kNoEvent && event(sync.source).in_range)
-          Add(EndNode(sync.source), EndNode(sync.call), RangeEdgeType::kSync, kNoEvent);
+      case SyncKind::kEvent:
+        if (sync.source != kNoRangeEvent && event(sync.source).in_range)
+          Add(EndNode(sync.source), EndNode(sync.call), RangeEdgeType::kSync, kNoRangeEvent);
         return;
-      case Kind::kStream:
-      case Kind::kContext:
+      case SyncKind::kStream:
+      case SyncKind::kContext:
         for (const auto& [place, last] : last_of_stream_) {
-          const bool waited_for = sync.kind == Kind::kContext ? place.first == sync.device
-                                                              : place == Place{sync.device, sync.stream.value_or(-1)};
-          if (waited_for) Add(EndNode(last), EndNode(sync.call), RangeEdgeType::kSync, kNoEvent);
+          const bool waited_for = sync.kind == SyncKind::kContext
+                                      ? place.first == sync.device
+                                      : place == Place{sync.device, sync.stream.value_or(-1)};
+          if (waited_for) Add(EndNode(last), EndNode(sync.call), RangeEdgeType::kSync, kNoRangeEvent);
         }
         return;
-      case Kind::kOther: return;
+      case SyncKind::kOther: return;
     }
   }
 
@@ -177,7 +176,7 @@ class RangeGraph {
     const auto awaited = awaited_.find(index);
     const bool waits = awaited != awaited_.end() && event(awaited->second).in_range;
     const int64_t awaited_end_ns = waits ? event(awaited->second).end_ns : INT64_MIN;
-    if (waits) Add(EndNode(awaited->second), StartNode(index), RangeEdgeType::kSync, kNoEvent);
+    if (waits) Add(EndNode(awaited->second), StartNode(index), RangeEdgeType::kSync, kNoRangeEvent);
     const auto previous = last_of_stream_.find(PlaceOf(index));
     const bool follows = previous != last_of_stream_.end();
     const int64_t previous_end_ns = follows ? event(previous->second).end_ns : INT64_MIN;
@@ -188,7 +187,7 @@ class RangeGraph {
     const bool near = follows && event(index).start_ns - previous_end_ns < kLongestGapNs;
     if (!by_launch && near && (!waits || awaited_end_ns < previous_end_ns))
       Add(EndNode(previous->second), StartNode(index), RangeEdgeType::kKernelKernelDelay, previous->second);
-    Add(StartNode(event(index).launch), StartNode(index), RangeEdgeType::kLaunchDelay, kNoEvent, !by_launch);
+    Add(StartNode(event(index).launch), StartNode(index), RangeEdgeType::kLaunchDelay, kNoRangeEvent, !by_launch);
     last_of_stream_[PlaceOf(index)] = index;
   }
 
@@ -213,7 +212,7 @@ class RangeGraph {
 
   RangeEdge EdgeOf(const Link& link, bool critical) {
     RangeEdge edge{link.type, BoundOf(link), critical, link.weight_ns, InstantOf(link.from), InstantOf(link.to), {}};
-    if (link.of != kNoEvent) edge.of = event(link.of).name;
+    if (link.of != kNoRangeEvent) edge.of = event(link.of).name;
     return edge;
   }
 

@@ -41,7 +41,7 @@ struct DeviceEvent {
   uint32_t given_before = kNoEvent;  ///< Communication: the last other work that the device was given before it.
 };
 
-struct Stream {
+struct DeviceStream {
   int64_t device = 0;
   bool has_communication = false;
   uint32_t first = 0;  ///< Its events lie side by side, by start.
@@ -76,7 +76,7 @@ class DeviceSide {
     for (size_t t = 0; t < tracks.size(); ++t) {
       if (tracks[t].lane != Lane::kDevice) continue;
       const model::EventColumns& rows = tracks[t].events;
-      Stream stream;
+      DeviceStream stream;
       stream.device = tracks[t].process_id;
       stream.first = static_cast<uint32_t>(events_.size());
       size_t step = 0;
@@ -108,7 +108,7 @@ class DeviceSide {
   }
 
   /// The last event of `stream` that was launched before `time_ns`; streams work in the order of launches.
-  uint32_t LastGiven(const Stream& stream, int64_t time_ns) const {
+  uint32_t LastGiven(const DeviceStream& stream, int64_t time_ns) const {
     const auto first = events_.begin() + stream.first;
     const auto end = events_.begin() + stream.end;
     const auto after = std::partition_point(
@@ -165,7 +165,7 @@ class DeviceSide {
     };
     uint32_t last_given = kNoEvent;  // of all streams
     uint32_t last_ended = kNoEvent;  // while the call lasted
-    for (const Stream& stream : streams_) {
+    for (const DeviceStream& stream : streams_) {
       const uint32_t given = LastGiven(stream, call == SyncCall::kCopy ? wait->start_ns + 1 : wait->start_ns);
       if (!usable(given)) continue;
       if (call == SyncCall::kDevice) wait->sources.push_back(given);
@@ -232,7 +232,7 @@ class DeviceSide {
   void Link() {
     starts_.resize(events_.size());
     previous_.assign(events_.size(), kNoEvent);
-    for (const Stream& stream : streams_) {
+    for (const DeviceStream& stream : streams_) {
       for (uint32_t i = stream.first; i < stream.end; ++i) {
         const bool follows =
             i > stream.first && events_[i - 1].step == events_[i].step && events_[i - 1].end_ns <= events_[i].start_ns;
@@ -242,7 +242,7 @@ class DeviceSide {
       }
     }
     Chain chain(context_.names().size());
-    for (const Stream& stream : streams_) {
+    for (const DeviceStream& stream : streams_) {
       uint32_t since_anchor = 0;
       for (uint32_t i = stream.first; i < stream.end; ++i) LinkEvent(i, &since_anchor, &chain);
       EndChain(events_[stream.end - 1], &chain);
@@ -346,7 +346,7 @@ class DeviceSide {
   std::vector<RankStepGraph>& steps_;
   std::vector<HostAnchor>& anchors_;
   std::vector<DeviceEvent> events_;  // by stream, then by start
-  std::vector<Stream> streams_;
+  std::vector<DeviceStream> streams_;
   std::vector<Wait> waits_;
   std::vector<Start> starts_;       // by event
   std::vector<uint32_t> previous_;  // by event: the one before it in its stream, kNoEvent at a chain's start

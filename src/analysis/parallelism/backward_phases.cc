@@ -16,7 +16,7 @@ bool SaysBackward(std::string_view name) {
 }
 
 /// Backward ranges of one thread, and where it began other work.
-struct ThreadRanges {
+struct BackwardThread {
   std::vector<Interval> backward;
   std::vector<int64_t> work_ns;
 };
@@ -27,13 +27,13 @@ class PhaseFinder {
       : context_(context), roles_(context.names().size(), RangeRole::kUnknown) {}
 
   std::vector<BackwardPhase> Find() {
-    std::vector<ThreadRanges> threads;
+    std::vector<BackwardThread> threads;
     for (const model::Track& track : context_.trace().tracks) {
       if (track.lane == model::Lane::kOperators) threads.push_back(Walk(track.events));
     }
     std::vector<Interval> backward;
-    const ThreadRanges* training = nullptr;  // the thread with most work of its own
-    for (const ThreadRanges& thread : threads) {
+    const BackwardThread* training = nullptr;  // the thread with most work of its own
+    for (const BackwardThread& thread : threads) {
       backward.insert(backward.end(), thread.backward.begin(), thread.backward.end());
       if (training == nullptr || thread.work_ns.size() > training->work_ns.size()) training = &thread;
     }
@@ -68,8 +68,8 @@ class PhaseFinder {
   }
 
   /// Events are sorted by (start, longer first) and nest, so a range inside a backward range begins before its end.
-  ThreadRanges Walk(const model::EventColumns& events) {
-    ThreadRanges ranges;
+  BackwardThread Walk(const model::EventColumns& events) {
+    BackwardThread ranges;
     for (size_t i = 0; i < events.size(); ++i) {
       const int64_t start_ns = events.start_ns[i];
       if (!ranges.backward.empty() && start_ns < ranges.backward.back().end_ns) continue;
@@ -83,7 +83,7 @@ class PhaseFinder {
     return ranges;
   }
 
-  static bool WorksBetween(const ThreadRanges& thread, int64_t from_ns, int64_t to_ns) {
+  static bool WorksBetween(const BackwardThread& thread, int64_t from_ns, int64_t to_ns) {
     const auto next = std::lower_bound(thread.work_ns.begin(), thread.work_ns.end(), from_ns);
     return next != thread.work_ns.end() && *next < to_ns;
   }

@@ -6,7 +6,7 @@ namespace lockstep::analysis {
 namespace {
 
 constexpr double kTera = 1e12;
-constexpr std::optional<double> kNone = std::nullopt;
+constexpr std::optional<double> kUnstated = std::nullopt;  // by the sheet
 
 /// In order: longer names before the ones they contain. Sheets that state peaks with sparsity are halved.
 const std::array<DevicePeak, 15> kPeaks = {{
@@ -20,8 +20,8 @@ const std::array<DevicePeak, 15> kPeaks = {{
     {"A100-SXM4-40GB", 312 * kTera, 312 * kTera, 156 * kTera, 19.5 * kTera, 1.555 * kTera, "NVIDIA A100 datasheet"},
     {"A100 80GB PCIe", 312 * kTera, 312 * kTera, 156 * kTera, 19.5 * kTera, 1.935 * kTera, "NVIDIA A100 datasheet"},
     {"A100-PCIE-40GB", 312 * kTera, 312 * kTera, 156 * kTera, 19.5 * kTera, 1.555 * kTera, "NVIDIA A100 datasheet"},
-    {"V100-SXM2", kNone, 125 * kTera, kNone, 15.7 * kTera, 0.9 * kTera, "NVIDIA V100 datasheet (SXM2)"},
-    {"V100-PCIE", kNone, 112 * kTera, kNone, 14 * kTera, 0.9 * kTera, "NVIDIA V100 datasheet (PCIe)"},
+    {"V100-SXM2", kUnstated, 125 * kTera, kUnstated, 15.7 * kTera, 0.9 * kTera, "NVIDIA V100 datasheet (SXM2)"},
+    {"V100-PCIE", kUnstated, 112 * kTera, kUnstated, 14 * kTera, 0.9 * kTera, "NVIDIA V100 datasheet (PCIe)"},
     {"L40S", 362 * kTera, 362 * kTera, 183 * kTera, 91.6 * kTera, 0.864 * kTera, "NVIDIA L40S datasheet"},
     {"NVIDIA L4", 121 * kTera, 121 * kTera, 60 * kTera, 30.3 * kTera, 0.3 * kTera, "NVIDIA L4 datasheet"},
     {"MI300X", 1307.4 * kTera, 1307.4 * kTera, 653.7 * kTera, 163.4 * kTera, 5.3 * kTera,

@@ -4,12 +4,12 @@
 #include <array>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace lockstep::analysis {
 namespace {
 
 using Words = std::vector<std::string>;
-
-constexpr bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /// "EXPERT_MODEL_PARALLEL_GROUP", "mesh_dp-shard", "tp:0" -> lower-case words of letters.
 Words SplitWords(std::string_view text) {
@@ -17,7 +17,7 @@ Words SplitWords(std::string_view text) {
   std::string word;
   for (const char c : text) {
     if (IsLetter(c)) {
-      word.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+      word.push_back(Lower(c));
     } else if (!word.empty()) {
       words.push_back(std::move(word));
       word.clear();

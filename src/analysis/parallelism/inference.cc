@@ -8,15 +8,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/believable_time.h"
 #include "analysis/device_tracks.h"
 #include "analysis/interval_cover.h"
 #include "analysis/quantiles.h"
 
 namespace lockstep::analysis {
 namespace {
-
-/// Damaged files hold times years away from the rest.
-constexpr int64_t kMaxDurationNs = 1'000'000'000'000'000;  // 11.6 days
 
 /// A marked range, on the CPU and in what it launched.
 struct MarkedRange {
@@ -42,7 +40,7 @@ MarkedRange* Around(std::vector<MarkedRange>* ranges, int64_t time_ns) {
 void Extend(MarkedRange* range, int64_t device_end_ns) {
   int64_t length_ns = 0;
   if (range == nullptr || __builtin_sub_overflow(device_end_ns, range->start_ns, &length_ns)) return;
-  if (length_ns <= kMaxDurationNs) range->end_ns = std::max(range->end_ns, device_end_ns);
+  if (length_ns <= kMaxBelievableNs) range->end_ns = std::max(range->end_ns, device_end_ns);
 }
 
 DurationQuantiles QuantilesOf(std::vector<int64_t> durations) {
@@ -106,7 +104,7 @@ class MarkFinder {
       if (events.category[i] != model::Category::kUserAnnotation) continue;
       const int64_t start_ns = events.start_ns[i];
       if (context_.cpu_cutoff_ns && start_ns >= *context_.cpu_cutoff_ns) continue;
-      if (events.duration_ns[i] < 0 || events.duration_ns[i] > kMaxDurationNs) continue;
+      if (events.duration_ns[i] < 0 || events.duration_ns[i] > kMaxBelievableNs) continue;
       const Verdict& verdict = VerdictOf(events.name[i]);
       if (!verdict.phase && !verdict.request) continue;
       std::vector<MarkedRange>& ranges = verdict.request ? marks->requests : marks->phases;

@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace lockstep::analysis {
 namespace {
 
 /// A name this long is none of these.
-constexpr size_t kMaxNameLength = 512;
+constexpr size_t kMaxMarkLength = 512;
 /// Counts above it are not counts.
 constexpr int64_t kMaxCount = 1'000'000'000'000;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 /// Takes parts off the front of a name.
 class NameReader {
@@ -211,7 +209,7 @@ const char* InferenceEngineName(InferenceEngine engine) {
 }
 
 std::optional<InferenceMark> ParseInferenceMark(std::string_view name) {
-  if (name.size() > kMaxNameLength) return std::nullopt;
+  if (name.size() > kMaxMarkLength) return std::nullopt;
   if (name.starts_with("step[")) return ParseSglang(name);
   if (const auto mark = ParseVllm(name)) return mark;
   if (const auto mark = ParseTensorRtLlm(name)) return mark;
@@ -219,7 +217,7 @@ std::optional<InferenceMark> ParseInferenceMark(std::string_view name) {
 }
 
 bool IsRequestMark(std::string_view name) {
-  if (name.size() > kMaxNameLength) return false;
+  if (name.size() > kMaxMarkLength) return false;
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
   NameReader reader(lower);

@@ -14,11 +14,11 @@ constexpr double kChronicShare = 0.5;
 /// It is so by one exchange alone when that has this much of the bytes above the mean.
 constexpr double kOnceShare = 0.9;
 
-/// Loads of one exchange, parallel to GroupSums::ranks.
+/// Loads of one exchange, parallel to MoeSums::ranks.
 using Loads = std::vector<int64_t>;
 
 /// A group while its calls are added.
-struct GroupSums {
+struct MoeSums {
   MoeRow row;
   std::map<size_t, MoeRankRow> ranks;  // by rank index
   std::vector<Loads> exchanges;
@@ -78,7 +78,7 @@ class CallIndex {
 
 /// Adds an instance of a collective if it is an exchange of one of the groups.
 void AddExchange(const CollectiveInstance& instance, const CallIndex& index,
-                 const std::vector<std::vector<size_t>>& group_rows, std::map<size_t, GroupSums>* groups) {
+                 const std::vector<std::vector<size_t>>& group_rows, std::map<size_t, MoeSums>* groups) {
   if (instance.members.size() < 2) return;
   Loads sent;
   Loads received;
@@ -106,7 +106,7 @@ LoadPattern PatternOf(double load_ratio, double exchange_load_ratio, double larg
 
 /// Loads of the group and its ranks, from the exchanges; a load's weight is the exchange's mean, so that a handful of
 /// bytes (counts of tokens, sent ahead of them) weighs nothing.
-void FinishLoads(GroupSums* group) {
+void FinishLoads(MoeSums* group) {
   group->row.exchange_count = group->exchanges.size();
   if (group->exchanges.empty()) return;
   double weight = 0;
@@ -158,12 +158,12 @@ const char* LoadPatternName(LoadPattern pattern) {
 Moe FinishMoe(const model::Run& run, const std::vector<RankTraffic>& by_rank_index,
               const std::vector<ProcessGroupRow>& groups, const Collectives& collectives) {
   const auto group_rows = RowsOfTraffic(run, by_rank_index, groups);
-  std::map<size_t, GroupSums> by_row;
+  std::map<size_t, MoeSums> by_row;
   for (size_t i = 0; i < by_rank_index.size(); ++i) {
     for (const TrafficCall& call : by_rank_index[i].calls) {
       const size_t r = group_rows[i][call.group];
       if (r == SIZE_MAX || call.kind != CollectiveKind::kAllToAll) continue;
-      GroupSums& sums = by_row[r];
+      MoeSums& sums = by_row[r];
       sums.row.group = groups[r].number;
       const auto [slot, is_new] = sums.ranks.try_emplace(i);
       MoeRankRow& rank = slot->second;

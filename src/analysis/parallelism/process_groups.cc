@@ -13,14 +13,14 @@
 namespace lockstep::analysis {
 namespace {
 
-using Key = std::tuple<int32_t, std::string, std::vector<int32_t>>;  // window, name, members as listed
+using ProcessGroupKey = std::tuple<int32_t, std::string, std::vector<int32_t>>;  // window, name, members as listed
 
 std::string NameOf(const TrafficGroup& group) {
   if (!group.name.empty()) return group.name;
   return group.communicator_id ? fmt::format("communicator {:#x}", *group.communicator_id) : "default";
 }
 
-Key KeyOf(const model::Run& run, const RankTraffic& traffic, const TrafficGroup& group) {
+ProcessGroupKey KeyOf(const model::Run& run, const RankTraffic& traffic, const TrafficGroup& group) {
   return {run.ranks[traffic.rank_index].window, NameOf(group), group.members};
 }
 
@@ -99,7 +99,7 @@ int32_t WorldSize(const model::Run& run) {
   return std::max(size, static_cast<int32_t>(ranks.size()));
 }
 
-void AddRank(const model::Run& run, const RankTraffic& traffic, std::map<Key, GroupSums>* groups) {
+void AddRank(const model::Run& run, const RankTraffic& traffic, std::map<ProcessGroupKey, GroupSums>* groups) {
   const model::RankTrace& trace = run.ranks[traffic.rank_index];
   std::vector<GroupSums*> of_group;
   std::set<GroupSums*> seen;
@@ -197,7 +197,7 @@ void ClassifyByPlace(std::vector<ProcessGroupRow>* rows) {
 }  // namespace
 
 ProcessGroups FinishGroups(const model::Run& run, const std::vector<RankTraffic>& by_rank_index) {
-  std::map<Key, GroupSums> by_key;
+  std::map<ProcessGroupKey, GroupSums> by_key;
   bool has_backward = false;
   bool has_operators = false;
   for (const RankTraffic& traffic : by_rank_index) {
@@ -238,10 +238,10 @@ ProcessGroups FinishGroups(const model::Run& run, const std::vector<RankTraffic>
 
 std::vector<std::vector<size_t>> RowsOfTraffic(const model::Run& run, const std::vector<RankTraffic>& by_rank_index,
                                                const std::vector<ProcessGroupRow>& rows) {
-  std::map<Key, size_t> index;
+  std::map<ProcessGroupKey, size_t> index;
   for (size_t r = 0; r < rows.size(); ++r) {
-    index.emplace(Key{rows[r].window, rows[r].name, rows[r].members}, r);
-    index.emplace(Key{rows[r].window, rows[r].name, {}}, r);  // for groups whose members no file lists
+    index.emplace(ProcessGroupKey{rows[r].window, rows[r].name, rows[r].members}, r);
+    index.emplace(ProcessGroupKey{rows[r].window, rows[r].name, {}}, r);  // for groups whose members no file lists
   }
   std::vector<std::vector<size_t>> found(by_rank_index.size());
   for (size_t i = 0; i < by_rank_index.size(); ++i) {

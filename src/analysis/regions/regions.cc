@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/believable_time.h"
 #include "analysis/cpu_activity.h"
 #include "analysis/device_tracks.h"
 #include "analysis/host_role.h"
@@ -19,8 +20,6 @@
 namespace lockstep::analysis {
 namespace {
 
-/// Damaged files hold times years away from the rest.
-constexpr int64_t kMaxDurationNs = 1'000'000'000'000'000;  // 11.6 days
 constexpr uint32_t kNoParent = UINT32_MAX;
 
 /// A range as it ran, and the device events launched in it.
@@ -131,7 +130,7 @@ class RegionMapper {
       if (events.category[i] != model::Category::kUserAnnotation) continue;
       const int64_t start_ns = events.start_ns[i];
       if (context_.cpu_cutoff_ns && start_ns >= *context_.cpu_cutoff_ns) continue;
-      if (events.duration_ns[i] < 0 || events.duration_ns[i] > kMaxDurationNs) continue;
+      if (events.duration_ns[i] < 0 || events.duration_ns[i] > kMaxBelievableNs) continue;
       const HostRole role = roles_[events.name[i]];
       if (role == HostRole::kStep || role == HostRole::kCollective || role == HostRole::kCollectiveCall) continue;
       threads_[{track.process_id, track.thread_id}].Add(start_ns, events.end_ns(i), events.name[i]);
@@ -146,7 +145,7 @@ class RegionMapper {
         for (size_t i = 0; i < events.size(); ++i) {
           const LaunchRef launch = context_.launches[t][i];
           if (!launch.found() || !context_.InScope(t, i)) continue;
-          if (events.duration_ns[i] < 0 || events.duration_ns[i] > kMaxDurationNs) continue;
+          if (events.duration_ns[i] < 0 || events.duration_ns[i] > kMaxBelievableNs) continue;
           const model::Track& launcher = trace.tracks[launch.track];
           const auto thread = threads_.find({launcher.process_id, launcher.thread_id});
           if (thread == threads_.end()) continue;

@@ -5,17 +5,10 @@
 #include <string_view>
 
 #include "analysis/finding_context.h"
+#include "analysis/shortened_name.h"
 
 namespace lockstep::analysis {
 namespace {
-
-std::string ShortName(std::string_view name) {
-  static constexpr size_t kMaxLength = 100;
-  if (name.size() <= kMaxLength) return std::string(name);
-  size_t cut = kMaxLength;
-  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80U) --cut;  // not inside a UTF-8 character
-  return std::string(name.substr(0, cut)) + "...";
-}
 
 /// What it took, and what the peers' took where they did it at all.
 std::string TookText(const RootCauseRow& cause) {
@@ -27,7 +20,7 @@ std::string TookText(const RootCauseRow& cause) {
 
 /// Behind "rank 3's" or "whose".
 std::string PossessionText(const RootCauseRow& cause) {
-  const std::string name = ShortName(cause.name);
+  const std::string name = ShortenedName(cause.name);
   switch (cause.cause) {
     case RootCause::kKernel: return fmt::format("kernel '{}' {}", name, TookText(cause));
     case RootCause::kCopy: return fmt::format("copy '{}' {}", name, TookText(cause));

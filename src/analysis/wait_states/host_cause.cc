@@ -5,11 +5,10 @@
 #include <string>
 
 #include "analysis/host_role.h"
+#include "base/ascii.h"
 
 namespace lockstep::analysis {
 namespace {
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 template <size_t kCount>
 bool ContainsAny(std::string_view text, const std::array<std::string_view, kCount>& parts) {

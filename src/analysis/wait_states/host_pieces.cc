@@ -22,7 +22,7 @@ RootCause CauseOf(HostKind kind) {
   }
 }
 
-struct OpenRange {
+struct OpenHostRange {
   int64_t end_ns = 0;
   NameId name;                         // what its time is booked under; empty: nothing
   HostKind kind = HostKind::kUnknown;  // likewise
@@ -64,9 +64,9 @@ class Cutter {
   void Open(const LaneCursor& event) {
     const HostKind kind = (*kinds_)[event.name()];
     if (kind == HostKind::kSkipped) return;
-    OpenRange range;
+    OpenHostRange range;
     range.end_ns = event.end();
-    const OpenRange* around = stack_.empty() ? nullptr : &stack_.back();
+    const OpenHostRange* around = stack_.empty() ? nullptr : &stack_.back();
     if (around != nullptr) range.end_ns = std::min(range.end_ns, around->end_ns);
     const bool is_call = event.category() == model::Category::kRuntime || event.category() == model::Category::kDriver;
     const bool inherits = around != nullptr && around->name.value != 0;
@@ -96,7 +96,7 @@ class Cutter {
         if (stack_.empty() || stack_.back().name.value == 0) {
           rest_->push_back({from_ns, until_ns});
         } else {
-          const OpenRange& top = stack_.back();
+          const OpenHostRange& top = stack_.back();
           pieces_->push_back({{from_ns, until_ns}, CauseOf(top.kind), top.name, top.grip});
         }
       }
@@ -113,7 +113,7 @@ class Cutter {
   std::vector<Interval>* const rest_;
   int64_t now_ns_ = std::numeric_limits<int64_t>::min();
   size_t window_ = 0;
-  std::vector<OpenRange> stack_;
+  std::vector<OpenHostRange> stack_;
 };
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace lockstep::analysis {
 namespace {
 
-constexpr int64_t kMinimumNs = 2'000;
-constexpr int64_t kMinimumShare = 10;  // a reason below a tenth of the largest explains nothing
+constexpr int64_t kMinimumReasonNs = 2'000;
+constexpr int64_t kMinimumReasonShare = 10;  // a reason below a tenth of the largest explains nothing
 constexpr size_t kEnoughForSpread = 4;
 
 int64_t LowerMedian(std::vector<int64_t>* values) {
@@ -23,7 +23,7 @@ int64_t LowerMedian(std::vector<int64_t>* values) {
 int64_t Excess(int64_t own_ns, std::vector<int64_t>* peers) {
   const int64_t median_ns = LowerMedian(peers);
   const int64_t excess_ns = own_ns - median_ns;
-  if (excess_ns < kMinimumNs) return 0;
+  if (excess_ns < kMinimumReasonNs) return 0;
   if (peers->size() >= kEnoughForSpread) {
     const auto upper = peers->begin() + static_cast<std::ptrdiff_t>(3 * peers->size() / 4);
     std::nth_element(peers->begin(), upper, peers->end());
@@ -52,7 +52,7 @@ class ReasonFinder {
     int64_t largest_ns = 0;
     for (const LateReason& reason : result.reasons) largest_ns = std::max(largest_ns, reason.excess_ns);
     for (const HeldUp& held : result.held_up) largest_ns = std::max(largest_ns, held.wait_ns + held.transfer_ns);
-    const int64_t least_ns = largest_ns / kMinimumShare;
+    const int64_t least_ns = largest_ns / kMinimumReasonShare;
     std::erase_if(result.reasons, [&](const LateReason& reason) { return reason.excess_ns < least_ns; });
     std::erase_if(result.held_up, [&](const HeldUp& held) { return held.wait_ns + held.transfer_ns < least_ns; });
     for (const LateReason& reason : result.reasons) result.excess_ns += reason.excess_ns;
@@ -83,13 +83,13 @@ class ReasonFinder {
     std::vector<std::array<int64_t, kRootCauseCount>> of_peers;
     for (const StretchActivity* peer : peers_) of_peers.push_back(Totals(*peer));
     for (size_t c = 0; c < kRootCauseCount; ++c) {
-      if (own[c] < kMinimumNs) continue;
+      if (own[c] < kMinimumReasonNs) continue;
       std::vector<int64_t> values;
       for (const auto& totals : of_peers) values.push_back(totals[c]);
       LateReason reason;
       reason.cause = static_cast<RootCause>(c);
       reason.excess_ns = std::min(Excess(own[c], &values), ExcessSinceStep(c));
-      if (reason.excess_ns < kMinimumNs) continue;
+      if (reason.excess_ns < kMinimumReasonNs) continue;
       Name(&reason);
       result->reasons.push_back(reason);
     }
@@ -122,7 +122,7 @@ class ReasonFinder {
 
   void CompareWaits(LateReasons* result) const {
     for (const OwnWait& own : own_.waits) {
-      if (own.wait_ns + own.transfer_ns < kMinimumNs) continue;
+      if (own.wait_ns + own.transfer_ns < kMinimumReasonNs) continue;
       std::vector<int64_t> waits;
       std::vector<int64_t> transfers;
       for (size_t k = 0; k < peers_.size(); ++k) {

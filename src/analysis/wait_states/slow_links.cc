@@ -9,7 +9,7 @@ namespace lockstep::analysis {
 namespace {
 
 constexpr size_t kMinimumAlike = 4;
-constexpr int64_t kMinimumNs = 5'000;
+constexpr int64_t kMinimumSlownessNs = 5'000;  // above the median
 
 }  // namespace
 
@@ -28,7 +28,7 @@ std::vector<int64_t> SlowTransfers(const Collectives& collectives, const WaitPla
     std::sort(sorted.begin(), sorted.end());
     const int64_t median_ns = sorted[(sorted.size() - 1) / 2];
     const int64_t spread_ns = median_ns - sorted[sorted.size() / 10];
-    const int64_t limit_ns = median_ns + std::max({median_ns / 2, 4 * spread_ns, kMinimumNs});
+    const int64_t limit_ns = median_ns + std::max({median_ns / 2, 4 * spread_ns, kMinimumSlownessNs});
     for (const size_t i : members) {
       const int64_t transfer_ns = *collectives.instances[i].transfer_ns;
       if (transfer_ns > limit_ns) excess[i] = transfer_ns - median_ns;

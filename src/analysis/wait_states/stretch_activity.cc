@@ -122,9 +122,9 @@ void MakeDisjoint(std::vector<Booked>* pieces) {
   std::erase_if(*pieces, [](const Booked& piece) { return piece.span.start_ns >= piece.span.end_ns; });
 }
 
-class RankMeter {
+class StretchMeter {
  public:
-  RankMeter(const RunContext& shared, const WaitRankTask& task, size_t rank_index)
+  StretchMeter(const RunContext& shared, const WaitRankTask& task, size_t rank_index)
       : shared_(shared),
         trace_(shared.run->ranks[rank_index]),
         task_(task),
@@ -373,7 +373,7 @@ WaitRankTask MakeWaitRankTask(const Collectives& collectives, const WaitPlan& pl
 
 WaitRankActivity MapWaitActivity(const RunContext& shared, const WaitRankTask& task, size_t rank_index) {
   if (task.stretches.empty()) return {};
-  return RankMeter(shared, task, rank_index).Measure();
+  return StretchMeter(shared, task, rank_index).Measure();
 }
 
 }  // namespace lockstep::analysis

@@ -8,24 +8,19 @@
 #include <string_view>
 #include <tuple>
 
+#include "analysis/launch_noise.h"
+#include "analysis/mix_hash.h"
 #include "analysis/wait_states/wait_peers.h"
 
 namespace lockstep::analysis {
 namespace {
 
-constexpr int64_t kMinimumNs = 5'000;      // below it is the noise of launches
 constexpr int64_t kEndsDifferNs = 20'000;  // between members of one collective, by rounding, stamping and the network
 constexpr int64_t kFloorShareOfStep = 100;
 
-uint64_t Mix(uint64_t seed, uint64_t value) {
-  uint64_t h = seed ^ (value + 0x9E3779B97F4A7C15U + (seed << 6) + (seed >> 2));
-  h *= 0xFF51AFD7ED558CCDU;
-  return h ^ (h >> 33);
-}
-
 uint64_t GroupKey(const CollectiveInstance& instance) {
   uint64_t key = std::hash<std::string_view>()(instance.group);
-  for (const CollectiveMember& member : instance.members) key = Mix(key, member.rank_index);
+  for (const CollectiveMember& member : instance.members) key = MixHash(key, member.rank_index);
   return key;
 }
 
@@ -103,10 +98,10 @@ class PlaceLister {
       const bool same_step = p > 0 && (*places)[p - 1].step == place.step;
       place.in_step = same_step ? (*places)[p - 1].in_step + 1 : 0;
       place.signature = same_step ? (*places)[p - 1].signature : 1;
-      place.signature = Mix(place.signature, std::hash<std::string_view>()(instance.name));
-      place.signature = Mix(place.signature, static_cast<uint64_t>(instance.bytes.value_or(-1)));
-      place.signature = Mix(place.signature, instance.members.size());
-      place.signature = Mix(place.signature, static_cast<uint64_t>(MemberOf(place).kind));
+      place.signature = MixHash(place.signature, std::hash<std::string_view>()(instance.name));
+      place.signature = MixHash(place.signature, static_cast<uint64_t>(instance.bytes.value_or(-1)));
+      place.signature = MixHash(place.signature, instance.members.size());
+      place.signature = MixHash(place.signature, static_cast<uint64_t>(MemberOf(place).kind));
       plan_->place_of_member[place.instance][place.member] = p;
       const auto [slot, is_new] = last_of_group.emplace(groups[place.instance], p);
       if (!is_new) place.previous_in_group = std::exchange(slot->second, p);
@@ -165,7 +160,7 @@ class NodeFinder {
     const size_t middle = (sorted_.size() - 2) / 2;  // of the others, if this is in the later half
     if (own_ns <= sorted_[middle]) return 0;
     const int64_t lateness_ns = own_ns - sorted_[middle];
-    if (lateness_ns < kMinimumNs) return 0;
+    if (lateness_ns < kLaunchNoiseNs) return 0;
     return lateness_ns > Uncertainty(collectives_.instances[i], m) ? lateness_ns : 0;
   }
 
@@ -254,7 +249,7 @@ int64_t WaitPlan::WaitOf(const Collectives& collectives, uint32_t instance, uint
   return IsMessage(of) ? std::min(wait_ns, of.members[member].duration_ns) : wait_ns;
 }
 
-int64_t WaitPlan::FloorNs() const { return std::max(kMinimumNs, step_ns / kFloorShareOfStep); }
+int64_t WaitPlan::FloorNs() const { return std::max(kLaunchNoiseNs, step_ns / kFloorShareOfStep); }
 
 WaitPlan PlanWaitStates(const model::Run& run, const Collectives& collectives,
                         const std::vector<WaitRankFacts>& facts) {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/shortened_name.h"
 #include "analysis/what_if/work_table.h"
 
 namespace lockstep::analysis {
@@ -48,13 +49,6 @@ Totals AddUp(const std::vector<RankGraphs>& by_rank_index, const std::vector<Job
     }
   }
   return totals;
-}
-
-std::string Shortened(std::string_view name) {
-  if (name.size() <= kMaxNameLength) return std::string(name);
-  size_t cut = kMaxNameLength;
-  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80U) --cut;  // not inside a character
-  return std::string(name.substr(0, cut)) + "...";
 }
 
 std::string Faster(double speedup) {
@@ -161,9 +155,9 @@ class Planner {
     std::sort(names.begin(), names.end());
     if (names.size() > kMaxNameLevers) names.resize(kMaxNameLevers);
     for (const auto& [time, name, label] : names) {
-      LeverPlan& plan =
-          Add(fmt::format("{}_{}x:{}", what, options_.speedup, name),
-              fmt::format("{} {}", Shortened(name), Faster(options_.speedup)), {}, LeverChange::kNameFaster);
+      LeverPlan& plan = Add(fmt::format("{}_{}x:{}", what, options_.speedup, name),
+                            fmt::format("{} {}", ShortenedName(name, kMaxNameLength), Faster(options_.speedup)), {},
+                            LeverChange::kNameFaster);
       plan.speedup = options_.speedup;
       plan.label = label;
       plan.kind = kind;

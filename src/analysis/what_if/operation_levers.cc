@@ -15,7 +15,7 @@ namespace {
 // Workers and stages that get a lever of their own: those with most work beyond their peers'.
 constexpr size_t kMaxOwnLevers = 32;
 
-using Key = std::pair<int32_t, uint32_t>;  // of worker or stage, and type
+using LeverKey = std::pair<int32_t, uint32_t>;  // of worker or stage, and type
 
 /// What operations of a type take in the middle, by worker or stage.
 class Medians {
@@ -29,11 +29,11 @@ class Medians {
     }
     values_.clear();
   }
-  const std::map<Key, int64_t>& all() const { return median_; }
+  const std::map<LeverKey, int64_t>& all() const { return median_; }
 
  private:
-  std::map<Key, std::vector<int64_t>> values_;
-  std::map<Key, int64_t> median_;
+  std::map<LeverKey, std::vector<int64_t>> values_;
+  std::map<LeverKey, int64_t> median_;
 };
 
 class LeverMaker {
@@ -115,7 +115,7 @@ class LeverMaker {
   /// Forward and backward of every stage scaled to the mean over the stages.
   void AddEvenStages() {
     if (ranks_of_stage_.size() < 2) return;
-    std::map<Key, std::pair<double, double>> sums;  // by stage and type: work, count
+    std::map<LeverKey, std::pair<double, double>> sums;  // by stage and type: work, count
     std::map<uint32_t, std::pair<double, double>> of_type;
     for (size_t i = 0; i < observed_ns_.size(); ++i) {
       if (KindOf(i) != OperationKind::kForward && KindOf(i) != OperationKind::kBackward) continue;
@@ -145,7 +145,7 @@ class LeverMaker {
 
   std::vector<Slower> SlowerOnes(const Medians& medians, const std::map<int32_t, std::set<int32_t>>& peers_of) const {
     std::map<int32_t, Slower> slower;
-    std::map<Key, size_t> counts;
+    std::map<LeverKey, size_t> counts;
     for (const auto& [key, own_ns] : medians.all()) {
       const auto peers = peers_of.find(key.first);
       if (peers == peers_of.end()) continue;

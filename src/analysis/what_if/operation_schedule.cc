@@ -46,13 +46,13 @@ struct Worker {
 };
 
 /// One of the four streams of sends and receives.
-struct Stream {
+struct TransferStream {
   Kind kind;
   Kind compute;
   bool receives;
   bool from_earlier_chunk;  // what it carries comes from, or goes to, the chunk before
 };
-constexpr std::array<Stream, 4> kStreams = {{
+constexpr std::array<TransferStream, 4> kStreams = {{
     {Kind::kForwardSend, Kind::kForward, false, false},
     {Kind::kForwardReceive, Kind::kForward, true, true},
     {Kind::kBackwardSend, Kind::kBackward, false, true},
@@ -102,12 +102,12 @@ class ScheduleBuilder {
 
   void AddStep(size_t begin, size_t end);
   void AddWorker(Worker* worker);
-  void TieTransfers(const Worker& worker, const Stream& stream, Indices* carried);
+  void TieTransfers(const Worker& worker, const TransferStream& stream, Indices* carried);
   void AddTail(const Worker& worker);
   void PairTransfers(const std::map<std::pair<int32_t, int32_t>, std::array<Indices, 4>>& carried);
   void GroupCollectives(const std::vector<Worker>& workers);
-  bool NeedsTransfer(uint32_t compute, const Stream& stream) const;
-  Indices WorkOfTransfers(const Worker& worker, const Stream& stream, Indices* transfers);
+  bool NeedsTransfer(uint32_t compute, const TransferStream& stream) const;
+  Indices WorkOfTransfers(const Worker& worker, const TransferStream& stream, Indices* transfers);
   void NoteOddities();
 
   const model::OperationTrace& trace_;
@@ -190,14 +190,14 @@ void ScheduleBuilder::AddWorker(Worker* worker) {
   }
 }
 
-bool ScheduleBuilder::NeedsTransfer(uint32_t compute, const Stream& stream) const {
+bool ScheduleBuilder::NeedsTransfer(uint32_t compute, const TransferStream& stream) const {
   const int64_t chunk = at(compute).global_chunk.value_or(at(compute).stage);
   return stream.from_earlier_chunk ? chunk > 0 : chunk + 1 < chunk_count_;
 }
 
 /// The forward or backward that each transfer of a stream brings input for or takes the result of. `transfers` loses
 /// those that belong to none: with several chunks a stage, recorders also list sends and receives that were never done.
-Indices ScheduleBuilder::WorkOfTransfers(const Worker& worker, const Stream& stream, Indices* transfers) {
+Indices ScheduleBuilder::WorkOfTransfers(const Worker& worker, const TransferStream& stream, Indices* transfers) {
   const Indices& all = worker.of(stream.compute);
   Indices needing;
   for (const uint32_t compute : all) {
@@ -231,7 +231,7 @@ Indices ScheduleBuilder::WorkOfTransfers(const Worker& worker, const Stream& str
   return work;
 }
 
-void ScheduleBuilder::TieTransfers(const Worker& worker, const Stream& stream, Indices* carried) {
+void ScheduleBuilder::TieTransfers(const Worker& worker, const TransferStream& stream, Indices* carried) {
   Indices transfers = worker.of(stream.kind);
   SortByStart(&transfers);
   Chain(transfers);
@@ -317,7 +317,7 @@ void ScheduleBuilder::GroupCollectives(const std::vector<Worker>& workers) {
     for (const uint32_t index : worker.of(Kind::kEmbeddingReduce)) join(index, worker.data_rank);
     for (const uint32_t index : worker.of(Kind::kClip)) join(index, 0);
     // A send or receive that is paired with nobody transfers by itself.
-    for (const Stream& stream : kStreams) {
+    for (const TransferStream& stream : kStreams) {
       for (const uint32_t index : worker.of(stream.kind)) {
         if (schedule_.group_of[index] == OperationSchedule::kNone) schedule_.group_of[index] = schedule_.group_count++;
       }

@@ -113,7 +113,7 @@ py::list Tracks(const RunPointer& run, int32_t rank, int32_t window) {
   const model::RankTrace* trace = ValueOrRaise(run->FindTrace(rank, window));
   py::list tracks;
   for (const model::Track& track : trace->tracks) {
-    const bool on_device = track.lane == model::Lane::kDevice || track.lane == model::Lane::kDeviceAnnotation;
+    const bool on_device = IsDeviceLane(track.lane);
     py::dict facts;
     facts["lane"] = LaneName(track.lane);
     facts["process_id"] = track.process_id;
