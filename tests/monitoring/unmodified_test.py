@@ -55,7 +55,7 @@ class UnmodifiedTest(unittest.TestCase):
         def is_done():
             self.assertIsNone(job.poll(), (folder / "log").read_text())
             return all((folder / f"rank{rank}").exists() and (folder / f"rank{rank}").read_text().endswith("\n") for rank in range(RANKS))
-        daemon.wait_for(is_done, "results", PATIENCE_S)
+        daemon.wait_for(is_done, "results")
         return [(folder / f"rank{rank}").read_text() for rank in range(RANKS)]
 
     def end(self, job, folder):

@@ -10,6 +10,7 @@
 
 #include "base/now.h"
 #include "base/temporary_folder.h"
+#include "base/testing/checkout.h"
 
 namespace lockstep::agent {
 namespace {
@@ -54,7 +55,7 @@ TEST(FiguresTest, TablesFitTheirBitsAndHaveEachNameOnce) {
 }
 
 TEST(FiguresTest, TheDocumentHasEach) {
-  std::ifstream stream(LOCKSTEP_SOURCE_DIR "/docs/formats/history.md");
+  std::ifstream stream(Checkout() / "docs/formats/history.md");
   const std::string document((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   for (size_t kind = 0; kind < kHistoryKinds; ++kind) {
     for (const Figure& figure : FiguresOf(static_cast<HistoryKind>(kind))) {
