@@ -114,6 +114,25 @@ TEST(HistorySamplerTest, JoinsWhatFamiliesSayOfOneThing) {
   EXPECT_TRUE(sampler.Finish(100).empty());
 }
 
+TEST(HistorySamplerTest, ARankThatSensorsSeeAtDifferentTimesIsOne) {
+  HistorySampler sampler;
+  const HistoryLabels rank = {{"job_id", "4711"}, {"rank", "0"}, {"host", "n1"}};
+  HistoryLabels info = rank;
+  info["pid"] = "42";
+  const auto look = [&](bool is_named) {
+    sampler.Take(Family("lockstep_rank_resident_memory_bytes", MetricType::Gauge, {Sample(rank, 5)}));
+    if (is_named) sampler.Take(Family("lockstep_rank_info", MetricType::Gauge, {Sample(info, 1)}));
+    return sampler.Finish(100);
+  };
+  EXPECT_TRUE(look(false).empty());  // Nobody knows yet who it is.
+  for (const bool is_named : {true, true, false}) {
+    const std::vector<HistorySample> samples = look(is_named);
+    ASSERT_EQ(samples.size(), 1u);
+    EXPECT_EQ(samples[0].labels, info);
+    EXPECT_EQ(ValueOf(samples[0], "resident_bytes"), 5);
+  }
+}
+
 TEST(HistorySamplerTest, QuantilesAreThoseOfTheSummary) {
   HistorySampler sampler;
   ClientMetric metric = Sample({{"job_id", "1"}, {"model", "m"}, {"engine", "e"}}, 0);
