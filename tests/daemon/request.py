@@ -6,7 +6,7 @@ import json
 import socket
 import sys
 
-WAIT_S = 240  # As tests/support/waiting.py has it, which is not there for this as a program.
+WAIT_S = 60
 
 
 class UnixConnection(http.client.HTTPConnection):

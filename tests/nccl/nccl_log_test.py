@@ -13,7 +13,6 @@ import tempfile
 import unittest
 
 import analyze_program as lockstep
-from waiting import PATIENCE_S
 
 try:
     import jsonschema
@@ -33,7 +32,7 @@ def run(*words, cwd=GOLDEN, **kwargs):
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "CLICOLOR_FORCE", "LC_ALL", "LANG")}
     environment["LC_ALL"] = "C.UTF-8"
     return subprocess.run([lockstep.PROGRAM, "nccl-log", *map(str, words)], capture_output=True, text=True, errors="replace",
-                          cwd=cwd, env=environment, timeout=PATIENCE_S, **kwargs)
+                          cwd=cwd, env=environment, timeout=60, **kwargs)
 
 
 class GoldenTest(unittest.TestCase):

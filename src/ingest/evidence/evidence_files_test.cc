@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/testing/checkout.h"
 #include "evidence/inspected_process.h"
 #include "ingest/evidence/evidence_names.h"
 
@@ -231,7 +230,8 @@ TEST(EvidenceNamesTest, ProcessFoldersTellRankHostAndPid) {
 }
 
 TEST(EvidenceNamesTest, EverySharedSetIsReadWithoutAProblem) {
-  const std::filesystem::path root = SharedData();
+  const char* data = std::getenv("LOCKSTEP_DATA");
+  const fs::path root = data != nullptr ? fs::path(data) : fs::path(LOCKSTEP_SOURCE_DIR) / "../shared/data";
   if (!fs::exists(root / "flight_recorder")) GTEST_SKIP() << "the shared data are absent";
   int sets = 0;
   for (const char* origin : {"gloo_torch_2_14", "nvrx_megatron_16rank"}) {

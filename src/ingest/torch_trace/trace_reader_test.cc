@@ -2,13 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "base/testing/checkout.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -313,7 +312,9 @@ TEST(TraceReaderTest, AnEventOverTheLimitIsSkipped) {
 }
 
 TEST(TraceReaderTest, RealTracesReadTheSameByBothPaths) {
-  const std::filesystem::path root = SharedData();
+  const char* data = std::getenv("LOCKSTEP_DATA");
+  const std::filesystem::path root =
+      data != nullptr ? std::filesystem::path(data) : std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "../shared/data";
   if (!std::filesystem::exists(root / "traces")) GTEST_SKIP() << "shared trace data is absent; set LOCKSTEP_DATA";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "traces")) {
     const std::string path = entry.path().string();
