@@ -9,6 +9,9 @@ set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
 
+# Where the checkout lies is in no object, neither by __FILE__ nor for a debugger: compilers' caches know it again in another.
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
 # Links in a fraction of the time. GCC knows it since 12, clang since long.
 find_program(LOCKSTEP_MOLD mold)
 if(LOCKSTEP_MOLD)
@@ -100,14 +103,7 @@ function(lockstep_layer name)
   file(GLOB tests CONFIGURE_DEPENDS ${test_globs})
   if(LOCKSTEP_TESTS AND tests)
     add_executable(lockstep_${name}_test ${tests})
-    target_link_libraries(lockstep_${name}_test PRIVATE lockstep_${name} GTest::gmock_main)
-    # Only where it is used: a definition that differs from checkout to checkout keeps compilers' caches from helping.
-    foreach(test IN LISTS tests)
-      file(STRINGS ${test} uses REGEX "LOCKSTEP_SOURCE_DIR" LIMIT_COUNT 1)
-      if(uses)
-        set_property(SOURCE ${test} APPEND PROPERTY COMPILE_DEFINITIONS LOCKSTEP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-      endif()
-    endforeach()
+    target_link_libraries(lockstep_${name}_test PRIVATE lockstep_${name} lockstep_test_checkout GTest::gmock_main)
     if(name MATCHES "${lockstep_sanitized_layers}")
       lockstep_gtest(unit.${name} lockstep_${name}_test LABELS unit sanitized)
     else()

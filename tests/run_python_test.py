@@ -29,7 +29,7 @@ def chosen(suite, only, names):
 
 def main():
     path = pathlib.Path(sys.argv[1]).resolve()
-    sys.path.insert(0, str(path.parent))
+    sys.path[0:0] = [str(path.parent), str(pathlib.Path(__file__).resolve().parent / "support")]
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module

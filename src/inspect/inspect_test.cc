@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "base/subprocess.h"
+#include "base/testing/checkout.h"
 #include "base/unique_fd.h"
 #include "inspect/syscall_name.h"
 #include "inspect/testing/target_process.h"
@@ -277,7 +278,7 @@ std::string HelperScript(const std::string& body) {
       "sys.path.insert(0, '{}/python/lockstep')\n"
       "import _hang\n"
       "{}",
-      LOCKSTEP_SOURCE_DIR, body);
+      Checkout().string(), body);
 }
 
 std::vector<std::string> EnvironmentWithHangFolder(const std::string& folder) {

@@ -37,7 +37,7 @@ TEST(RankEnvironmentTest, RecordedLaunchersSayTheRankThatTheProcessHad) {
   };
   for (const Expected& expected : cases) {
     SCOPED_TRACE(expected.file);
-    const auto environment = recorded::Variables(LOCKSTEP_SOURCE_DIR, expected.file);
+    const auto environment = recorded::Variables(expected.file);
     if (!environment)
       GTEST_SKIP() << "the recorded schedulers of the shared data are not there: LOCKSTEP_DATA names their folder";
     const RankIdentity identity = FindRank(*environment);
@@ -53,7 +53,7 @@ TEST(RankEnvironmentTest, RecordedLaunchersSayTheRankThatTheProcessHad) {
 
 TEST(RankEnvironmentTest, BatchScriptsAndInteractiveAllocationsAreNoRanks) {
   for (const char* file : {"slurm/env-batch-script.txt", "pbs/env-batch-script.txt"}) {
-    const auto environment = recorded::Variables(LOCKSTEP_SOURCE_DIR, file);
+    const auto environment = recorded::Variables(file);
     if (!environment)
       GTEST_SKIP() << "the recorded schedulers of the shared data are not there: LOCKSTEP_DATA names their folder";
     EXPECT_EQ(FindRank(*environment).launcher, Launcher::kAlone) << file;

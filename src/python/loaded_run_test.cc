@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/checkout.h"
 #include "python/table_specs.h"
 
 namespace lockstep::python {
@@ -23,7 +24,7 @@ LoadOptions OnlyPass(const std::string& pass) {
 }
 
 std::shared_ptr<LoadedRun> Recorded(LoadOptions options = {}) {
-  auto run = LoadedRun::Load({std::string(LOCKSTEP_SOURCE_DIR) + "/examples/recorded"}, std::move(options));
+  auto run = LoadedRun::Load({(Checkout() / "examples/recorded").string()}, std::move(options));
   EXPECT_TRUE(run) << run.error().ToString();
   return *run;
 }
@@ -114,7 +115,7 @@ TEST(LoadedRunTest, ACancelledLoadSaysSo) {
   const std::atomic<bool> cancelled = true;
   LoadOptions options;
   options.ingest.cancelled = &cancelled;
-  const auto run = LoadedRun::Load({std::string(LOCKSTEP_SOURCE_DIR) + "/examples/recorded"}, std::move(options));
+  const auto run = LoadedRun::Load({(Checkout() / "examples/recorded").string()}, std::move(options));
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().code, ErrorCode::kCancelled);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/testing/checkout.h"
 #include "python/loaded_run.h"
 
 namespace lockstep::python {
@@ -55,7 +56,7 @@ TEST(QueryTableTest, ColumnsOfOneNameAreKeptApart) {
 class QueryRunTest : public ::testing::Test {
  protected:
   std::shared_ptr<LoadedRun> Load(LoadOptions options = {}) {
-    return *LoadedRun::Load({std::string(LOCKSTEP_SOURCE_DIR) + "/examples/recorded"}, std::move(options));
+    return *LoadedRun::Load({(Checkout() / "examples/recorded").string()}, std::move(options));
   }
   QueryCancel cancel_;
 };

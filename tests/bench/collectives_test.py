@@ -17,12 +17,13 @@ from lockstep_program import BINARY, DONE, FAILED, MISUSED, RECORDED, SOURCE, ru
 
 sys.path.insert(0, str(SOURCE / "tests/page"))
 from page_file import Page  # noqa: E402
+from waiting import PATIENCE_S  # noqa: E402
 
 LARGE_GIB = 10  # Two ranks, each with what it sends, what it receives, and the library's copies.
 MPIRUN = " ".join(mpi_launcher.MPIRUN)
 
 
-def bench(*arguments, ranks=4, timeout=120, **variables):
+def bench(*arguments, ranks=4, timeout=PATIENCE_S, **variables):
     words = [BINARY, "bench", "collectives", "-n", str(ranks), "--launcher", MPIRUN, *arguments]
     return subprocess.run(words, capture_output=True, text=True, timeout=timeout, env=environment(**variables), check=False)
 
@@ -115,7 +116,7 @@ class CollectivesTest(unittest.TestCase):
 
     def test_behind_a_launcher_it_is_a_rank(self):
         done = subprocess.run([*MPIRUN.split(), "-np", "2", BINARY, "bench", "collectives", "all_gather", "--sizes", "1K", "--json"],
-                              capture_output=True, text=True, timeout=120, env=environment(), check=False)
+                              capture_output=True, text=True, timeout=PATIENCE_S, env=environment(), check=False)
         self.assertEqual(done.returncode, DONE, done.stderr)
         self.assertEqual(len(json.loads(done.stdout)["data"]["ranks"]), 2)
 

@@ -8,7 +8,8 @@ import gzip
 import json
 import unittest
 
-from slurm_cluster import LOCKSTEP, NODES, Cluster, python_with_torch, trace_files, wait_until, why_not
+from slurm_cluster import LOCKSTEP, NODES, Cluster, python_with_torch, trace_files, why_not
+from waiting import PATIENCE_S, wait_until
 
 RANKS = 8
 TORCHRUN = ("srun --nodes=4 --ntasks=4 {python} -m torch.distributed.run --nnodes=4 --nproc-per-node=2 --rdzv-backend=c10d"
@@ -118,7 +119,7 @@ class CaptureClusterTest(unittest.TestCase):
         return capture
 
     def end(self, capture):
-        out, err = capture.communicate(timeout=300)
+        out, err = capture.communicate(timeout=PATIENCE_S)
         return capture.returncode, out + err
 
     def test_4_daemon_that_is_restarted_loses_nothing(self):
@@ -180,7 +181,7 @@ class CaptureClusterTest(unittest.TestCase):
         self.cluster.cancel(job)
         for node in NODES:  # They end with the job.
             wait_until(lambda node=node: self.cluster.on(node, "pgrep", "-x", "lockstepd").returncode != 0,
-                       f"the daemon on {node} ends", 60)
+                       f"the daemon on {node} ends")
 
 
 class FindJobClusterTest(unittest.TestCase):

@@ -2,10 +2,10 @@
 end. nsys itself is a stand-in that records how it was called."""
 
 import sys
-import time
 import unittest
 
-from slurm_cluster import NODES, SOURCE, Cluster, wait_until, why_not
+from slurm_cluster import NODES, SOURCE, Cluster, why_not
+from waiting import wait_until
 
 sys.path.append(str(SOURCE / "tests/launch"))
 from launch_case import BINARY, STAND_IN_NSYS, LaunchCase, python_with_torch  # noqa: E402
@@ -98,12 +98,10 @@ class LaunchClusterTest(LaunchCase):
         script = f"trap 'sleep 1; exit 0' TERM; touch {self.folder}/up.$SLURM_PROCID; while :; do sleep 0.05; done"
         words = " ".join(f"'{word}'" for word in self.command("--ranks", "local:0") + ["sh", "-c", script.replace("'", "'\\''")])
         job = self.cluster.submit(f"export STAND_IN_RECORD={self.folder}/calls\nsrun {words}", "--nodes=4", "--ntasks-per-node=1")
-        wait_until(lambda: len(list(self.folder.glob("up.*"))) == 4, "four ranks run", 120, lambda: self.cluster.job_state(job) == "GONE" and self.cluster.job_output(job))
+        wait_until(lambda: len(list(self.folder.glob("up.*"))) == 4, "four ranks run", failed=lambda: self.cluster.job_state(job) == "GONE" and self.cluster.job_output(job))
         self.cluster.run("head", "scancel", "--signal=TERM", f"{job}.0")
-        wait_until(lambda: self.cluster.job_state(job) in ("COMPLETED", "GONE"), "the job ends", 60)
-        end = time.monotonic() + 10
-        while time.monotonic() < end and len(list(self.out.glob("*.nsys-rep"))) < 4:
-            time.sleep(0.1)
+        wait_until(lambda: self.cluster.job_state(job) in ("COMPLETED", "GONE"), "the job ends")
+        wait_until(lambda: len(list(self.out.glob("*.nsys-rep"))) >= 4, "four reports")
         manifests = self.manifests()
         self.assertEqual({0, 1, 2, 3}, set(manifests))
         self.assertEqual({(0, 1)}, {(entry["exit_code"], len(entry["files"])) for entry in manifests.values()}, self.cluster.job_output(job))

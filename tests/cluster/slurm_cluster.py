@@ -11,8 +11,9 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-import time
 import unittest
+
+from waiting import PATIENCE_S, wait_until
 
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 BINARIES = pathlib.Path(os.environ.get("LOCKSTEP_BINARY", SOURCE / "build/release/bin/lockstep")).parent
@@ -37,24 +38,6 @@ answer = connection.getresponse()
 sys.stdout.write(answer.read().decode())
 sys.exit(answer.status != 200)
 """
-# Everything takes long where eight ranks share two cores with other work; conditions are waited for, this is the bound.
-PATIENCE_S = 300
-
-
-def wait_until(condition, what, seconds=PATIENCE_S, failed=lambda: None):
-    """Waits for `condition()` to be true and returns what it returned; `failed()` may say why it never will be."""
-    end = time.monotonic() + seconds
-    while True:
-        found = condition()
-        if found:
-            return found
-        reason = failed()
-        if reason:
-            raise AssertionError(f"{what}: {reason}")
-        if time.monotonic() > end:
-            raise AssertionError(f"{what}: not within {seconds} s")
-        time.sleep(0.2)
-
 
 def why_not():
     """Why there can be no cluster here, or None."""
@@ -164,8 +147,8 @@ level = "debug"
                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
         self.daemons[node] = daemon
-        wait_until(lambda: self.ask(node, "/-/ready") is not None, f"lockstepd on {node}", 60,
-                   lambda: daemon.poll() is not None and self.log(node))
+        wait_until(lambda: self.ask(node, "/-/ready") is not None, f"lockstepd on {node}",
+                   failed=lambda: daemon.poll() is not None and self.log(node))
 
     def ask(self, node, path):
         """What the node's daemon answers to root there; None where it does not."""
@@ -221,8 +204,8 @@ export MASTER_ADDR=$(hostname) MASTER_PORT=29500
 """
         job = self.submit(body, f"--nodes={len(NODES)}", f"--ntasks-per-node={tasks_per_node}")
         wait_until(lambda: len([path for path in notes.iterdir() if path.read_text().strip() not in ("", "0")]) == ranks,
-                   f"job {job} trains on {ranks} ranks", PATIENCE_S,
-                   lambda: self.job_state(job) not in ("PENDING", "CONFIGURING", "RUNNING") and self.job_output(job))
+                   f"job {job} trains on {ranks} ranks",
+                   failed=lambda: self.job_state(job) not in ("PENDING", "CONFIGURING", "RUNNING") and self.job_output(job))
         return job
 
     def cancel(self, job):
@@ -237,7 +220,7 @@ export MASTER_ADDR=$(hostname) MASTER_PORT=29500
             return sum(process["role"] == "trainer" and process["local_rank"] is not None for process in processes) == ranks
 
         for node in nodes:
-            wait_until(lambda node=node: known(node), f"{ranks} ranks register on {node}", 60)
+            wait_until(lambda node=node: known(node), f"{ranks} ranks register on {node}")
 
     # --- what is tested
 

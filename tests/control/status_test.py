@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 try:
@@ -19,7 +18,8 @@ except ImportError:
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
 BINARY = os.environ["LOCKSTEP_BINARY"]
 sys.path.insert(0, str(SOURCE / "tests" / "daemon"))
-from daemon_process import PYTHON, WAIT_S, Daemon, write_config, write_token  # noqa: E402
+from daemon_process import PYTHON, Daemon, write_config, write_token  # noqa: E402
+from waiting import PATIENCE_S, wait_until  # noqa: E402
 
 CLIENT = (SOURCE / "tests/dynolog/kineto_client.py").read_text(encoding="utf-8") + """
 import sys
@@ -33,7 +33,7 @@ JOB = f"4711{os.getpid()}"  # As SLURM counts; other tests' daemons see its rank
 def status(*words, **named):
     clean = {name: value for name, value in os.environ.items() if name not in ("LOCKSTEP_SOCKET", "http_proxy")}
     return subprocess.run([BINARY, "status", *map(str, words)], capture_output=True, text=True, encoding="utf-8", env=clean,
-                          stdin=subprocess.DEVNULL, timeout=120, check=False, **named)
+                          stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False, **named)
 
 
 class StatusTest(unittest.TestCase):
@@ -53,13 +53,12 @@ class StatusTest(unittest.TestCase):
                                    env={**os.environ, **{name: str(value) for name, value in variables.items()}})
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
+
+        def is_known():
             known = daemon.ask("GET", "/api/v1/processes")[2]["processes"]
-            if any(entry["pid"] == process.pid and entry["rank"] is not None for entry in known):
-                return process.pid
-            time.sleep(0.05)
-        self.fail("did not register")
+            return any(entry["pid"] == process.pid and entry["rank"] is not None for entry in known)
+        wait_until(is_known, "its registration", process)
+        return process.pid
 
     def test_jobs_and_ranks_are_shown(self):
         daemon = Daemon(self)

@@ -9,6 +9,8 @@ import tempfile
 import threading
 import unittest
 
+from waiting import PATIENCE_S
+
 BINARY = os.environ["LOCKSTEP_BINARY"]
 
 
@@ -53,7 +55,7 @@ class TunnelTest(unittest.TestCase):
         self.environment["XDG_RUNTIME_DIR"] = str(self.folder)
 
     def tunnel(self, *arguments, **named):
-        return subprocess.run([BINARY, "tunnel", *map(str, arguments)], capture_output=True, timeout=60,
+        return subprocess.run([BINARY, "tunnel", *map(str, arguments)], capture_output=True, timeout=PATIENCE_S,
                               env=self.environment, **named)
 
     def test_bytes_go_through_unchanged(self):

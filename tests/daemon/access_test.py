@@ -5,10 +5,10 @@ import os
 import re
 import shutil
 import subprocess
-import time
 import unittest
 
-from daemon_process import OTHER_UID, PYTHON, SOURCE, WAIT_S, Daemon, ask, ask_as, write_config, write_token
+from daemon_process import OTHER_UID, PYTHON, SOURCE, Daemon, ask, ask_as, write_config, write_token
+from waiting import wait_until
 
 # As text: the other user need not be able to read the folder.
 CLIENT = (SOURCE / "tests/dynolog/kineto_client.py").read_text(encoding="utf-8") + """
@@ -33,22 +33,21 @@ class TwoUsersTest(unittest.TestCase):
             user=uid, group=uid, extra_groups=[], cwd="/", stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
-            for known in self.daemon.ask("GET", "/api/v1/processes")[2]["processes"]:
-                if known["pid"] == process.pid and known["command"]:
-                    return known["id"]
-            time.sleep(0.05)
-        self.fail("did not register")
+
+        def identity():
+            known = self.daemon.ask("GET", "/api/v1/processes")[2]["processes"]
+            return next((one["id"] for one in known if one["pid"] == process.pid and one["command"]), None)
+        return wait_until(identity, "its registration", process)
 
     def wait_until(self, capture_id, *states):
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
+        capture = {}
+
+        def is_there():
+            nonlocal capture
             capture = self.daemon.ask("GET", f"/api/v1/captures/{capture_id}")[2]
-            if capture["state"] in states:
-                return capture
-            time.sleep(0.1)
-        self.fail(json.dumps(capture))
+            return capture["state"] in states
+        wait_until(is_there, lambda: json.dumps(capture))
+        return capture
 
     def test_command_lines_are_shown_to_their_owner(self):
         for where in self.where:

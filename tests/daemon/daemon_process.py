@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-from request import WAIT_S, ask, connect  # noqa: F401
+from request import ask, connect  # noqa: F401
+from waiting import PATIENCE_S
 
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 DAEMON = pathlib.Path(os.environ.get("LOCKSTEP_BINARY", SOURCE / "build/release/bin/lockstep")).with_name("lockstepd")
@@ -23,7 +24,7 @@ def ask_as(uid, where, method, path, body=None):
     # As text: the other user need not be able to read this folder.
     program = pathlib.Path(__file__).with_name("request.py").read_text(encoding="utf-8")
     done = subprocess.run([PYTHON, "-c", program, str(where), method, path, json.dumps(body)], user=uid, group=uid,
-                          extra_groups=[], cwd="/", capture_output=True, text=True, timeout=WAIT_S, check=True)
+                          extra_groups=[], cwd="/", capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     return tuple(json.loads(done.stdout))
 
 
@@ -64,7 +65,7 @@ class Daemon:
 
     def stop(self, how=signal.SIGTERM):
         self.process.send_signal(how)
-        return self.process.wait(WAIT_S)
+        return self.process.wait(PATIENCE_S)
 
     def ask(self, method, path, body=None, **options):
         return ask(self.path, method, path, body, **options)

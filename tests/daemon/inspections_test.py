@@ -2,10 +2,10 @@
 
 import os
 import subprocess
-import time
 import unittest
 
-from daemon_process import OTHER_UID, PYTHON, WAIT_S, Daemon, ask, ask_as
+from daemon_process import OTHER_UID, PYTHON, Daemon, ask, ask_as
+from waiting import wait_until
 
 
 def start_rank(test, uid, job):
@@ -21,11 +21,15 @@ def start_rank(test, uid, job):
 
 def inspect(ask_one, spec):
     """(status, body) of the request once it is over. `ask_one(method, path, body)` gives (status, headers, body)."""
-    status, headers, body = ask_one("POST", "/api/v1/inspections", spec)
-    end = time.monotonic() + WAIT_S
-    while status in (200, 202) and body["state"] != "done" and time.monotonic() < end:
-        time.sleep(0.02)
+    status, _, body = ask_one("POST", "/api/v1/inspections", spec)
+
+    def is_over():
+        nonlocal status, body
+        if status not in (200, 202) or body["state"] == "done":
+            return True
         status, _, body = ask_one("GET", f"/api/v1/inspections/{body['id']}", None)
+        return False
+    wait_until(is_over, "the inspection's end")
     return status, body
 
 
@@ -58,13 +62,9 @@ class TwoUsersTest(unittest.TestCase):
         _, _, body = self.daemon.ask("POST", "/api/v1/inspections", {"job_id": self.job, "depth": "glance"})
         path = f"/api/v1/inspections/{body['id']}"
         self.assertEqual(404, ask_as(OTHER_UID, self.daemon.path, "GET", path)[0])
-        end = time.monotonic() + WAIT_S
-        while (answer := self.daemon.ask("GET", path))[2]["state"] != "done" and time.monotonic() < end:
-            time.sleep(0.02)
-        self.assertEqual(200, answer[0])
-        while (status := self.daemon.ask("GET", path)[0]) == 200 and time.monotonic() < end:
-            time.sleep(0.02)  # It is forgotten when its last byte has left.
-        self.assertEqual(404, status)
+        wait_until(lambda: self.daemon.ask("GET", path)[2]["state"] == "done", "the inspection's end")
+        # It is forgotten when its last byte has left.
+        wait_until(lambda: self.daemon.ask("GET", path)[0] == 404, "that it is forgotten")
 
     def test_other_routes_answer_while_it_looks(self):
         spec = {"job_id": self.job, "state_window_ns": 10_000_000_000}

@@ -7,10 +7,10 @@ import random
 import re
 import socket
 import tempfile
-import time
 import unittest
 
 from daemon_process import SOURCE, Daemon, ask, connect, write_config, write_token
+from waiting import PATIENCE_S, wait_until
 
 DOCUMENT = (SOURCE / "docs/formats/daemon-api.md").read_text(encoding="utf-8")
 METHODS = ("GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW")
@@ -140,12 +140,12 @@ class RoutesTest(unittest.TestCase):
         document = (SOURCE / "docs/daemon-metrics.md").read_text()
         of_daemon, of_jobs = (set(re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)) for part in document.split("\n## Jobs\n"))
         self.assertTrue(of_daemon and of_jobs)
-        until = time.monotonic() + 60
-        while True:  # A sensor's are there once it has looked.
-            _, headers, text = self.daemon.ask("GET", "/metrics")
-            has = set(re.findall(r"^# TYPE (\w+) ", text.decode(), re.MULTILINE))
-            if of_daemon <= has or time.monotonic() > until:
-                break
+
+        def names():
+            return set(re.findall(r"^# TYPE (\w+) ", self.daemon.ask("GET", "/metrics")[2].decode(), re.MULTILINE))
+        # A sensor's are there once it has looked.
+        has = wait_until(lambda: of_daemon <= (found := names()) and found, lambda: f"without {of_daemon - names()}")
+        headers = self.daemon.ask("GET", "/metrics")[1]
         self.assertTrue(headers["Content-Type"].startswith("text/plain; version=0.0.4"))
         # Those of jobs are there while there are jobs: other tests may have some.
         self.assertEqual(of_daemon, has - of_jobs)
@@ -160,7 +160,7 @@ class RoutesTest(unittest.TestCase):
 
     def test_what_is_not_http_ends_the_connection_alone(self):
         for data in (b"\0" * 100, b"\x16\x03\x01" + b"a" * 200, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
-            with socket.create_connection(("127.0.0.1", self.daemon.ports[0]), timeout=60) as raw:
+            with socket.create_connection(("127.0.0.1", self.daemon.ports[0]), timeout=PATIENCE_S) as raw:
                 raw.sendall(data)
                 raw.shutdown(socket.SHUT_WR)
                 while raw.recv(4096):

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import pathlib
 import shutil
 import signal
@@ -13,6 +12,7 @@ import tempfile
 import unittest
 
 from daemon_process import DAEMON, Daemon, ask, write_config, write_token
+from waiting import PATIENCE_S
 
 
 @unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
@@ -96,7 +96,7 @@ role = "admin"
             done = subprocess.run(
                 [DAEMON.with_name("lockstep"), "hang", "--host", f"127.0.0.1:{port}", "--ca", self.made / "ca.pem", "--cert",
                  self.made / f"{client}.pem", "--key", self.made / f"{client}.key", "--pid", str(process.pid), "--keep",
-                 self.folder / client], capture_output=True, text=True, timeout=120, check=False)
+                 self.folder / client], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
             return done.returncode, done.stderr
 
         status, said = hang("ops")
@@ -121,7 +121,7 @@ role = "admin"
         old.maximum_version = ssl.TLSVersion.TLSv1_1
         with self.assertRaises((ssl.SSLError, ConnectionError, ValueError)):
             ask(port, "GET", "/api/v1/status", tls=old)
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as raw:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as raw:
             raw.sendall(b"GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
             try:
                 said = raw.recv(65536)
@@ -132,11 +132,11 @@ role = "admin"
     def test_a_renewed_certificate_is_served_without_a_restart(self):
         daemon = self.start()
         def serial():
-            with socket.create_connection(("127.0.0.1", daemon.ports[0]), timeout=60) as raw:
+            with socket.create_connection(("127.0.0.1", daemon.ports[0]), timeout=PATIENCE_S) as raw:
                 with self.context().wrap_socket(raw, server_hostname="127.0.0.1") as tls:
                     return tls.getpeercert()["serialNumber"]
         before = serial()
-        kept = http.client.HTTPSConnection("127.0.0.1", daemon.ports[0], context=self.context(), timeout=60)
+        kept = http.client.HTTPSConnection("127.0.0.1", daemon.ports[0], context=self.context(), timeout=PATIENCE_S)
         kept.request("GET", "/-/healthy")
         kept.getresponse().read()
         for kind in ("pem", "key"):

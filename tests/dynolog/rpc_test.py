@@ -13,10 +13,10 @@ import time
 import unittest
 
 from kineto_client import KinetoClient
+from waiting import PATIENCE_S, wait_until
 
 BINARY = pathlib.Path(os.environ["LOCKSTEP_BINARY"])
 DAEMON = BINARY.with_name("lockstepd")
-WAIT_S = 60
 
 # `dyno gputrace --log-file FILE`, as its source builds it: pids and job are pasted in, only newlines are escaped.
 GPUTRACE = """
@@ -53,7 +53,7 @@ class DynologRpcTest(unittest.TestCase):
     def exchange(self, body, in_pieces=False):
         """What dyno does: length and body, then the answer's; None where the connection was closed without one."""
         data = body if isinstance(body, bytes) else body.encode()
-        with socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as connection:
             length = struct.pack("=i", len(data))
             if in_pieces:  # dyno writes the length and the text in two calls
                 connection.sendall(length)
@@ -69,19 +69,12 @@ class DynologRpcTest(unittest.TestCase):
         self.assertEqual(len(answer) - 4, struct.unpack_from("=i", answer)[0])
         return answer[4:].decode()
 
-    def wait_until(self, condition, what):
-        end = time.monotonic() + WAIT_S
-        while not (value := condition()):
-            self.assertLess(time.monotonic(), end, f"waited for {what}")
-            time.sleep(0.02)
-        return value
-
     def triggered(self, body):
         """Asks again until something matches: a process registers with its first poll."""
         def ask():
             answer = json.loads(self.exchange(body))
             return answer if answer["processesMatched"] else None
-        return self.wait_until(ask, "a match")
+        return wait_until(ask, "a match")
 
     def test_status_and_version_are_answered_in_one_line(self):
         self.assertEqual('{"status":1}', self.exchange('{"fn":"getStatus"}'))
@@ -106,7 +99,7 @@ class DynologRpcTest(unittest.TestCase):
         self.assertEqual([], answer["eventProfilersTriggered"])
         self.assertRegex(answer["captureId"], r"^[a-z0-9]{16}$")
         traced = self.folder / f"libkineto_trace_{pid}.json"  # dyno prints this name
-        self.wait_until(traced.exists, "the trace")
+        wait_until(traced.exists, "the trace")
         self.assertEqual(1, len(client.configs))
         self.assertIn(f"ACTIVITIES_LOG_FILE={log_file}\n", client.configs[0])
         self.assertIn("ACTIVITIES_DURATION_MSECS=200\n", client.configs[0])
@@ -117,7 +110,7 @@ class DynologRpcTest(unittest.TestCase):
                            f"ACTIVITIES_LOG_FILE={self.folder}/i.json\nPROFILE_START_ITERATION=0\n"
                            "PROFILE_START_ITERATION_ROUNDUP=1000\nACTIVITIES_ITERATIONS=4\nPROFILE_WITH_STACK=true"})
         self.triggered(body)
-        self.wait_until(lambda: client.configs, "the configuration")
+        wait_until(lambda: client.configs, "the configuration")
         lines = client.configs[0].splitlines()
         for line in ("PROFILE_START_ITERATION_ROUNDUP=1000", "ACTIVITIES_ITERATIONS=4", "PROFILE_WITH_STACK=true"):
             self.assertIn(line, lines)
@@ -128,7 +121,7 @@ class DynologRpcTest(unittest.TestCase):
         answer = self.triggered(GPUTRACE % (outside, 100, 0, "0", 3))
         self.assertIn("lies in no folder that this daemon allows", answer["error"])
         self.assertEqual([os.getpid()], answer["activityProfilersTriggered"])  # traced all the same, to our own folder
-        self.wait_until(lambda: client.written, "the trace")
+        wait_until(lambda: client.written, "the trace")
         self.assertEqual([], list(outside.parent.glob(f"{self.name}*")))
 
     def test_a_link_on_the_way_is_refused(self):
@@ -143,7 +136,7 @@ class DynologRpcTest(unittest.TestCase):
     def test_keys_that_kineto_would_obey_and_nobody_asked_for_are_dropped(self):
         client = self.client()
         self.triggered(GPUTRACE % (f"{self.folder}/k.json\\nACTIVITIES_MANIFOLD_PATH=elsewhere\\nSAMPLES_PER_REPORT=1", 100, 0, "0", 3))
-        self.wait_until(lambda: client.configs, "the configuration")
+        wait_until(lambda: client.configs, "the configuration")
         self.assertNotIn("MANIFOLD", client.configs[0])
         self.assertNotIn("SAMPLES_PER_REPORT", client.configs[0])
 
@@ -171,7 +164,7 @@ class DynologRpcTest(unittest.TestCase):
                   "while piece:=c.recv(65536): answer+=piece\n"
                   "print(answer[4:].decode())")
         done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-c",
-                               script], input=body.encode(), capture_output=True, timeout=WAIT_S, check=True)
+                               script], input=body.encode(), capture_output=True, timeout=PATIENCE_S, check=True)
         self.assertEqual([], json.loads(done.stdout)["processesMatched"])
 
     def test_wrong_fields_are_answered_as_dynolog_does_where_it_survives_them(self):
@@ -187,13 +180,13 @@ class DynologRpcTest(unittest.TestCase):
 
     def test_a_lying_length_costs_nothing(self):
         for length in (-1, 2**31 - 1, 70_000):
-            with socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S) as connection:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as connection:
                 connection.sendall(struct.pack("=i", length))
                 self.assertEqual(b"", connection.recv(1))
         self.assertEqual('{"status":1}', self.exchange('{"fn":"getStatus"}'))
 
     def test_a_silent_client_does_not_hold_up_the_others(self):
-        silent = [socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S) for _ in range(20)]
+        silent = [socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) for _ in range(20)]
         self.assertEqual('{"status":1}', self.exchange('{"fn":"getStatus"}'))
         for connection in silent:
             self.assertEqual(b"", connection.recv(1))  # its deadline
@@ -201,7 +194,7 @@ class DynologRpcTest(unittest.TestCase):
 
     def capture(self, *arguments):
         return subprocess.run([BINARY, "capture", "--dynolog", f"127.0.0.1:{self.port}", *map(str, arguments)],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT_S, check=False)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
     def test_lockstep_captures_through_it(self):
         client = self.client()

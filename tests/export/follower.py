@@ -2,11 +2,9 @@
 
 import os
 import subprocess
-import time
 import unittest
 
 BINARY = os.environ["LOCKSTEP_BINARY"]
-WAIT_S = 60
 
 
 class FollowerTest(unittest.TestCase):
@@ -19,10 +17,3 @@ class FollowerTest(unittest.TestCase):
         self.addCleanup(process.kill)
         return process
 
-    def wait(self, holds, what):
-        until = time.monotonic() + WAIT_S
-        while time.monotonic() < until:
-            if holds():
-                return
-            time.sleep(0.05)
-        self.fail(f"{what}: did not come")

@@ -17,13 +17,14 @@ import unittest
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
 sys.path.insert(0, str(SOURCE / "tests/monitoring"))
 
-from follower import BINARY, WAIT_S, FollowerTest  # noqa: E402
+from follower import BINARY, FollowerTest  # noqa: E402
 from google.protobuf.unknown_fields import UnknownFieldSet  # noqa: E402
 from monitored import Rank, Watched  # noqa: E402
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (  # noqa: E402
     ExportMetricsServiceRequest,
     ExportMetricsServiceResponse,
 )
+from waiting import PATIENCE_S, wait_until  # noqa: E402
 
 DONE, FAILED, MISUSED, PARTIAL = 0, 1, 2, 4
 
@@ -96,7 +97,7 @@ def points(request):
                 assert metric.description.endswith(".") and metric.unit, metric
                 data = getattr(metric, metric.WhichOneof("data"))
                 for point in data.data_points:
-                    assert abs(point.time_unix_nano / 1e9 - time.time()) < 4 * WAIT_S
+                    assert abs(point.time_unix_nano / 1e9 - time.time()) < 4 * PATIENCE_S
                     key = (of_resource.get("lockstep.rank"), metric.name)
                     found.setdefault(key, []).append((attributes(point.attributes), point.as_double))
     return found
@@ -142,11 +143,11 @@ class OtlpFollowTest(FollowerTest):
         secrets.touch(mode=0o600)
         secrets.write_text("# ours\nAuthorization: Bearer abc\nx-tenant: 7\n")
         process = self.follow(receiver, "--header-file", secrets)
-        self.wait(lambda: len(receiver.taken()) >= 4, "metrics")
+        wait_until(lambda: len(receiver.taken()) >= 4, "metrics")
         counted = self.daemon.value("lockstep_steps_total", job_id=self.job, rank="0")
-        self.wait(lambda: points(receiver.taken()[-1])[(0, "lockstep.step.count")][0][1] >= counted, "more steps")
+        wait_until(lambda: points(receiver.taken()[-1])[(0, "lockstep.step.count")][0][1] >= counted, "more steps")
         process.send_signal(signal.SIGINT)
-        self.assertEqual(DONE, process.wait(WAIT_S))
+        self.assertEqual(DONE, process.wait(PATIENCE_S))
         said = process.stderr.read()
         self.assertRegex(said, rf"follows job {self.job}: 2 ranks to {receiver.url}/v1/metrics")
         requests = receiver.taken()
@@ -172,13 +173,13 @@ class OtlpFollowTest(FollowerTest):
         receiver = OwnReceiver(self)
         receiver.answers = [(429, {"Retry-After": "1"}, b""), (503, {}, b"busy"), (502, {}, b""), (504, {"Retry-After": "1"}, b"")]
         process = self.follow(receiver)
-        self.wait(lambda: len(receiver.taken()) >= 2, "metrics")
+        wait_until(lambda: len(receiver.taken()) >= 2, "metrics")
         bodies = [(body, status) for _, _, body, status in receiver.requests]
         self.assertEqual([429, 503, 502, 504, 200], [status for _, status in bodies[:5]])
         self.assertEqual(1, len({body for body, _ in bodies[:5]}))  # The same, until it was taken.
         self.assertNotEqual(bodies[5][0], bodies[4][0])
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(DONE, process.wait(WAIT_S))
+        self.assertEqual(DONE, process.wait(PATIENCE_S))
         said = process.stderr.read()
         self.assertEqual(1, said.count("is tried again"))
         self.assertIn("answers again", said)
@@ -190,9 +191,9 @@ class OtlpFollowTest(FollowerTest):
         partial.partial_success.error_message = "too old\x1b"
         receiver.answers = [(400, {}, b"what is this"), (200, {}, partial.SerializeToString())]
         process = self.follow(receiver)
-        self.wait(lambda: len(receiver.requests) >= 3, "metrics")
+        wait_until(lambda: len(receiver.requests) >= 3, "metrics")
         process.send_signal(signal.SIGINT)
-        self.assertEqual(PARTIAL, process.wait(WAIT_S))
+        self.assertEqual(PARTIAL, process.wait(PATIENCE_S))
         said = process.stderr.read()
         first = len([0 for values in points(decode(receiver.requests[0][2])).values() for _ in values])
         self.assertRegex(said, "answered 400: what is this; what it refuses is dropped")
@@ -205,7 +206,7 @@ class OtlpFollowTest(FollowerTest):
             lines.append(gone.stderr.readline())
             self.assertTrue(lines[-1], lines)
         gone.send_signal(signal.SIGINT)
-        self.assertEqual(PARTIAL, gone.wait(WAIT_S))
+        self.assertEqual(PARTIAL, gone.wait(PATIENCE_S))
         self.assertRegex(gone.stderr.read(), r": 0 points delivered, [1-9]\d* dropped, 0 rejected")
         self.assertTrue([line for line in lines if "does not answer" in line], lines)
 

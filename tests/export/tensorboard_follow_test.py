@@ -15,10 +15,11 @@ import unittest
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
 sys.path.insert(0, str(SOURCE / "tests/monitoring"))
 
-from follower import BINARY, WAIT_S, FollowerTest  # noqa: E402
+from follower import BINARY, FollowerTest  # noqa: E402
 from monitored import DAEMON, Rank, Watched  # noqa: E402
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # noqa: E402
 from tensorboard_test import Server  # noqa: E402
+from waiting import PATIENCE_S, wait_until  # noqa: E402
 
 DONE, FAILED, MISUSED, PARTIAL = 0, 1, 2, 4
 
@@ -87,7 +88,7 @@ class FollowTest(FollowerTest):
         self.assertIn("waits for one", follower.stderr.readline())
         job = Job(self, "board")
         self.assertRegex(follower.stderr.readline(), rf"follows job {job.name}: [12] ranks? into {self.folder}")
-        self.wait(lambda: self.events("rank1") and self.events("job"), "files of rank 1 and the job")
+        wait_until(lambda: self.events("rank1") and self.events("job"), "files of rank 1 and the job")
         server = Server(str(self.folder))
         self.addCleanup(server.close)
 
@@ -95,10 +96,10 @@ class FollowTest(FollowerTest):
             return server.ask("scalars/scalars", run=run, tag=tag) if tag in server.ask("scalars/tags").get(run, {}) else []
 
         # The server, which is never started anew, sees more and more.
-        self.wait(lambda: len(shown("rank0", "step/time_ms")) >= 2, "curve")
+        wait_until(lambda: len(shown("rank0", "step/time_ms")) >= 2, "curve")
         before = len(shown("rank0", "step/time_ms"))
-        self.wait(lambda: len(shown("rank0", "step/time_ms")) >= before + 3, "more of the curve")
-        self.wait(lambda: shown("job", f"serving/generate/{os.uname().nodename}/request_ms/p95"), "requests")
+        wait_until(lambda: len(shown("rank0", "step/time_ms")) >= before + 3, "more of the curve")
+        wait_until(lambda: shown("job", f"serving/generate/{os.uname().nodename}/request_ms/p95"), "requests")
         tags = server.ask("scalars/tags")
         self.assertLessEqual({"job", "rank0", "rank1"}, set(tags))
         self.assertIn("How long a step takes", tags["rank0"]["step/time_ms"]["description"])
@@ -106,10 +107,10 @@ class FollowTest(FollowerTest):
         # What it shows is what the daemon counts, and that is what was made.
         job.pause()
         made = job.steps[job.ranks[0]]
-        self.wait(lambda: daemon.value("lockstep_steps_total", job_id=job.name, rank="0") == made
+        wait_until(lambda: daemon.value("lockstep_steps_total", job_id=job.name, rank="0") == made
                   and accumulate(self.folder / "rank0").Scalars("progress/age_s")[-1].step == made, "the last step")
         job.end()
-        self.assertEqual(DONE, follower.wait(WAIT_S), follower.stderr.read())
+        self.assertEqual(DONE, follower.wait(PATIENCE_S), follower.stderr.read())
         with self.assertNoLogs("tensorboard", logging.WARNING):
             rank = accumulate(self.folder / "rank0")
             whole = accumulate(self.folder / "job")
@@ -117,7 +118,7 @@ class FollowTest(FollowerTest):
         self.assertEqual(steps, sorted(set(steps)))
         for event in rank.Scalars("step/time_ms"):
             self.assertGreaterEqual(event.value, 55)  # Never shorter than asked for.
-            self.assertLess(abs(event.wall_time - time.time()), WAIT_S * 4)
+            self.assertLess(abs(event.wall_time - time.time()), PATIENCE_S * 4)
         last = {tag: rank.Scalars(tag)[-1].value for tag in rank.Tags()["scalars"]}
         self.assertAlmostEqual(sum(value for tag, value in last.items() if tag.startswith("step_share/")), 1, delta=0.02)
         self.assertAlmostEqual(last["throughput/tokens_per_s"], 1000 * last["step/per_second"], delta=200 * last["step/per_second"])
@@ -139,17 +140,17 @@ class FollowTest(FollowerTest):
         for job in jobs:
             daemon.wait_for(lambda: daemon.value("lockstep_rank_up", job_id=job.name) == 2, "ranks")  # noqa: B023
         several = self.follow(daemon)
-        self.assertEqual(FAILED, several.wait(WAIT_S))
+        self.assertEqual(FAILED, several.wait(PATIENCE_S))
         self.assertRegex(several.stderr.read(), "several jobs are there .*--job")
         self.assertFalse(self.folder.exists())
 
         for number, ending in enumerate((signal.SIGINT, signal.SIGTERM), 1):
             follower = self.follow(daemon, "--job", jobs[0].name)
             self.assertIn("follows job", follower.stderr.readline())
-            self.wait(lambda: len(self.events("rank0")) == number  # noqa: B023
+            wait_until(lambda: len(self.events("rank0")) == number  # noqa: B023
                       and max(self.events("rank0")).stat().st_size > 1000, "values")
             follower.send_signal(ending)
-            self.assertEqual(DONE, follower.wait(WAIT_S))
+            self.assertEqual(DONE, follower.wait(PATIENCE_S))
             self.assertRegex(follower.stderr.read(), r"\d+ scalars in 3 runs")
         self.assertEqual(2, len(self.events("rank0")))
         with self.assertNoLogs("tensorboard", logging.WARNING):
@@ -163,14 +164,14 @@ class FollowTest(FollowerTest):
 
         before = sum(path.stat().st_size for path in self.folder.rglob("events*"))
         small = self.follow(daemon, "--job", jobs[1].name, "--limit", "4K", "--for", "1s")
-        self.assertEqual(PARTIAL, small.wait(WAIT_S))
+        self.assertEqual(PARTIAL, small.wait(PATIENCE_S))
         self.assertIn("--limit is reached", small.stderr.read())
         self.assertLess(sum(path.stat().st_size for path in self.folder.rglob("events*")) - before, 4096 * 4)
 
         (self.folder.parent / "file").write_text("")
         self.folder = self.folder.parent / "file"
         follower = self.follow(daemon, "--job", jobs[0].name)
-        self.assertEqual(FAILED, follower.wait(WAIT_S))
+        self.assertEqual(FAILED, follower.wait(PATIENCE_S))
         self.assertIn("--logdir", follower.stderr.read())
 
     def test_misuse(self):

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.parse
 import urllib.request
@@ -16,6 +15,7 @@ import urllib.request
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import analyze_program as lockstep
+from waiting import PATIENCE_S, wait_until
 
 RECORDED = os.path.join(lockstep.SOURCE_ROOT, "examples", "recorded")
 MS = {name: name.removesuffix("_ns") + "_ms"
@@ -44,17 +44,19 @@ class Server:
 
     def ask(self, path, **query):
         address = f"{self.url}/data/plugin/{path}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(address, timeout=60) as answer:
+        with urllib.request.urlopen(address, timeout=PATIENCE_S) as answer:
             return json.load(answer)
 
     def tags(self, plugin, runs):
         """The tags of every run, once all of them are loaded."""
-        for _ in range(600):
+        tags = {}
+
+        def are_loaded():
+            nonlocal tags
             tags = self.ask(plugin + "/tags")
-            if runs <= set(tags):
-                return tags
-            time.sleep(0.1)
-        raise AssertionError(f"tensorboard shows {sorted(tags)}, not {sorted(runs)}")
+            return runs <= set(tags)
+        wait_until(are_loaded, lambda: f"tensorboard shows {sorted(tags)}, not {sorted(runs)}", self.process)
+        return tags
 
     def close(self):
         self.process.kill()

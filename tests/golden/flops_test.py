@@ -4,7 +4,6 @@ tells calls apart by strides as well, so its rows of equal shapes are added. Sou
 
 import csv
 import gzip
-import json
 import unittest
 
 import analyze_program as lockstep

@@ -2,10 +2,10 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 
+#include "base/testing/checkout.h"
 #include "hang/diagnosis.h"
 #include "ingest/evidence/evidence_files.h"
 
@@ -41,16 +41,10 @@ const std::vector<Sample> kSamples = {
     {"gloo_torch_2_14/wrong_shape_4", {VerdictKind::kSizeMismatch}, {1}},
 };
 
-std::filesystem::path DataFolder() {
-  const char* named = std::getenv("LOCKSTEP_DATA");
-  return named != nullptr ? std::filesystem::path(named)
-                          : std::filesystem::path(LOCKSTEP_SOURCE_DIR).parent_path() / "shared" / "data";
-}
-
 class SampleTest : public ::testing::TestWithParam<Sample> {
  protected:
   void SetUp() override {
-    folder_ = DataFolder() / "flight_recorder" / GetParam().folder;
+    folder_ = SharedData() / "flight_recorder" / GetParam().folder;
     if (!std::filesystem::exists(folder_)) {
       GTEST_SKIP() << folder_ << " is not there";
     }
@@ -105,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(All, SampleTest, ::testing::ValuesIn(kSamples), [](cons
 });
 
 TEST(PipelineWithoutStacks, IsUndecidableAndAsksForThem) {
-  const std::filesystem::path folder = DataFolder() / "flight_recorder" / "gloo_torch_2_14" / "p2p_hook_4";
+  const std::filesystem::path folder = SharedData() / "flight_recorder" / "gloo_torch_2_14" / "p2p_hook_4";
   if (!std::filesystem::exists(folder)) {
     GTEST_SKIP() << folder << " is not there";
   }

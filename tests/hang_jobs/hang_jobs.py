@@ -11,26 +11,15 @@ import tempfile
 import time
 import unittest
 
+from waiting import PATIENCE_S, wait_until
+
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 BINARY = os.environ.get("LOCKSTEP_BINARY", str(SOURCE / "build/release/bin/lockstep"))
 EXAMPLES = SOURCE / "examples" / "hangs"
 LIFETIME_S = 400  # Of a job's processes; longer than any test waits for them.
-WAIT_S = 240
 QUIET_S = 6  # A wait is called a hang beyond three times the job's longest gap: a busy machine's gaps are of a second.
 STEPS_TO_JUDGE = 30  # A job that is not stuck is looked at when its slow rank has made so many steps.
 NO_PYTORCH = 3
-
-
-def wait_until(condition, what):
-    """Waits for `condition` to hold and returns what it gave."""
-    end = time.monotonic() + WAIT_S
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {WAIT_S} s for {what}")
-        time.sleep(0.05)
 
 
 def python_with_torch():
@@ -116,7 +105,7 @@ class HangJob:
 def hang_json(*arguments):
     """The object that `lockstep hang --json ARGUMENTS...` prints."""
     done = subprocess.run([BINARY, "hang", "--json", *map(str, arguments)], capture_output=True, text=True, encoding="utf-8",
-                          stdin=subprocess.DEVNULL, timeout=WAIT_S, check=False)
+                          stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)
     if done.returncode not in (0, 3, 4):
         raise AssertionError(f"exit status {done.returncode}: {done.stderr}\n{done.stdout}")
     return json.loads(done.stdout)["data"]

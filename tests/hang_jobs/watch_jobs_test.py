@@ -6,7 +6,8 @@ import subprocess
 import tempfile
 import unittest
 
-from hang_jobs import BINARY, WAIT_S, HangJob, python_with_torch, wait_until
+from hang_jobs import BINARY, HangJob, python_with_torch
+from waiting import PATIENCE_S, wait_until
 
 CALM_STEPS = 60  # Of the slow rank, made while it is watched.
 
@@ -40,7 +41,7 @@ class WatchJobsTest(unittest.TestCase):
         calm = self.watch("slow_rank")
         stuck = self.watch("skips_collective", "--once")
         events = [json.loads(line) for line in stuck.stdout]
-        self.assertEqual(3, stuck.wait(WAIT_S), events)
+        self.assertEqual(3, stuck.wait(PATIENCE_S), events)
         self.assertEqual("stuck", events[-1]["event"], events)
         self.assertIn("silent", [event["event"] for event in events], events)
         folder = pathlib.Path(events[-1]["folder"])

@@ -8,6 +8,8 @@ import sys
 import tempfile
 import unittest
 
+from waiting import PATIENCE_S
+
 PRINT_INSPECTION = os.environ["LOCKSTEP_PRINT_INSPECTION"]
 TARGET = """
 import threading
@@ -53,7 +55,7 @@ class PySpyTest(unittest.TestCase):
 
     def inspect(self, path):
         done = subprocess.run([PRINT_INSPECTION, str(self.process.pid)], capture_output=True, text=True, encoding="utf-8",
-                              timeout=60, check=True, env={**os.environ, "PATH": path})
+                              timeout=PATIENCE_S, check=True, env={**os.environ, "PATH": path})
         found = json.loads(done.stdout)
         functions = {thread["tid"]: [frame["function"] for frame in thread.get("python", [])] for thread in found["stacks"]}
         return found, functions

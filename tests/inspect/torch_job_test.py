@@ -11,10 +11,11 @@ import subprocess
 import tempfile
 import unittest
 
+from waiting import PATIENCE_S
+
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
 PROGRAM = os.environ["LOCKSTEP_PRINT_INSPECTION"]
 NO_PYTORCH = 3
-WAIT_S = 300
 
 JOB = """
 import os, sys, time
@@ -82,7 +83,7 @@ class TorchJobTest(unittest.TestCase):
         for process in cls.ranks:
             assert process.stdout.readline() == "ready\n", process.poll()
         done = subprocess.run([PROGRAM, *(str(process.pid) for process in cls.ranks)], capture_output=True, text=True,
-                              timeout=WAIT_S, check=True)
+                              timeout=PATIENCE_S, check=True)
         cls.seen = [json.loads(line) for line in done.stdout.splitlines()]
 
     def main_thread(self, rank):
@@ -123,7 +124,7 @@ class TorchJobTest(unittest.TestCase):
         self.ranks[1].stdin.flush()
         for process in self.ranks:
             self.assertEqual("done\n", process.stdout.readline())
-            self.assertEqual(0, process.wait(WAIT_S))
+            self.assertEqual(0, process.wait(PATIENCE_S))
 
 
 if __name__ == "__main__":

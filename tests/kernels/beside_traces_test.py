@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 import analyze_program as lockstep
+from waiting import PATIENCE_S
 
 STAND_IN = pathlib.Path(__file__).resolve().parent / "stand_in_ncu"
 # Sums of bytes, of launch shapes, of queues: no times of one name.
@@ -19,7 +20,7 @@ RECORDED = pathlib.Path(lockstep.SOURCE_ROOT) / "examples/recorded"
 
 def run(*words, **environment):
     return subprocess.run([lockstep.PROGRAM, *map(str, words)], capture_output=True, text=True, errors="replace",
-                          env=dict(os.environ, LC_ALL="C.UTF-8", **environment), timeout=60)
+                          env=dict(os.environ, LC_ALL="C.UTF-8", **environment), timeout=PATIENCE_S)
 
 
 def analyzed(*words, **environment):

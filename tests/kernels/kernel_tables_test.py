@@ -14,6 +14,7 @@ import tempfile
 import unittest
 
 import analyze_program as lockstep
+from waiting import PATIENCE_S
 
 try:
     import jsonschema
@@ -26,7 +27,7 @@ STAND_IN = pathlib.Path(__file__).resolve().parent / "stand_in_ncu"
 
 def run(*words, **environment):
     return subprocess.run([lockstep.PROGRAM, "kernels", *map(str, words)], capture_output=True, text=True, errors="replace",
-                          env=dict(os.environ, LC_ALL="C.UTF-8", **environment), timeout=60)
+                          env=dict(os.environ, LC_ALL="C.UTF-8", **environment), timeout=PATIENCE_S)
 
 
 def answer(*words):

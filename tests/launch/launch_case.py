@@ -8,12 +8,13 @@ import subprocess
 import tempfile
 import unittest
 
+from waiting import PATIENCE_S
+
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 BINARY = os.environ.get("LOCKSTEP_BINARY", str(SOURCE / "build/release/bin/lockstep"))
 STAND_IN_NSYS = SOURCE / "tests/launch/stand_in_nsys"
 DONE, FAILED, MISUSED = range(3)
 NO_PYTORCH = 3
-WAIT_S = 120
 # A rank: it notes its number, whether a wrapper is its parent, and what it was given. argv: folder, variable of the rank.
 RANK = """
 import json, os, pathlib, sys
@@ -45,7 +46,7 @@ class LaunchCase(unittest.TestCase):
         return ["python3", "-IS", str(self.folder / "rank.py"), str(self.folder / "notes"), variable]
 
     def run_words(self, words, **variables):
-        return subprocess.run(list(map(str, words)), capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=WAIT_S,
+        return subprocess.run(list(map(str, words)), capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
                               cwd=self.folder, env={**self.environment, **variables}, check=False)
 
     def calls(self):

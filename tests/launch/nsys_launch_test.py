@@ -4,10 +4,10 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
-from launch_case import BINARY, DONE, FAILED, MISUSED, STAND_IN_NSYS, WAIT_S, LaunchCase, python_with_torch
+from launch_case import BINARY, DONE, FAILED, MISUSED, STAND_IN_NSYS, LaunchCase, python_with_torch
+from waiting import PATIENCE_S
 
 
 class AloneTest(LaunchCase):
@@ -35,7 +35,7 @@ class AloneTest(LaunchCase):
                 self.addCleanup(process.kill)
                 self.assertEqual("up\n", process.stdout.readline())
                 process.send_signal(number)
-                self.assertEqual(10 + number, process.wait(WAIT_S))
+                self.assertEqual(10 + number, process.wait(PATIENCE_S))
                 process.stdout.close()
                 (entry,) = self.manifests().values()
                 self.assertEqual((10 + number, 1), (entry["exit_code"], len(entry["files"])))
@@ -46,7 +46,7 @@ class AloneTest(LaunchCase):
         job = int(process.stdout.readline())
         self.addCleanup(os.kill, job, signal.SIGKILL)  # The stand-in does not take it along.
         process.kill()
-        process.wait(WAIT_S)
+        process.wait(PATIENCE_S)
         process.stdout.close()
         (entry,) = self.manifests().values()
         self.assertEqual((None, None, []), (entry["end_unix_ns"], entry["exit_code"], entry["files"]))
@@ -60,7 +60,7 @@ class AloneTest(LaunchCase):
                                    stderr=subprocess.DEVNULL, env={**self.environment, "STAND_IN_LEAVES": "1"})
         self.assertEqual("up\n", process.stdout.readline())
         process.terminate()
-        self.assertEqual(9, process.wait(WAIT_S))
+        self.assertEqual(9, process.wait(PATIENCE_S))
         process.stdout.close()
 
     def test_a_report_that_is_there_is_kept(self):
@@ -131,7 +131,7 @@ class AloneTest(LaunchCase):
 
     def test_without_a_profiler_the_command_takes_our_place(self):
         process = subprocess.Popen([BINARY, "run", "--profile", "none", "--", "sh", "-c", "echo $$"], stdout=subprocess.PIPE, text=True)
-        self.assertEqual(process.pid, int(process.communicate(timeout=WAIT_S)[0]))
+        self.assertEqual(process.pid, int(process.communicate(timeout=PATIENCE_S)[0]))
 
     def test_a_debug_run_has_files_for_each_rank(self):
         show = ["sh", "-c", 'echo "$NCCL_DEBUG $NCCL_DEBUG_FILE $TORCH_FR_DUMP_TEMP_FILE"']

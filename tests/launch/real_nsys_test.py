@@ -10,7 +10,8 @@ import sqlite3
 import subprocess
 import unittest
 
-from launch_case import BINARY, DONE, SOURCE, WAIT_S, LaunchCase
+from launch_case import BINARY, DONE, SOURCE, LaunchCase
+from waiting import PATIENCE_S
 
 NSYS = os.environ.get("LOCKSTEP_NSYS") or shutil.which("nsys")
 NCU = os.environ.get("LOCKSTEP_NCU") or shutil.which("ncu")
@@ -51,7 +52,7 @@ class RealNsysTest(RealCase):
                                    env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.assertEqual("up\n", process.stdout.readline())
         process.send_signal(signal.SIGTERM)
-        output = process.communicate(timeout=WAIT_S)[0]
+        output = process.communicate(timeout=PATIENCE_S)[0]
         self.assertEqual(9, process.returncode, output)
         self.assertTrue(next(iter(self.manifests().values()))["files"], output)
 

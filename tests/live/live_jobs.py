@@ -8,26 +8,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+from waiting import PATIENCE_S
 
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 BINARY = os.environ.get("LOCKSTEP_BINARY", str(SOURCE / "build/release/bin/lockstep"))
 DAEMON = str(pathlib.Path(BINARY).with_name("lockstepd"))
 STAND_IN = pathlib.Path(__file__).with_name("stand_in_rank.py")
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable  # every user's to run
-WAIT_S = 120
 OTHER_UID = 65534  # nobody
-
-
-def wait_until(condition, what):
-    """Waits for `condition` to hold and returns what it gave."""
-    end = time.monotonic() + WAIT_S
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {WAIT_S} s for {what}")
-        time.sleep(0.02)
-    return value
 
 
 def clean_environment(**variables):
@@ -84,7 +74,7 @@ class LiveCase(unittest.TestCase):
         """(what `lockstep hang --json` found, where it is kept, what was said on standard error)"""
         kept = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         done = subprocess.run([BINARY, "hang", "--json", "--keep", kept, *map(str, arguments)], capture_output=True,
-                              text=True, encoding="utf-8", stdin=subprocess.DEVNULL, timeout=WAIT_S, check=False,
+                              text=True, encoding="utf-8", stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False,
                               env=clean_environment(LOCKSTEP_SOCKET=str(self.folder / "none.sock"), **variables))
         self.assertIn(done.returncode, status, done.stderr + done.stdout)
         data = json.loads(done.stdout)["data"] if done.stdout else None
@@ -124,7 +114,7 @@ class Watch:
         """Reads to the end; (exit status, names of all events)."""
         while self.next():
             pass
-        return self.process.wait(WAIT_S), [event["event"] for event in self.events]
+        return self.process.wait(PATIENCE_S), [event["event"] for event in self.events]
 
     def stop(self):
         with contextlib.suppress(ProcessLookupError):

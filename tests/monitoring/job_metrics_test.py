@@ -9,6 +9,7 @@ import time
 import unittest
 
 from monitored import Rank, Watched, parse
+from waiting import PATIENCE_S
 
 STEPS = 5
 JOB = f"metrics-{os.getpid()}"  # Other tests' ranks are seen here, too.
@@ -127,7 +128,7 @@ class JobMetricsTest(unittest.TestCase):
         rank.do("step", 1, 1, 0, 1)
         daemon.wait_for(lambda: daemon.value("lockstep_steps_total", job_id=JOB) == 1, "the step")
         checked = subprocess.run(["promtool", "check", "metrics"], input=daemon.metrics(), capture_output=True, text=True,
-                                 timeout=60, check=False)
+                                 timeout=PATIENCE_S, check=False)
         self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
 
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import urllib.parse
 
-from daemon_process import WAIT_S
+from waiting import PATIENCE_S
 
 BINARY = os.environ["LOCKSTEP_BINARY"]
 
@@ -34,7 +34,7 @@ class LiveSite:
 
     def ask(self, method, path, body=None, token=True, **headers):
         """(status, headers, body); with the token unless another is given."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         with contextlib.closing(connection):
             sent = {name.replace("_", "-"): value for name, value in headers.items()}
             if token is not None:
@@ -54,7 +54,7 @@ class LiveSite:
     @contextlib.contextmanager
     def events(self):
         """The stream: an iterator of (event, data)."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         with contextlib.closing(connection):
             connection.request("GET", f"/api/live/events?token={self.token}")
             answer = connection.getresponse()
@@ -72,7 +72,7 @@ class LiveSite:
 
     def end(self, by=signal.SIGINT):
         self.process.send_signal(by)
-        status = self.process.wait(WAIT_S)
+        status = self.process.wait(PATIENCE_S)
         return status, self.process.stderr.read()
 
 

@@ -17,6 +17,7 @@ from monitored import Watched  # First: it says where the others are.
 from live_site import BINARY, LiveSite
 from shipped import ALERTS, RULES
 from top_test import DONE, FAILED, MISUSED, Job
+from waiting import PATIENCE_S, wait_until
 from watched_nodes import faster
 
 
@@ -42,23 +43,16 @@ class OwnPrometheusTest(unittest.TestCase):
         self.daemon = Watched(self)
         self.host = f"127.0.0.1:{self.daemon.ports[0]}"
 
-    def until(self, holds, what):
-        end = time.monotonic() + 60
-        while not (found := holds()):
-            self.assertLess(time.monotonic(), end, what)
-            time.sleep(0.1)
-        return found
-
     def ask(self, url, path):
         """What its own interface answers, with the password of the link that the page is given."""
         parts = urllib.parse.urlsplit(url)
         request = urllib.request.Request(f"http://{parts.hostname}:{parts.port}{path}")
         with self.assertRaises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(request, timeout=60)
+            urllib.request.urlopen(request, timeout=PATIENCE_S)
         self.assertEqual(401, refused.exception.code, "other users of this machine reach that port too")
         refused.exception.close()
         request.add_header("Authorization", "Basic " + base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode())
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return json.load(answer)["data"]
 
     def test_an_alert_of_the_shipped_rules_fires(self):
@@ -76,7 +70,7 @@ class OwnPrometheusTest(unittest.TestCase):
         self.assertEqual([], [alert for alert in well["alerts"]
                               if alert["state"] == "firing" and alert["labels"].get("job_id", job.name) == job.name])
         self.daemon.wait_for(lambda: self.daemon.value("lockstep_steps_total", job_id=job.name), "steps")
-        self.until(lambda: self.ask(well["url"], "/api/v1/query?query=lockstep_steps_total")["result"], "steps in Prometheus")
+        wait_until(lambda: self.ask(well["url"], "/api/v1/query?query=lockstep_steps_total")["result"], "steps in Prometheus")
         self.daemon.stop(signal.SIGKILL)
         [alert] = site.wait_for("alerts", lambda now: [one for one in now["alerts"] if (one["name"], one["state"]) == ("LockstepDaemonDown", "firing")])
         self.assertEqual(("warning", "daemon-down", self.host), (alert["severity"], alert["runbook"], alert["labels"]["instance"]))
@@ -89,7 +83,7 @@ class OwnPrometheusTest(unittest.TestCase):
         [prometheus] = children_of(site.process.pid)
         site.process.kill()
         site.process.wait()
-        self.until(lambda: not has_memory(prometheus), "its end")
+        wait_until(lambda: not has_memory(prometheus), "its end")
 
     def test_the_shipped_rules_are_part_of_the_program(self):
         site = LiveSite(self, "--host", self.host, "--with-prometheus")
@@ -97,7 +91,7 @@ class OwnPrometheusTest(unittest.TestCase):
         groups = self.ask(url, "/api/v1/rules")["groups"]
         loaded = {rule["name"] for group in groups for rule in group["rules"]}
         self.assertLessEqual({"LockstepRankDown", "job:lockstep_step:seconds_rate5m"}, loaded)
-        [target] = self.until(lambda: self.ask(url, "/api/v1/targets")["activeTargets"], "a target")
+        [target] = wait_until(lambda: self.ask(url, "/api/v1/targets")["activeTargets"], "a target")
         self.assertEqual((self.host, "15s"), (target["labels"]["instance"], target["scrapeInterval"]))
         # Another one is asked, not started: it has a password, which is said.
         parts = urllib.parse.urlsplit(url)
@@ -126,7 +120,7 @@ class NoPrometheusTest(unittest.TestCase):
                                     (["--host", host, "--with-prometheus", "--prometheus-interval", "1ms"], MISUSED, "--prometheus-interval"),
                                     (["--host", host, "--with-prometheus", "--prometheus", "http://a"], MISUSED, "exclude"),
                                     (["--host", host, "--prometheus", "a:1"], MISUSED, "http://HOST:9090")):
-            done = subprocess.run([BINARY, "serve", *map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
+            done = subprocess.run([BINARY, "serve", *map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False,
                                   env={"PATH": "/nonexistent", "HOME": "/tmp"})
             self.assertEqual(status, done.returncode, (words, done.stderr))
             self.assertIn(told, done.stderr)

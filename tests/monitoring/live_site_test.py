@@ -18,9 +18,9 @@ except ImportError:
     jsonschema = None
 
 from monitored import Watched  # First: it says where the others are.
-from daemon_process import WAIT_S
 from live_site import BINARY, LiveSite
 from top_test import DEAD, DONE, MISUSED, SCHEMA, Job
+from waiting import PATIENCE_S, wait_until
 
 
 class LiveSiteTest(unittest.TestCase):
@@ -29,12 +29,6 @@ class LiveSiteTest(unittest.TestCase):
         self.job = Job(self, "live", [(5, 5, 20, 2), (25, 5, 2, 2)])
         self.daemon.wait_for(lambda: (self.daemon.value("lockstep_steps_total", job_id=self.job.name) or 0) >= 20, "steps")
         return LiveSite(self, "--socket", self.daemon.path, "--job", self.job.name, *words)
-
-    def wait_until(self, holds):
-        until = time.monotonic() + WAIT_S
-        while not holds():
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.02)
 
     def remembered(self):
         """At how many instants the daemon knows of the job's steps."""
@@ -135,7 +129,7 @@ class LiveSiteTest(unittest.TestCase):
         opener.write_text(f'#!/bin/sh\necho "$1" > {opened}.part\nmv {opened}.part {opened}\n', encoding="utf-8")
         opener.chmod(0o700)
         site = LiveSite(self, "--host", DEAD, "--browser", PATH=f"{folder.name}:{os.environ['PATH']}")
-        self.wait_until(opened.exists)
+        wait_until(opened.exists, "the page to be opened")
         url = urllib.parse.urlsplit(opened.read_text(encoding="utf-8").strip())
         self.assertEqual(site.port, url.port)
         self.assertNotIn(site.token, url.query)
@@ -164,7 +158,7 @@ class LiveSiteTest(unittest.TestCase):
     def test_misuse_is_refused(self):
         for words, told in ((["--host", "a", str(pathlib.Path(__file__))], "give one of both"), (["--host", "a", "--fabric", "x"], "--fabric"),
                             ([], "--host"), (["--host", "a", "--hostfile", "b"], "exclude")):
-            done = subprocess.run([BINARY, "serve", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
+            done = subprocess.run([BINARY, "serve", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False,
                                   env={name: value for name, value in os.environ.items() if name != "LOCKSTEP_SOCKET"})
             self.assertEqual(MISUSED, done.returncode, done.stderr)
             self.assertIn(told, done.stderr)

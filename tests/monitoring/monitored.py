@@ -5,7 +5,8 @@ import pathlib
 import re
 import subprocess
 import sys
-import time
+
+from waiting import wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "daemon"))
 from daemon_process import DAEMON, Daemon  # noqa: E402,F401
@@ -65,10 +66,5 @@ class Watched(Daemon):
                  if sample == name and labels.items() <= dict(has).items()]
         return sum(found) if found else None
 
-    def wait_for(self, holds, what, seconds=60):
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if holds():
-                return
-            time.sleep(0.2)
-        raise AssertionError(f"{what}: not within {seconds} s\n{self.metrics()}")
+    def wait_for(self, holds, what):
+        wait_until(holds, lambda: f"{self.metrics()}\n{what}", every_s=0.2)

@@ -11,6 +11,7 @@ import unittest
 
 import yaml
 from shipped import ALERTS, DASHBOARDS, PROMETHEUS, RULES, SOURCE, TARGET_LABELS, catalogue, labels_in, names_in, rules_of
+from waiting import PATIENCE_S
 
 HEADINGS = ["What it says", "Where to look", "Usual causes", "What to do", "When it is wrong"]
 
@@ -73,7 +74,7 @@ class RulesTest(unittest.TestCase):
     @unittest.skipUnless(shutil.which("promtool"), "promtool is not there: scripts/packages.txt has prometheus")
     def test_promtool_finds_them_right(self):
         for command in (["check", "rules", RULES, ALERTS], ["check", "config", PROMETHEUS / "prometheus.yml"]):
-            done = subprocess.run(["promtool", *command], capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(["promtool", *command], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
             self.assertEqual(0, done.returncode, done.stdout + done.stderr)
 
     @unittest.skipUnless(shutil.which("promtool"), "promtool is not there: scripts/packages.txt has prometheus")
@@ -87,7 +88,7 @@ class RulesTest(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
             yaml.safe_dump(tests, file)
             file.flush()
-            done = subprocess.run(["promtool", "test", "rules", file.name], capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(["promtool", "test", "rules", file.name], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
 
 

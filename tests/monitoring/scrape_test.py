@@ -8,12 +8,12 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 import unittest
 import urllib.error
 import urllib.request
 
 from monitored import Rank, Watched, parse
+from waiting import wait_until
 
 JOB = f"scrape-{os.getpid()}"  # Other tests' ranks are seen here, too.
 OPEN = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
@@ -89,13 +89,9 @@ class ScrapeTest(unittest.TestCase):
                 return None
             return float(result[0]["value"][1]) if result else None
 
-        until = time.monotonic() + 60
-        while value("up") != 1 and time.monotonic() < until:
-            time.sleep(0.2)
-        self.assertEqual(1, value("up"), (self.folder / "log").read_text()[-2000:])
-        while not (value("scrape_samples_scraped") or 0) > 200 and time.monotonic() < until:
-            time.sleep(0.2)  # The first answers are from before the rank was found.
-        self.assertGreater(value("scrape_samples_scraped"), 200)
+        wait_until(lambda: value("up") == 1, lambda: (self.folder / "log").read_text()[-2000:], server)
+        # The first answers are from before the rank was found.
+        wait_until(lambda: (value("scrape_samples_scraped") or 0) > 200, "the samples of a rank", server)
         self.assertEqual(1, value(f'lockstep_steps_total{{job_id="{JOB}"}}'))
         self.assertEqual(1, value(f'lockstep_serving_request_duration_seconds_bucket{{job_id="{JOB}",le="1.0"}}'))  # As OpenMetrics has it.
 

@@ -13,6 +13,7 @@ import web_packages  # noqa: E402
 from monitored import DAEMON, Watched  # noqa: E402
 from live_site import LiveSite  # noqa: E402
 from shipped import SOURCE  # noqa: E402
+from waiting import PATIENCE_S  # noqa: E402
 
 NO_PYTORCH = 3  # exit status of scripts/python_env where PyTorch is not to be had
 EXAMPLE = SOURCE / "examples/serve_tokens.py"
@@ -67,7 +68,7 @@ class ServingTest(unittest.TestCase):
         self.addCleanup(server.kill)
         address = server.stdout.readline().strip()
         refused = subprocess.run([python, EXAMPLE, "load", address, "--clients", "1", "--seconds", "1", "--shortest", "5000", "--longest", "5000"],
-                                 capture_output=True, text=True, check=True, timeout=120)
+                                 capture_output=True, text=True, check=True, timeout=PATIENCE_S)
         failures = json.loads(refused.stdout)["failures"]
         self.assertGreater(failures, 0)
         daemon.wait_for(lambda: daemon.value("lockstep_serving_request_failures_total", **LABELS) == failures, "requests that fail")
@@ -78,7 +79,7 @@ class ServingTest(unittest.TestCase):
         daemon.wait_for(lambda: daemon.value("lockstep_serving_requests_total", **LABELS) == failures + seen["requests"], "all requests")
         self.assertEqual(0, seen["failures"])
         told = {share: daemon.value("lockstep_serving_recent_request_duration_seconds", quantile=share, **LABELS) for share in ("0.5", "0.95", "0.99")}
-        done = subprocess.run([LOCKSTEP, "top", "--once", "--json", "--interval", "1s", "--socket", daemon.path], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([LOCKSTEP, "top", "--once", "--json", "--interval", "1s", "--socket", daemon.path], capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(0, done.returncode, done.stderr)
         [job] = [job for job in json.loads(done.stdout)["data"]["jobs"] if job["job_id"] == "serving-test"]
         [serving] = job["serving"]

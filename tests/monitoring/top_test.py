@@ -15,7 +15,7 @@ except ImportError:
     jsonschema = None
 
 from monitored import DAEMON, Rank, Watched, parse
-from daemon_process import WAIT_S
+from waiting import PATIENCE_S
 
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
 BINARY = os.environ["LOCKSTEP_BINARY"]
@@ -28,7 +28,7 @@ DEAD = "127.0.0.1:1"
 def top(*words, **environment):
     clean = {name: value for name, value in os.environ.items() if name not in ("LOCKSTEP_SOCKET", "http_proxy", "NO_COLOR")}
     return subprocess.run([BINARY, "top", *map(str, words)], capture_output=True, text=True, encoding="utf-8",
-                          env={**clean, **environment}, stdin=subprocess.DEVNULL, timeout=120, check=False)
+                          env={**clean, **environment}, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)
 
 
 class Job:
@@ -194,7 +194,7 @@ class TopTest(unittest.TestCase):
         self.assertIsNotNone(look["data"]["nodes"][1]["silent_ns"])
 
     def wait_for(self, looks, holds):
-        until = time.monotonic() + WAIT_S
+        until = time.monotonic() + PATIENCE_S
         for look in looks:
             if holds(look):
                 return look

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 from shipped import SOURCE
+from waiting import PATIENCE_S
 
 DAEMON = pathlib.Path(os.environ["LOCKSTEP_BINARY"]).with_name("lockstepd")
 NO_PYTORCH = 3  # exit status of scripts/python_env where PyTorch is not to be had
@@ -44,7 +45,7 @@ class Node:
         return process
 
     def run(self, *command):
-        return subprocess.run([*self.inside, *command], capture_output=True, text=True, check=True, timeout=60).stdout
+        return subprocess.run([*self.inside, *command], capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
 
 
 class TwoNodes(unittest.TestCase):

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 from monitored import DAEMON, Watched, parse
+from waiting import PATIENCE_S
 
 BINARY = os.environ["LOCKSTEP_BINARY"]
 HERE = pathlib.Path(__file__).resolve().parent
@@ -16,7 +17,6 @@ SOURCE = HERE.parents[1]
 NO_PYTORCH = 3  # exit status of scripts/python_env where PyTorch is not to be had
 RANKS = 2
 STEPS = 60
-WAIT_S = 240
 
 
 def clean_environment(**variables):
@@ -55,12 +55,12 @@ class UnmodifiedTest(unittest.TestCase):
         def is_done():
             self.assertIsNone(job.poll(), (folder / "log").read_text())
             return all((folder / f"rank{rank}").exists() and (folder / f"rank{rank}").read_text().endswith("\n") for rank in range(RANKS))
-        daemon.wait_for(is_done, "results", WAIT_S)
+        daemon.wait_for(is_done, "results")
         return [(folder / f"rank{rank}").read_text() for rank in range(RANKS)]
 
     def end(self, job, folder):
         (folder / "end").touch()
-        self.assertEqual(0, job.wait(WAIT_S), (folder / "log").read_text())
+        self.assertEqual(0, job.wait(PATIENCE_S), (folder / "log").read_text())
 
     def test_a_torchrun_job_that_marks_nothing(self):
         daemon = Watched(self)
@@ -121,7 +121,7 @@ class UnmodifiedTest(unittest.TestCase):
         own.mkdir()
         (own / "sitecustomize.py").write_text("print('own')\n", encoding="utf-8")
         command = [self.python, HERE / "plain_turns.py"]
-        done = subprocess.run([BINARY, "run", "--steps", "--quiet", "--", *command], capture_output=True, text=True, timeout=WAIT_S,
+        done = subprocess.run([BINARY, "run", "--steps", "--quiet", "--", *command], capture_output=True, text=True, timeout=PATIENCE_S,
                               env=clean_environment(LOCKSTEP_TRACE=str(spans), PYTHONPATH=str(own),
                                                     LOCKSTEP_SOCKET=str(self.folder / "run" / "lockstepd.sock")), check=False)
         self.assertEqual(0, done.returncode, done.stderr)

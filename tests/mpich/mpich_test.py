@@ -12,10 +12,11 @@ from mpi_launcher import MPIRUN, mpi_environment
 
 sys.path.insert(0, str(SOURCE / "tests/bench"))
 from bench_jobs import check_rows, read  # noqa: E402
+from waiting import PATIENCE_S  # noqa: E402
 
 
 def start(ranks, *words, program=BINARY, **variables):
-    return subprocess.run([*MPIRUN, "-n", str(ranks), program, *words], capture_output=True, text=True, timeout=120,
+    return subprocess.run([*MPIRUN, "-n", str(ranks), program, *words], capture_output=True, text=True, timeout=PATIENCE_S,
                           stdin=subprocess.DEVNULL, env=mpi_environment(**variables), check=False)
 
 

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 import analyze_program as lockstep
+from waiting import PATIENCE_S
 
 try:
     import jsonschema
@@ -32,7 +33,7 @@ def run(*words, cwd=GOLDEN, **kwargs):
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "CLICOLOR_FORCE", "LC_ALL", "LANG")}
     environment["LC_ALL"] = "C.UTF-8"
     return subprocess.run([lockstep.PROGRAM, "nccl-log", *map(str, words)], capture_output=True, text=True, errors="replace",
-                          cwd=cwd, env=environment, timeout=60, **kwargs)
+                          cwd=cwd, env=environment, timeout=PATIENCE_S, **kwargs)
 
 
 class GoldenTest(unittest.TestCase):

@@ -6,12 +6,13 @@ import subprocess
 import unittest
 
 import analyze_program as lockstep
+from waiting import PATIENCE_S
 
 
 def nccl_log(*words, status=0):
     """The JSON of `lockstep nccl-log` of these paths below the shared data."""
     paths = [lockstep.data_path("nccl", *word.split("/")) if not word.startswith("-") else word for word in words]
-    done = subprocess.run([lockstep.PROGRAM, "nccl-log", "--json", *paths], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([lockstep.PROGRAM, "nccl-log", "--json", *paths], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == status, (done.returncode, done.stderr)
     return json.loads(done.stdout)["data"]
 
@@ -134,7 +135,7 @@ class OtherSamplesTest(unittest.TestCase):
 
     def test_tables_of_nccl_tests_are_not_taken_for_logs(self):
         done = subprocess.run([lockstep.PROGRAM, "nccl-log", lockstep.data_path("nccl", "nccl_tests", "aws_k8s_mpi.txt")],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(1, done.returncode)
         self.assertIn("nothing here is NCCL's", done.stderr)
 

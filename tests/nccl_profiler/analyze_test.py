@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 from lockstep_program import DONE, finding, run
+from waiting import PATIENCE_S
 
 JOB = os.environ["LOCKSTEP_NCCL_JOB"]
 RANKS, ROUNDS, LATE, LATE_MS = 4, 20, 2, 20
@@ -20,7 +21,7 @@ MARGIN_NS = 300_000  # Of one collective: what alignment may add to clocks that 
 def job(folder, version=6, is_open=False, rounds=ROUNDS, late=LATE, **settings):
     """The truth that the job prints; its rings are in `folder` then."""
     done = subprocess.run([JOB, *map(str, (RANKS, rounds, late, LATE_MS, version, int(is_open)))], check=True, text=True,
-                          stdout=subprocess.PIPE, timeout=120, env={**os.environ, "LOCKSTEP_NCCL_DIR": str(folder), **settings})
+                          stdout=subprocess.PIPE, timeout=PATIENCE_S, env={**os.environ, "LOCKSTEP_NCCL_DIR": str(folder), **settings})
     return json.loads(done.stdout)
 
 

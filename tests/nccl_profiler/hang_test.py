@@ -12,6 +12,7 @@ import time
 import unittest
 
 from lockstep_program import BINARY
+from waiting import PATIENCE_S
 
 RANK = os.environ["LOCKSTEP_NCCL_RANK"]
 
@@ -22,7 +23,7 @@ class HangTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for rank, (done, opened) in enumerate(ranks):
                 ended = subprocess.run([RANK, str(rank), str(len(ranks)), str(done), str(opened)], check=False,
-                                       env={**os.environ, "LOCKSTEP_NCCL_DIR": folder}, timeout=60)
+                                       env={**os.environ, "LOCKSTEP_NCCL_DIR": folder}, timeout=PATIENCE_S)
                 self.assertEqual(ended.returncode, -signal.SIGKILL)
             names = sorted(os.listdir(folder))
             self.assertEqual(len(names), len(ranks))
@@ -37,7 +38,7 @@ class HangTest(unittest.TestCase):
                 dump = {"version": "2.10", "entries": [entry], "pg_status": {},
                         "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": str(list(range(len(ranks))))}}}
                 (pathlib.Path(folder) / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(dump, protocol=2))
-            told = subprocess.run([BINARY, "hang", folder, "--json"], capture_output=True, text=True, timeout=60, check=False)
+            told = subprocess.run([BINARY, "hang", folder, "--json"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
             return json.loads(told.stdout), told
 
     def test_the_rank_that_never_called_is_named(self):

@@ -5,10 +5,10 @@ lockstepd; also where the one that holds the others up is no more."""
 import os
 import re
 import subprocess
-import time
 import unittest
 
-from live_jobs import WAIT_S, LiveCase, clean_environment
+from live_jobs import LiveCase, clean_environment
+from waiting import PATIENCE_S, wait_until
 
 RANK = os.environ["LOCKSTEP_NCCL_RANK"]
 RANKS = 4
@@ -38,12 +38,10 @@ class RingsTest(LiveCase):
 
     def check(self, *arguments, kind=None):
         """Asks until the wait is old enough to be called a hang; the folder of the evidence."""
-        end = time.monotonic() + WAIT_S
-        while True:
+        def looked():
             data, folder, _ = self.hang(*arguments, "--job", self.job)
-            if data["verdict"]["kind"] != "healthy" or time.monotonic() > end:
-                break
-        verdict = data["verdict"]
+            return (data["verdict"], folder) if data["verdict"]["kind"] != "healthy" else None
+        verdict, folder = wait_until(looked, "a hang")
         self.assertEqual([2], verdict["culprit_ranks"], verdict)
         self.assertEqual(("all_reduce", 8), (verdict["operation"], verdict["sequence"]), verdict)
         if kind is not None:
@@ -69,7 +67,7 @@ class RingsTest(LiveCase):
         for is_reaped in (False, True):
             ranks[2].kill()
             if is_reaped:
-                ranks[2].wait(WAIT_S)
+                ranks[2].wait(PATIENCE_S)
             with self.subTest(reaped=is_reaped):
                 folder = self.check()
                 gone = {process["rank"]: process["state"] for process in self.kept(folder)["processes"]}
@@ -87,7 +85,7 @@ class RingsTest(LiveCase):
         environment = clean_environment(LOCKSTEP_NCCL_DIR=str(self.rings))
         # Rank 5 of another job, which was killed: the communicator's number is another one.
         ended = subprocess.run([RANK, "5", "8", "3", "1"], env={**environment, "LOCKSTEP_NCCL_TEST_COMMUNICATOR": "77"}, check=False,
-                               timeout=WAIT_S)
+                               timeout=PATIENCE_S)
         self.assertLess(ended.returncode, 0)
         self.start([7] * RANKS, [1, 1, 0, 1])
         self.check()

@@ -11,9 +11,9 @@ import time
 import unittest
 
 from daemon_process import OTHER_UID, SOURCE, Daemon
+from waiting import PATIENCE_S, wait_until
 
 RANK = os.environ["LOCKSTEP_NCCL_RANK"]
-WAIT_S = 60
 COLLECTIVE = set(re.findall(r"^\| `lockstep_collective_(\w+)`", (SOURCE / "docs/daemon-metrics.md").read_text(encoding="utf-8"),
                             re.MULTILINE))
 BYTES = 4 << 20  # Of one all_reduce of the processes.
@@ -39,7 +39,7 @@ class Rank:
         if self.process.poll() is None:
             self.process.kill()
         self.process.stdin.close()
-        self.process.wait(WAIT_S)
+        self.process.wait(PATIENCE_S)
 
 
 class MetricsTest(unittest.TestCase):
@@ -75,13 +75,20 @@ class MetricsTest(unittest.TestCase):
         return found
 
     def wait_for(self, condition):
-        until = time.monotonic() + WAIT_S
-        while time.monotonic() < until:
+        """The series once `condition` of them holds."""
+        found = {}
+
+        def holds():
+            nonlocal found
             found = self.series()
-            if condition(found):
-                return found
-            time.sleep(0.2)
-        self.fail(f"not within {WAIT_S} s: {found}")
+            return condition(found)
+        wait_until(holds, lambda: f"waited with {found}", every_s=0.2)
+        return found
+
+    def wait_for_another_look(self, rank):
+        """Until the daemon knows of a process that starts now, and so has looked at all that were there before."""
+        Rank(self, rank, 3, done=1, **self.settings)
+        self.wait_for(lambda found: str(rank) in {key[1] for key in found})
 
     def test_sums_go_on_where_the_ring_forgets(self):
         rank = Rank(self, 3, 4, done=10, LOCKSTEP_NCCL_OPERATIONS="64", **self.settings)
@@ -157,7 +164,7 @@ class MetricsTest(unittest.TestCase):
     def test_links_and_others_files_are_not_read(self):
         kept = self.folder / "kept"
         kept.mkdir()
-        rank = Rank(self, 0, 1, done=1, **{**self.settings, "LOCKSTEP_NCCL_DIR": str(kept)})
+        rank = Rank(self, 0, 3, done=1, **{**self.settings, "LOCKSTEP_NCCL_DIR": str(kept)})
         # A process that claims the ring of another as its own: by a link, and, where the test may, by a file that is not its user's.
         claims = subprocess.Popen(["sleep", "600"], env={**os.environ, **self.settings})
         self.addCleanup(claims.wait)
@@ -167,7 +174,7 @@ class MetricsTest(unittest.TestCase):
         link.symlink_to(source)
         self.assertTrue(rank.process.poll() is None)
         self.wait_for(lambda found: found)
-        time.sleep(5)
+        self.wait_for_another_look(1)
         self.assertEqual(self.series()["calls_total", "0", "default_pg", "all_reduce"], 1)
         link.unlink()
         content = bytearray(source.read_bytes())
@@ -175,7 +182,7 @@ class MetricsTest(unittest.TestCase):
         link.write_bytes(content)
         if os.getuid() == 0:
             os.chown(link, OTHER_UID, OTHER_UID)
-            time.sleep(5)
+            self.wait_for_another_look(2)
             self.assertEqual(self.series()["calls_total", "0", "default_pg", "all_reduce"], 1)
             os.chown(link, 0, 0)
         self.wait_for(lambda found: found["calls_total", "0", "default_pg", "all_reduce"] == 2)

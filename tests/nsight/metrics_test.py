@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import analyze_program as lockstep
+from waiting import PATIENCE_S
 
 REPORT = ("nsight", "nsightful", "power_iteration__baseline.sqlite.xz")
 UPSTREAM = os.path.join(lockstep.SOURCE_ROOT, "tests", "timeline", "upstream_trace.proto")
@@ -19,7 +20,7 @@ PERIOD_NS = 100_000
 
 
 def run(*words):
-    done = subprocess.run([lockstep.PROGRAM, *words], capture_output=True, timeout=120, check=False)
+    done = subprocess.run([lockstep.PROGRAM, *words], capture_output=True, timeout=PATIENCE_S, check=False)
     if done.returncode not in (lockstep.DONE, lockstep.PARTIAL):
         raise AssertionError(f"{words}: exit status {done.returncode}: {done.stderr.decode()}")
     return done.stdout.decode()

@@ -13,6 +13,7 @@ import subprocess
 import unittest
 
 import analyze_program as lockstep
+from waiting import PATIENCE_S
 
 DOCUMENT = pathlib.Path(lockstep.SOURCE_ROOT) / "docs/nsight.md"
 MPI_JOB = ("nsight", "own_mpirun_4rank")
@@ -33,7 +34,7 @@ def commands():
 
 
 def run(words):
-    done = subprocess.run([lockstep.PROGRAM, *words], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([lockstep.PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE_S)
     if done.returncode not in (lockstep.DONE, lockstep.PARTIAL):
         raise AssertionError(f"{words}: exit status {done.returncode}: {done.stderr}")
     return done.stdout

@@ -6,27 +6,12 @@ import pathlib
 import signal
 import subprocess
 import tempfile
-import time
 
 from lockstep_program import BINARY, SOURCE
+from waiting import PATIENCE_S, wait_until
 
 DAEMON = str(pathlib.Path(BINARY).with_name("lockstepd"))
 NO_PYTORCH = 3
-WAIT_S = 120
-
-
-def wait_until(condition, what, process=None):
-    """Waits for `condition` to hold and returns what it gave; `process` must live until then."""
-    end = time.monotonic() + WAIT_S
-    while True:
-        value = condition()
-        if value:
-            return value
-        if process is not None and process.poll() is not None:
-            raise AssertionError(f"{what}: the process ended with {process.returncode}")
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {WAIT_S} s for {what}")
-        time.sleep(0.05)
 
 
 def python_with_torch():
@@ -94,7 +79,7 @@ class Node:
         wait_until(lambda: len(list(ready.iterdir())) == ranks, f"job {name} to train", launcher)
         return Job(launcher, {int(path.name): int(path.read_text(encoding="ascii")) for path in ready.iterdir()})
 
-    def capture(self, *arguments, timeout=300):
+    def capture(self, *arguments, timeout=PATIENCE_S):
         """`lockstep capture ARGUMENTS...` on this node: has returncode, stdout, stderr."""
         return subprocess.run([BINARY, "capture", "--socket", self.socket, *map(str, arguments)], capture_output=True,
                               text=True, encoding="utf-8", stdin=subprocess.DEVNULL, timeout=timeout, cwd=self.folder,

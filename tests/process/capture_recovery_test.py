@@ -10,12 +10,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import unittest
 
-from capture_jobs import DAEMON, Node, end, python_with_torch, wait_until
+from capture_jobs import DAEMON, Node, end, python_with_torch
 from lockstep_program import BINARY, FAILED
 from own_network import own_network
+from waiting import PATIENCE_S, wait_until
 
 CLONE_NEWNS, MS_REC, MS_PRIVATE, MNT_DETACH = 0x20000, 0x4000, 0x40000, 2
 PARTIAL = 4
@@ -112,6 +112,10 @@ class CaptureRecoveryTest(unittest.TestCase):
         return self.api.start(selector={"pids": self.selector["pids"]},
                               window={"mode": "duration", "duration_ns": 2_000_000_000, **window})
 
+    def written(self, number):
+        """The traces that the ranks have written for it, whether or not a daemon looks."""
+        return [path for path in (self.node.folder / "out").rglob("*.json") if number in str(path)]
+
     def kill_daemon(self):
         self.node.daemon.kill()
         self.node.daemon.wait()
@@ -134,18 +138,19 @@ class CaptureRecoveryTest(unittest.TestCase):
                 if state != "queued":
                     self.api.wait_for(number, [state])
                 self.kill_daemon()
-                if state in ("delivered", "collecting"):
-                    time.sleep(3)  # The processes go on meanwhile; how far does not matter.
+                if state in ("delivered", "collecting"):  # The processes go on meanwhile, to the end.
+                    wait_until(lambda number=number: len(self.written(number)) == RANKS, "the traces")
                 self.node.start_daemon()
                 self.assert_done(number)
 
     def test_the_daemon_is_killed_again_and_again(self):
         number = self.start()
-        for _ in range(6):
+        for i in range(6):
             self.kill_daemon()
             self.node.start_daemon()
             self.api.capture(number)
-            time.sleep(0.3)
+            if i % 2 == 1:  # Now before the first poll, now after it.
+                wait_until(lambda: json.loads(self.api.ask("GET", "/processes")[1])["processes"], "a poll")
         self.assert_done(number)
 
     def test_a_command_goes_on_over_a_restart_or_says_what_is_lost(self):
@@ -155,10 +160,14 @@ class CaptureRecoveryTest(unittest.TestCase):
                                     self.node.folder / "restarted"],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
-            time.sleep(2)
+            def is_under_way():
+                captures = json.loads(self.api.ask("GET", "/captures")[1])["captures"]
+                return any(target["state"] == "collecting" for capture in captures if not capture["finished_unix_ns"]
+                           for target in capture["targets"])
+            wait_until(is_under_way, "a process to be traced", command)
             self.kill_daemon()
             self.node.start_daemon()
-            out, err = command.communicate(timeout=120)
+            out, err = command.communicate(timeout=PATIENCE_S)
         finally:
             end(command)
         self.assertIn(command.returncode, (0, FAILED, PARTIAL), err)

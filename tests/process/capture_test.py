@@ -7,9 +7,10 @@ import signal
 import sys
 import unittest
 
-from capture_jobs import Node, end, python_with_torch, wait_until
+from capture_jobs import Node, end, python_with_torch
 from lockstep_program import FAILED, MISUSED, PARTIAL, pathlib
 from own_network import own_network
+from waiting import wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from open_files import own_files  # noqa: E402

@@ -6,9 +6,10 @@ import pathlib
 import subprocess
 import unittest
 
-from capture_jobs import Node, end, python_with_torch, wait_until
+from capture_jobs import Node, end, python_with_torch
 from lockstep_program import BINARY, FAILED
 from own_network import own_network
+from waiting import PATIENCE_S, wait_until
 
 OTHER_UID = 65534
 RANKS = 2
@@ -93,7 +94,7 @@ class CaptureUsersTest(unittest.TestCase):
 
     def capture_as_other(self, folder, *arguments):
         return subprocess.run([*AS_OTHER, BINARY, "capture", "--socket", self.node.socket, "-o", folder, "--json",
-                               *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
+                               *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
                               cwd=self.home, env={"PATH": os.environ["PATH"], "HOME": str(self.home)}, check=False)
 
     def test_the_daemon_tells_the_users_and_their_jobs_apart(self):

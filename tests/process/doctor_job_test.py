@@ -11,7 +11,8 @@ import unittest.mock
 import jsonschema
 
 from lockstep_program import BINARY, DONE, FINDING, SOURCE
-from node_namespaces import Nodes, wait_until
+from node_namespaces import Nodes
+from waiting import PATIENCE_S, wait_until
 
 SCHEMA = json.loads((SOURCE / "docs/schema/doctor-1.schema.json").read_text(encoding="utf-8"))
 NAMES = ("n1", "n2", "n3")
@@ -28,7 +29,7 @@ class DoctorJobCase(unittest.TestCase):
     def lockstep(self, command, *arguments):
         return subprocess.run([BINARY, command, "--json", "--host", ",".join(self.names), "--via", self.nodes.via(),
                                "--socket", self.nodes.sockets(), "--job", JOB, *arguments], capture_output=True, text=True,
-                              timeout=120, stdin=subprocess.DEVNULL, check=False)
+                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL, check=False)
 
     def doctor(self, status):
         done = self.lockstep("doctor")

@@ -8,17 +8,16 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import jsonschema
 
 from lockstep_program import BINARY, FINDING, SOURCE
 from own_network import CLONE_NEWNET, own_network
+from waiting import PATIENCE_S, wait_until
 
 SCHEMA = json.loads((SOURCE / "docs/schema/doctor-1.schema.json").read_text(encoding="utf-8"))
 NO_PYTORCH = 3
-WAIT_S = 120
 # Maps a file named as PyTorch's library, says so, and stays.
 STAND_IN = """
 import mmap, sys
@@ -42,7 +41,7 @@ class DoctorCase(unittest.TestCase):
 
     def doctor(self, output=None, status=FINDING, **variables):
         done = subprocess.run([BINARY, "doctor", "--json", "-o", output or self.folder], capture_output=True, text=True,
-                              env={**self.environment, **variables}, timeout=WAIT_S, check=False, stdin=subprocess.DEVNULL)
+                              env={**self.environment, **variables}, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
         self.assertEqual(status, done.returncode, done.stdout + done.stderr)
         report = json.loads(done.stdout)
         jsonschema.validate(report, SCHEMA)
@@ -203,10 +202,14 @@ class ProcessTest(DoctorCase):
         without = self.start([python, "-W", "ignore", "-c", code])
         with_it = self.start([python, "-W", "ignore", "-c", code], KINETO_USE_DAEMON="1", KINETO_LOG_LEVEL="5")
         self.assertIn("was started without KINETO_USE_DAEMON=1", self.reason(without))
-        end = time.monotonic() + WAIT_S
-        while "would register: no daemon answers" not in (finding := self.reason(with_it)):
-            self.assertIn("still starting", finding)
-            self.assertLess(time.monotonic(), end)
+        finding = ""
+
+        def is_up():
+            nonlocal finding
+            finding = self.reason(with_it)
+            return "still starting" not in finding
+        wait_until(is_up, lambda: finding)
+        self.assertIn("would register: no daemon answers", finding)
         self.assertIn(f"PyTorch {version}", finding)
 
 

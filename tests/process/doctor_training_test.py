@@ -10,7 +10,8 @@ import jsonschema
 
 from capture_jobs import python_with_torch
 from lockstep_program import BINARY, DONE, FINDING, SOURCE
-from node_namespaces import Nodes, wait_until
+from node_namespaces import Nodes
+from waiting import PATIENCE_S, wait_until
 
 SCHEMA = json.loads((SOURCE / "docs/schema/doctor-1.schema.json").read_text(encoding="utf-8"))
 NAMES = ("n1", "n2")
@@ -58,7 +59,7 @@ class DoctorTrainingTest(unittest.TestCase):
 
     def lockstep(self, command, job):
         return subprocess.run([BINARY, command, "--json", "--host", ",".join(NAMES), "--via", self.nodes.via(), "--socket",
-                               self.nodes.sockets(), "--job", job], capture_output=True, text=True, timeout=120,
+                               self.nodes.sockets(), "--job", job], capture_output=True, text=True, timeout=PATIENCE_S,
                               stdin=subprocess.DEVNULL, check=False)
 
     def doctor(self, job, status):

@@ -6,12 +6,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 from lockstep_program import BINARY, SOURCE
+from waiting import PATIENCE_S
 
-WAIT_S = 60
 HELPER = pathlib.Path(SOURCE) / "python" / "lockstep"
 
 
@@ -35,11 +34,11 @@ class HelperCase(unittest.TestCase):
 
     def run_python(self, code):
         return subprocess.run([sys.executable, "-c", code], env=self.environment, capture_output=True, text=True,
-                              timeout=WAIT_S, check=False)
+                              timeout=PATIENCE_S, check=False)
 
     def ask(self, pid, request=b"dump\n"):
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(WAIT_S)
+            connection.settimeout(PATIENCE_S)
             connection.connect(str(next(self.sockets.glob(f"hang-{pid}-*.sock"))))
             connection.sendall(request)
             return b"".join(iter(lambda: connection.recv(65536), b""))
@@ -90,13 +89,11 @@ class HelperTest(HelperCase):
         self.assertIn(f"\npid {child}\n".encode(), self.ask(child))
         self.assertIn(f"\npid {process.pid}\n".encode(), self.ask(process.pid))
         process.stdin.close()
-        process.wait(WAIT_S)
+        process.wait(PATIENCE_S)
 
     def test_the_process_ends_and_nothing_is_raised(self):
-        started = time.monotonic()
         done = self.run_python("import _hang\nprint(_hang.enable_hang_dumps(folder='/proc/nowhere'), _hang.enable_hang_dumps())")
         self.assertEqual(("False True\n", "", 0), (done.stdout, done.stderr, done.returncode))
-        self.assertLess(time.monotonic() - started, WAIT_S)
 
     def test_the_recorder_gets_a_buffer_unless_it_has_one(self):
         self.assertEqual("2000\n", self.run_python("import _hang, os\n_hang.enable_hang_dumps()\n"

@@ -9,16 +9,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
-from lockstep_program import BINARY, FAILED, MISUSED, PARTIAL, run
+from lockstep_program import BINARY, FAILED, MISUSED, PARTIAL
 from mpi_launcher import IS_MPICH, MPIRUN, MPIRUN_PATH, RANK_VARIABLE, mpi_environment
+from waiting import PATIENCE_S, wait_until
 
 PROGRAM = pathlib.Path(BINARY).with_name("lockstep-mpi")
 NCCL_JOB = pathlib.Path(BINARY).with_name("lockstep_nccl_job")
 GENERATOR = pathlib.Path(BINARY).with_name("lockstep_trace_gen")
-PATIENCE_S = 90
 
 
 def mpi(process_count, *arguments):
@@ -255,7 +254,7 @@ class LockstepMpiTest(unittest.TestCase):
                                     self.job], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                    env=mpi_environment())
         try:
-            children = self.wait_for(lambda: self.stopped_children(stopped.pid))
+            children = wait_until(lambda: self.stopped_children(stopped.pid), "both to have stopped")
             os.kill(children["1"], signal.SIGKILL)
             os.kill(children["0"], signal.SIGCONT)
             out, err = stopped.communicate(timeout=PATIENCE_S)
@@ -280,15 +279,6 @@ class LockstepMpiTest(unittest.TestCase):
         else:
             self.assertEqual((FAILED, b""), (done.returncode, done.stdout))
         self.assertIn(b"lockstep-mpi: not done after 1 s", done.stderr)
-
-    def wait_for(self, condition):
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end:
-            found = condition()
-            if found:
-                return found
-            time.sleep(0.05)
-        self.fail("not within the time")
 
     @staticmethod
     def stopped_children(parent):

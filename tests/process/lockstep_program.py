@@ -5,6 +5,8 @@ import os
 import pathlib
 import subprocess
 
+from waiting import PATIENCE_S
+
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 BINARY = os.environ.get("LOCKSTEP_BINARY", str(SOURCE / "build/release/bin/lockstep"))
 RECORDED = SOURCE / "examples" / "recorded"
@@ -12,7 +14,7 @@ RECORDED = SOURCE / "examples" / "recorded"
 DONE, FAILED, MISUSED, FINDING, PARTIAL = range(5)
 
 
-def run(*arguments, timeout=120):
+def run(*arguments, timeout=PATIENCE_S):
     """`lockstep ARGUMENTS...` without a terminal: has returncode, stdout, stderr."""
     return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8",
                           stdin=subprocess.DEVNULL, timeout=timeout)

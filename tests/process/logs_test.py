@@ -14,13 +14,13 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "launch"))
 from launch_case import python_with_torch
 from lockstep_program import BINARY, DONE, MISUSED, PARTIAL, SOURCE
+from waiting import PATIENCE_S, wait_until
 
 try:
     import jsonschema
 except ImportError:
     jsonschema = None
 
-WAIT_S = 60
 SCHEMA = json.loads((SOURCE / "docs/schema/logs-1.schema.json").read_text(encoding="utf-8"))
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z \d+\.\d{9} ([TDIWEF]) rank(-|\d+) (\S+) (\S+): (.*)")
 JOB = """
@@ -56,7 +56,7 @@ class LogsCase(unittest.TestCase):
     def run_words(self, words, rank=None, **options):
         variables = {} if rank is None else {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "4"}
         options.setdefault("stdin", subprocess.DEVNULL)
-        options.setdefault("timeout", WAIT_S)
+        options.setdefault("timeout", PATIENCE_S)
         return subprocess.run(list(map(str, words)), capture_output=True, text=True,
                               env={**self.environment, **variables}, check=options.pop("check", False), **options)
 
@@ -103,7 +103,7 @@ class RunTest(LogsCase):
         self.addCleanup(process.kill)
         self.assertEqual("up\n", process.stdout.readline())
         process.terminate()
-        self.assertEqual(9, process.wait(WAIT_S))
+        self.assertEqual(9, process.wait(PATIENCE_S))
         self.assertEqual(["up", "term"], [line[3] for line in self.lines()])
 
     def test_python_is_not_held_back_by_a_buffer(self):
@@ -143,8 +143,7 @@ class RunTest(LogsCase):
                                stdin=subprocess.DEVNULL, env={**self.environment, "RANK": "0"})
         self.addCleanup(job.wait)
         self.addCleanup(job.kill)
-        while not (self.logs.is_dir() and any(self.logs.iterdir())):
-            time.sleep(0.01)
+        wait_until(lambda: self.logs.is_dir() and any(self.logs.iterdir()), "the first log", job)
         follower = subprocess.Popen([BINARY, "logs", str(self.logs), "--follow", "--no-fold"], stdout=subprocess.PIPE, text=True,
                                     env=self.environment)
         self.addCleanup(follower.stdout.close)
@@ -155,10 +154,7 @@ class RunTest(LogsCase):
             shown.append(line.rstrip("\n").partition(": ")[2])
             if len(shown) == 50:
                 follower.send_signal(signal.SIGSTOP)  # It falls back: what it has not read is compressed meanwhile.
-                end = time.monotonic() + WAIT_S
-                while sum(path.suffix == ".gz" for path in self.logs.iterdir()) < 20:
-                    self.assertLess(time.monotonic(), end)
-                    time.sleep(0.01)
+                wait_until(lambda: sum(path.suffix == ".gz" for path in self.logs.iterdir()) >= 20, "compressed files", job)
                 follower.send_signal(signal.SIGCONT)
                 stop.touch()
             if shown[-1] == "end":
@@ -171,11 +167,9 @@ class RunTest(LogsCase):
         process = subprocess.Popen(self.words("sh", "-c", "seq 800000; exec sleep 60", flags=flags), stdin=subprocess.DEVNULL,
                                    env={**self.environment, "RANK": "0"}, start_new_session=True)
         try:
-            end = time.monotonic() + WAIT_S
-            while not (self.logs.is_dir() and list(self.logs.glob("*.gz.tmp"))):
-                self.assertLess(time.monotonic(), end)
+            wait_until(lambda: self.logs.is_dir() and list(self.logs.glob("*.gz.tmp")), "the compressing", process, every_s=0)
             os.kill(process.pid, signal.SIGKILL)
-            process.wait(WAIT_S)
+            process.wait(PATIENCE_S)
         finally:
             os.killpg(process.pid, signal.SIGKILL)
         [left] = self.logs.glob("*.gz.tmp")
@@ -200,9 +194,7 @@ class RunTest(LogsCase):
         done = self.shell("(for i in $(seq 600); do [ -e go ] && break; sleep 0.1; done; echo late; echo $? > after) & echo early", rank=1, cwd=self.folder)
         self.assertEqual(0, done.returncode)
         (self.folder / "go").touch()  # Nobody waited for what is still there.
-        end = time.monotonic() + WAIT_S
-        while len(self.lines()) < 2 and time.monotonic() < end:
-            time.sleep(0.05)
+        wait_until(lambda: len(self.lines()) >= 2, "what came late")
         self.assertEqual(["early", "late"], [line[3] for line in self.lines()])
         self.assertEqual("0\n", (self.folder / "after").read_text())
 
@@ -231,7 +223,7 @@ class BadDiskTest(LogsCase):
         words = words.replace("'$SCRIPT'", '"$SCRIPT"')
         done = subprocess.run(
             ["unshare", "-rm", "sh", "-c", f"mount -t tmpfs -o {options} none {self.logs} || exit 99; {words}; code=$?; {then}; exit $code"],
-            capture_output=True, text=True, timeout=WAIT_S, stdin=subprocess.DEVNULL, check=False,
+            capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, check=False,
             env={**self.environment, "SCRIPT": script, "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"})
         if done.returncode == 99 or "unshare failed" in done.stderr:
             self.skipTest(f"no mount namespace here: {done.stderr.strip()}")
@@ -323,7 +315,7 @@ class LogsTest(LogsCase):
         self.shell("echo 'WARNING after'", rank=1)
         self.assertRegex(process.stdout.readline(), r" W rank 1: WARNING after\n")
         process.send_signal(signal.SIGINT)
-        self.assertNotEqual(DONE, process.wait(WAIT_S))
+        self.assertNotEqual(DONE, process.wait(PATIENCE_S))
 
     def test_nothing_there_is_an_error_and_no_path_a_misuse(self):
         self.assertEqual(1, self.lockstep_logs(self.folder).returncode)
@@ -347,7 +339,7 @@ class TrainingTest(LogsCase):
         job.write_text(JOB)
         return self.run_words([self.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 4, "--no-python",
                                *self.words(self.python, job, *arguments, flag="--rank-logs")], cwd=self.folder,
-                              timeout=4 * WAIT_S)  # Five times PyTorch is imported.
+                              timeout=4 * PATIENCE_S)  # Five times PyTorch is imported.
 
     def test_a_job_is_logged_rank_by_rank_and_shown_as_one(self):
         done = self.run_job()

@@ -9,13 +9,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 from lockstep_program import BINARY
+from waiting import wait_until
 
 DAEMON = str(pathlib.Path(BINARY).with_name("lockstepd"))
-WAIT_S = 60
 # A process that the daemon takes for a rank: made up, not PyTorch. It maps a file named as PyTorch's library, and polls as
 # Kineto does (docs/formats/kineto-ipc.md).
 STAND_IN = """
@@ -34,17 +33,6 @@ for _ in range(600):
         pass
     time.sleep(0.5)
 """
-
-
-def wait_until(condition, what):
-    end = time.monotonic() + WAIT_S
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {WAIT_S} s for {what}")
-        time.sleep(0.05)
 
 
 def _ip(*words):

@@ -13,16 +13,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 from unittest import mock
 
 from lockstep_program import BINARY, SOURCE
+from waiting import PATIENCE_S, wait_until
 
 sys.path.insert(0, str(SOURCE / "python"))
 import lockstep.logging
 
-WAIT_S = 60
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z \d+\.\d{9} ([TDIWEF]) rank(-|\d+) ([\w.-]+) ([\w.-]+): (.*)")
 
 
@@ -53,7 +52,7 @@ class LoggingTest(unittest.TestCase):
 
     def run_python(self, code, **variables):
         inherited = {name: value for name, value in os.environ.items() if name not in ("RANK", "LOCKSTEP_LOG_DIR")}
-        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=WAIT_S, check=False,
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=False,
                               stdin=subprocess.DEVNULL, env={**inherited, "PYTHONPATH": str(SOURCE / "python"), **variables})
 
     def test_lines_carry_level_rank_and_text(self):
@@ -72,7 +71,7 @@ class LoggingTest(unittest.TestCase):
         for is_json in (False, True):
             self.setup_logging(json=is_json)
             self.logger.warning('form %s "quoted"\nsecond', is_json)
-        done = subprocess.run([BINARY, "logs", str(self.folder), "--json"], capture_output=True, text=True, timeout=WAIT_S, check=True)
+        done = subprocess.run([BINARY, "logs", str(self.folder), "--json"], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
         found = [json.loads(line) for line in done.stdout.splitlines()][:-1]
         self.assertEqual(['form False "quoted"', "second", 'form True "quoted"\nsecond'], [line["text"] for line in found])
         self.assertEqual({("warning", (3,))}, {(line["level"], tuple(line["ranks"])) for line in found})
@@ -92,15 +91,18 @@ class LoggingTest(unittest.TestCase):
         handler = self.setup_logging(max_bytes=20_000, files=100, compress=True)
         for i in range(2000):
             self.logger.info("line %d", i)
-        end = time.monotonic() + WAIT_S
         more = 2000
-        while sum(path.suffix == ".gz" for path in self.folder.iterdir()) < 5:
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.01)
+
+        def are_compressed():
+            nonlocal more
+            if sum(path.suffix == ".gz" for path in self.folder.iterdir()) >= 5:
+                return True
             self.logger.info("line %d", more)
             more += 1
+            return False
+        wait_until(are_compressed, "compressed files")
         self.assertEqual([f"line {i}" for i in range(more)], self.unpacked(handler))
-        done = subprocess.run([BINARY, "logs", str(self.folder), "--no-fold"], capture_output=True, text=True, timeout=WAIT_S, check=True)
+        done = subprocess.run([BINARY, "logs", str(self.folder), "--no-fold"], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
         self.assertEqual([f"line {i}" for i in range(more)], [line.partition(": ")[2] for line in done.stdout.splitlines()])
         handler.close()
         self.assertFalse(list(self.folder.glob("*.tmp")))
@@ -111,14 +113,13 @@ class LoggingTest(unittest.TestCase):
         while not rotated.is_file():
             self.logger.info("a line that is as long as they are")
             rotated = pathlib.Path(f"{handler.path}.1")
-        # It gets its new name with a line that is logged, not before.
         inode = rotated.stat().st_ino
         packed = rotated.with_name(rotated.name + ".gz")
-        end = time.monotonic() + WAIT_S
-        while not packed.exists():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.1)
+
+        def is_packed():  # It gets its new name with a line that is logged, not before.
             self.logger.info("another")
+            return packed.exists()
+        wait_until(is_packed, "the compressed file", every_s=0.1)
         self.assertIn(b"lockstep inode %d\0" % inode, packed.read_bytes()[:64])
         self.assertFalse(rotated.exists())
 
@@ -140,7 +141,7 @@ print(child)
         of_child = [path.name for path in self.folder.iterdir() if f"pid{done.stdout.strip()}." in path.name]
         self.assertGreater(len(of_child), 3)
         self.assertFalse([name for name in of_child if name.endswith((".gz", ".tmp"))])
-        shown = subprocess.run([BINARY, "logs", str(self.folder), "--no-fold"], capture_output=True, text=True, timeout=WAIT_S, check=True)
+        shown = subprocess.run([BINARY, "logs", str(self.folder), "--no-fold"], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
         texts = [line.partition(": ")[2] for line in shown.stdout.splitlines()]
         self.assertEqual([f"parent {i}" for i in range(100)], [text for text in texts if text.startswith("parent")])
         self.assertEqual([f"child {i}" for i in range(100)], [text for text in texts if text.startswith("child")])
@@ -230,7 +231,7 @@ logging.info('again')
     def test_under_lockstep_run_there_is_one_log_and_it_keeps_levels_and_names(self):
         code = "import logging, lockstep.logging as l; l.setup(); logging.getLogger('trainer').error('no'); print('plain')"
         done = subprocess.run([BINARY, "run", "--profile", "none", "--logs", str(self.folder), "--", sys.executable, "-c", code],
-                              capture_output=True, text=True, timeout=WAIT_S, check=False, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL,
                               env={**os.environ, "PYTHONPATH": str(SOURCE / "python"), "RANK": "3", "LOCAL_RANK": "3", "WORLD_SIZE": "4"})
         self.assertEqual(0, done.returncode, done.stderr)
         (path,) = self.folder.iterdir()

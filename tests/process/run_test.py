@@ -15,8 +15,8 @@ import unittest
 
 from lockstep_program import BINARY, FAILED, MISUSED, SOURCE
 from own_network import own_network
+from waiting import PATIENCE_S, wait_until
 
-WAIT_S = 60
 NO_PYTORCH = 3
 DAEMON = pathlib.Path(BINARY).with_name("lockstepd")
 
@@ -33,7 +33,7 @@ class RunCase(unittest.TestCase):
 
     def run_lockstep(self, *arguments, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.run([BINARY, "run", *map(str, arguments)], capture_output=True, text=True, timeout=WAIT_S,
+        return subprocess.run([BINARY, "run", *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE_S,
                               env={**self.environment, **options.pop("variables", {})}, check=False, **options)
 
     def start(self, *arguments, **options):
@@ -44,12 +44,6 @@ class RunCase(unittest.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
-
-    def wait_until(self, condition, what):
-        end = time.monotonic() + WAIT_S
-        while not condition():
-            self.assertLess(time.monotonic(), end, f"waited for {what}")
-            time.sleep(0.01)
 
     def gone(self, pid):
         try:
@@ -69,7 +63,7 @@ class DaemonTest(RunCase):
 
     def setUp(self):
         super().setUp()
-        self.addCleanup(self.wait_until, lambda: not self.daemons(), "the daemon's end")
+        self.addCleanup(wait_until, lambda: not self.daemons(), "the daemon's end")
 
     def daemons(self):
         """Of this test's folder."""
@@ -89,7 +83,7 @@ class DaemonTest(RunCase):
         self.assertEqual("ok", checks["daemon"]["status"], done.stdout)
         self.assertEqual("ok", checks["kineto_socket"]["status"], done.stdout)
         self.assertRegex(done.stderr, r"lockstep capture --pid \d+ \(started a daemon, process \d+\)")
-        self.wait_until(lambda: not self.daemons(), "the daemon's end")
+        wait_until(lambda: not self.daemons(), "the daemon's end")
 
     def test_runs_that_start_at_once_share_one_daemon(self):
         processes = [self.start("--with-daemon", "--", "sh", "-c", "echo up; read line", stdin=subprocess.PIPE)
@@ -99,22 +93,22 @@ class DaemonTest(RunCase):
         (daemon,) = self.daemons()
         for process in processes[:-1]:
             process.stdin.close()
-            self.assertEqual(1, process.wait(WAIT_S))  # read: end of file.
+            self.assertEqual(1, process.wait(PATIENCE_S))  # read: end of file.
         said = "".join(process.stderr.read() for process in processes[:-1])
         time.sleep(3)  # Longer than a daemon stays that nobody needs.
         self.assertEqual([daemon], self.daemons())
         processes[-1].stdin.close()
-        processes[-1].wait(WAIT_S)
+        processes[-1].wait(PATIENCE_S)
         said += processes[-1].stderr.read()
         self.assertEqual(1, said.count("started a daemon"), said)
-        self.wait_until(lambda: not self.daemons(), "the daemon's end")
+        wait_until(lambda: not self.daemons(), "the daemon's end")
 
     def test_a_run_that_is_killed_takes_its_daemon_along(self):
         process = self.start("--with-daemon", "--", "sh", "-c", "echo up; exec sleep 600")
         process.stdout.readline()
         process.kill()
-        process.wait(WAIT_S)
-        self.wait_until(lambda: not self.daemons(), "the daemon's end")
+        process.wait(PATIENCE_S)
+        wait_until(lambda: not self.daemons(), "the daemon's end")
 
     def test_the_terminals_signals_do_not_reach_the_daemon(self):
         process = self.start("--with-daemon", "--", "sh", "-c", "trap 'echo int' INT; echo up; while read line; do :; done",
@@ -182,10 +176,10 @@ class DaemonTest(RunCase):
             states.update({check["subject"]: check for check in checks if check["id"] == "process"})
             return states[pid]["status"] == "ok"
 
-        self.wait_until(registered, "the registration")
+        wait_until(registered, "the registration")
         self.assertRegex(states[pid]["finding"], r"^registered \(.*, PyTorch 2\.")
         process.stdin.close()
-        self.assertEqual(0, process.wait(WAIT_S), process.stderr.read())
+        self.assertEqual(0, process.wait(PATIENCE_S), process.stderr.read())
 
 
 class EnvironmentTest(RunCase):
@@ -284,7 +278,7 @@ class CommandTest(RunCase):
         process.send_signal(signal.SIGUSR1)
         self.assertEqual("usr1\n", process.stdout.readline())
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(9, process.wait(WAIT_S))
+        self.assertEqual(9, process.wait(PATIENCE_S))
         self.assertEqual("", process.stdout.read())
 
     def test_ignored_signals_stay_ignored(self):
@@ -295,15 +289,15 @@ class CommandTest(RunCase):
         process.send_signal(signal.SIGINT)
         process.stdin.write("\n")
         process.stdin.flush()
-        self.assertEqual(0, process.wait(WAIT_S))
+        self.assertEqual(0, process.wait(PATIENCE_S))
         self.assertEqual("still here\n", process.stdout.read())
 
     def test_the_command_does_not_outlive_it(self):
         process = self.start("--", "sh", "-c", "echo $$; exec sleep 600")
         pid = int(process.stdout.readline())
         process.kill()
-        process.wait(WAIT_S)
-        self.wait_until(lambda: self.gone(pid), "the command's end")
+        process.wait(PATIENCE_S)
+        wait_until(lambda: self.gone(pid), "the command's end")
 
     def test_the_terminal_is_the_commands(self):
         controller, terminal = pty.openpty()
@@ -335,7 +329,7 @@ class CommandTest(RunCase):
         read_until(b"^C")
         os.write(controller, b"hello\n")
         read_until(b"line hello 1")
-        self.assertEqual(0, process.wait(WAIT_S))
+        self.assertEqual(0, process.wait(PATIENCE_S))
 
     def test_orphans_are_reaped_where_it_is_the_first_process(self):
         try:
@@ -345,7 +339,7 @@ class CommandTest(RunCase):
         script = ("(sleep 0.05 & ) ; (sleep 0.05 & ); "
                   "while grep -lq sleep /proc/[0-9]*/comm; do sleep 0.001 & wait; done; "
                   "grep -h ^State /proc/[0-9]*/status | grep -c Z; true")
-        done = subprocess.run(["unshare", "-rpf", "--mount-proc", BINARY, "run", "--", "sh", "-c", script], timeout=WAIT_S,
+        done = subprocess.run(["unshare", "-rpf", "--mount-proc", BINARY, "run", "--", "sh", "-c", script], timeout=PATIENCE_S,
                               env=self.environment, capture_output=True, text=True, check=False)
         self.assertEqual((0, "0\n"), (done.returncode, done.stdout), done.stderr)
 

@@ -13,6 +13,7 @@ import unittest
 import urllib.parse
 
 from lockstep_program import BINARY, RECORDED, analyze_json, run
+from waiting import PATIENCE_S
 
 
 class Program(contextlib.AbstractContextManager):
@@ -31,12 +32,12 @@ class Program(contextlib.AbstractContextManager):
 
     def end(self, by=signal.SIGINT):
         self.process.send_signal(by)
-        _, talk = self.process.communicate(timeout=20)
+        _, talk = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, talk
 
 
 def ask(port, path, method="GET", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     with contextlib.closing(connection):
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         response = connection.getresponse()
@@ -127,7 +128,7 @@ class OpenTest(unittest.TestCase):
             self.assertEqual("https://ui.perfetto.dev", origin)
             self.assertEqual("https://ui.perfetto.dev", response.headers["Access-Control-Allow-Origin"])
             self.assertEqual(trace.read_bytes(), body)
-            self.assertEqual(0, program.process.wait(timeout=20))
+            self.assertEqual(0, program.process.wait(timeout=PATIENCE_S))
 
     def test_a_job_is_merged_first_and_nothing_is_left_behind(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -138,7 +139,7 @@ class OpenTest(unittest.TestCase):
                 self.assertEqual("http://localhost:10000", origin)
                 self.assertEqual("http://localhost:10000", response.headers["Access-Control-Allow-Origin"])
                 self.assertEqual(expected.read_bytes(), body)
-                self.assertEqual(0, program.process.wait(timeout=20))
+                self.assertEqual(0, program.process.wait(timeout=PATIENCE_S))
 
     def test_a_part_leaves_it_waiting_until_the_end_was_fetched(self):
         trace = sorted(pathlib.Path(RECORDED).glob("*.json*"))[0]
@@ -149,7 +150,7 @@ class OpenTest(unittest.TestCase):
             self.assertIsNone(program.process.poll())
             _, (response, body) = self.fetch(program.line, Range="bytes=20-")
             self.assertEqual((206, content[20:]), (response.status, body))
-            self.assertEqual(0, program.process.wait(timeout=20))
+            self.assertEqual(0, program.process.wait(timeout=PATIENCE_S))
 
     def test_kept_it_serves_again_and_ends_on_a_signal(self):
         trace = sorted(pathlib.Path(RECORDED).glob("*.json*"))[0]

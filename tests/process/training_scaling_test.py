@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import tempfile
 import unittest
@@ -51,7 +52,9 @@ class TrainingScalingTest(unittest.TestCase):
         data = self.lockstep("compare", self.folder / "4", self.folder / "slow")
         self.assertEqual("slower", data["verdict"]["change"], data["verdict"]["sentence"])
         self.assertEqual(2, data["ranks"][0]["rank"])
-        self.assertAlmostEqual(250e6, data["ranks"][0]["own_ns"]["shift"], delta=100e6)
+        # The machine may have been busier for one of the runs, but then it was so for all four ranks.
+        shifts = [rank["own_ns"]["shift"] for rank in data["ranks"]]
+        self.assertGreater(shifts[0] - statistics.median(shifts[1:]), 125e6, shifts)
         appeared = [row["id"] for row in data["findings"] if row["state"] == "appeared"]
         self.assertIn("straggler", appeared)
 

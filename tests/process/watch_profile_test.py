@@ -12,8 +12,9 @@ import unittest
 
 import jsonschema
 
-from capture_jobs import Node, WAIT_S, python_with_torch, wait_until
+from capture_jobs import Node, python_with_torch
 from lockstep_program import BINARY, SOURCE
+from waiting import PATIENCE_S, wait_until
 
 SCHEMA = json.loads((SOURCE / "docs/schema/watch-1.schema.json").read_text(encoding="utf-8"))
 BUDGET = 1 << 20  # of the last one; the others have room
@@ -63,7 +64,7 @@ class Watch:
     def end(self):
         while self.next():
             pass
-        return self.process.wait(WAIT_S)
+        return self.process.wait(PATIENCE_S)
 
 
 def metrics_of(path):

@@ -17,6 +17,7 @@ from unittest import mock
 import lockstep
 from lockstep import _progress
 from samples import RECORDED, recorded, write_job
+from waiting import PATIENCE_S
 
 
 def many_copies(folder, count):
@@ -95,7 +96,7 @@ class InterruptionTest(unittest.TestCase):
                 print(len(lockstep.load(sys.argv[2]).ranks))
             """)
             done = subprocess.run([sys.executable, "-c", script, folder, RECORDED], capture_output=True, text=True,
-                                  timeout=120, check=False)
+                                  timeout=PATIENCE_S, check=False)
             self.assertEqual(done.stdout.split(), ["interrupted", "4"], done.stderr)
 
     def test_what_a_callback_raises_ends_the_load(self):

@@ -12,6 +12,7 @@ import unittest
 import analyze_program as program
 import lockstep
 from samples import SOURCE
+from waiting import PATIENCE_S
 
 NO_PYTORCH = 3
 STEPS = """
@@ -95,7 +96,7 @@ class JobTest(unittest.TestCase):
         environment = {**os.environ, "PYTHONPATH": str(SOURCE / "python"), "KINETO_LOG_LEVEL": "5", "OMP_NUM_THREADS": "1",
                        "FOLDER": str(self.folder), **variables}
         done = subprocess.run([self.python, "-c", STEPS + code], capture_output=True, text=True, check=False, env=environment,
-                              timeout=300)
+                              timeout=PATIENCE_S)
         self.assertEqual(0, done.returncode, done.stderr)
         return done
 
@@ -169,7 +170,7 @@ class JobTest(unittest.TestCase):
         done = subprocess.run([self.python, "-W", "ignore", "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "4",
                                "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1",
                                SOURCE / "examples/profile_schedule.py", "--folder", self.folder, "--ranks", "0,2-3",
-                               "--steps", "20"], capture_output=True, text=True, check=False, env=environment, timeout=300)
+                               "--steps", "20"], capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE_S)
         self.assertEqual(0, done.returncode, done.stderr)
         names = self.names()
         self.assertEqual([f"rank{rank}-of-4" for rank in (0, 0, 2, 2, 3, 3)], [name.split("_")[0] for name in names])

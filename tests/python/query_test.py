@@ -17,6 +17,7 @@ import lockstep
 import numpy as np
 import pyarrow as pa
 from samples import RECORDED, SOURCE, recorded
+from waiting import PATIENCE_S
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
 
@@ -125,7 +126,7 @@ class QueryTest(unittest.TestCase):
                 print("interrupted")
             print(len(run.query("SELECT rank FROM ranks")))
         """)
-        done = subprocess.run([sys.executable, "-c", script, RECORDED], capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run([sys.executable, "-c", script, RECORDED], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.stdout.split(), ["interrupted", "4"], done.stderr)
 
 

@@ -16,14 +16,22 @@ import time
 import unittest
 
 import analyze_program as lockstep
+from waiting import PATIENCE_S, wait_until
 
 RECORDED = os.path.join(lockstep.SOURCE_ROOT, "examples", "recorded")
+TICKS_OF_A_QUERY = 20
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+
+
+def processor_ticks(pid):
+    """Processor time that the process has had, in ticks of the kernel (utime and stime of proc(5))."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat_file:
+        return sum(map(int, stat_file.read().rpartition(") ")[2].split()[11:13]))
 
 
 def query(*arguments, text=None, status=lockstep.DONE, cwd=None):
     done = subprocess.run([lockstep.PROGRAM, "query", *arguments], input=text, capture_output=True, encoding="utf-8",
-                          env={**os.environ, "LC_ALL": "C.UTF-8"}, timeout=120, cwd=cwd, check=False)
+                          env={**os.environ, "LC_ALL": "C.UTF-8"}, timeout=PATIENCE_S, cwd=cwd, check=False)
     if done.returncode != status or lockstep.CRASH.search(done.stderr):
         raise AssertionError(f"exit status {done.returncode}, not {status}: {arguments}\n{done.stderr}")
     return done
@@ -143,7 +151,7 @@ class StatusTest(unittest.TestCase):
                                    stderr=subprocess.DEVNULL)
         self.assertEqual(process.stdout.read(3), b"x\r\n")
         process.stdout.close()
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=PATIENCE_S), 0)
 
 
 class DescriptionTest(unittest.TestCase):
@@ -203,7 +211,8 @@ class PromptTest(unittest.TestCase):
                 self.read_until(terminal, "xyz")
                 self.read_until(terminal, "lockstep> ")
                 os.write(terminal, ENDLESS.encode() + b";\n")
-                time.sleep(1)
+                before = processor_ticks(pid)  # Reading the line takes less than this, and the query goes on for ever.
+                wait_until(lambda: processor_ticks(pid) > before + TICKS_OF_A_QUERY, "the query to run")
                 os.kill(pid, signal.SIGINT)
                 self.read_until(terminal, "interrupted")
                 os.write(terminal, b"SELECT 6 * 7 AS answer;\n")

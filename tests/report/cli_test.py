@@ -14,6 +14,7 @@ import unittest
 
 import support
 from support import run
+from waiting import PATIENCE_S
 
 
 def trace(rank, world_size, events):
@@ -183,7 +184,7 @@ class OutputTest(Folder):
         self.write("rank0.json", trace(0, 1, [operator(f"operator_{i}", 1000 * i, 500) for i in range(3000)]))
         command = f"'{support.LOCKSTEP}' analyze '{self.folder}' --json; echo status $? >&2"
         with subprocess.Popen(["bash", "-c", f"({command}) | head -c 10 > /dev/null"], stderr=subprocess.PIPE, text=True) as process:
-            _, talk = process.communicate(timeout=60)
+            _, talk = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(talk, "status 0\n")
 
     def test_full_disk_is_an_error(self):

@@ -3,6 +3,8 @@ import os
 import pathlib
 import subprocess
 
+from waiting import PATIENCE_S
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOCKSTEP = os.environ.get("LOCKSTEP_BINARY", str(ROOT / "build/dev/bin/lockstep"))
 SAMPLE = os.environ.get("LOCKSTEP_SAMPLE_REPORT", str(ROOT / "build/dev/bin/lockstep_sample_report"))
@@ -15,4 +17,4 @@ def run(*words, program=LOCKSTEP, environment=None, **kwargs):
     clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "CLICOLOR_FORCE", "LC_ALL", "LANG")}
     clean.update({"LC_ALL": "C.UTF-8"}, **(environment or {}))
     return subprocess.run([program, *map(str, words)], env=clean, capture_output=True, text=True, errors="replace",
-                          timeout=120, **kwargs)
+                          timeout=PATIENCE_S, **kwargs)

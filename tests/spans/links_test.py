@@ -20,6 +20,7 @@ TIMELINE = SOURCE / "tests/timeline"
 
 sys.path.insert(0, str(TIMELINE))
 import chrome_rules  # noqa: E402
+from waiting import PATIENCE_S  # noqa: E402
 
 REQUESTS = 12
 # From whom to whom, on which ranks. What is inside its caller on one thread needs no arrow.
@@ -34,7 +35,7 @@ class LinksTest(unittest.TestCase):
         cls.scratch = pathlib.Path(scratch.name)
         cls.spans = cls.scratch / "spans"
         environment = {**os.environ, "LOCKSTEP_TRACE": str(cls.spans), "RANK": "0", "WORLD_SIZE": "2"}
-        done = subprocess.run([JOB, "serve", str(REQUESTS)], env=environment, capture_output=True, text=True, timeout=200)
+        done = subprocess.run([JOB, "serve", str(REQUESTS)], env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
         assert done.returncode == 0 and int(done.stdout, 16) == REQUESTS, done
 
     def merge(self, name, *arguments, source=None):

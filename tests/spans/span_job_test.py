@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 from span_files import LOCKSTEP, counts, ledger, query
+from waiting import PATIENCE_S
 
 BUILD = pathlib.Path(os.environ["LOCKSTEP_BUILD"])
 JOB = BUILD / "bin/lockstep_span_job"
@@ -17,7 +18,7 @@ JOB = BUILD / "bin/lockstep_span_job"
 def launch(*command, cwd=None, **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCKSTEP_TRACE") and name != "RANK"}
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=cwd,
-                          env={**environment, **{name: str(value) for name, value in variables.items()}}, timeout=200)
+                          env={**environment, **{name: str(value) for name, value in variables.items()}}, timeout=PATIENCE_S)
 
 
 class SpanJobTest(unittest.TestCase):

@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import unittest
 
+from waiting import PATIENCE_S
+
 JOB = pathlib.Path(os.environ["LOCKSTEP_BUILD"]) / "bin/lockstep_span_job"
 RING = {"LOCKSTEP_TRACE_RING": "1", "LOCKSTEP_TRACE_LIMIT_MIB": "4"}
 
@@ -14,7 +16,7 @@ RING = {"LOCKSTEP_TRACE_RING": "1", "LOCKSTEP_TRACE_LIMIT_MIB": "4"}
 def run(mode, count, **variables):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOCKSTEP_TRACE")}
     done = subprocess.run([JOB, mode, str(count)], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          env={**kept, **variables}, timeout=200)
+                          env={**kept, **variables}, timeout=PATIENCE_S)
     return done.returncode, done.stdout, done.stderr
 
 

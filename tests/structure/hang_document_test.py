@@ -12,6 +12,8 @@ import shlex
 import subprocess
 import unittest
 
+from waiting import PATIENCE_S
+
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 BINARY = os.environ.get("LOCKSTEP_BINARY", str(SOURCE / "build/release/bin/lockstep"))
 DATA = pathlib.Path(os.environ.get("LOCKSTEP_DATA", SOURCE.parent / "shared/data"))
@@ -35,7 +37,7 @@ def output(command):
     if folder is None:
         return None
     done = subprocess.run([BINARY, *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8",
-                          env={**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}, timeout=60)
+                          env={**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}, timeout=PATIENCE_S)
     if done.returncode not in (0, 3, 4):
         raise AssertionError(f"{command}: exit status {done.returncode}: {done.stderr}")
     return done.stdout.rstrip("\n").split("\n")

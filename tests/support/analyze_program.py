@@ -7,6 +7,8 @@ import re
 import subprocess
 import unittest
 
+from waiting import PATIENCE_S
+
 SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("LOCKSTEP_BINARY", os.path.join(SOURCE_ROOT, "build", "release", "bin", "lockstep"))
 GENERATOR = os.path.join(os.path.dirname(PROGRAM), "lockstep_trace_gen")
@@ -76,14 +78,14 @@ class Answer:
         return None
 
 
-def run(arguments, timeout=300):
+def run(arguments, timeout=PATIENCE_S):
     command = [PROGRAM, *arguments]
     environment = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":allocator_may_return_null=1")
     return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=timeout, env=environment, check=False)
 
 
-def analyze(*arguments, timeout=300):
+def analyze(*arguments, timeout=PATIENCE_S):
     """Runs `lockstep analyze --json ARGUMENTS`. A crash, or a sanitizer's report, is an AssertionError."""
     command = ["analyze", "--json", "--quiet", *[str(argument) for argument in arguments]]
     process = run(command, timeout)

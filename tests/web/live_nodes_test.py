@@ -6,7 +6,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 import unittest
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -14,8 +13,8 @@ sys.path[1:1] = [str(TESTS / "support"), str(TESTS / "monitoring"), str(TESTS / 
 import web_packages  # noqa: E402
 from live_site import LiveSite  # noqa: E402
 from two_nodes import PORT, TwoNodes  # noqa: E402
+from waiting import wait_until  # noqa: E402
 
-PATIENCE_S = 120
 GROUP_JOB = "4713"
 SLOW = 2  # On the second node.
 
@@ -56,14 +55,11 @@ class LiveNodes(TwoNodes):
 
     def wait_for_steps(self):
         """Until each node's daemon has seen both of its ranks step."""
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until:
+        def are_seen():
             said = [subprocess.run([*node.inside, "curl", "-sf", f"http://{node.address}:{PORT}/metrics"], capture_output=True, text=True).stdout
                     for node in self.nodes]
-            if all(text.count("\nlockstep_steps_total{") == 2 for text in said):
-                return
-            time.sleep(1)
-        self.fail("no steps: " + "".join(path.read_text()[-1500:] for path in sorted(self.folder.glob("*.log"))))
+            return all(text.count("\nlockstep_steps_total{") == 2 for text in said)
+        wait_until(are_seen, lambda: "no steps: " + "".join(path.read_text()[-1500:] for path in sorted(self.folder.glob("*.log"))), every_s=1)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import web_packages  # noqa: E402
+from waiting import PATIENCE_S  # noqa: E402
 
 PAGES = ("page.html", "live.html")
 MARKS = ("title", "meta", "summary", "blocks")
@@ -43,7 +44,7 @@ class WebPage(unittest.TestCase):
         shutil.copytree(web_packages.WEB, copy, ignore=shutil.ignore_patterns("node_modules", "dist"))
         os.symlink(os.path.join(installed, "node_modules"), os.path.join(copy, "node_modules"))
         done = subprocess.run(command, cwd=copy, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=300)
+                              timeout=PATIENCE_S)
         self.assertEqual(done.returncode, 0, done.stdout)
         return copy
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 
+#include "base/testing/checkout.h"
 #include "control/api/json.h"
 
 namespace lockstep::agent {
@@ -372,7 +373,7 @@ TEST_F(ApiTest, MetricsCountWhatHappened) {
 }
 
 TEST(MetricSpecsTest, TheDocumentListsEachAsItIs) {
-  std::ifstream stream(LOCKSTEP_SOURCE_DIR "/docs/daemon-metrics.md");
+  std::ifstream stream(Checkout() / "docs/daemon-metrics.md");
   const std::string document((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   size_t rows = 0;
   for (const MetricSpec& spec : AllMetricSpecs()) {

@@ -10,6 +10,7 @@
 
 #include "base/now.h"
 #include "base/temporary_folder.h"
+#include "base/testing/checkout.h"
 
 namespace lockstep::agent {
 namespace {
@@ -54,7 +55,7 @@ TEST(FiguresTest, TablesFitTheirBitsAndHaveEachNameOnce) {
 }
 
 TEST(FiguresTest, TheDocumentHasEach) {
-  std::ifstream stream(LOCKSTEP_SOURCE_DIR "/docs/formats/history.md");
+  std::ifstream stream(Checkout() / "docs/formats/history.md");
   const std::string document((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   for (size_t kind = 0; kind < kHistoryKinds; ++kind) {
     for (const Figure& figure : FiguresOf(static_cast<HistoryKind>(kind))) {
@@ -111,6 +112,25 @@ TEST(HistorySamplerTest, JoinsWhatFamiliesSayOfOneThing) {
   EXPECT_EQ(ValueOf(samples[1], "memory_used_bytes"), 1e9);
   EXPECT_EQ(ValueOf(samples[2], "world_size"), 8);
   EXPECT_TRUE(sampler.Finish(100).empty());
+}
+
+TEST(HistorySamplerTest, ARankThatSensorsSeeAtDifferentTimesIsOne) {
+  HistorySampler sampler;
+  const HistoryLabels rank = {{"job_id", "4711"}, {"rank", "0"}, {"host", "n1"}};
+  HistoryLabels info = rank;
+  info["pid"] = "42";
+  const auto look = [&](bool is_named) {
+    sampler.Take(Family("lockstep_rank_resident_memory_bytes", MetricType::Gauge, {Sample(rank, 5)}));
+    if (is_named) sampler.Take(Family("lockstep_rank_info", MetricType::Gauge, {Sample(info, 1)}));
+    return sampler.Finish(100);
+  };
+  EXPECT_TRUE(look(false).empty());  // Nobody knows yet who it is.
+  for (const bool is_named : {true, true, false}) {
+    const std::vector<HistorySample> samples = look(is_named);
+    ASSERT_EQ(samples.size(), 1u);
+    EXPECT_EQ(samples[0].labels, info);
+    EXPECT_EQ(ValueOf(samples[0], "resident_bytes"), 5);
+  }
 }
 
 TEST(HistorySamplerTest, QuantilesAreThoseOfTheSummary) {

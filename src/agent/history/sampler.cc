@@ -117,6 +117,7 @@ void HistorySampler::Take(const MetricFamily& family) {
     for (const ClientMetric& metric : family.metric) {
       Thing* thing = ThingOf(static_cast<HistoryKind>(kind), metric);
       if (thing == nullptr) continue;
+      thing->is_named = true;
       for (const char* name : MoreLabelsOf(static_cast<HistoryKind>(kind))) {
         const std::string* value = FindLabel(metric, name);
         if (value != nullptr && !value->empty()) thing->labels[name] = value->substr(0, kMostLabelBytes);
@@ -140,10 +141,19 @@ void HistorySampler::Take(const MetricFamily& family) {
 
 std::vector<HistorySample> HistorySampler::Finish(size_t most) {
   std::vector<HistorySample> samples;
+  std::map<std::string, HistoryLabels, std::less<>> named_ranks;
   for (size_t kind = 0; kind < kHistoryKinds; ++kind) {
     const auto& figures = FiguresOf(static_cast<HistoryKind>(kind));
     for (auto& [key, thing] : things_.at(kind)) {
       if (samples.size() == most) break;
+      if (static_cast<HistoryKind>(kind) == HistoryKind::kRank) {
+        if (!thing.is_named) {
+          const auto before = named_ranks_.find(key);
+          if (before == named_ranks_.end()) continue;
+          thing.labels = before->second;
+        }
+        named_ranks.emplace(key, thing.labels);
+      }
       HistorySample sample{static_cast<HistoryKind>(kind), std::move(thing.labels), {}};
       for (size_t i = 0; i < figures.size(); ++i) {
         if (thing.values.at(i)) sample.values.at(i) = ToStored(figures[i], *thing.values.at(i));
@@ -152,6 +162,7 @@ std::vector<HistorySample> HistorySampler::Finish(size_t most) {
     }
     things_.at(kind).clear();
   }
+  named_ranks_ = std::move(named_ranks);
   return samples;
 }
 

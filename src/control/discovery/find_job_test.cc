@@ -63,7 +63,7 @@ TEST_F(FindJobTest, WithoutAnySchedulerSaysWhatWasLookedFor) {
 }
 
 TEST_F(FindJobTest, AsksQstat) {
-  const auto json = recorded::File(LOCKSTEP_SOURCE_DIR, "pbs/qstat-job.json");
+  const auto json = recorded::File("pbs/qstat-job.json");
   if (!json) GTEST_SKIP() << "recorded scheduler outputs are absent; set LOCKSTEP_DATA";
   Install("qstat", "/bin/cat " + FileWith("reply", *json));
   for (const char* id : {"11", "pbs:11.head"}) {
@@ -99,7 +99,7 @@ TEST_F(FindJobTest, CommandThatFailsIsQuoted) {
 
 TEST_F(FindJobTest, TheSchedulerThatKnowsTheJobWins) {
   Install("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
-  const auto json = recorded::File(LOCKSTEP_SOURCE_DIR, "pbs/qstat-job.json");
+  const auto json = recorded::File("pbs/qstat-job.json");
   if (!json) GTEST_SKIP() << "recorded scheduler outputs are absent; set LOCKSTEP_DATA";
   Install("qstat", "/bin/cat " + FileWith("reply", *json));
   const auto job = FindJob("11");
@@ -133,7 +133,7 @@ TEST_F(FindJobTest, SlurmsFiltersInTheEnvironmentDoNotHideTheJob) {
 }
 
 TEST_F(FindJobTest, AsksKubectlUnderEachOperatorsLabel) {
-  const auto json = recorded::File(LOCKSTEP_SOURCE_DIR, "kubernetes/constructed-pytorchjob-v1-pods.json");
+  const auto json = recorded::File("kubernetes/constructed-pytorchjob-v1-pods.json");
   if (!json) GTEST_SKIP() << "recorded scheduler outputs are absent; set LOCKSTEP_DATA";
   Install("kubectl", "case \"$*\" in *jobset-name=*) /bin/cat " + FileWith("reply", *json) +
                          ";; *) echo '{\"kind\": \"List\", \"items\": []}';; esac");

@@ -36,7 +36,7 @@ TEST(HostfileTest, AddressOfVersion6IsNoCountOfProcesses) { EXPECT_THAT(Hosts("f
 
 TEST(HostfileTest, NodefileOfPbsIsFolded) {
   EXPECT_THAT(Hosts("n001\nn001\nn002\nn001\n"), ElementsAre("n001", "n002"));
-  const auto recording = recorded::File(LOCKSTEP_SOURCE_DIR, "pbs/nodefile-uneven.txt");
+  const auto recording = recorded::File("pbs/nodefile-uneven.txt");
   if (!recording) GTEST_SKIP() << "recorded scheduler outputs are absent; set LOCKSTEP_DATA";
   EXPECT_THAT(Hosts(*recording), ElementsAre("n001", "n002", "n003"));
 }

@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/testing/checkout.h"
 #include "control/discovery/hosts.h"
 
 namespace lockstep::control {
@@ -89,9 +89,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> RecordedTables(con
 
 // SLURM's own answers. It keeps duplicates, and refuses text behind a bracket; we do not.
 TEST(HostlistTest, AgreesWithSlurm) {
-  const char* data = std::getenv("LOCKSTEP_DATA");
-  const std::filesystem::path root =
-      data != nullptr ? std::filesystem::path(data) : std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "../shared/data";
+  const std::filesystem::path root = SharedData();
   const std::filesystem::path folder = root / "schedulers/slurm";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "recorded scheduler outputs are absent; set LOCKSTEP_DATA";
   auto tables = RecordedTables(folder / "hostlist-expand.txt");

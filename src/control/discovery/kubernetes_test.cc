@@ -26,7 +26,7 @@ std::string Pod(const std::string& name, const std::string& node, const std::str
 std::string List(const std::string& pods) { return R"({"kind": "List", "items": [)" + pods + "]}"; }
 
 TEST(KubernetesTest, PytorchJobsPodsAreReachedThroughTheirMachines) {
-  const auto json = recorded::File(LOCKSTEP_SOURCE_DIR, "kubernetes/constructed-pytorchjob-v1-pods.json");
+  const auto json = recorded::File("kubernetes/constructed-pytorchjob-v1-pods.json");
   if (!json) GTEST_SKIP() << "recorded scheduler outputs are absent; set LOCKSTEP_DATA";
   const auto job = SelectPods("llm-pretrain", *json);
   ASSERT_TRUE(job) << job.error().ToString();

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 #define RECORDED(name, file)                                                                    \
-  const auto name##_file = recorded::File(LOCKSTEP_SOURCE_DIR, file);                           \
+  const auto name##_file = recorded::File(file);                                                \
   if (!name##_file) GTEST_SKIP() << "recorded scheduler outputs are absent; set LOCKSTEP_DATA"; \
   const std::string& name = *name##_file
 

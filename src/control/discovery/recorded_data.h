@@ -1,21 +1,19 @@
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
 
+#include "base/testing/checkout.h"
+
 // For tests: what schedulers answered when it was recorded (shared data; its README says what was recorded where).
 
 namespace lockstep::control::recorded {
 
-/// A file below schedulers/; nullopt where the shared data are absent. `source`: the checkout, which they lie beside.
-inline std::optional<std::string> File(const std::filesystem::path& source, const std::string& name) {
-  const char* data = std::getenv("LOCKSTEP_DATA");
-  const std::filesystem::path root = data != nullptr ? std::filesystem::path(data) : source / "../shared/data";
-  std::ifstream file(root / "schedulers" / name, std::ios::binary);
+/// A file below schedulers/; nullopt where the shared data are absent.
+inline std::optional<std::string> File(const std::string& name) {
+  std::ifstream file(SharedData() / "schedulers" / name, std::ios::binary);
   if (!file) return std::nullopt;
   std::ostringstream bytes;
   bytes << file.rdbuf();

@@ -114,7 +114,7 @@ TEST(SlurmTest, AnswerOfAnotherFormIsCorrupt) {
 }
 
 TEST(SlurmTest, ReadsRecordedLayouts) {
-  const auto recording = recorded::File(LOCKSTEP_SOURCE_DIR, "slurm/sattach-layout.txt");
+  const auto recording = recorded::File("slurm/sattach-layout.txt");
   if (!recording) GTEST_SKIP() << "recorded scheduler outputs are absent; set LOCKSTEP_DATA";
   EXPECT_THAT(ParseTaskLayout(recorded::Output(*recording, "sattach --layout 5.0")),
               UnorderedElementsAre(Pair("n001", ElementsAre(0, 3, 5, 6)), Pair("n002", ElementsAre(1, 4)),
@@ -124,7 +124,7 @@ TEST(SlurmTest, ReadsRecordedLayouts) {
 }
 
 TEST(SlurmTest, ReadsRecordedRows) {
-  const auto recording = recorded::File(LOCKSTEP_SOURCE_DIR, "slurm/array-and-het.txt");
+  const auto recording = recorded::File("slurm/array-and-het.txt");
   if (!recording) GTEST_SKIP() << "recorded scheduler outputs are absent; set LOCKSTEP_DATA";
   // Recorded with one column fewer: "%i|%A|%N|%T".
   std::string rows;

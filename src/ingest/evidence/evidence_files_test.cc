@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/checkout.h"
 #include "evidence/inspected_process.h"
 #include "ingest/evidence/evidence_names.h"
 
@@ -230,8 +231,7 @@ TEST(EvidenceNamesTest, ProcessFoldersTellRankHostAndPid) {
 }
 
 TEST(EvidenceNamesTest, EverySharedSetIsReadWithoutAProblem) {
-  const char* data = std::getenv("LOCKSTEP_DATA");
-  const fs::path root = data != nullptr ? fs::path(data) : fs::path(LOCKSTEP_SOURCE_DIR) / "../shared/data";
+  const std::filesystem::path root = SharedData();
   if (!fs::exists(root / "flight_recorder")) GTEST_SKIP() << "the shared data are absent";
   int sets = 0;
   for (const char* origin : {"gloo_torch_2_14", "nvrx_megatron_16rank"}) {

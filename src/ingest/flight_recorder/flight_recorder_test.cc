@@ -127,7 +127,7 @@ std::string StartedOf(FlightRecord record) {
 }
 
 TEST(FlightRecorderTest, SharedDumpsAreReadWhole) {
-  const auto dumps = test::SharedDumps(LOCKSTEP_SOURCE_DIR);
+  const auto dumps = test::SharedDumps();
   if (dumps.empty()) GTEST_SKIP() << "the shared data are absent";
   size_t pairs = 0;
   for (const auto& path : dumps) {

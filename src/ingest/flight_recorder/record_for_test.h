@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/testing/checkout.h"
 #include "evidence/flight_record.h"
 
 namespace lockstep::ingest::test {
@@ -76,9 +76,8 @@ inline std::string Bytes(const std::filesystem::path& path) {
 }
 
 /// The recorded dumps of the shared data; empty where these are absent. `source`: the checkout, which they lie beside.
-inline std::vector<std::filesystem::path> SharedDumps(const std::filesystem::path& source) {
-  const char* data = std::getenv("LOCKSTEP_DATA");
-  const std::filesystem::path root = data != nullptr ? std::filesystem::path(data) : source / "../shared/data";
+inline std::vector<std::filesystem::path> SharedDumps() {
+  const std::filesystem::path root = SharedData();
   std::vector<std::filesystem::path> dumps;
   std::error_code error;
   for (const auto& file : std::filesystem::recursive_directory_iterator(root / "flight_recorder", error)) {

@@ -3,10 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "base/testing/checkout.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -244,9 +245,7 @@ TEST(RankLogTest, AnyBytesAreALog) {
 }
 
 TEST(RankLogTest, SharedLogsTellTheWorldSizeAndTheCrash) {
-  const char* data = std::getenv("LOCKSTEP_DATA");
-  const std::filesystem::path root =
-      data != nullptr ? std::filesystem::path(data) : std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "../shared/data";
+  const std::filesystem::path root = SharedData();
   const std::filesystem::path folder = root / "flight_recorder" / "gloo_torch_2_14" / "crash_4";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the shared data are absent";
   std::stringstream bytes;

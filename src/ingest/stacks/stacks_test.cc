@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "base/testing/checkout.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -169,9 +170,7 @@ TEST(StacksTest, CutAnywhereEveryFormatIsReadOrRefused) {
 }
 
 TEST(StacksTest, SharedStacksHaveAMainThreadInTheScript) {
-  const char* data = std::getenv("LOCKSTEP_DATA");
-  const std::filesystem::path root =
-      data != nullptr ? std::filesystem::path(data) : std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "../shared/data";
+  const std::filesystem::path root = SharedData();
   if (!std::filesystem::exists(root / "flight_recorder")) GTEST_SKIP() << "the shared data are absent";
   int count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "flight_recorder")) {

@@ -2,12 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "base/testing/checkout.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -312,9 +313,7 @@ TEST(TraceReaderTest, AnEventOverTheLimitIsSkipped) {
 }
 
 TEST(TraceReaderTest, RealTracesReadTheSameByBothPaths) {
-  const char* data = std::getenv("LOCKSTEP_DATA");
-  const std::filesystem::path root =
-      data != nullptr ? std::filesystem::path(data) : std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "../shared/data";
+  const std::filesystem::path root = SharedData();
   if (!std::filesystem::exists(root / "traces")) GTEST_SKIP() << "shared trace data is absent; set LOCKSTEP_DATA";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "traces")) {
     const std::string path = entry.path().string();

@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/testing/checkout.h"
 #include "launch/script/script_parts.h"
 #include "launch/shell_words.h"
 
@@ -38,9 +38,7 @@ std::string Write(const JobRequest& request) { return WriteJobScript(request).va
 
 // qstat -f of a real PBS job of this shape: Resource_List.select and .place.
 TEST(JobScriptTest, PbsAsksForWhatARecordedJobHad) {
-  const char* data = std::getenv("LOCKSTEP_DATA");
-  const std::filesystem::path root =
-      data != nullptr ? data : std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "../shared/data";
+  const std::filesystem::path root = SharedData();
   std::ifstream file(root / "schedulers/pbs/qstat-f.txt");
   if (!file)
     GTEST_SKIP() << "the recorded schedulers of the shared data are not there: LOCKSTEP_DATA names their folder";
