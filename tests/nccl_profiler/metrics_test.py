@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -17,6 +18,15 @@ RANK = os.environ["LOCKSTEP_NCCL_RANK"]
 COLLECTIVE = set(re.findall(r"^\| `lockstep_collective_(\w+)`", (SOURCE / "docs/daemon-metrics.md").read_text(encoding="utf-8"),
                             re.MULTILINE))
 BYTES = 4 << 20  # Of one all_reduce of the processes.
+# A program that maps the files that it is told.
+MAPS = """
+import mmap, sys
+kept = []
+for path in map(str.strip, sys.stdin):
+    with open(path, "rb") as file:
+        kept.append(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+    print("mapped", flush=True)
+"""
 
 
 class Rank:
@@ -121,12 +131,18 @@ class MetricsTest(unittest.TestCase):
         container = ["unshare", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child", "sh", "-c", 'hostname "pod$0" && exec "$@"']
         if subprocess.run([*container, "0", "true"], capture_output=True).returncode != 0:
             self.skipTest("lacks the right to make namespaces")
+        # One that has none yet does not take another's for its own.
+        early = subprocess.Popen([*container, "2", "sleep", "600"], env={**os.environ, **self.settings})
+        self.addCleanup(early.wait)
+        self.addCleanup(early.kill)
         for rank, done in ((0, 5), (1, 3)):
             Rank(self, rank, 2, done=done, inside=[*container, str(rank)], **self.settings)
         self.assertEqual({"lockstep-nccl.rank0.pod0.1.ring", "lockstep-nccl.rank1.pod1.1.ring"}, {path.name for path in self.rings.iterdir()})
         calls = ("calls_total", "default_pg", "all_reduce")
         found = self.wait_for(lambda found: sum(value for key, value in found.items() if key[0] == calls[0]) >= 6)
         self.assertEqual({"0": 5, "1": 3}, {key[1]: value for key, value in found.items() if (key[0], *key[2:]) == calls})
+        self.wait_for_another_look(3)
+        self.assertEqual({"0": 5, "1": 3, "3": 1}, {key[1]: value for key, value in self.series().items() if (key[0], *key[2:]) == calls})
 
     def test_what_is_under_way_grows_old_and_ends_with_its_process(self):
         began = time.monotonic()
@@ -166,12 +182,20 @@ class MetricsTest(unittest.TestCase):
         kept.mkdir()
         rank = Rank(self, 0, 3, done=1, **{**self.settings, "LOCKSTEP_NCCL_DIR": str(kept)})
         # A process that claims the ring of another as its own: by a link, and, where the test may, by a file that is not its user's.
-        claims = subprocess.Popen(["sleep", "600"], env={**os.environ, **self.settings})
+        claims = subprocess.Popen([sys.executable, "-c", MAPS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                  env={**os.environ, **self.settings})
         self.addCleanup(claims.wait)
         self.addCleanup(claims.kill)
+        self.addCleanup(claims.stdin.close)
+        self.addCleanup(claims.stdout.close)
+
+        def claim():
+            print(link, file=claims.stdin, flush=True)
+            self.assertEqual("mapped\n", claims.stdout.readline())
         source = next(kept.glob("*.ring"))
         link = self.rings / f"lockstep-nccl.host.{claims.pid}.ring"
         link.symlink_to(source)
+        claim()
         self.assertTrue(rank.process.poll() is None)
         self.wait_for(lambda found: found)
         self.wait_for_another_look(1)
@@ -182,9 +206,12 @@ class MetricsTest(unittest.TestCase):
         link.write_bytes(content)
         if os.getuid() == 0:
             os.chown(link, OTHER_UID, OTHER_UID)
+            claim()
             self.wait_for_another_look(2)
             self.assertEqual(self.series()["calls_total", "0", "default_pg", "all_reduce"], 1)
             os.chown(link, 0, 0)
+        else:
+            claim()
         self.wait_for(lambda found: found["calls_total", "0", "default_pg", "all_reduce"] == 2)
 
     @unittest.skipUnless(os.getuid() == 0, "lacks root, who alone starts processes of others: run the tests as root")

@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "base/as_user.h"
-#include "base/nanoseconds.h"
 #include "ingest/nccl_ring/ring_pulse.h"
 
 namespace lockstep::proc {
@@ -151,28 +150,6 @@ std::vector<RingFile> OpenThose(const RingPlace& place, size_t limit,
   return files;
 }
 
-/// When the process began, by the wall clock; nullopt: unknown.
-std::optional<int64_t> StartUnixNs(int32_t pid) {
-  const std::string stat = ReadWhole(fmt::format("/proc/{}/stat", pid), 4096);
-  const size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  constexpr int kStartField = 20;  // Behind the name: field 22 of all.
-  const char* at = stat.data() + name_end + 1;
-  const char* const end = stat.data() + stat.size();
-  for (int field = 0; field < kStartField; ++field) {
-    while (at != end && *at == ' ') ++at;
-    if (field + 1 == kStartField) break;
-    while (at != end && *at != ' ') ++at;
-  }
-  int64_t ticks = 0;
-  const long ticks_per_s = ::sysconf(_SC_CLK_TCK);
-  if (std::from_chars(at, end, ticks).ec != std::errc() || ticks_per_s <= 0) return std::nullopt;
-  timespec boot = {}, unix = {};
-  if (::clock_gettime(CLOCK_BOOTTIME, &boot) != 0 || ::clock_gettime(CLOCK_REALTIME, &unix) != 0) return std::nullopt;
-  const int64_t booted_ns = (unix.tv_sec - boot.tv_sec) * kSecondNs + unix.tv_nsec - boot.tv_nsec;
-  return booted_ns + ticks / ticks_per_s * kSecondNs + ticks % ticks_per_s * (kSecondNs / ticks_per_s);
-}
-
 }  // namespace
 
 bool RingFile::ReadAt(uint64_t offset, std::span<char> into) const {
@@ -208,19 +185,15 @@ std::optional<RingPlace> FindRingPlace(int32_t pid) {
 
 std::optional<RingFile> OpenRing(const RingPlace& place) {
   constexpr size_t kMost = 100;  // As many as the plugin makes for one pid.
-  constexpr int64_t kClockSlackNs = 2'000'000'000;
-  const std::optional<int64_t> started_ns = StartUnixNs(place.pid);
   const std::string maps = ReadWhole(fmt::format("/proc/{}/maps", place.pid), kMostMapsBytes);
   std::optional<RingFile> newest;
-  std::pair<bool, int64_t> best = {false, INT64_MIN};
-  for (RingFile& file : OpenThose(place, kMost, [&](std::string_view name) { return IsRingOf(name, place.own_pid); })) {
+  int64_t newest_unix_ns = INT64_MIN;
+  const auto is_its_own = [&](std::string_view name) { return IsRingOf(name, place.own_pid) && IsMapped(maps, name); };
+  for (RingFile& file : OpenThose(place, kMost, is_its_own)) {
     const auto pulse =
         ingest::ReadNcclRingPulse([&file](uint64_t offset, std::span<char> into) { return file.ReadAt(offset, into); });
-    if (!pulse || pulse->pid != place.own_pid) continue;
-    const std::pair<bool, int64_t> rating = {IsMapped(maps, file.name()), pulse->opened_unix_ns};
-    if (rating <= best) continue;
-    if (started_ns && pulse->opened_unix_ns < *started_ns - kClockSlackNs) continue;
-    best = rating;
+    if (!pulse || pulse->pid != place.own_pid || pulse->opened_unix_ns <= newest_unix_ns) continue;
+    newest_unix_ns = pulse->opened_unix_ns;
     newest = std::move(file);
   }
   return newest;
