@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "query/tables.h"
@@ -23,8 +24,10 @@ class QueryMaker {
 
   // A column and a value that some row has there, or one near it.
   std::string Value(const std::string& table, const std::string& column) {
-    const Rows rows = asked_.Ask(fmt::format("SELECT quote({0}) FROM {1} ORDER BY random() LIMIT 1", column, table));
-    std::string value = rows.empty() ? "NULL" : rows[0][0];
+    const auto [found, is_new] = values_.try_emplace(column);
+    Rows& rows = found->second;
+    if (is_new) rows = asked_.Ask(fmt::format("SELECT quote({0}) FROM {1}", column, table));
+    const std::string value = rows.empty() ? "NULL" : rows[random_() % rows.size()][0];
     switch (Below(8)) {
       case 0: return "NULL";
       case 1: return "'nothing like it'";
@@ -66,6 +69,7 @@ class QueryMaker {
 
   AskedRun& asked_;
   std::mt19937 random_;
+  std::map<std::string, Rows> values_;  ///< Of each column that was asked for.
   std::vector<Part> parts_;
 };
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 from request import ask, connect  # noqa: F401
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, wait_until
 
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 DAEMON = pathlib.Path(os.environ.get("LOCKSTEP_BINARY", SOURCE / "build/release/bin/lockstep")).with_name("lockstepd")
@@ -69,6 +69,17 @@ class Daemon:
 
     def ask(self, method, path, body=None, **options):
         return ask(self.path, method, path, body, **options)
+
+
+def register(test, daemon, count, period_s):
+    """Starts processes that poll as PyTorch's do, and waits until the daemon knows them."""
+    program = (SOURCE / "tests/dynolog/kineto_client.py").read_text(encoding="utf-8")
+    program += "\nimport sys\nclient = KinetoClient(sys.argv[1], period_s=float(sys.argv[2]))\ntime.sleep(600)\n"
+    for _ in range(count):
+        process = subprocess.Popen([PYTHON, "-c", program, daemon.kineto_name, str(period_s)], stdin=subprocess.DEVNULL)
+        test.addCleanup(process.wait)
+        test.addCleanup(process.kill)
+    wait_until(lambda: len(daemon.ask("GET", "/api/v1/processes")[2]["processes"]) >= count, "their registration")
 
 
 def write_token(folder, name):

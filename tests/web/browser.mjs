@@ -1,6 +1,6 @@
 // Debian's Chromium, driven through playwright-core, with nothing of a user in it. LOCKSTEP_WEB names the folder whose
 // node_modules has the packages of web/package.json.
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,4 +52,16 @@ export async function openWatched(context, file) {
   });
   await page.goto(address);
   return page;
+}
+
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+/** Rules of axe-core about colours: what another theme of a page may break. */
+export const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
+
+/** What axe-core finds in a page, by all its rules or by those named. */
+export async function violations(page, rules = null) {
+  // Put in from the outside, so the page's own policy stays in force for the page; once a document, half a megabyte that it is.
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(`(() => { const module = undefined; ${axe} })()`);
+  return page.evaluate((only) => window.axe.run(document, { resultTypes: ['violations'], ...only && { runOnly: only } })
+    .then((result) => result.violations.map((each) => `${each.id} at ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 140)).join(' | ')}`)), rules);
 }

@@ -1,16 +1,9 @@
 // Exercises the page of `lockstep compare` or `lockstep scaling`: node comparison_page.mjs PAGE.html [SCREENSHOT FOLDER]
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import assert from 'node:assert/strict';
-import { openWatched, require, withBrowser } from './browser.mjs';
+import { COLOR_RULES, openWatched, violations, withBrowser } from './browser.mjs';
 
 const [file, pictures] = process.argv.slice(2);
-const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-
-async function violations(page) {
-  return page.evaluate(`(() => { const module = undefined; ${axe}; return axe.run(document, { resultTypes: ['violations'] })
-    .then((result) => result.violations.map((each) => each.id + ' at ' + each.nodes.slice(0, 3).map((node) => node.html.slice(0, 140)).join(' | '))); })()`);
-}
 
 const seen = [];
 for (const colorScheme of ['light', 'dark']) {
@@ -35,7 +28,7 @@ for (const colorScheme of ['light', 'dark']) {
         assert.equal(await figures.nth(at).locator('table').count(), 1, `${view}: figure ${at} as a table`);
         await page.keyboard.press('Enter');
       }
-      assert.deepEqual(await violations(page), [], `${view}, ${colorScheme}`);
+      assert.deepEqual(await violations(page, colorScheme === 'dark' ? COLOR_RULES : null), [], `${view}, ${colorScheme}`);
       if (pictures) await page.screenshot({ path: join(pictures, `${view.replace(/\W/g, '')}-${colorScheme}.png`) });
       seen.push(`${view} ${colorScheme}`);
     }
