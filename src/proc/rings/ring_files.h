@@ -39,10 +39,10 @@ class RingFile {
   uint64_t size_bytes_;
 };
 
-/// The ring of the process itself: of those with its pid in their names the newest that it has mapped; nullopt: there is
-/// none yet. In a folder that hosts or containers share there are others' of the same pid, and of processes that had it
-/// before, and only the map tells. Opened with no more rights than the process's user has, never out of the process's
-/// root and never through a link at its end; a regular file of that user's of a size that rings have.
+/// The ring of the process itself: of those with its pid in their names the newest that it has mapped; nullopt: there
+/// is none yet. In a folder that hosts or containers share there are others' of the same pid, and of processes that had
+/// it before, and only the map tells. Opened with no more rights than the process's user has, never out of the
+/// process's root and never through a link at its end; a regular file of that user's of a size that rings have.
 std::optional<RingFile> OpenRing(const RingPlace& place);
 
 /// All rings of the same user's and host's in that folder, the process's own among them, at most `limit`.
