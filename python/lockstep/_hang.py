@@ -28,6 +28,7 @@ _TIMEOUT_S = 20.0
 _FRAME_LIMIT = 256
 _THREAD_LIMIT = 1024
 _STALE_LIMIT = 64
+_STARTING_S = 60.0
 
 _listener: socket.socket | None = None
 _path: str | None = None
@@ -94,18 +95,28 @@ def _own_folder(folder: str) -> bool:
 
 
 def _remove_stale(folder: str) -> None:
-    """Sockets of processes that ended without removing theirs: nobody listens there."""
+    """Sockets of processes that ended without removing theirs: nobody listens there. Nor does a process yet that is about to,
+    another rank that starts at this moment, so that a new one stays."""
     names = sorted(name for name in os.listdir(folder) if name.startswith("hang-") and name.endswith(".sock"))
     for name in names[:_STALE_LIMIT]:
         path = os.path.join(folder, name)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.setblocking(False)
-            try:
-                probe.connect(path)
-            except ConnectionRefusedError:
+        try:
+            if time.time() - os.stat(path).st_mtime >= _STARTING_S and _is_refused(path):
                 os.unlink(path)
-            except OSError:
-                pass
+        except OSError:
+            pass  # Another rank was quicker.
+
+
+def _is_refused(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            pass
+    return False
 
 
 def _start(folder: str | None) -> bool:

@@ -76,9 +76,29 @@ class HelperTest(HelperCase):
         self.assertEqual("ready\n", process.stdout.readline())
         process.kill()
         process.wait()
-        self.assertEqual(1, len(list(self.sockets.iterdir())))
+        left, = self.sockets.iterdir()
+        os.utime(left, (0, 0))
         self.assertEqual(0, self.run_python("import _hang\nassert _hang.enable_hang_dumps()").returncode)
         self.assertEqual([], list(self.sockets.iterdir()))
+
+    def test_a_rank_that_is_slower_to_remove_one_answers_all_the_same(self):
+        self.sockets.mkdir(mode=0o700)
+        left = self.sockets / "hang-1234-0a1b2c3d.sock"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(left))
+        os.utime(left, (0, 0))
+        done = self.run_python("import _hang, os\nunlink = os.unlink\nos.unlink = lambda path: (unlink(path), unlink(path))\n"
+                               "assert _hang.enable_hang_dumps()")
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertFalse(left.exists())
+
+    def test_the_socket_of_a_rank_that_is_about_to_listen_stays(self):
+        self.sockets.mkdir(mode=0o700)
+        starting = self.sockets / "hang-1234-0a1b2c3d.sock"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(starting))
+            self.assertEqual(0, self.run_python("import _hang\nassert _hang.enable_hang_dumps()").returncode)
+            self.assertEqual([starting], list(self.sockets.iterdir()))
 
     def test_a_forked_child_has_its_own(self):
         process = self.start(sys.executable, "-W", "ignore", "-c", "import _hang, os, time\n_hang.enable_hang_dumps()\n"
