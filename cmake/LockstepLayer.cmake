@@ -66,10 +66,6 @@ function(lockstep_gtest name target)
   endif()
 endfunction()
 
-# Layers whose sources do not compile as one yet, since the same name stands in several of them.
-set(lockstep_single_layers
-    logs_line ingest_bytes ingest_torch_trace ingest_nsight ingest_span_follow ingest_stacks ingest_nccl ingest_kernel_profile)
-
 function(lockstep_layer name)
   cmake_parse_arguments(LAYER "" "" "DEPENDS;FOLDERS" ${ARGN})
   set(folders ${CMAKE_CURRENT_SOURCE_DIR})  # FOLDERS below it hold parts of the same library.
@@ -87,8 +83,10 @@ function(lockstep_layer name)
   set_target_properties(lockstep_${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(lockstep_${name} PUBLIC lockstep_options ${LAYER_DEPENDS})
   # Several sources are compiled as one (LOCKSTEP_UNITY): most of what a single one costs is reading headers.
-  if(NOT name IN_LIST lockstep_single_layers)
-    set_target_properties(lockstep_${name} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+  set_target_properties(lockstep_${name} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+  # GCC takes what is local to such a source for a header's, which each source would have a different one of.
+  if(LOCKSTEP_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(lockstep_${name} PRIVATE -Wno-subobject-linkage)
   endif()
   # Layers that never see large data are optimised less, and under sanitizers not at all: sanitizers and the optimiser
   # together compile four times as long as either.

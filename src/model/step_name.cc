@@ -5,14 +5,14 @@
 #include <charconv>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace lockstep::model {
 namespace {
 
 constexpr std::string_view kProfilerStep = "ProfilerStep#";
 constexpr std::array<std::string_view, 8> kStepWords = {
     "step", "iteration", "iter", "train step", "training step", "train_step", "train iter", "training iteration"};
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 /// The digits that `name` ends with, as a number.
 std::optional<NumberedStep> SplitNumber(std::string_view name) {

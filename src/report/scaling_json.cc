@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <system_error>
 
@@ -95,7 +96,9 @@ void WriteFit(JsonDocument& json, const ScalingCurve& curve) {
   const bool strong = curve.options.kind == comparison::Scaling::kStrong;
   WriteFitted(row, "parallel_ns", "parallel_margin_ns", fit.fitted && strong, fit.parallel);
   WriteFitted(row, "communication_ns", "communication_margin_ns", fit.fitted, fit.communication);
-  const auto number = [&](const char* key, double value) { row.Key(key).Value(fit.fitted ? Cell(value) : Cell()); };
+  const auto number = [&](const char* key, double value) {
+    row.Key(key).Value(OptionalCell(fit.fitted ? std::optional(value) : std::nullopt));
+  };
   row.Key("growth").Text(GrowthName(fit.growth)).Key("growth_known").Bool(fit.growth_known);
   number("serial_ratio", fit.serial_share);
   number("communication_ratio", fit.communication_share);

@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "agent/daemon/config.h"
+#include "base/nanoseconds.h"
 #include "base/nearest.h"
 
 namespace lockstep::agent {
 namespace {
 
-constexpr int64_t kHourNs = 3600LL * 1'000'000'000;
 constexpr int64_t kMaxHours = 24 * 366;
 constexpr int64_t kMaxGibibytes = int64_t{1} << 30;
 constexpr int64_t kMostGpus = 64;

@@ -212,7 +212,9 @@ LogCounts* LogSensor::CountsOf(const RankKey& owner, std::optional<int32_t> rank
     if (known != counts_.end()) return &known->second.counts;
     // Of files nobody knows which ranks there are.
     if (owner.first == kFilesJob && counts_.size() < kMostRanks) {
-      return &counts_.try_emplace(key, Counted{.there_at = now_()}).first->second.counts;
+      Counted& counted = counts_[key];
+      counted.there_at = now_();
+      return &counted.counts;
     }
   }
   const auto known = counts_.find(owner);

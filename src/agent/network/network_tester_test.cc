@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "agent/network/network_exchange.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
@@ -176,8 +177,7 @@ TEST(NetworkTesterTest, TestsAtATimeAreLimited) {
 TEST(NetworkTesterTest, ADaemonThatStopsWaitsForNoTest) {
   NetworkTester tester("n1");
   control::NetworkTestSpec spec;
-  spec.limit_ns =
-      24 * 3600 * int64_t{1'000'000'000};  // Past the reader, which refuses it: who waited for it would be seen to.
+  spec.limit_ns = 24 * kHourNs;  // Past the reader, which refuses it: who waited for it would be seen to.
   ASSERT_TRUE(tester.Start(spec, "alice"));
 }
 

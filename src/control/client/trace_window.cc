@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/ascii.h"
+
 namespace lockstep::control {
 namespace {
 
@@ -14,9 +16,6 @@ enum Needle : size_t { kBase, kEvents, kStart, kEnd, kStep, kNeedleCount };
 constexpr std::array<std::string_view, kNeedleCount> kNeedles = {"\"baseTimeNanoseconds\"", "\"traceEvents\"",
                                                                  "\"Iteration Start: PyTorch Profiler\"",
                                                                  "\"Record Window End\"", "\"Optimizer.step#"};
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 std::string_view AfterColon(std::string_view text) {
   size_t at = 0;

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/ascii.h"
 #include "control/discovery/hosts.h"
 
 namespace lockstep::control {
@@ -39,8 +40,6 @@ struct Group {
   std::vector<Range> ranges;
   uint64_t count = 0;
 };
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Reads one list from the front of `text_` on; an instance per call.
 class Parser {

@@ -20,7 +20,7 @@
 namespace lockstep::ingest {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{128} << 10;
+constexpr size_t kArchiveBlockBytes = size_t{128} << 10;
 
 // More members than any real job has; a hostile archive may hold any number of empty ones.
 constexpr uint32_t kMaxMembers = 1'000'000;
@@ -35,14 +35,14 @@ enum class Kind { kPlainTar, kCompressedTar, kZip };
 // Feeds libarchive with what a source decompresses, and keeps the source's error, which says more than a return code.
 struct Feed {
   std::unique_ptr<ByteSource> source;
-  std::unique_ptr<char[]> block = std::make_unique_for_overwrite<char[]>(kBlockBytes);
+  std::unique_ptr<char[]> block = std::make_unique_for_overwrite<char[]>(kArchiveBlockBytes);
   std::optional<Error> error = {};
 };
 
 la_ssize_t ReadFeed(archive* handle, void* context, const void** block) {
   auto* feed = static_cast<Feed*>(context);
   *block = feed->block.get();
-  auto got = feed->source->Read({feed->block.get(), kBlockBytes});
+  auto got = feed->source->Read({feed->block.get(), kArchiveBlockBytes});
   if (got) return static_cast<la_ssize_t>(*got);
   feed->error = std::move(got).error();
   archive_set_error(handle, EIO, "%s", feed->error->message.c_str());
@@ -73,7 +73,7 @@ class LibArchiveReader final : public ArchiveReader {
     } else {
       file_ = std::move(file);
       if (base_position_ != 0) ::lseek(file_.fd.get(), static_cast<off_t>(base_position_), SEEK_SET);
-      code = archive_read_open_fd(handle_.get(), file_.fd.get(), kBlockBytes);
+      code = archive_read_open_fd(handle_.get(), file_.fd.get(), kArchiveBlockBytes);
     }
     if (code != ARCHIVE_OK) return Failure();
     return {};

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace lockstep::ingest {
 namespace {
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 size_t DigitsAt(std::string_view text, size_t begin) {
   size_t end = begin;

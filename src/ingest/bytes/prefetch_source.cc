@@ -15,14 +15,14 @@
 namespace lockstep::ingest {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{256} << 10;
+constexpr size_t kPrefetchBytes = size_t{256} << 10;
 constexpr size_t kBlockCount = 3;
 
 class PrefetchSource final : public ByteSource {
  public:
   explicit PrefetchSource(std::unique_ptr<ByteSource> source)
       : source_(std::move(source)), total_bytes_(source_->total_bytes()), compression_(source_->compression()) {
-    for (Block& block : blocks_) block.bytes = std::make_unique_for_overwrite<char[]>(kBlockBytes);
+    for (Block& block : blocks_) block.bytes = std::make_unique_for_overwrite<char[]>(kPrefetchBytes);
     reader_ = std::jthread([this](std::stop_token stop) { ReadAhead(stop); });
   }
 
@@ -86,7 +86,7 @@ class PrefetchSource final : public ByteSource {
   void Fill(Block& block) {
     block.size = 0;
     try {
-      auto got = source_->Read({block.bytes.get(), kBlockBytes});
+      auto got = source_->Read({block.bytes.get(), kPrefetchBytes});
       if (got) {
         block.size = *got;
       } else {

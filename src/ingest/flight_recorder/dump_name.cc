@@ -3,6 +3,7 @@
 #include <cctype>
 #include <string>
 
+#include "base/ascii.h"
 #include "ingest/flight_recorder/entry_fields.h"
 #include "ingest/flight_recorder/flight_recorder.h"
 
@@ -11,8 +12,6 @@ namespace lockstep::ingest {
 namespace {
 
 constexpr size_t kMostDigits = 7;  // More are a time or a process id.
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<int32_t> RankFrom(std::string_view digits) {
   if (digits.empty() || digits.size() > kMostDigits) return std::nullopt;

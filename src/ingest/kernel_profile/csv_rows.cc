@@ -7,6 +7,8 @@
 #include <cmath>
 #include <memory>
 
+#include "base/ascii.h"
+
 namespace lockstep::ingest {
 namespace {
 
@@ -29,8 +31,6 @@ void OnRow(int /*terminator*/, void* data) {
   if (!reader->stopped && !reader->row(reader->cells)) reader->stopped = true;
   reader->cells.clear();
 }
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

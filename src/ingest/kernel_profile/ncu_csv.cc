@@ -20,10 +20,10 @@ namespace {
 using model::KernelLaunch;
 using model::KernelProfiles;
 
-constexpr double kLongestNs = 1e18;
+constexpr double kLongestKernelNs = 1e18;
 
 /// The table: from its header on.
-std::string_view TableOf(std::string_view text) {
+std::string_view NcuTableOf(std::string_view text) {
   for (LineScanner lines(text); true;) {
     const std::string_view rest = lines.rest();
     std::string_view line;
@@ -171,7 +171,8 @@ class NcuTable {
 
   static void SetDuration(const NcuMetrics& metrics, const char* name, KernelLaunch* launch) {
     const std::optional<double> seconds = Find(metrics, name);
-    if (seconds && *seconds >= 0 && *seconds * 1e9 < kLongestNs) launch->duration_ns = std::llround(*seconds * 1e9);
+    if (seconds && *seconds >= 0 && *seconds * 1e9 < kLongestKernelNs)
+      launch->duration_ns = std::llround(*seconds * 1e9);
   }
 
   void Finish(KernelLaunch* launch) {
@@ -207,10 +208,10 @@ class NcuTable {
 
 }  // namespace
 
-bool LooksLikeNcuCsv(std::string_view text) { return !TableOf(text).empty(); }
+bool LooksLikeNcuCsv(std::string_view text) { return !NcuTableOf(text).empty(); }
 
 void ReadNcuCsv(std::string_view text, std::string_view file, std::optional<int32_t> rank, KernelProfiles* profiles) {
-  NcuTable(file, rank, profiles).Read(TableOf(text));
+  NcuTable(file, rank, profiles).Read(NcuTableOf(text));
 }
 
 }  // namespace lockstep::ingest

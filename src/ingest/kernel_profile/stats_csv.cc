@@ -16,7 +16,7 @@ namespace {
 
 using model::SummedKind;
 
-constexpr double kLongestNs = 9e18;
+constexpr double kLongestSumNs = 9e18;
 
 struct Columns {
   SummedKind kind = SummedKind::kKernel;
@@ -129,7 +129,7 @@ void ReadStatsSum(std::string_view text, std::string_view file, std::optional<in
   const auto time = [&](const std::vector<std::string>& cells, std::optional<size_t> column) -> std::optional<int64_t> {
     if (!column || *column >= cells.size()) return std::nullopt;
     const std::optional<double> value = NumberOf(cells[*column], style);
-    if (!value || *value < 0 || *value * columns.ns > kLongestNs) return std::nullopt;
+    if (!value || *value < 0 || *value * columns.ns > kLongestSumNs) return std::nullopt;
     return std::llround(*value * columns.ns);
   };
   ForEachRow(table.text, table.separator, [&](std::vector<std::string>& cells) {

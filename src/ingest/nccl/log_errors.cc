@@ -122,7 +122,7 @@ constexpr const char* kReach =
     "check firewalls and that both nodes use interfaces that reach each other (NCCL_SOCKET_IFNAME), and that rank 0 "
     "of the communicator is up";
 
-constexpr std::array kRules = {
+constexpr std::array kErrorRules = {
     ErrorRule{"ib_completion", "Got completion", "", Weight::kError, false, "an InfiniBand transfer failed",
               "look for the first such error of the job; check both adapters", ReadCompletion},
     ErrorRule{"ib_event", "async fatal event", "", Weight::kError, false, "the adapter or its port failed",
@@ -249,7 +249,7 @@ const char* HandleNcclError(NcclLogReader& reader, const NcclLineInHand& hand) {
   const bool is_info = hand.line.level == NcclLevel::kInfo || hand.line.level == NcclLevel::kVersion;
   if (is_info && ReadCallResult(reader, hand)) return "call_result";
   const ErrorRule* found = nullptr;
-  for (const ErrorRule& rule : kRules) {
+  for (const ErrorRule& rule : kErrorRules) {
     if (is_info && !rule.on_info) continue;
     if (hand.message.find(rule.mark) == std::string_view::npos) continue;
     if (!rule.second.empty() && hand.message.find(rule.second) == std::string_view::npos) continue;

@@ -7,7 +7,7 @@ namespace lockstep::ingest {
 namespace {
 
 // What several rules of one kind share stands together. The order matters only where two marks fit one line.
-constexpr std::array kRules = {
+constexpr std::array kEventRules = {
     // Operations first: with COLL enabled nearly every line is one.
     NcclEventRule{"operation", ": opCount ", true, HandleOperation},
     NcclEventRule{"tuning", " Bytes -> Algo ", true, HandleTuning},
@@ -105,7 +105,7 @@ constexpr std::array kRules = {
 }  // namespace
 
 const char* HandleNcclEvent(NcclLogReader& reader, const NcclLineInHand& hand) {
-  for (const NcclEventRule& rule : kRules) {
+  for (const NcclEventRule& rule : kEventRules) {
     Words words(hand.message);
     if (rule.anywhere ? !words.SkipPast(rule.mark) : !words.Take(rule.mark)) continue;
     if (rule.handler == nullptr || rule.handler(reader, hand, words)) return rule.name;

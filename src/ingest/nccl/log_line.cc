@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace lockstep::ingest {
 namespace {
 
@@ -15,7 +17,6 @@ constexpr std::array<std::pair<std::string_view, NcclLevel>, 6> kLevels = {{{"IN
                                                                             {"ABORT", NcclLevel::kAbort},
                                                                             {"VERSION", NcclLevel::kVersion}}};
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsHostCharacter(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '_';
 }

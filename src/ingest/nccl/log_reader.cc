@@ -11,7 +11,6 @@ using evidence::NcclMember;
 // NCCL writes at most 1 KiB a line; launchers put a little before it. What is longer is read up to here.
 constexpr size_t kLineLimit = 8192;
 constexpr size_t kNcclLineLimit = 1023;
-constexpr size_t kSampleLimit = 20;
 constexpr size_t kTextLimit = 1024;
 
 bool MayBeNccl(std::string_view line) { return line.find("NCCL ") != std::string_view::npos; }
@@ -73,7 +72,7 @@ void NcclLogReader::Line(std::string_view raw, uint64_t number, bool cut) {
     return;
   }
   ++job_.lines.unknown;
-  if (job_.unknown_samples.size() < kSampleLimit) {
+  if (job_.unknown_samples.size() < kMostUnknownSamples) {
     job_.unknown_samples.push_back(job_.files[0] + ":" + std::to_string(number) + ": " +
                                    std::string(hand.message.substr(0, 200)));
   }

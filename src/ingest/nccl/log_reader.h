@@ -15,6 +15,8 @@
 
 namespace lockstep::ingest {
 
+inline constexpr size_t kMostUnknownSamples = 20;  ///< Of a job's lines that nobody knows.
+
 /// A line while it is handled, and where it stands.
 struct NcclLineInHand {
   NcclLogLine line;

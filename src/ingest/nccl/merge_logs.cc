@@ -69,9 +69,8 @@ class Merger {
     job_.lines.unknown += log.lines.unknown;
     job_.lines.other += log.lines.other;
     job_.lines.cut += log.lines.cut;
-    constexpr size_t kSampleLimit = 20;
     for (std::string& sample : log.unknown_samples) {
-      if (job_.unknown_samples.size() < kSampleLimit) job_.unknown_samples.push_back(std::move(sample));
+      if (job_.unknown_samples.size() < kMostUnknownSamples) job_.unknown_samples.push_back(std::move(sample));
     }
   }
 

@@ -9,6 +9,7 @@
 #include "ingest/bytes/byte_source.h"
 #include "ingest/bytes/input_files.h"
 #include "ingest/nccl/nccl_log.h"
+#include "ingest/nccl/problems.h"
 #include "ingest/nccl/ras_problems.h"
 #include "ingest/nccl/ras_report.h"
 #include "ingest/nccl/topology.h"
@@ -72,8 +73,6 @@ std::optional<int32_t> RankOfName(const std::string& path) {
   if (words.empty() || std::isdigit(static_cast<unsigned char>(words.rest().front())) == 0) return {};
   return ToInt32(words.TakeNumber());
 }
-
-int SeverityOrder(const std::string& severity) { return severity == "error" ? 0 : severity == "warning" ? 1 : 2; }
 
 }  // namespace
 

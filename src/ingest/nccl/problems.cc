@@ -12,11 +12,6 @@ namespace {
 
 using evidence::NcclLogFinding;
 
-int SeverityOrder(const std::string& severity) {
-  if (severity == "error") return 0;
-  return severity == "warning" ? 1 : 2;
-}
-
 std::string JoinSome(const std::vector<std::string>& words, size_t limit) {
   std::string text;
   for (size_t i = 0; i < words.size() && i < limit; ++i) text += (i == 0 ? "" : ", ") + words[i];
@@ -25,6 +20,8 @@ std::string JoinSome(const std::vector<std::string>& words, size_t limit) {
 }
 
 }  // namespace
+
+int SeverityOrder(const std::string& severity) { return severity == "error" ? 0 : severity == "warning" ? 1 : 2; }
 
 std::string RankRanges(const std::vector<int32_t>& ranks) {
   std::vector<std::string> parts;

@@ -13,6 +13,9 @@ namespace lockstep::ingest {
 /// "0-3, 7" of ascending numbers, at most twelve parts.
 std::string RankRanges(const std::vector<int32_t>& ranks);
 
+/// Errors first, then warnings.
+int SeverityOrder(const std::string& severity);
+
 /// What the rules find, with helpers to say of whom.
 class ProblemList {
  public:

@@ -14,8 +14,8 @@ using evidence::RasCommunicator;
 using evidence::RasRank;
 using evidence::RasReport;
 
-constexpr size_t kTextLimit = 4096;      // Of one paragraph's message.
-constexpr size_t kMessageLimit = 10000;  // Paragraphs.
+constexpr size_t kParagraphLimit = 4096;  // Of one paragraph's message.
+constexpr size_t kMessageLimit = 10000;   // Paragraphs.
 constexpr int64_t kRankLimit = 1 << 20;
 
 /// Reads the report line by line; a paragraph is a headline ("#0-0 (hash) MISMATCH", "DEAD") and indented lines.
@@ -85,7 +85,7 @@ class TextReader {
       report_.dead_peers.push_back(std::move(dead));
     }
     if (report_.errors.size() < kMessageLimit) {
-      report_.errors.push_back(("PEER_" + std::string(words.rest())).substr(0, kTextLimit));
+      report_.errors.push_back(("PEER_" + std::string(words.rest())).substr(0, kParagraphLimit));
     }
     return true;
   }
@@ -111,7 +111,7 @@ class TextReader {
 
   void OpenParagraph(std::string_view line) {
     if (!in_errors_ && !in_warnings_) return;
-    message_ = line.substr(0, kTextLimit);
+    message_ = line.substr(0, kParagraphLimit);
     Words words(line);
     if (!words.Take("#")) return;
     const auto group = words.TakeNumber();
@@ -130,9 +130,9 @@ class TextReader {
   void InParagraph(std::string_view line) {
     Words words(line);
     words.SkipSpaces();
-    if (message_.size() < kTextLimit) {
+    if (message_.size() < kParagraphLimit) {
       message_ += message_.find(": ") == std::string::npos ? ": " : "; ";
-      message_ += words.rest().substr(0, kTextLimit);
+      message_ += words.rest().substr(0, kParagraphLimit);
     }
     if (words.Take("Rank ")) return RankLine(words);
     if (words.Take("The missing rank")) {

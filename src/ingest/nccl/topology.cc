@@ -18,8 +18,8 @@ using evidence::TopologyNode;
 constexpr size_t kByteLimit = size_t{16} << 20;
 constexpr size_t kNodeLimit = 200'000;
 constexpr size_t kDepthLimit = 32;
-constexpr size_t kAttributeLimit = 32;  // NCCL's own: 16.
-constexpr size_t kTextLimit = 1024;     // NCCL's own: 255.
+constexpr size_t kAttributeLimit = 32;        // NCCL's own: 16.
+constexpr size_t kAttributeTextLimit = 1024;  // NCCL's own: 255.
 
 /// Expat's handlers fill this. They may not throw through C: what they do allocates little, and bad_alloc ends us.
 struct XmlTree {
@@ -41,11 +41,11 @@ void OnStart(void* data, const XML_Char* name, const XML_Char** attributes) {
   }
   const auto idx = static_cast<int32_t>(tree.nodes.size());
   TopologyNode& node = tree.nodes.emplace_back();
-  node.kind = std::string_view(name).substr(0, kTextLimit);
+  node.kind = std::string_view(name).substr(0, kAttributeTextLimit);
   node.line = XML_GetCurrentLineNumber(tree.parser);
   for (size_t i = 0; attributes[2 * i] != nullptr && i < kAttributeLimit; ++i) {
-    node.attributes.emplace_back(std::string_view(attributes[2 * i]).substr(0, kTextLimit),
-                                 std::string_view(attributes[2 * i + 1]).substr(0, kTextLimit));
+    node.attributes.emplace_back(std::string_view(attributes[2 * i]).substr(0, kAttributeTextLimit),
+                                 std::string_view(attributes[2 * i + 1]).substr(0, kAttributeTextLimit));
   }
   if (!tree.open.empty()) {
     node.parent = tree.open.back();

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/temporary_folder.h"
 #include "base/unique_fd.h"
 
@@ -24,8 +25,6 @@ constexpr int kMaxValueBytes = 64 << 20;
 constexpr int kMaxColumns = 500;
 constexpr const char* kRowFunction = "lockstep_row";
 constexpr const char* kSpooled = "export.sqlite";
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 /// Names of tables and columns compare in SQLite without regard to case.
 bool SameName(std::string_view a, std::string_view b) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "ingest/torch_trace/trace_category.h"
 
 namespace lockstep::ingest::nsight {
@@ -12,7 +13,6 @@ namespace {
 
 using model::Category;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsCapital(std::string_view text, size_t at) { return at < text.size() && text[at] >= 'A' && text[at] <= 'Z'; }
 
 std::string Lower(std::string_view text) {

@@ -4,14 +4,13 @@
 #include <cstring>
 #include <span>
 
+#include "base/ascii.h"
 #include "ingest/perfetto/wire_format.h"
 
 namespace lockstep::ingest::perfetto {
 namespace {
 
 constexpr char kPacketTag = 0x0A;  // Field 1, length-delimited.
-
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 }  // namespace
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/text_scan.h"
 
 namespace lockstep::ingest {
 namespace {
 
 constexpr int32_t kMostRanks = 1 << 24;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<int32_t> TakeRank(TextCursor* cursor) {
   const auto rank = cursor->Number<int32_t>();

@@ -11,9 +11,9 @@ using span_trace::kPageBytes;
 // A file of lies may not make us remember more: 1 GiB of whole chunks, and as many threads again.
 constexpr size_t kMostPlaces = 1 << 16;
 constexpr size_t kMostRuns = 1 << 10;
-constexpr uint64_t kMostBytesAtOnce = uint64_t{64}
-                                      << 20;  // Free, they take a hundredth of a second; then the next time.
-constexpr size_t kMostPagesAgain = 64;        // Of a run that was free before: further ones are taken after these.
+constexpr uint64_t kMostSearchedBytes = uint64_t{64}
+                                        << 20;  // Free, they take a hundredth of a second; then the next time.
+constexpr size_t kMostPagesAgain = 64;          // Of a run that was free before: further ones are taken after these.
 
 constexpr uint64_t NextPage(uint64_t offset) { return (offset / kPageBytes + 1) * kPageBytes; }
 
@@ -56,7 +56,7 @@ void ChunkPlaces::Search(const ReadAt& read, uint64_t used_bytes) {
   std::vector<Run> left;
   for (const Run& run : free_) SearchRun(read, run, kMostPagesAgain, &left);
   if (searched_ < used_bytes) {
-    const uint64_t end = std::min(used_bytes, searched_ + kMostBytesAtOnce);
+    const uint64_t end = std::min(used_bytes, searched_ + kMostSearchedBytes);
     SearchRun(read, {searched_, end}, SIZE_MAX, &left);
     searched_ = end;
   }

@@ -15,8 +15,8 @@ namespace {
 using namespace span_trace;
 
 constexpr size_t kMostOpen = 1 << 16;
-constexpr size_t kMostBytesAtOnce = size_t{8} << 20;  // Of chunks that are read; the same of names.
-constexpr uint64_t kForgetAfter = 3;                  // Rounds in which a chunk was not seen.
+constexpr size_t kMostReadBytes = size_t{8} << 20;  // Of chunks that are read; the same of names.
+constexpr uint64_t kForgetAfter = 3;                // Rounds in which a chunk was not seen.
 constexpr size_t kMostUnseen = 1 << 12;
 constexpr size_t kMostNames = 1 << 16;
 constexpr size_t kMostNameTextBytes = size_t{16} << 20;
@@ -218,7 +218,7 @@ void SpanFollower::EndRound(Followed* followed) {
 }
 
 void SpanFollower::ReadNames() {
-  size_t bytes_left = kMostBytesAtOnce;
+  size_t bytes_left = kMostReadBytes;
   for (size_t i = 0; i < places_.places().size(); ++i) {
     ChunkPlaces::Place& place = places_.place(i);
     ChunkHeader header = {};
@@ -257,7 +257,7 @@ Result<Followed> SpanFollower::ReadOn() {
   RETURN_IF_ERROR(ReadHeader());
   const bool has_ended = header_.end.tick != 0;  // What is read from here on is all.
   std::vector<Image> images;
-  size_t bytes_left = kMostBytesAtOnce;
+  size_t bytes_left = kMostReadBytes;
   const auto search = [&]() -> Status {
     RETURN_IF_ERROR(ReadHeader());
     places_.Search(read_, header_.used_bytes);

@@ -41,7 +41,7 @@ bool ReadHead(std::string_view line, ThreadStack* thread) {
 }
 
 /// `    wait (threading.py:320)`, `    __poll (libc.so.6)`.
-std::optional<StackFrame> ReadFrame(std::string_view line) {
+std::optional<StackFrame> ReadPySpyFrame(std::string_view line) {
   if (!line.starts_with("    ") || line.starts_with("     ") || !line.ends_with(")")) return std::nullopt;
   const size_t open = line.rfind(" (");
   if (open == std::string_view::npos || open < 4) return std::nullopt;
@@ -80,7 +80,7 @@ std::vector<ThreadStack> ReadPySpyText(std::string_view text) {
       if (!thread.is_main && process && thread.tid == *process) thread.is_main = true;
       threads.push_back(std::move(thread));
     } else if (!threads.empty()) {
-      if (auto frame = ReadFrame(line)) AddPySpyFrame(std::move(*frame), &threads.back());
+      if (auto frame = ReadPySpyFrame(line)) AddPySpyFrame(std::move(*frame), &threads.back());
     }
   }
   return threads;

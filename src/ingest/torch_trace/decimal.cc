@@ -2,10 +2,10 @@
 
 #include <charconv>
 
+#include "base/ascii.h"
+
 namespace lockstep::ingest {
 namespace {
-
-constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 /// value = value * 10 + digit, false on overflow.
 bool PushDigit(int64_t* value, char digit) {

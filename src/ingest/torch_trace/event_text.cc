@@ -3,6 +3,8 @@
 #include <cstring>
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace lockstep::ingest {
 namespace {
 
@@ -12,7 +14,6 @@ constexpr int kMaxDepth = 512;
 constexpr ptrdiff_t kMaxStringBytes = ptrdiff_t{1} << 20;
 
 bool IsDelimiter(char c) { return c == ',' || c == '}' || c == ']' || c == ':'; }
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 void AppendUtf8(uint32_t code, std::string* out) {
   if (code < 0x80) {

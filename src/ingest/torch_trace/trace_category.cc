@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
+
 namespace lockstep::ingest {
 namespace {
 
@@ -49,8 +51,6 @@ constexpr Spelling kSpellings[] = {
 };
 
 constexpr std::string_view kRangePrefixes[] = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:", "rccl:", "c10d::"};
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 bool ContainsIgnoringCase(std::string_view text, std::string_view lower) {
   return std::search(text.begin(), text.end(), lower.begin(), lower.end(),

@@ -5,13 +5,13 @@
 namespace lockstep::logs {
 namespace {
 
-constexpr std::string_view kWords = "lockstep inode ";
+constexpr std::string_view kCommentWords = "lockstep inode ";
 
 uint8_t ByteAt(std::string_view bytes, size_t at) { return static_cast<uint8_t>(bytes[at]); }
 
 }  // namespace
 
-std::string CompressedFromComment(uint64_t inode) { return std::string(kWords) + std::to_string(inode); }
+std::string CompressedFromComment(uint64_t inode) { return std::string(kCommentWords) + std::to_string(inode); }
 
 std::optional<uint64_t> CompressedFrom(std::string_view gzip_head) {
   // RFC 1952: magic, method, flags, time, extra flags, system; then the optional parts in this order.
@@ -33,8 +33,8 @@ std::optional<uint64_t> CompressedFrom(std::string_view gzip_head) {
     gzip_head.remove_prefix(end + 1);
   }
   const size_t end = gzip_head.find('\0');
-  if (end == std::string_view::npos || !gzip_head.starts_with(kWords)) return std::nullopt;
-  return WholeNumber<uint64_t>(gzip_head.substr(kWords.size(), end - kWords.size()));
+  if (end == std::string_view::npos || !gzip_head.starts_with(kCommentWords)) return std::nullopt;
+  return WholeNumber<uint64_t>(gzip_head.substr(kCommentWords.size(), end - kCommentWords.size()));
 }
 
 }  // namespace lockstep::logs

@@ -6,24 +6,25 @@
 #include <string>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace lockstep::logs {
 namespace {
 
 constexpr std::string_view kLetters = "TDIWEF";
 constexpr std::array<const char*, 6> kNames = {"trace", "debug", "info", "warning", "error", "fatal"};
-constexpr std::array<std::pair<std::string_view, Level>, 9> kWords = {{{"ERROR", Level::kError},
-                                                                       {"WARNING", Level::kWarning},
-                                                                       {"INFO", Level::kInfo},
-                                                                       {"CRITICAL", Level::kFatal},
-                                                                       {"FATAL", Level::kFatal},
-                                                                       {"WARN", Level::kWarning},
-                                                                       {"DEBUG", Level::kDebug},
-                                                                       {"TRACE", Level::kTrace},
-                                                                       {"SEVERE", Level::kError}}};
+constexpr std::array<std::pair<std::string_view, Level>, 9> kLevelWords = {{{"ERROR", Level::kError},
+                                                                            {"WARNING", Level::kWarning},
+                                                                            {"INFO", Level::kInfo},
+                                                                            {"CRITICAL", Level::kFatal},
+                                                                            {"FATAL", Level::kFatal},
+                                                                            {"WARN", Level::kWarning},
+                                                                            {"DEBUG", Level::kDebug},
+                                                                            {"TRACE", Level::kTrace},
+                                                                            {"SEVERE", Level::kError}}};
 constexpr size_t kHeadBytes = 96;
 
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsWordPart(char c) { return IsUpper(c) || IsDigit(c) || (c >= 'a' && c <= 'z') || c == '_'; }
 
 /// "E1121 03:35:23" where it begins, or behind "[" and launchers' "[rank3]:[".
@@ -52,7 +53,7 @@ std::optional<Level> WordLevel(std::string_view head) {
     size_t end = at + 1;
     while (end < head.size() && IsWordPart(head[end])) ++end;
     const std::string_view word = head.substr(at, end - at);
-    for (const auto& [name, level] : kWords) {
+    for (const auto& [name, level] : kLevelWords) {
       if (word == name) return level;
     }
     at = end;
@@ -93,7 +94,7 @@ std::optional<Level> LevelOfName(std::string_view name) {
   if (name.size() > 8) return std::nullopt;
   std::string upper(name);
   std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  for (const auto& [word, level] : kWords) {
+  for (const auto& [word, level] : kLevelWords) {
     if (upper == word) return level;
   }
   return std::nullopt;

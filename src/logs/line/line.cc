@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/text_scan.h"
 #include "base/utf8.h"
 
@@ -17,8 +18,6 @@ constexpr int64_t kDay_s = 86'400;
 constexpr size_t kDateBytes = 30;  ///< "2026-11-23T02:15:03.123456789Z"
 constexpr size_t kMostWordBytes = 64;
 constexpr int32_t kMostRanks = 1 << 24;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 /// Seconds and the rest of a time, the rest never negative.
 struct SplitTime {

@@ -8,13 +8,13 @@ namespace lockstep::ingest::nsight {
 namespace {
 
 constexpr size_t kMaxTables = 512;
-constexpr size_t kMaxColumns = 200;
-constexpr size_t kMaxNameBytes = 64;
+constexpr size_t kMaxTableColumns = 200;
+constexpr size_t kMaxColumnNameBytes = 64;
 constexpr int kCacheKiB = 64 << 10;
 
 /// A name that can stand in a statement between quotation marks and is none of SQLite's own.
 bool IsName(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameBytes && !name.starts_with("sqlite") &&
+  return !name.empty() && name.size() <= kMaxColumnNameBytes && !name.starts_with("sqlite") &&
          std::all_of(name.begin(), name.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
          });
@@ -75,7 +75,7 @@ Result<TableWriter::Table*> TableWriter::TableOf(std::string_view name, const st
     AssignLower(column, &lower);
     if (table != nullptr && table->columns.contains(lower)) continue;
     const size_t known = table == nullptr ? 0 : table->columns.size();
-    if (!IsName(lower) || known + wanted.size() >= kMaxColumns) return nullptr;
+    if (!IsName(lower) || known + wanted.size() >= kMaxTableColumns) return nullptr;
     if (std::find(wanted.begin(), wanted.end(), lower) == wanted.end()) wanted.push_back(lower);
   }
   if (table != nullptr && wanted.empty()) return table;
