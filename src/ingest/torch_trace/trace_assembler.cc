@@ -259,7 +259,7 @@ void TraceAssembler::AddCollective(const EventFields& event, Category category, 
 
 void TraceAssembler::AddSynchronisation(const EventFields& event, int64_t start_ns, int64_t duration_ns, int64_t device,
                                         NameId name) {
-  using Kind = model::SyncRecord::Kind;
+  using SyncKind = model::SyncRecord::Kind;
   const auto non_negative = [&](std::string_view key) -> std::optional<int64_t> {
     const auto value = ReadInteger(event.Arg(key));
     return value && *value >= 0 ? value : std::nullopt;
@@ -270,11 +270,11 @@ void TraceAssembler::AddSynchronisation(const EventFields& event, int64_t start_
   };
   const std::string_view text = content_.names[name];
   model::SyncRecord record;
-  record.kind = text == "Stream Sync"         ? Kind::kStream
-                : text == "Event Sync"        ? Kind::kEvent
-                : text == "Context Sync"      ? Kind::kContext
-                : text == "Stream Wait Event" ? Kind::kStreamWaitEvent
-                                              : Kind::kOther;
+  record.kind = text == "Stream Sync"         ? SyncKind::kStream
+                : text == "Event Sync"        ? SyncKind::kEvent
+                : text == "Context Sync"      ? SyncKind::kContext
+                : text == "Stream Wait Event" ? SyncKind::kStreamWaitEvent
+                                              : SyncKind::kOther;
   record.start_ns = start_ns;
   record.duration_ns = duration_ns;
   record.device = device;

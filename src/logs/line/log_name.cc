@@ -34,9 +34,9 @@ bool IsOwnLogName(std::string_view name) {
   const std::string_view pid = process.substr(3, process.find('-') - 3);
   const bool is_numbered = process.size() > 3 + pid.size();
   if (!is_number(pid) || (is_numbered && !is_number(process.substr(4 + pid.size())))) return false;
-  constexpr size_t kTimeBytes = 16, kDateBytes = 8;  // 20261123T021503Z
-  if (time.size() != kTimeBytes || time[kDateBytes] != 'T' || time.back() != 'Z' ||
-      !is_number(time.substr(0, kDateBytes)) || !is_number(time.substr(kDateBytes + 1, 6))) {
+  constexpr size_t kTimeBytes = 16, kDayBytes = 8;  // 20261123T021503Z
+  if (time.size() != kTimeBytes || time[kDayBytes] != 'T' || time.back() != 'Z' ||
+      !is_number(time.substr(0, kDayBytes)) || !is_number(time.substr(kDayBytes + 1, 6))) {
     return false;
   }
   const std::string_view rank = name.substr(0, name.find('.'));
