@@ -122,8 +122,9 @@ Result<std::vector<KernelTotal>> ReadKernelTotals(std::string_view json) {
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject()) return Corrupt("no JSON of 'lockstep analyze --json'");
-  const auto data = document.FindMember("data");
-  if (data == document.MemberEnd() || !data->value.IsObject())
+  const rapidjson::Value& report = document;
+  const auto data = report.FindMember("data");
+  if (data == report.MemberEnd() || !data->value.IsObject())
     return Corrupt("it has no 'data': no JSON of 'lockstep analyze --json'");
   const auto kernels = data->value.FindMember("kernels");
   if (kernels == data->value.MemberEnd() || !kernels->value.IsArray())

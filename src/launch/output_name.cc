@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace lockstep::launch {
 namespace {
 
@@ -15,8 +17,7 @@ Error BadName(std::string_view pattern, std::string_view why) {
 std::string Clean(std::string_view text) {
   std::string clean(text);
   for (char& c : clean) {
-    const bool harmless = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
-                          c == '-' || c == '_' || c == '=' || c == '+';
+    const bool harmless = IsAlphanumeric(c) || c == '.' || c == '-' || c == '_' || c == '=' || c == '+';
     if (!harmless) c = '_';
   }
   return clean;
