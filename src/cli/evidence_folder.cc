@@ -13,6 +13,7 @@
 #include <map>
 #include <system_error>
 
+#include "base/ascii.h"
 #include "base/unique_fd.h"
 #include "control/api/json_writer.h"
 
@@ -25,8 +26,7 @@ namespace fs = std::filesystem;
 std::string Word(std::string_view text) {
   std::string word;
   for (const char c : text.substr(0, 64)) {
-    const bool is_plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    const bool is_plain = IsAlphanumeric(c) || c == '.' || c == '-' || c == '_';
     word += is_plain ? c : '_';
   }
   if (word.starts_with('.')) word.front() = '_';

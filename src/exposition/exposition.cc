@@ -4,13 +4,14 @@
 #include <limits>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/text_scan.h"
 
 namespace lockstep::exposition {
 namespace {
 
-bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':'; }
-bool IsNamePart(char c) { return IsNameStart(c) || (c >= '0' && c <= '9'); }
+bool IsNameStart(char c) { return IsLetter(c) || c == '_' || c == ':'; }
+bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c); }
 
 /// A name at the beginning of `rest`, taken from it; empty: there is none.
 std::string_view TakeName(std::string_view* rest) {

@@ -4,11 +4,13 @@
 #include <cctype>
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace lockstep::http {
 namespace {
 
 int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
+  if (IsDigit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
@@ -102,7 +104,7 @@ bool IsLoopbackHost(std::string_view host) {
   if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
     const std::string_view port = host.substr(colon + 1);
     if (port.empty() || port.size() > 5) return false;
-    if (!std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })) return false;
+    if (!std::all_of(port.begin(), port.end(), IsDigit)) return false;
     host = host.substr(0, colon);
   }
   return host == "127.0.0.1" || host == "[::1]" || EqualsIgnoringCase(host, "localhost");

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/ascii.h"
 #include "control/api/json_reader.h"
 #include "live_site/shipped_files.h"
 
@@ -87,7 +88,7 @@ std::optional<int64_t> ReadTimestamp(std::string_view text) {
   constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
   if (text.size() <= kForm.size() || text.back() != 'Z') return std::nullopt;
   for (size_t i = 0; i < kForm.size(); ++i) {
-    const bool is_digit = text[i] >= '0' && text[i] <= '9';
+    const bool is_digit = IsDigit(text[i]);
     if (kForm[i] == 'd' ? !is_digit : text[i] != kForm[i]) return std::nullopt;
   }
   const auto number = [&](size_t at, size_t count) {

@@ -4,16 +4,15 @@
 #include <map>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "model/step_name.h"
 
 namespace lockstep::model {
 namespace {
 
-bool IsAsciiLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 bool MatchesStepName(std::string_view name, std::string_view step_name) {
   if (name.substr(0, step_name.size()) != step_name) return false;
-  return name.size() == step_name.size() || !IsAsciiLetter(name[step_name.size()]);
+  return name.size() == step_name.size() || !IsLetter(name[step_name.size()]);
 }
 
 int64_t NumberOf(std::string_view name) {

@@ -14,6 +14,7 @@
 #include <charconv>
 #include <memory>
 
+#include "base/ascii.h"
 #include "base/unique_fd.h"
 #include "proc/job_environment.h"
 
@@ -109,8 +110,7 @@ std::string ParseTorchVersion(std::string_view text) {
   if (end == std::string_view::npos || end - quote > 64) return {};
   const std::string_view version = text.substr(quote + 1, end - quote - 1);
   const bool plain = std::all_of(version.begin(), version.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '+' ||
-           c == '-' || c == '_';
+    return IsAlphanumeric(c) || c == '.' || c == '+' || c == '-' || c == '_';
   });
   return plain ? std::string(version) : std::string();
 }
@@ -197,7 +197,7 @@ std::string ProcReader::FindDevice(int32_t pid) const {
     if (::readlinkat(::dirfd(files.get()), file->d_name, target, sizeof(target) - 1) <= 0) continue;
     const std::string_view path = target;
     // nvidiactl alone is what a monitor opens, too.
-    if (path.starts_with("/dev/nvidia") && path.size() > 11 && path[11] >= '0' && path[11] <= '9') return "cuda";
+    if (path.starts_with("/dev/nvidia") && path.size() > 11 && IsDigit(path[11])) return "cuda";
     if (path == "/dev/kfd") return "rocm";
     if (path.starts_with("/dev/dri/renderD")) device = "xpu";  // ROCm opens these too: go on.
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "query/functions.h"
 #include "query/tables.h"
 #include "report/utf8.h"
@@ -9,9 +10,7 @@
 namespace lockstep::query {
 namespace {
 
-bool IsWordByte(char c) {
-  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+bool IsWordByte(char c) { return c == '_' || IsAlphanumeric(c); }
 
 std::vector<const Table*> TablesMentioned(std::string_view sql) {
   std::vector<const Table*> tables;

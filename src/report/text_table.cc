@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/ascii.h"
 #include "report/kernel_name.h"
 #include "report/utf8.h"
 
@@ -128,7 +129,7 @@ bool IsUnit(std::string_view word) {
   return std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
 }
 
-bool EndsInDigit(std::string_view word) { return !word.empty() && word.back() >= '0' && word.back() <= '9'; }
+bool EndsInDigit(std::string_view word) { return !word.empty() && IsDigit(word.back()); }
 
 std::vector<std::string> WordsOf(std::string_view text) {
   std::vector<std::string> words;

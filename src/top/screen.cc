@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/text_scan.h"
 #include "base/utf8.h"
 #include "report/format.h"
@@ -103,7 +104,7 @@ const JobView* Screen::Job() const {
 bool Screen::Matches(const RankView& rank) const {
   if (node_ && rank.node_idx != *node_) return false;
   if (filter_.empty()) return true;
-  if (std::all_of(filter_.begin(), filter_.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+  if (std::all_of(filter_.begin(), filter_.end(), IsDigit)) {
     return rank.rank == filter_;
   }
   const std::string text = fmt::format("rank {}\n{}\n{}\n{}\n{}", rank.rank, rank.host, live::RankStateName(rank.state),

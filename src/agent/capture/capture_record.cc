@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "control/api/json.h"
 
 namespace lockstep::agent {
@@ -21,8 +22,7 @@ Error Corrupt(std::string message) { return Error{.code = ErrorCode::kCorruptDat
 
 bool IsFileName(std::string_view name) {
   return name.size() <= 255 && name != "." && name != ".." && std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  std::string_view("._-+@:,").find(c) != std::string_view::npos;
+           return IsAlphanumeric(c) || std::string_view("._-+@:,").find(c) != std::string_view::npos;
          });
 }
 

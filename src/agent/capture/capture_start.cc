@@ -10,6 +10,7 @@
 #include "agent/capture/random_name.h"
 #include "agent/capture/trace_name.h"
 #include "agent/kineto/config_text.h"
+#include "base/ascii.h"
 #include "base/invalid_argument.h"
 #include "base/nanoseconds.h"
 
@@ -24,10 +25,9 @@ constexpr size_t kMaxRunning = 64;
 constexpr size_t kMaxTargets = 1024;
 
 Status CheckSpec(const control::CaptureSpec& spec) {
-  const bool group_ok =
-      spec.group.size() <= 64 && std::all_of(spec.group.begin(), spec.group.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-      });
+  const bool group_ok = spec.group.size() <= 64 && std::all_of(spec.group.begin(), spec.group.end(), [](char c) {
+                          return IsAlphanumeric(c) || c == '_' || c == '-';
+                        });
   if (!group_ok) return InvalidArgument("group must be at most 64 letters, digits, '_' or '-'");
   if (spec.timeout_ns < kSecondNs || spec.timeout_ns > kDayNs) return InvalidArgument("timeout_ns must be 1 s to 24 h");
   if (spec.wait_ns < 0 || spec.wait_ns > kDayNs) return InvalidArgument("wait_ns must be 0 to 24 h");

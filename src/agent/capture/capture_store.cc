@@ -12,6 +12,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/ascii.h"
+
 namespace lockstep::agent {
 namespace {
 
@@ -21,7 +23,7 @@ constexpr std::string_view kTemporary = ".json.new";
 
 bool IsId(std::string_view id) {
   return !id.empty() && id.size() <= 64 &&
-         std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+         std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || IsDigit(c); });
 }
 
 bool EndsWith(std::string_view text, std::string_view ending) {

@@ -13,6 +13,7 @@
 #include "agent/capture/beneath.h"
 #include "agent/capture/process_view.h"
 #include "agent/capture/random_name.h"
+#include "base/ascii.h"
 
 namespace lockstep::agent {
 namespace {
@@ -42,7 +43,7 @@ std::string WhyNoFolder(int error) {
 bool IsSafePath(const std::string& path) {
   if (path.size() < 2 || path.size() > 512 || path.front() != '/') return false;
   for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    const bool plain = IsAlphanumeric(c);
     if (!plain && (c == '\0' || std::strchr("/._-+,@:", c) == nullptr)) return false;
   }
   return path.find("..") == std::string::npos && path.find(".json") == std::string::npos &&

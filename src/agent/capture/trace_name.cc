@@ -4,6 +4,7 @@
 
 #include <ctime>
 
+#include "base/ascii.h"
 #include "base/nanoseconds.h"
 
 namespace lockstep::agent {
@@ -16,7 +17,7 @@ std::tm Utc(int64_t unix_ns) {
   return parts;
 }
 
-bool IsPlain(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool IsPlain(char c) { return IsAlphanumeric(c) || c == '_'; }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "agent/daemon/answer.h"
 #include "agent/daemon/api.h"
 #include "agent/sensors/open_metrics.h"
+#include "base/ascii.h"
 #include "control/api/json.h"
 
 namespace lockstep::agent {
@@ -19,15 +20,13 @@ constexpr size_t kStreams = 64;
 
 bool IsCaptureId(std::string_view id) {
   return id.size() == 16 &&
-         std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+         std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || IsDigit(c); });
 }
 
 bool IsTraceName(std::string_view name) {
   return name.size() <= 255 && name.ends_with(".json") && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-                  c == '-';
-         });
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return IsAlphanumeric(c) || c == '.' || c == '_' || c == '-'; });
 }
 
 Error NoSuchCapture(std::string_view id) {

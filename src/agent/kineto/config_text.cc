@@ -7,6 +7,7 @@
 #include <charconv>
 #include <iterator>
 
+#include "base/ascii.h"
 #include "base/invalid_argument.h"
 #include "base/nanoseconds.h"
 
@@ -19,8 +20,6 @@ constexpr size_t kMaxPathBytes = 1000;
 constexpr size_t kMaxActivities = 64;
 constexpr std::string_view kJson = ".json";
 constexpr std::string_view kTorchJson = ".pt.trace.json";
-
-bool IsAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 /// First version of PyTorch, as major * 1000 + minor, whose Kineto is known to take the name. One unknown name drops
 /// the whole request, so a name is as young here as the oldest version in which it was seen.

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/nanoseconds.h"
 #include "control/api/json.h"
 #include "control/api/json_parts.h"
@@ -133,7 +134,7 @@ Status ReadTarget(const Value& value, std::string path, CaptureTarget* target) {
 bool IsCaptureId(std::string_view id) {
   if (id.size() != 16) return false;
   for (const char c : id) {
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) return false;
+    if (!((c >= 'a' && c <= 'z') || IsDigit(c))) return false;
   }
   return true;
 }

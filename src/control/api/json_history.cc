@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "control/api/history.h"
 #include "control/api/json_reader.h"
@@ -76,10 +77,7 @@ Status ReadFigures(const rapidjson::Value& owner, const std::string& where, size
   return {};
 }
 
-bool IsUnreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-         c == '_' || c == '~';
-}
+bool IsUnreserved(char c) { return IsAlphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~'; }
 
 std::string Encoded(std::string_view text) {
   std::string encoded;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace lockstep::control {
@@ -52,7 +53,7 @@ Result<rapidjson::Document> ParseJson(std::string_view text) {
 
 bool IsWord(std::string_view text, std::string_view also) {
   for (const char c : text) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    const bool is_plain = IsAlphanumeric(c);
     if (!is_plain && also.find(c) == std::string_view::npos) return false;
   }
   return true;

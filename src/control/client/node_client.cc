@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/ascii.h"
 #include "control/api/json.h"
 #include "control/client/http_connection.h"
 #include "control/client/place.h"
@@ -43,10 +44,7 @@ Error Refusal(const HttpReply& reply) {
 
 /// Identifiers go into a URL's path as they are: anything that is not of their alphabet is nobody's identifier.
 Status CheckSegment(const std::string& segment, const char* what) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  };
+  const auto is_plain = [](char c) { return IsAlphanumeric(c) || c == '.' || c == '-' || c == '_'; };
   if (segment.empty() || segment.size() > 255 || segment.front() == '.' ||
       !std::all_of(segment.begin(), segment.end(), is_plain)) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no {}", segment, what)};

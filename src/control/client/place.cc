@@ -6,13 +6,12 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace lockstep::control {
 
 Result<std::string> UrlHost(const std::string& address) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  };
+  const auto is_plain = [](char c) { return IsAlphanumeric(c) || c == '.' || c == '-' || c == '_'; };
   const size_t zone = address.find('%');
   const std::string bare = address.substr(0, zone);
   in6_addr v6 = {};

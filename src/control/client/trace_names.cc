@@ -4,14 +4,15 @@
 
 #include <ctime>
 
+#include "base/ascii.h"
+
 namespace lockstep::control {
 
 std::string SafeNamePart(std::string_view text) {
   constexpr size_t kMostBytes = 48;
   std::string name;
   for (const char c : text.substr(0, kMostBytes)) {
-    const bool safe =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    const bool safe = IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
     name += safe ? c : '_';
   }
   if (!name.empty() && name.front() == '.') name.front() = '_';

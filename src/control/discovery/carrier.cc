@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/subprocess.h"
 
 namespace lockstep::control {
@@ -50,8 +51,7 @@ Result<std::vector<std::string>> SplitWords(std::string_view text) {
 // For the shell that sshd starts on the other side.
 std::string ShellQuoted(const std::string& word) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("/._-=:,+@%").find(c) != std::string_view::npos;
+    return IsAlphanumeric(c) || std::string_view("/._-=:,+@%").find(c) != std::string_view::npos;
   };
   if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
   std::string quoted = "'";

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/ascii.h"
 #include "control/discovery/command_words.h"
 
 namespace lockstep::control {
@@ -25,8 +26,7 @@ Error InvalidLine(size_t line_number, std::string_view why) {
 }
 
 bool IsProcessCount(std::string_view text) {
-  return !text.empty() && text.size() <= 9 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && text.size() <= 9 && std::all_of(text.begin(), text.end(), IsDigit);
 }
 
 // "host", "host:4" (MPICH: processes there), "user@host" (Open MPI), "n[1-4]" (ours).

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/subprocess.h"
 #include "control/discovery/command_words.h"
 #include "control/discovery/json_value.h"
@@ -168,8 +169,7 @@ Status CheckPodsName(const std::string& name) {
   const PodsName parts = SplitName(name);
   const bool good = !parts.job.empty() && parts.job[0] != '-' && name.size() <= 500 && name[0] != '-' &&
                     name[0] != '/' && std::all_of(name.begin(), name.end(), [](char c) {
-                      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                             std::string_view("./_-=,").find(c) != std::string_view::npos;
+                      return IsAlphanumeric(c) || std::string_view("./_-=,").find(c) != std::string_view::npos;
                     });
   if (good) return {};
   return Error{.code = ErrorCode::kInvalidArgument,

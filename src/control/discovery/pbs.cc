@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/subprocess.h"
 #include "control/discovery/command_words.h"
 #include "control/discovery/json_value.h"
@@ -33,11 +34,9 @@ std::string_view WithoutServer(std::string_view id) { return id.substr(0, id.fin
 }  // namespace
 
 Status CheckPbsId(const std::string& id) {
-  const bool good =
-      !id.empty() && id.size() <= 200 && id[0] >= '0' && id[0] <= '9' && std::all_of(id.begin(), id.end(), [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' ||
-               c == '_' || c == '[' || c == ']' || c == '@';
-      });
+  const bool good = !id.empty() && id.size() <= 200 && IsDigit(id[0]) && std::all_of(id.begin(), id.end(), [](char c) {
+    return IsAlphanumeric(c) || c == '.' || c == '-' || c == '_' || c == '[' || c == ']' || c == '@';
+  });
   if (good) return {};
   return Error{.code = ErrorCode::kInvalidArgument,
                .message = fmt::format("\"{}\" is no PBS job's id (as 12, 12.server or 13[4])", Shortened(id))};

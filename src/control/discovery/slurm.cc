@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/subprocess.h"
 #include "control/discovery/command_words.h"
 
@@ -16,10 +17,6 @@ namespace {
 
 constexpr std::string_view kRowFormat = "%i|%A|%T|%N|%r";
 constexpr int32_t kMostTasks = 10'000'000;  // A layout that claims more is nonsense.
-
-bool IsNumber(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
 
 // States in which a job has given its nodes back, by SLURM's manual.
 bool HasEnded(std::string_view state) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "export/live/figures.h"
 #include "report/utf8.h"
 
@@ -19,15 +20,10 @@ constexpr size_t kMostNameBytes = 64;
 std::string FolderName(std::string_view text) {
   std::string name;
   for (const char c : text.substr(0, kMostNameBytes)) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '_' || (c == '.' && !name.empty());
+    const bool plain = IsAlphanumeric(c) || c == '-' || c == '_' || (c == '.' && !name.empty());
     name += plain ? c : '_';
   }
   return name;
-}
-
-bool IsNumber(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 template <typename Subject>

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/ascii.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::tensorboard {
@@ -36,7 +37,7 @@ std::string HostName() {
   if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
   std::string text(name.data());
   for (char& c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+    const bool plain = IsAlphanumeric(c) || c == '-';
     if (!plain) c = '-';
   }
   return text;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "ingest/bytes/file_names.h"
 #include "ingest/bytes/trace_files.h"
 
@@ -24,8 +25,8 @@ constexpr size_t kMaxNameBytes = 1024;
 
 std::vector<Token> Tokenise(std::string_view name) {
   const auto kind_of = [](char c) {
-    if (c >= '0' && c <= '9') return Token::Kind::kNumber;
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return Token::Kind::kWord;
+    if (IsDigit(c)) return Token::Kind::kNumber;
+    if (IsLetter(c)) return Token::Kind::kWord;
     return Token::Kind::kSeparator;
   };
   std::vector<Token> tokens;
@@ -189,26 +190,21 @@ std::optional<int32_t> FindRankFolder(std::string_view path) {
   return whole ? rank : std::nullopt;
 }
 
-bool AllDigits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 // "{host}_{pid}.{time}.pt.trace.json": what torch's tensorboard_trace_handler writes when no worker name is given.
 void ReadHostAndProcess(std::string_view name, NameFacts& facts) {
   const size_t end = name.find(".pt.trace.json");
   if (end == std::string_view::npos) return;
   name = name.substr(0, end);
   const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos || name.size() - dot - 1 < 10 || !AllDigits(name.substr(dot + 1))) return;
+  if (dot == std::string_view::npos || name.size() - dot - 1 < 10 || !IsNumber(name.substr(dot + 1))) return;
   name = name.substr(0, dot);
   const size_t underscore = name.rfind('_');
   if (underscore == std::string_view::npos || underscore == 0) return;
   const std::string_view host = name.substr(0, underscore), process = name.substr(underscore + 1);
-  const bool is_host =
-      host.size() <= 253 && std::all_of(host.begin(), host.end(), [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.';
-      });
-  if (!is_host || !AllDigits(process) || process.size() > 10) return;
+  const bool is_host = host.size() <= 253 && std::all_of(host.begin(), host.end(), [](char c) {
+                         return IsAlphanumeric(c) || c == '-' || c == '.';
+                       });
+  if (!is_host || !IsNumber(process) || process.size() > 10) return;
   int64_t id = 0;
   std::from_chars(process.data(), process.data() + process.size(), id);
   facts.host = std::string(host);
@@ -221,7 +217,7 @@ bool ReadSpanTraceName(std::string_view name, const Tokens& tokens, NameFacts& f
   const size_t host = name.find('-') + 1, pid = name.rfind("-pid");
   if (!name.ends_with(kEnd) || host == 0 || pid == std::string_view::npos || pid < host) return false;
   const std::string_view digits = name.substr(pid + 4, name.find('.', pid) - pid - 4);
-  if (!AllDigits(digits) || digits.size() > 10) return false;
+  if (!IsNumber(digits) || digits.size() > 10) return false;
   if (tokens.IsWord(0, "rank") && tokens.IsSeparator(2, "-")) {
     facts.rank = tokens.Number(1);
   } else if (!name.starts_with("norank-")) {
@@ -252,14 +248,14 @@ bool ReadNcclRingName(std::string_view name, NameFacts& facts) {
   // by the number's size alone.
   if (dot != std::string_view::npos && rest.size() - dot - 1 <= 2) {
     const size_t before = rest.rfind('.', dot - 1);
-    if (before != std::string_view::npos && dot > 0 && AllDigits(rest.substr(before + 1, dot - before - 1))) {
+    if (before != std::string_view::npos && dot > 0 && IsNumber(rest.substr(before + 1, dot - before - 1))) {
       rest = rest.substr(0, dot);
       dot = before;
     }
   }
   if (dot == std::string_view::npos || dot == 0) return facts.rank.has_value();
   const std::string_view digits = rest.substr(dot + 1);
-  if (!AllDigits(digits) || digits.size() > 10) return facts.rank.has_value();
+  if (!IsNumber(digits) || digits.size() > 10) return facts.rank.has_value();
   int64_t id = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), id);
   facts.host = std::string(rest.substr(0, dot));

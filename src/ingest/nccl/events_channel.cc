@@ -1,6 +1,7 @@
 // Channels: connections, rings, trees, counts.
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "ingest/nccl/log_events.h"
 
 namespace lockstep::ingest {
@@ -30,10 +31,6 @@ std::optional<int32_t> TakeEndpoint(Words& words) {
     if (!words.Take("]")) return {};
   }
   return rank;
-}
-
-bool IsNumber(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 /// "NET/AWS Libfabric/1(3)/GDRDMA/Shared" behind "NET/": the network's name, its device, the proxy, flags.

@@ -1,6 +1,7 @@
 // What a process says of itself: versions, interfaces, networks, settings, plugins.
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "ingest/nccl/log_events.h"
 
 namespace lockstep::ingest {
@@ -116,7 +117,7 @@ bool HandleGpuDirectOff(NcclLogReader& reader, const NcclLineInHand& hand, Words
 bool HandleSetting(NcclLogReader& reader, const NcclLineInHand& hand, Words words) {
   std::string_view name = hand.message.substr(0, hand.message.find(' '));
   std::string_view value = words.rest();
-  if (value.size() > 1 && value.back() == '.' && value[value.size() - 2] >= '0' && value[value.size() - 2] <= '9') {
+  if (value.size() > 1 && value.back() == '.' && IsDigit(value[value.size() - 2])) {
     value.remove_suffix(1);
   }
   KeepSetting(reader.Process(hand), name.substr(0, 128), value, reader.Place(hand), false);

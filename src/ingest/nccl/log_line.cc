@@ -17,9 +17,7 @@ constexpr std::array<std::pair<std::string_view, NcclLevel>, 6> kLevels = {{{"IN
                                                                             {"ABORT", NcclLevel::kAbort},
                                                                             {"VERSION", NcclLevel::kVersion}}};
 
-bool IsHostCharacter(char c) {
-  return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '_';
-}
+bool IsHostCharacter(char c) { return IsAlphanumeric(c) || c == '.' || c == '-' || c == '_'; }
 
 template <typename Integer>
 bool ReadInteger(std::string_view text, Integer& value) {

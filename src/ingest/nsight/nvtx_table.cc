@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/ascii.h"
 #include "ingest/nsight/event_names.h"
 #include "ingest/nsight/report_events.h"
 
@@ -31,9 +32,9 @@ std::optional<uint64_t> NumberBehind(std::string_view json, std::string_view key
   const bool is_hex = json.substr(i).starts_with("0x");
   for (i += is_hex ? 2 : 0; i < json.size() && digits.size() < 24; ++i) {
     const char c = json[i];
-    const bool is_digit = (c >= '0' && c <= '9') || (is_hex && ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')));
+    const bool is_digit = IsDigit(c) || (is_hex && ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')));
     // A comma between groups of digits, not the one behind the member.
-    const bool groups = c == ',' && i + 1 < json.size() && json[i + 1] >= '0' && json[i + 1] <= '9';
+    const bool groups = c == ',' && i + 1 < json.size() && IsDigit(json[i + 1]);
     if (is_digit) digits += c;
     if (!is_digit && !groups) break;
   }

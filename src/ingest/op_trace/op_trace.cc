@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "ingest/op_trace/study_table.h"
 
@@ -93,10 +94,6 @@ std::string_view FirstKey(std::string_view text) {
   if (!text.starts_with('"')) return {};
   const size_t end = text.find('"', 1);
   return end == std::string_view::npos ? std::string_view() : text.substr(1, end - 1);
-}
-
-bool IsNumber(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace

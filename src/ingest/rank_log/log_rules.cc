@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/text_scan.h"
 
 namespace lockstep::ingest {
@@ -255,7 +256,7 @@ bool IsShellDeath(std::string_view line) {
     const size_t at = line.find(name);
     if (at == std::string_view::npos || at < 3 || line[at - 1] != ' ') continue;
     const std::string_view before = line.substr(0, at - 1);
-    if (before.find(": line ") != std::string_view::npos && before.back() >= '0' && before.back() <= '9') return true;
+    if (before.find(": line ") != std::string_view::npos && IsDigit(before.back())) return true;
   }
   return false;
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/text_scan.h"
 #include "base/utf8.h"
 #include "ingest/rank_log/line_prefix.h"
@@ -161,9 +162,8 @@ class LogReader {
   /// "RuntimeError: ...", "torch.distributed.DistBackendError: ...", "KeyboardInterrupt".
   static bool IsExceptionLine(std::string_view text) {
     const std::string_view name = text.substr(0, text.find(':'));
-    return !name.empty() && name.size() < 200 && std::all_of(name.begin(), name.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-    });
+    return !name.empty() && name.size() < 200 &&
+           std::all_of(name.begin(), name.end(), [](char c) { return IsAlphanumeric(c) || c == '_' || c == '.'; });
   }
 
   /// torchrun's error summary: "  rank      : 3 (local_rank: 3)", "  exitcode  : -9 (pid: 12345)".

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/ascii.h"
 #include "ingest/torch_trace/decimal.h"
 #include "ingest/torch_trace/trace_category.h"
 
@@ -74,7 +75,7 @@ std::optional<int64_t> CountElements(std::string_view dims) {
       leaf = false;
       if (--depth < 0) return std::nullopt;
       ++i;
-    } else if ((c >= '0' && c <= '9') || c == '-') {
+    } else if (IsDigit(c) || c == '-') {
       int64_t value = 0;
       const auto [end, error] = std::from_chars(dims.data() + i, dims.data() + dims.size(), value);
       if (error != std::errc() || value < 0 || __builtin_mul_overflow(product, value, &product)) return std::nullopt;

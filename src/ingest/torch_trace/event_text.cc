@@ -39,7 +39,7 @@ std::optional<uint32_t> ReadHex4(std::string_view text) {
   for (int i = 0; i < 4; ++i) {
     const char c = text[static_cast<size_t>(i)];
     uint32_t digit = 0;
-    if (c >= '0' && c <= '9')
+    if (IsDigit(c))
       digit = static_cast<uint32_t>(c - '0');
     else if (c >= 'a' && c <= 'f')
       digit = static_cast<uint32_t>(c - 'a' + 10);
@@ -147,7 +147,7 @@ ParseOutcome EventText::SkipScalar(const char* cursor, ValueKind* kind, const ch
   if (text.empty()) return cursor == end_ ? EndOfText() : ParseOutcome::kBad;
   *next = cursor;
   const char first = text[0];
-  if ((first >= '0' && first <= '9') || (first == '-' && text.size() > 1 && text[1] >= '0' && text[1] <= '9'))
+  if (IsDigit(first) || (first == '-' && text.size() > 1 && IsDigit(text[1])))
     *kind = ValueKind::kNumber;
   else if (text == "true")
     *kind = ValueKind::kTrue;

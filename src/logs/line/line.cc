@@ -301,8 +301,7 @@ LineTime LineTime::Now() { return {Read(CLOCK_REALTIME), Read(CLOCK_MONOTONIC)};
 std::string CleanWord(std::string_view word) {
   std::string clean(word.substr(0, kMostWordBytes));
   for (char& c : clean) {
-    const bool harmless =
-        IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '_';
+    const bool harmless = IsAlphanumeric(c) || c == '.' || c == '-' || c == '_';
     if (!harmless) c = '_';
   }
   return clean.empty() ? "-" : clean;

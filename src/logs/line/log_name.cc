@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/text_scan.h"
 
 namespace lockstep::logs {
@@ -26,21 +27,18 @@ bool IsOwnLogName(std::string_view name) {
     name = name.substr(0, dot == std::string_view::npos ? 0 : dot);
     return word;
   };
-  const auto is_number = [](std::string_view text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-  };
   const std::string_view form = take_last(), process = take_last(), time = take_last();
   if ((form != "log" && form != "jsonl") || !process.starts_with("pid")) return false;
   const std::string_view pid = process.substr(3, process.find('-') - 3);
   const bool is_numbered = process.size() > 3 + pid.size();
-  if (!is_number(pid) || (is_numbered && !is_number(process.substr(4 + pid.size())))) return false;
+  if (!IsNumber(pid) || (is_numbered && !IsNumber(process.substr(4 + pid.size())))) return false;
   constexpr size_t kTimeBytes = 16, kDayBytes = 8;  // 20261123T021503Z
   if (time.size() != kTimeBytes || time[kDayBytes] != 'T' || time.back() != 'Z' ||
-      !is_number(time.substr(0, kDayBytes)) || !is_number(time.substr(kDayBytes + 1, 6))) {
+      !IsNumber(time.substr(0, kDayBytes)) || !IsNumber(time.substr(kDayBytes + 1, 6))) {
     return false;
   }
   const std::string_view rank = name.substr(0, name.find('.'));
-  return name.size() > rank.size() && (rank == "all" || (rank.starts_with("rank") && is_number(rank.substr(4))));
+  return name.size() > rank.size() && (rank == "all" || (rank.starts_with("rank") && IsNumber(rank.substr(4))));
 }
 
 RotatedName ReadRotatedName(std::string_view name) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace lockstep::ingest::nsight {
 namespace {
 
@@ -15,9 +17,7 @@ constexpr int kCacheKiB = 64 << 10;
 /// A name that can stand in a statement between quotation marks and is none of SQLite's own.
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxColumnNameBytes && !name.starts_with("sqlite") &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-         });
+         std::all_of(name.begin(), name.end(), [](char c) { return IsAlphanumeric(c) || c == '_'; });
 }
 
 /// Names of tables and columns compare in SQLite without regard to case.
