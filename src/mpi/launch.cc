@@ -1,8 +1,12 @@
 #include "mpi/launch.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <charconv>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -55,6 +59,16 @@ std::string ExplainLonelyProcesses(const std::optional<LauncherWord>& word, size
                                : "start it with the mpirun of the MPI that lockstep-mpi was built with");
 }
 
+void AwaitReader(int fd) {
+  struct stat status = {};
+  if (::fstat(fd, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  int left_bytes = 0;
+  while (::ioctl(fd, FIONREAD, &left_bytes) == 0 && left_bytes > 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 Deadline::Deadline(std::chrono::seconds deadline)
     : watch_([deadline](const std::stop_token& stop) {
         std::mutex mutex;
@@ -66,6 +80,7 @@ Deadline::Deadline(std::chrono::seconds deadline)
                                deadline.count())
                        .c_str(),
                    stderr);
+        AwaitReader(STDERR_FILENO);
         std::_Exit(1);  // Not MPI's abort: another thread may be in the middle of it.
       }) {}
 

@@ -23,6 +23,10 @@ std::optional<LauncherWord> AskLauncher(const std::function<const char*(const ch
 /// Every process would do the whole work then.
 std::string ExplainLonelyProcesses(const std::optional<LauncherWord>& word, size_t process_count);
 
+/// Waits until the launcher has read all that this process has written to `fd`, a pipe of its; 5 s at most. Anything
+/// but a pipe keeps what is written to it. MPICH's launcher ends an aborted job without reading on.
+void AwaitReader(int fd);
+
 /// Ends the process with status 1 and a message when it still runs after `deadline`: a program of many processes whose
 /// one process is stuck would wait for ever. Its launcher ends the others.
 class Deadline {

@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <map>
+#include <thread>
 
 namespace lockstep::mpi {
 namespace {
@@ -38,6 +42,25 @@ TEST(LaunchTest, NoLauncherIsOneProcess) {
   EXPECT_FALSE(Ask({}));
   EXPECT_FALSE(Ask({{"PMI_RANK", "zero"}, {"PMI_SIZE", "2"}}));
   EXPECT_EQ(ExplainLonelyProcesses(std::nullopt, 1), "");
+}
+
+TEST(LaunchTest, WhatWasWrittenIsReadBeforeAnythingEnds) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "why", 3), 3);
+  std::atomic<bool> is_read = false;
+  std::jthread launcher([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    char text[3];
+    is_read = true;
+    EXPECT_EQ(::read(ends[0], text, sizeof(text)), 3);
+  });
+  AwaitReader(ends[1]);
+  EXPECT_TRUE(is_read);
+  AwaitReader(ends[1]);  // Nothing is left.
+  launcher.join();
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 }  // namespace

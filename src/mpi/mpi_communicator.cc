@@ -1,10 +1,13 @@
 #include "mpi/mpi_communicator.h"
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <thread>
+
+#include "mpi/launch.h"
 
 namespace lockstep::mpi {
 namespace {
@@ -105,6 +108,11 @@ std::vector<std::string> MpiCommunicator::Gather(std::string bytes) {
   }
   WaitFor(&requests);
   return gathered;
+}
+
+void AbortJob(int status) {
+  AwaitReader(STDERR_FILENO);
+  MPI_Abort(MPI_COMM_WORLD, status);
 }
 
 size_t ProcessesOnNode() {

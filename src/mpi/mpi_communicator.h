@@ -28,6 +28,9 @@ class MpiCommunicator final : public Communicator {
   Traffic traffic_;
 };
 
+/// Ends all processes of the job with this status, once the launcher has read what this one wrote to standard error.
+void AbortJob(int status);
+
 /// Processes of the program on this process's node.
 size_t ProcessesOnNode();
 

@@ -48,7 +48,7 @@ int Work(const std::vector<std::string>& arguments) {
   const auto failed = [&](const Error& error) {
     bench_program::Complain(kProgram, is_root, error);
     // The others wait for this one.
-    if (error.rank) MPI_Abort(MPI_COMM_WORLD, bench_program::kFailed);
+    if (error.rank) mpi::AbortJob(bench_program::kFailed);
     return bench_program::kFailed;
   };
   const auto backend = MakeBackend(&communicator, *words);
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     return status;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", kProgram, error.what());
-    MPI_Abort(MPI_COMM_WORLD, bench_program::kFailed);
+    mpi::AbortJob(bench_program::kFailed);
   }
   return bench_program::kFailed;
 }

@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
     return status;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "lockstep-mpi: %s\n", error.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    mpi::AbortJob(1);
   }
   return 1;
 }
