@@ -102,9 +102,10 @@ void CaptureManagerImpl::TakeUp(CaptureEntry* entry, const Instant& now) {
   for (size_t i = 0; i < record.capture.targets.size(); ++i) {
     control::CaptureTarget& target = record.capture.targets[i];
     const bool was_final = IsFinal(target.state);
-    TargetRun run = {.progress = TargetProgress(PlanOf(record.capture.spec, target.process), now, target),
-                     .folder = nullptr,
-                     .token = fmt::format("{}/{}", record.capture.id, i)};
+    TargetRun run = {
+        .progress = TargetProgress(PlanOf(record.capture.spec, target.process, record.places[i]), now, target),
+        .folder = nullptr,
+        .token = fmt::format("{}/{}", record.capture.id, i)};
     const std::string& folder = record.places[i].folder;
     if (!folder.empty()) {
       if (auto reopened = OutputFolder::Reopen(target.process, folder, record.places[i].foreign))
@@ -116,7 +117,7 @@ void CaptureManagerImpl::TakeUp(CaptureEntry* entry, const Instant& now) {
   }
 }
 
-TargetPlan PlanOf(const control::CaptureSpec& spec, const control::Process& process) {
+TargetPlan PlanOf(const control::CaptureSpec& spec, const control::Process& process, const TargetPlace& place) {
   const control::CaptureWindow& window = spec.window;
   return {.mode = window.mode,
           .duration_ns = window.duration_ns,
@@ -125,6 +126,7 @@ TargetPlan PlanOf(const control::CaptureSpec& spec, const control::Process& proc
           .deliver_from_unix_ns = window.deliver_from_unix_ns,
           .warmup_iterations = window.warmup_iterations,
           .timeout_ns = spec.timeout_ns,
+          .may_ask_again = !place.foreign,
           .torch_release = TorchRelease(process.torch_version)};
 }
 

@@ -31,6 +31,7 @@ class CaptureManagerTest : public testing::Test {
     options_.output_folder = folder_ + "/out";
     options_.host = "node7";
     options_.startup_wait_ns = 0;
+    options_.restored_wait_ns = 0;
     me_ = {.uid = geteuid(), .may_trace_all = false, .name = "me"};
   }
   void TearDown() override {

@@ -30,6 +30,7 @@ struct TargetRun {
   bool placed = false;                   ///< The registry has its offer, or has handed it over.
   bool lingers = false;                  ///< Shown as cancelled, and its window runs on: followed to its end.
   bool restored = false;                 ///< From an earlier daemon: may be further than its state says.
+  bool has_leftover = false;             ///< Of a request that its process dropped: to be removed before the next.
   bool swept = false;                    ///< Its offer and folder were dealt with after its end.
   std::optional<int64_t> withdrawal_failed_ns = {};  ///< Monotonic.
 };
@@ -74,6 +75,7 @@ class CaptureManagerImpl : public CaptureManager {
     control::Process process;
     std::shared_ptr<OutputFolder> folder;
     std::string final_name;
+    bool has_leftover = false;
     bool ended = false;
     FileObservation file = {};
     PollFacts facts = {};
@@ -139,7 +141,7 @@ class CaptureManagerImpl : public CaptureManager {
 
 /// Both clocks, now.
 Instant Now();
-TargetPlan PlanOf(const control::CaptureSpec& spec, const control::Process& process);
+TargetPlan PlanOf(const control::CaptureSpec& spec, const control::Process& process, const TargetPlace& place);
 /// Puts what the progress says into what is shown.
 /// Out: whether anything changed.
 bool Show(const TargetRun& run, const TargetPlace& place, control::CaptureTarget* target);

@@ -109,6 +109,27 @@ TEST_F(CaptureManagerTest, ALeadThatWouldLoseRanksIsRefusedWithTheLeastThatWorks
   EXPECT_TRUE(manager_->Start(spec, me_));
 }
 
+TEST_F(CaptureManagerTest, OneThatMadeItsFileAndDroppedTheRequestIsAskedAgainAndItsFileRemoved) {
+  TestChild child;
+  const control::Process process = Register(child);
+  Begin();
+  const auto started = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(WaitForOffer(process));
+  const auto text = registry_.Deliver(process.id, Now().wall_ns);
+  ASSERT_TRUE(text);
+  const std::string unfinished = FakeRegistry::FinalOf(*text, process) + ".tmp";
+  std::ofstream(unfinished).close();
+  // It polls, and its profiler is free: nothing comes any more.
+  registry_.Change(process.id, [](control::Process* p) { p->last_poll_unix_ns = Now().wall_ns + 60 * kSecond; });
+  ASSERT_TRUE(WaitForOffer(process));
+  EXPECT_FALSE(std::filesystem::exists(unfinished));
+  EXPECT_THAT(Get(started->id).targets[0].reason, HasSubstr("dropped the request once"));
+  ASSERT_TRUE(Trace(process));
+  ASSERT_TRUE(WaitForEnd(started->id));
+  EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
+  EXPECT_EQ(registry_.placed_count(), 2u);
+}
+
 TEST_F(CaptureManagerTest, AStartThatWasMissedIsTakenBack) {
   TestChild child;
   control::Process process = Register(child);

@@ -50,6 +50,41 @@ TEST_F(CaptureRestartTest, AQueuedOneIsPlacedAgain) {
   EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
 }
 
+TEST_F(CaptureRestartTest, OneThatMayHaveBeenFetchedInTheLastMomentIsNotAskedASecondTime) {
+  TestChild child;
+  const control::Process process = Register(child, 1);
+  Begin();
+  const auto started = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(WaitForOffer(process));
+  manager_.reset();
+  Fetch(process);  // The daemon that handed it over does not get to say so.
+  registry_.Forget(process.id);
+  options_.restored_wait_ns = 600 * kSecond;
+  Begin();
+  registry_.Register(process);
+  Work(process);
+  ASSERT_TRUE(WaitForEnd(started->id));
+  EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
+  EXPECT_EQ(registry_.placed_count(), 1u);
+}
+
+TEST_F(CaptureRestartTest, OneThatWasNotFetchedIsPlacedAfterTheWait) {
+  TestChild child;
+  const control::Process process = Register(child, 1);
+  Begin();
+  const auto started = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(WaitForOffer(process));
+  manager_.reset();
+  registry_.Forget(process.id);
+  options_.restored_wait_ns = kSecond;
+  Begin();
+  registry_.Register(process);
+  ASSERT_TRUE(Trace(process));
+  ASSERT_TRUE(WaitForEnd(started->id));
+  EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
+  EXPECT_EQ(registry_.placed_count(), 2u);
+}
+
 TEST_F(CaptureRestartTest, ADeliveredOneIsFollowedToItsFile) {
   TestChild child;
   const control::Process process = Register(child, 1);

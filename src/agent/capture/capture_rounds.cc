@@ -147,12 +147,13 @@ std::vector<CaptureManagerImpl::Look> CaptureManagerImpl::Gather() const {
       const TargetRun& run = entry->runs[i];
       if (run.progress.final()) continue;
       // A request that nobody has fetched has no file, unless an earlier daemon handed it over.
-      const bool file_matters = !IsBeforeFile(run.progress.state()) || run.restored || run.placed;
+      const bool file_matters = !IsBeforeFile(run.progress.state()) || run.restored || run.placed || run.has_leftover;
       looks.push_back({.capture_id = entry->record.capture.id,
                        .idx = i,
                        .process = entry->record.capture.targets[i].process,
                        .folder = file_matters ? run.folder : nullptr,
-                       .final_name = entry->record.places[i].final_name});
+                       .final_name = entry->record.places[i].final_name,
+                       .has_leftover = run.has_leftover});
     }
   }
   return looks;
@@ -170,6 +171,7 @@ void CaptureManagerImpl::LookAt(Look* look) const {
   look->ended = HasEnded(look->process).value_or(false);
   // After the question whether it has ended: a file that it renamed last is then seen.
   if (look->folder != nullptr) {
+    if (look->has_leftover) look->folder->RemoveUnfinished(look->final_name);
     look->file = look->folder->Observe(look->final_name);
   } else {
     look->file.kind = FileObservation::Kind::kNoFolder;
@@ -191,6 +193,12 @@ void CaptureManagerImpl::Apply(const Look& look, const Instant& now) {
   if (look.ended) progress.Ended(now);
   progress.Polled(look.facts, now);
   progress.Tick(now);
+  if (look.has_leftover) run.has_leftover = false;
+  if (progress.TakeAskAgain()) {
+    registry_->Withdraw(look.process.id, run.token);  // It forgets that the process was asked.
+    run.placed = false;
+    run.has_leftover = true;
+  }
   if (progress.WantsWithdrawal()) GiveUp(&run, look.process, now);
   if (Show(run, entry->record.places[look.idx], &target)) entry->changed = entry->unsaved = true;
 }
@@ -208,11 +216,16 @@ void CaptureManagerImpl::GiveUp(TargetRun* run, const control::Process& process,
 
 void CaptureManagerImpl::PlaceOffers(const Instant& now) {
   const std::lock_guard lock(mutex_);
+  const bool settling = now.monotonic_ns - started_.monotonic_ns < options_.restored_wait_ns;
+  // An earlier daemon may have handed it over in its last moment. Where there is a common start no time can be lost.
+  const auto may_be_pending = [&](const TargetRun& run) {
+    return settling && run.restored && run.progress.StartAfterDeliveryNs() > 0;
+  };
   std::map<std::string, std::string> taken;  // Process -> capture.
   for (const auto& entry : entries_) {
     for (size_t i = 0; i < entry->runs.size(); ++i) {
       const TargetRun& run = entry->runs[i];
-      const bool holds = run.placed || run.progress.state() != TargetState::kQueued;
+      const bool holds = run.placed || run.progress.state() != TargetState::kQueued || may_be_pending(run);
       if (!run.progress.final() && holds) taken[entry->record.capture.targets[i].process.id] = entry->record.capture.id;
     }
   }
@@ -222,6 +235,7 @@ void CaptureManagerImpl::PlaceOffers(const Instant& now) {
       TargetRun& run = entry->runs[i];
       control::CaptureTarget& target = record.capture.targets[i];
       if (run.placed || run.progress.final() || run.progress.state() != TargetState::kQueued) continue;
+      if (run.has_leftover || may_be_pending(run)) continue;
       if (const auto other = taken.find(target.process.id); other != taken.end()) {
         run.progress.WaitsFor("waits for the end of capture " + other->second + ", which the process is busy with",
                               now);

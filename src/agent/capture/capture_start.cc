@@ -118,9 +118,10 @@ CaptureManagerImpl::Newcomer CaptureManagerImpl::MakeNewcomer(const CaptureRecor
 void CaptureManagerImpl::Add(CaptureEntry* entry, Newcomer newcomer, const Instant& now) {
   CaptureRecord& record = entry->record;
   const size_t idx = record.capture.targets.size();
-  TargetRun run = {.progress = TargetProgress(PlanOf(record.capture.spec, newcomer.target.process), now),
-                   .folder = std::move(newcomer.folder),
-                   .token = fmt::format("{}/{}", record.capture.id, idx)};
+  TargetRun run = {
+      .progress = TargetProgress(PlanOf(record.capture.spec, newcomer.target.process, newcomer.place), now),
+      .folder = std::move(newcomer.folder),
+      .token = fmt::format("{}/{}", record.capture.id, idx)};
   if (newcomer.target.state == TargetState::kRefused) run.progress.Refuse(newcomer.target.reason, now);
   Show(run, newcomer.place, &newcomer.target);
   entry->runs.push_back(std::move(run));

@@ -116,6 +116,10 @@ class FakeRegistry : public Registry {
     const std::lock_guard lock(mutex_);
     return offers_.count(id) > 0;
   }
+  size_t placed_count() const {
+    const std::lock_guard lock(mutex_);
+    return placed_count_;
+  }
   size_t withdrawn_count() const {
     const std::lock_guard lock(mutex_);
     return withdrawn_count_;
@@ -154,6 +158,7 @@ class FakeRegistry : public Registry {
     if (processes_.count(id) == 0) return Error{.code = ErrorCode::kNotFound, .message = "not registered"};
     if (offers_.count(id) > 0) return Error{.code = ErrorCode::kFailedPrecondition, .message = "one is queued"};
     offers_[id] = std::move(offer);
+    ++placed_count_;
     return {};
   }
   bool Withdraw(const std::string& id, const std::string& token) override {
@@ -177,6 +182,7 @@ class FakeRegistry : public Registry {
   mutable std::mutex mutex_;
   std::map<std::string, control::Process> processes_;
   std::map<std::string, Offer> offers_;
+  size_t placed_count_ = 0;
   size_t withdrawn_count_ = 0;
   std::mutex listener_mutex_;
   std::function<void(const RegistryEvent&)> listener_;

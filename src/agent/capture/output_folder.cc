@@ -329,6 +329,12 @@ FileObservation OutputFolder::Observe(const std::string& name) const {
   return seen;
 }
 
+void OutputFolder::RemoveUnfinished(const std::string& name) const {
+  const UniqueFd folder = OpenFolder();
+  if (foreign_ || !folder.valid()) return;
+  AsUser(uid_, gid_, [&] { unlinkat(folder.get(), (name + ".tmp").c_str(), 0); });
+}
+
 Result<OpenTrace> OutputFolder::Open(const std::string& name) const {
   const UniqueFd folder = OpenFolder();
   if (!folder.valid()) return At(ErrorCode::kNotFound, "the trace's folder is gone: " + Why(errno), path_);

@@ -45,6 +45,10 @@ class OutputFolder {
   /// What is there of the trace `name`. Cost: a few system calls.
   FileObservation Observe(const std::string& name) const;
 
+  /// Removes what a dropped request has left of the trace `name`; not in a foreign folder. What cannot be removed is
+  /// left.
+  void RemoveUnfinished(const std::string& name) const;
+
   /// The finished trace: a regular file of the process's user with one name, no link anywhere.
   /// Errors: kNotFound; kPermissionDenied (something else has that name); kIo.
   Result<OpenTrace> Open(const std::string& name) const;

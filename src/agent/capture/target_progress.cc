@@ -22,6 +22,8 @@ constexpr int64_t kRenameGraceNs = 5 * kSecondNs;
 // is dropped. Half a second more lies between the turns.
 constexpr int64_t kDefaultStartNs = 2'500'000'000;
 constexpr int64_t kOldDefaultStartNs = 10 * kSecondNs;
+// So often a process is asked that drops what it was asked: on overloaded processors one in a hundred looks too late.
+constexpr int kMaxTries = 3;
 
 std::string ShownSeconds(int64_t ns) {
   const double seconds = static_cast<double>(ns) / 1e9;
@@ -147,6 +149,25 @@ void TargetProgress::Ended(const Instant& now) {
   }
 }
 
+// Nothing comes of it any more. Asked again, a process begins at a time of its own: that is what was wanted where there
+// was no common start, and of no use where there was.
+void TargetProgress::Lost(Why why, const Instant& now) {
+  ++try_count_;
+  const bool own_start = plan_.mode == Mode::kDuration && !plan_.start_unix_ns;
+  if (!why.merely_dropped || !own_start || !plan_.may_ask_again || try_count_ >= kMaxTries) {
+    if (try_count_ > 1) why.reason += fmt::format(" (it was asked {} times)", try_count_);
+    Enter(State::kRefused, std::move(why.reason), now);
+    return;
+  }
+  delivered_unix_ns_.reset();
+  begun_unix_ns_.reset();
+  unfinished_since_.reset();
+  busy_seen_ = busy_without_file_ = false;
+  file_ = {};
+  ask_again_ = true;
+  Enter(State::kQueued, "", now);
+}
+
 void TargetProgress::Refuse(std::string reason, const Instant& now) { Enter(State::kRefused, std::move(reason), now); }
 
 void TargetProgress::Cancel(std::string reason, const Instant& now) {
@@ -191,6 +212,7 @@ void TargetProgress::TickQueued(const Instant& now) {
   } else if (polls_.busy) {
     waits = "waits until its profiler is free: it is in use, by its own torch.profiler or an earlier request";
   }
+  if (try_count_ > 0) waits += fmt::format("; it dropped the request {} before", try_count_ == 1 ? "once" : "twice");
   reason_ = waits;
   if (plan_.start_unix_ns && now.wall_ns + plan_.warmup_ns + kSecondNs > *plan_.start_unix_ns) {
     // Handed over now, it would be dropped without a word.
@@ -232,9 +254,9 @@ std::string TargetProgress::WhyTooLate() const {
       ShownSeconds(std::max<int64_t>(0, lead)), ShownSeconds(plan_.warmup_ns));
 }
 
-std::string TargetProgress::WhyNeverBegun() const {
+TargetProgress::Why TargetProgress::WhyNeverBegun() const {
   if (file_.kind == FileObservation::Kind::kNoFolder) {
-    return "the folder for its trace is gone: removed by someone, or by a cleaner of /tmp";
+    return {"the folder for its trace is gone: removed by someone, or by a cleaner of /tmp"};
   }
   if (plan_.mode == Mode::kIterations) {
     std::string why = fmt::format(
@@ -246,16 +268,20 @@ std::string TargetProgress::WhyNeverBegun() const {
       why += "; PyTorch before 2.10 also drops a request that comes before the first step";
     }
     if (busy_without_file_) why += "; its own torch.profiler was active meanwhile";
-    return why;
+    return {std::move(why)};
   }
   if (busy_without_file_) {
-    return "dropped the request: its profiler was in use and wrote nothing here, so its own torch.profiler was active, "
-           "which excludes a trace from outside (or the process could not write to the folder that it was given)";
+    return {
+        "dropped the request: its profiler was in use and wrote nothing here, so its own torch.profiler was active, "
+        "which excludes a trace from outside (or the process could not write to the folder that it was given)"};
   }
-  if (const std::string why = WhyTooLate(); !why.empty()) return why;
-  return "dropped the request without a word: no trace was begun at its time; another request may have been pending in "
-         "it (from another daemon, or from before a restart), its clock may be off, or it cannot write to the folder "
-         "(another container than its process id says, a full disk)";
+  if (std::string why = WhyTooLate(); !why.empty()) return {std::move(why)};
+  return {
+      .reason =
+          "dropped the request without a word: no trace was begun at its time; another request may have been pending "
+          "in it (from another daemon, or from before a restart), its clock may be off, or it cannot write to the "
+          "folder (another container than its process id says, a full disk)",
+      .merely_dropped = true};
 }
 
 void TargetProgress::TickDelivered(const Instant& now) {
@@ -266,7 +292,7 @@ void TargetProgress::TickDelivered(const Instant& now) {
       reason_ =
           Quiet() ? SinceWhen() + ", and no iteration has begun it" : "waits for the iteration at which it begins";
     }
-    if (waited >= plan_.timeout_ns) Enter(State::kTimedOut, WhyNeverBegun(), now);
+    if (waited >= plan_.timeout_ns) Enter(State::kTimedOut, WhyNeverBegun().reason, now);
     return;
   }
   const int64_t begins = std::max(*start - plan_.warmup_ns, delivered_unix_ns_.value_or(0));
@@ -282,38 +308,43 @@ void TargetProgress::TickDelivered(const Instant& now) {
   if (polls_known_ && polls_.busy) deadline = std::max(deadline, *start + plan_.duration_ns + kBeginGraceNs);
   if (now.wall_ns < deadline) return;
   if (awake_since_ns_ && now.monotonic_ns - *awake_since_ns_ < kBeginGraceNs) return;
-  Enter(State::kRefused, WhyNeverBegun(), now);
+  Lost(WhyNeverBegun(), now);
 }
 
-std::string TargetProgress::WhyNotFinished() const {
+TargetProgress::Why TargetProgress::WhyNotFinished() const {
   if (file_.kind == FileObservation::Kind::kNoFolder) {
-    return "began its trace, and the folder is gone: removed by someone, or by a cleaner of /tmp";
+    return {"began its trace, and the folder is gone: removed by someone, or by a cleaner of /tmp"};
   }
   if (file_.kind == FileObservation::Kind::kNone) {
-    return "began its trace, and its file is gone: another trace of the process took its place, or someone removed it";
+    return {
+        "began its trace, and its file is gone: another trace of the process took its place, or someone removed it"};
   }
   constexpr uint64_t kHardlyAny = uint64_t{1} << 20;
   if (file_.free_bytes && *file_.free_bytes < kHardlyAny) {
-    return fmt::format("began its trace and could not write it: the disk is full ({} bytes free); make room and repeat",
-                       *file_.free_bytes);
+    return {
+        fmt::format("began its trace and could not write it: the disk is full ({} bytes free); make room and repeat",
+                    *file_.free_bytes)};
   }
   if (file_.size_bytes > 0) {
-    return fmt::format(
-        "began its trace and stopped writing it after {} bytes: the disk was full, or its limit on file "
-        "sizes was reached",
-        file_.size_bytes);
+    return {
+        fmt::format("began its trace and stopped writing it after {} bytes: the disk was full, or its limit on file "
+                    "sizes was reached",
+                    file_.size_bytes)};
   }
   // PyTorch 2.13 makes the file before it looks whether the start can be met.
   if (!busy_seen_) {
-    if (const std::string why = WhyTooLate(); !why.empty()) return why;
+    if (std::string why = WhyTooLate(); !why.empty()) return {std::move(why)};
     if (plan_.mode == Mode::kDuration) {
-      return "made its trace's file and was at no poll seen to trace: it looked too late whether to begin (Kineto "
-             "looks once a second, and drops what it can no longer warm up for; are its processors overloaded?), or "
-             "its own torch.profiler took the place; repeat the capture";
+      return {.reason =
+                  "made its trace's file and was at no poll seen to trace: it looked too late whether to begin "
+                  "(Kineto looks once a second, and drops what it can no longer warm up for; are its processors "
+                  "overloaded?), or its own torch.profiler took the place; repeat the capture",
+              .merely_dropped = true};
     }
   }
-  return "began its trace and cancelled it: its own torch.profiler started, or the device's trace buffer overflowed "
-         "while warming up";
+  return {
+      "began its trace and cancelled it: its own torch.profiler started, or the device's trace buffer overflowed "
+      "while warming up"};
 }
 
 void TargetProgress::TickBegun(const Instant& now) {
@@ -336,7 +367,7 @@ void TargetProgress::TickBegun(const Instant& now) {
   } else if (!unfinished_since_) {
     unfinished_since_ = now.monotonic_ns;
   } else if (now.monotonic_ns - *unfinished_since_ >= kRenameGraceNs) {
-    Enter(State::kRefused, WhyNotFinished(), now);
+    Lost(WhyNotFinished(), now);
     return;
   }
   const bool silent = Quiet();

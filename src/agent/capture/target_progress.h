@@ -25,7 +25,8 @@ struct TargetPlan {
   std::optional<int64_t> start_unix_ns = {};         ///< Common start.
   std::optional<int64_t> deliver_from_unix_ns = {};  ///< Nothing is expected before.
   int32_t warmup_iterations = 0;
-  int64_t timeout_ns = 0;                                         ///< Without any progress.
+  int64_t timeout_ns = 0;     ///< Without any progress.
+  bool may_ask_again = true;  ///< Its unfinished file may be removed, and the request handed over once more.
   std::optional<std::pair<int32_t, int32_t>> torch_release = {};  ///< (2, 13).
 };
 
@@ -69,6 +70,10 @@ class TargetProgress {
   bool WantsWithdrawal() const { return wants_withdrawal_; }
   void GiveUp(const Instant& now);
 
+  /// Kineto dropped the request, and it is queued once more: true once each time. The caller removes what is left of
+  /// the unfinished file, and then offers it anew.
+  bool TakeAskAgain() { return std::exchange(ask_again_, false); }
+
   control::TargetState state() const { return state_; }
   const std::string& reason() const { return reason_; }
   bool final() const { return control::IsFinal(state_); }
@@ -84,16 +89,21 @@ class TargetProgress {
 
  private:
   using State = control::TargetState;
+  struct Why {
+    std::string reason;
+    bool merely_dropped = false;  // By Kineto, that looked at a bad moment: the next time it may not.
+  };
   void Enter(State state, std::string reason, const Instant& now);
   void Progress(const Instant& now) { progress_monotonic_ns_ = now.monotonic_ns; }
+  void Lost(Why why, const Instant& now);
   void TickQueued(const Instant& now);
   void TickDelivered(const Instant& now);
   void TickBegun(const Instant& now);
   std::optional<int64_t> ExpectedStartUnixNs() const;
   bool HasOldDefaultStart() const;
-  std::string WhyNeverBegun() const;
+  Why WhyNeverBegun() const;
   std::string WhyTooLate() const;
-  std::string WhyNotFinished() const;
+  Why WhyNotFinished() const;
   std::string Timeout() const;
   bool Quiet() const { return polls_known_ && (polls_.silent || !polls_.registered); }
   std::string SinceWhen() const;
@@ -101,6 +111,8 @@ class TargetProgress {
   TargetPlan plan_;
   State state_ = State::kQueued;
   std::string reason_;
+  int try_count_ = 0;  // That nothing came of.
+  bool ask_again_ = false;
   bool wants_withdrawal_ = false;
   bool withdrawal_times_out_ = false;  // What GiveUp makes of it: timed out, or refused.
   std::string withdrawal_reason_;

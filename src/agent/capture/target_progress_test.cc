@@ -38,6 +38,10 @@ class Way {
     progress.Observed(file, At(now_));
     progress.Polled(facts, At(now_));
     progress.Tick(At(now_));
+    if (progress.TakeAskAgain()) {  // As the manager does.
+      file = {};
+      ++asked_again;
+    }
     if (progress.WantsWithdrawal() && withdraw) progress.GiveUp(At(now_));
   }
   void Deliver() { progress.Delivered(At(now_).wall_ns, At(now_)); }
@@ -47,6 +51,7 @@ class Way {
   TargetProgress progress;
   PollFacts facts;
   FileObservation file;
+  int asked_again = 0;
   bool busy = false;
   bool polls = true;
   bool withdraw = true;
@@ -121,14 +126,48 @@ TEST(TargetProgressTest, AFileOfAnUnseenDeliveryCounts) {
   EXPECT_TRUE(way.progress.delivered_unix_ns());
 }
 
-TEST(TargetProgressTest, ADroppedRequestIsRefusedAfterItsTime) {
+TEST(TargetProgressTest, ADroppedRequestIsAskedForAgainAfterItsTime) {
   Way way(Duration());
   way.Deliver();
   way.To(16);
   EXPECT_EQ(way.progress.state(), TargetState::kDelivered);  // 2 s to begin, and 15 s of grace.
-  way.To(17.5);
+  EXPECT_EQ(way.asked_again, 0);
+  way.To(17.8);
+  EXPECT_EQ(way.progress.state(), TargetState::kQueued);
+  EXPECT_THAT(way.progress.reason(), HasSubstr("dropped the request once before"));
+  EXPECT_EQ(way.asked_again, 1);
+  way.To(20);
+  way.Deliver();
+  EXPECT_EQ(way.progress.delivered_unix_ns(), Way::At(20).wall_ns);
+  way.Finished(12);
+  way.To(22);
+  EXPECT_EQ(way.progress.state(), TargetState::kDone);
+}
+
+TEST(TargetProgressTest, OneThatDropsEveryRequestIsRefused) {
+  Way way(Duration());
+  for (const double at : {0, 30, 60}) {
+    EXPECT_EQ(way.progress.state(), TargetState::kQueued);
+    way.To(at);
+    way.Deliver();
+    way.To(at + 20);
+  }
+  EXPECT_EQ(way.asked_again, 2);
   EXPECT_EQ(way.progress.state(), TargetState::kRefused);
   EXPECT_THAT(way.progress.reason(), HasSubstr("without a word"));
+  EXPECT_THAT(way.progress.reason(), HasSubstr("asked 3 times"));
+}
+
+TEST(TargetProgressTest, WhatWouldBeginTooLateOrOverSomeonesFileIsNotAskedAgain) {
+  TargetPlan foreign = Duration();
+  foreign.may_ask_again = false;
+  for (const TargetPlan& plan : {Timed(10), foreign}) {
+    Way way(plan);
+    way.Deliver();
+    way.To(40);
+    EXPECT_EQ(way.progress.state(), TargetState::kRefused);
+    EXPECT_THAT(way.progress.reason(), HasSubstr("without a word"));
+  }
 }
 
 TEST(TargetProgressTest, ALateFetchIsNamedAsTheReason) {
@@ -313,8 +352,9 @@ TEST(TargetProgressTest, ATraceThatWasNeverSeenToRunMayHaveBeenLookedAtTooLate) 
   way.Deliver();
   way.Unfinished(0);
   way.To(20);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("looked too late whether to begin"));
+  EXPECT_EQ(way.asked_again, 1);
+  EXPECT_EQ(way.progress.state(), TargetState::kQueued);
+  EXPECT_FALSE(way.progress.begun_unix_ns());
 }
 
 TEST(TargetProgressTest, AFullDiskIsNamed) {
@@ -401,7 +441,7 @@ TEST(TargetProgressTest, AProcessThatGoesOnGetsItsTimeToBegin) {
   way.To(50);
   EXPECT_EQ(way.progress.state(), TargetState::kDelivered);
   way.To(56);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
+  EXPECT_EQ(way.asked_again, 1);
 }
 
 TEST(TargetProgressTest, AnEndSaysHowFarItWas) {
