@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import unittest
 
 from capture_jobs import DAEMON, Node, end, python_with_torch
@@ -71,6 +72,11 @@ class Api:
             held = [target["state"] for target in capture["targets"]]
             return capture if capture["finished_unix_ns"] or any(state in states for state in held) else None
         return wait_until(there, f"a process to be {' or '.join(states)}")
+
+    def wait_for_fetch(self, number):
+        """Until no target is queued."""
+        wait_until(lambda: all(target["state"] != "queued" for target in self.capture(number)["targets"]),
+                   "all ranks to have fetched the request")
 
     def wait_for_end(self, number):
         def ended():
@@ -135,11 +141,16 @@ class CaptureRecoveryTest(unittest.TestCase):
             with self.subTest(state=state):
                 self.setUp()
                 number = self.start()
+                goes_on = state in ("delivered", "collecting")
                 if state != "queued":
                     self.api.wait_for(number, [state])
+                if goes_on:  # No rank would hear of it any more.
+                    self.api.wait_for_fetch(number)
                 self.kill_daemon()
-                if state in ("delivered", "collecting"):  # The processes go on meanwhile, to the end.
-                    wait_until(lambda number=number: len(self.written(number)) == RANKS, "the traces")
+                if goes_on:  # The processes go on meanwhile, to the end; one that drops the request is asked again.
+                    end_s = time.monotonic() + 30
+                    wait_until(lambda number=number, end_s=end_s: len(self.written(number)) == RANKS
+                               or time.monotonic() > end_s, "the traces")
                 self.node.start_daemon()
                 self.assert_done(number)
 
