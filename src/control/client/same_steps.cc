@@ -9,9 +9,12 @@
 namespace lockstep::control {
 namespace {
 
-// Kineto's length of a window where the request names none, and how late its thread may be to end it.
+// Kineto's length of a window where the request names none, and how late its thread usually is to end it.
 constexpr int64_t kDefaultLength = 500 * kMillisecondNs;
 constexpr int64_t kLateEnd = 60 * kMillisecondNs;
+// On overloaded processors it also begins late, which shortens the window, or ends far later.
+constexpr int64_t kLeastLength = kDefaultLength / 4;
+constexpr int64_t kMostLength = 4 * kDefaultLength;
 
 int64_t Median(std::vector<int64_t> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
@@ -32,10 +35,11 @@ const char* VerdictName(StepAgreement::Verdict verdict) {
 bool BecameDuration(const TraceFacts& facts, int32_t iterations) {
   if (!facts.start_unix_ns || !facts.end_unix_ns || iterations <= 0) return false;
   const int64_t length = *facts.end_unix_ns - *facts.start_unix_ns;
-  if (length < kDefaultLength - kMillisecondNs || length > kDefaultLength + kLateEnd) return false;
-  // A window of steps that lasts 500 ms by chance holds each optimizer's step once an iteration.
   const auto count = static_cast<int64_t>(facts.optimizer_step_count);
-  return count == 0 || count % iterations != 0;
+  // Nearly always it is the optimizers' steps that count.
+  if (count == 0) return length >= kLeastLength && length <= kMostLength;
+  // A window of steps that lasts 500 ms by chance holds each optimizer's step once an iteration.
+  return count % iterations != 0 && length >= kDefaultLength - kMillisecondNs && length <= kDefaultLength + kLateEnd;
 }
 
 StepAgreement CompareSteps(const std::vector<StepTrace>& traces, int32_t iterations, int32_t roundup) {

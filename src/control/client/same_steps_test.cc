@@ -49,7 +49,14 @@ TEST(CompareStepsTest, StepsThatLastHalfASecondByChanceAreSteps) {
   EXPECT_FALSE(BecameDuration(Window(0, 501, 5).facts, 5));
   EXPECT_FALSE(BecameDuration(Window(0, 501, 10).facts, 5));
   EXPECT_TRUE(BecameDuration(Window(0, 501, 7).facts, 5));
-  EXPECT_FALSE(BecameDuration(Window(0, 700, 0).facts, 5));
+  EXPECT_FALSE(BecameDuration(Window(0, 700, 7).facts, 5));
+}
+
+TEST(CompareStepsTest, OverloadedProcessorsBeginLateAndEndLate) {
+  EXPECT_TRUE(BecameDuration(Window(0, 497, 0).facts, 3));
+  EXPECT_TRUE(BecameDuration(Window(0, 1100, 0).facts, 3));
+  EXPECT_FALSE(BecameDuration(Window(0, 40, 0).facts, 3));  // Steps that no optimizer counts.
+  EXPECT_FALSE(BecameDuration(Window(0, 7000, 0).facts, 3));
 }
 
 TEST(CompareStepsTest, WithoutWindowsNothingIsSaid) {
