@@ -17,6 +17,14 @@ constexpr int64_t kSecond = 1'000'000'000;
 
 class CaptureRestartTest : public CaptureManagerTest {
  protected:
+  /// A capture that waits for the process's poll when its daemon ends.
+  std::string LeaveQueued(const control::Process& process) {
+    Begin();
+    const auto started = manager_->Start(CaptureSpec{}, me_);
+    EXPECT_TRUE(started && WaitForOffer(process));
+    manager_.reset();
+    return started ? started->id : "";
+  }
   /// What the process does with what it was told survives our daemon: kept beside.
   std::string MarkOf(const control::Process& process) const { return folder_ + "/told-" + process.id; }
   void Fetch(const control::Process& process) {
@@ -36,52 +44,43 @@ class CaptureRestartTest : public CaptureManagerTest {
 TEST_F(CaptureRestartTest, AQueuedOneIsPlacedAgain) {
   TestChild child;
   const control::Process process = Register(child, 1);
-  Begin();
-  const auto started = manager_->Start(CaptureSpec{}, me_);
-  ASSERT_TRUE(WaitForOffer(process));
-  manager_.reset();
+  const std::string id = LeaveQueued(process);
   registry_.Forget(process.id);
   Begin();
-  ASSERT_TRUE(WaitFor([&] { return !Get(started->id).targets.empty(); }));
-  EXPECT_EQ(Get(started->id).targets[0].state, TargetState::kQueued);
+  ASSERT_TRUE(WaitFor([&] { return !Get(id).targets.empty(); }));
+  EXPECT_EQ(Get(id).targets[0].state, TargetState::kQueued);
   registry_.Register(process);
   ASSERT_TRUE(Trace(process));
-  ASSERT_TRUE(WaitForEnd(started->id));
-  EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
+  ASSERT_TRUE(WaitForEnd(id));
+  EXPECT_EQ(Get(id).state, CaptureState::kDone);
 }
 
 TEST_F(CaptureRestartTest, OneThatMayHaveBeenFetchedInTheLastMomentIsNotAskedASecondTime) {
   TestChild child;
   const control::Process process = Register(child, 1);
-  Begin();
-  const auto started = manager_->Start(CaptureSpec{}, me_);
-  ASSERT_TRUE(WaitForOffer(process));
-  manager_.reset();
+  const std::string id = LeaveQueued(process);
   Fetch(process);  // The daemon that handed it over does not get to say so.
   registry_.Forget(process.id);
   options_.restored_wait_ns = 600 * kSecond;
   Begin();
   registry_.Register(process);
   Work(process);
-  ASSERT_TRUE(WaitForEnd(started->id));
-  EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
+  ASSERT_TRUE(WaitForEnd(id));
+  EXPECT_EQ(Get(id).state, CaptureState::kDone);
   EXPECT_EQ(registry_.placed_count(), 1u);
 }
 
 TEST_F(CaptureRestartTest, OneThatWasNotFetchedIsPlacedAfterTheWait) {
   TestChild child;
   const control::Process process = Register(child, 1);
-  Begin();
-  const auto started = manager_->Start(CaptureSpec{}, me_);
-  ASSERT_TRUE(WaitForOffer(process));
-  manager_.reset();
+  const std::string id = LeaveQueued(process);
   registry_.Forget(process.id);
   options_.restored_wait_ns = kSecond;
   Begin();
   registry_.Register(process);
   ASSERT_TRUE(Trace(process));
-  ASSERT_TRUE(WaitForEnd(started->id));
-  EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
+  ASSERT_TRUE(WaitForEnd(id));
+  EXPECT_EQ(Get(id).state, CaptureState::kDone);
   EXPECT_EQ(registry_.placed_count(), 2u);
 }
 

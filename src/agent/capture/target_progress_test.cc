@@ -1,82 +1,18 @@
-#include "agent/capture/target_progress.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "agent/capture/target_progress_fixture.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
 
-using control::CaptureWindow;
 using control::TargetState;
 using testing::HasSubstr;
 using Kind = FileObservation::Kind;
 
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kWall = 1'800'000'000 * kSecond;
-
-// One target, driven by a clock of the test's: seconds since the request.
-class Way {
- public:
-  explicit Way(const TargetPlan& plan) : progress(plan, At(0)) {
-    facts.registered = true;
-    facts.last_poll_unix_ns = kWall - kSecond;
-  }
-  static Instant At(double seconds) {
-    const auto ns = static_cast<int64_t>(seconds * 1e9);
-    return {.wall_ns = kWall + ns, .monotonic_ns = 7 * kSecond + ns};
-  }
-  // Time passes to `seconds`, in steps of 0.2 s as the manager's; polls come each 5 s while not silent.
-  void To(double seconds) {
-    for (; now_ < seconds; now_ = std::min(seconds, now_ + 0.2)) Step();
-    Step();
-  }
-  void Step() {
-    if (polls && !facts.silent && kWall + static_cast<int64_t>(now_ * 1e9) - facts.last_poll_unix_ns >= 5 * kSecond) {
-      facts.last_poll_unix_ns = At(now_).wall_ns;
-      facts.busy = busy;
-    }
-    progress.Observed(file, At(now_));
-    progress.Polled(facts, At(now_));
-    progress.Tick(At(now_));
-    if (progress.TakeAskAgain()) {  // As the manager does.
-      file = {};
-      ++asked_again;
-    }
-    if (progress.WantsWithdrawal() && withdraw) progress.GiveUp(At(now_));
-  }
-  void Deliver() { progress.Delivered(At(now_).wall_ns, At(now_)); }
-  void Unfinished(uint64_t size) { file = {.kind = Kind::kUnfinished, .size_bytes = size}; }
-  void Finished(uint64_t size) { file = {.kind = Kind::kFinished, .size_bytes = size}; }
-
-  TargetProgress progress;
-  PollFacts facts;
-  FileObservation file;
-  int asked_again = 0;
-  bool busy = false;
-  bool polls = true;
-  bool withdraw = true;
-
- private:
-  double now_ = 0;
-};
-
-TargetPlan Duration() {
-  return {
-      .duration_ns = kSecond / 2, .warmup_ns = kSecond, .timeout_ns = 60 * kSecond, .torch_release = std::pair(2, 13)};
-}
-TargetPlan Timed(double start) {
-  TargetPlan plan = Duration();
-  plan.start_unix_ns = Way::At(start).wall_ns;
-  return plan;
-}
-TargetPlan Iterations() {
-  TargetPlan plan = Duration();
-  plan.mode = CaptureWindow::Mode::kIterations;
-  return plan;
-}
-
 TEST(TargetProgressTest, ARequestWithoutAStartIsGivenOneBetweenTheTurnsOfKinetosLoop) {
-  EXPECT_EQ(Way(Duration()).progress.StartAfterDeliveryNs(), kSecond * 7 / 2);
+  EXPECT_EQ(Way(Duration()).progress.StartAfterDeliveryNs(), kSecondNs * 7 / 2);
   EXPECT_EQ(Way(Timed(20)).progress.StartAfterDeliveryNs(), 0);
   EXPECT_EQ(Way(Iterations()).progress.StartAfterDeliveryNs(), 0);
   TargetPlan old = Duration();
@@ -124,74 +60,6 @@ TEST(TargetProgressTest, AFileOfAnUnseenDeliveryCounts) {
   way.To(0.2);
   EXPECT_EQ(way.progress.state(), TargetState::kWarming);
   EXPECT_TRUE(way.progress.delivered_unix_ns());
-}
-
-TEST(TargetProgressTest, ADroppedRequestIsAskedForAgainAfterItsTime) {
-  Way way(Duration());
-  way.Deliver();
-  way.To(16);
-  EXPECT_EQ(way.progress.state(), TargetState::kDelivered);  // 2 s to begin, and 15 s of grace.
-  EXPECT_EQ(way.asked_again, 0);
-  way.To(17.8);
-  EXPECT_EQ(way.progress.state(), TargetState::kQueued);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("dropped the request once before"));
-  EXPECT_EQ(way.asked_again, 1);
-  way.To(20);
-  way.Deliver();
-  EXPECT_EQ(way.progress.delivered_unix_ns(), Way::At(20).wall_ns);
-  way.Finished(12);
-  way.To(22);
-  EXPECT_EQ(way.progress.state(), TargetState::kDone);
-}
-
-TEST(TargetProgressTest, OneThatDropsEveryRequestIsRefused) {
-  Way way(Duration());
-  for (const double at : {0, 30, 60}) {
-    EXPECT_EQ(way.progress.state(), TargetState::kQueued);
-    way.To(at);
-    way.Deliver();
-    way.To(at + 20);
-  }
-  EXPECT_EQ(way.asked_again, 2);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("without a word"));
-  EXPECT_THAT(way.progress.reason(), HasSubstr("asked 3 times"));
-}
-
-TEST(TargetProgressTest, WhatWouldBeginTooLateOrOverSomeonesFileIsNotAskedAgain) {
-  TargetPlan foreign = Duration();
-  foreign.may_ask_again = false;
-  for (const TargetPlan& plan : {Timed(10), foreign}) {
-    Way way(plan);
-    way.Deliver();
-    way.To(40);
-    EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-    EXPECT_THAT(way.progress.reason(), HasSubstr("without a word"));
-  }
-}
-
-TEST(TargetProgressTest, ALateFetchIsNamedAsTheReason) {
-  TargetPlan plan = Timed(8);
-  plan.warmup_ns = 5 * kSecond;
-  Way way(plan);
-  way.To(1.9);
-  way.Deliver();
-  way.To(30);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("6.1 s before the common start"));
-  EXPECT_THAT(way.progress.reason(), HasSubstr("longer lead"));
-}
-
-TEST(TargetProgressTest, ALateFetchIsNamedWhereTheFileWasMadeAllTheSame) {
-  TargetPlan plan = Timed(5);
-  plan.warmup_ns = 5 * kSecond;
-  Way way(plan);
-  way.Deliver();
-  way.To(1);
-  way.Unfinished(0);  // As PyTorch 2.13 does; it never shows busy.
-  way.To(30);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("5.0 s before the common start"));
 }
 
 TEST(TargetProgressTest, AQueuedRequestIsTakenBackWhenItsStartCannotBeMet) {
@@ -248,19 +116,6 @@ TEST(TargetProgressTest, ItsOwnProfilerKeepsARequestQueued) {
   way.To(61);
   EXPECT_EQ(way.progress.state(), TargetState::kTimedOut);
   EXPECT_THAT(way.progress.reason(), HasSubstr("own torch.profiler"));
-}
-
-TEST(TargetProgressTest, ItsOwnProfilerAfterTheDeliveryIsTheReason) {
-  Way way(Duration());
-  way.Deliver();
-  way.To(1);
-  way.facts.busy = true;
-  way.busy = true;
-  way.To(12);
-  way.busy = false;
-  way.To(40);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("own torch.profiler was active"));
 }
 
 TEST(TargetProgressTest, NothingIsExpectedBeforeTheHandingOver) {
@@ -335,46 +190,6 @@ TEST(TargetProgressTest, IterationsWarmUpWhereTheyWereAskedTo) {
   EXPECT_EQ(way.progress.state(), TargetState::kWriting);
 }
 
-TEST(TargetProgressTest, ACancelledTraceIsSeenByAFreeProfilerAndALeftFile) {
-  Way way(Duration());
-  way.Deliver();
-  way.Unfinished(0);
-  way.busy = way.facts.busy = true;
-  way.To(2);
-  way.busy = false;
-  way.To(20);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("its own torch.profiler started"));
-}
-
-TEST(TargetProgressTest, ATraceThatWasNeverSeenToRunMayHaveBeenLookedAtTooLate) {
-  Way way(Duration());
-  way.Deliver();
-  way.Unfinished(0);
-  way.To(20);
-  EXPECT_EQ(way.asked_again, 1);
-  EXPECT_EQ(way.progress.state(), TargetState::kQueued);
-  EXPECT_FALSE(way.progress.begun_unix_ns());
-}
-
-TEST(TargetProgressTest, AFullDiskIsNamed) {
-  Way way(Duration());
-  way.Deliver();
-  way.file = {.kind = Kind::kUnfinished, .size_bytes = 8192, .free_bytes = 0};
-  way.To(20);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("disk is full"));
-}
-
-TEST(TargetProgressTest, AHalfWrittenFileOfAFreeProfilerIsRefused) {
-  Way way(Duration());
-  way.Deliver();
-  way.Unfinished(8192);
-  way.To(20);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("8192 bytes"));
-}
-
 TEST(TargetProgressTest, AFileThatGrowsIsWaitedForHoweverLong) {
   Way way(Duration());
   way.Deliver();
@@ -401,7 +216,7 @@ TEST(TargetProgressTest, AFileThatStopsGrowingTimesOut) {
 
 TEST(TargetProgressTest, ALongWindowIsNoLackOfProgress) {
   TargetPlan plan = Duration();
-  plan.duration_ns = 3600 * kSecond;
+  plan.duration_ns = 3600 * kSecondNs;
   Way way(plan);
   way.Deliver();
   way.Unfinished(0);
@@ -430,18 +245,6 @@ TEST(TargetProgressTest, AStoppedProcessIsNotCalledRefused) {
   way.To(61);
   EXPECT_EQ(way.progress.state(), TargetState::kTimedOut);
   EXPECT_THAT(way.progress.reason(), HasSubstr("stopped"));
-}
-
-TEST(TargetProgressTest, AProcessThatGoesOnGetsItsTimeToBegin) {
-  Way way(Duration());
-  way.Deliver();
-  way.facts.silent = true;
-  way.To(40);
-  way.facts.silent = false;
-  way.To(50);
-  EXPECT_EQ(way.progress.state(), TargetState::kDelivered);
-  way.To(56);
-  EXPECT_EQ(way.asked_again, 1);
 }
 
 TEST(TargetProgressTest, AnEndSaysHowFarItWas) {
@@ -475,23 +278,6 @@ TEST(TargetProgressTest, AnEndAfterTheLastRenameIsDone) {
   way.To(1);
   way.progress.Ended(Way::At(1));
   EXPECT_EQ(way.progress.state(), TargetState::kDone);
-}
-
-TEST(TargetProgressTest, SomethingElseUnderTheNameIsRefused) {
-  Way way(Duration());
-  way.Deliver();
-  way.file.kind = Kind::kUnusable;
-  way.To(1);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-}
-
-TEST(TargetProgressTest, AVanishedFolderIsNamed) {
-  Way way(Duration());
-  way.Deliver();
-  way.file.kind = Kind::kNoFolder;
-  way.To(20);
-  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("folder for its trace is gone"));
 }
 
 TEST(TargetProgressTest, FinalStatesStay) {
