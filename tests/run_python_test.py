@@ -2,12 +2,16 @@
 
 0 passed, 1 failed, 77 when every test in it was skipped (the reasons are printed)."""
 
+import faulthandler
 import importlib.util
+import os
 import pathlib
 import sys
 import unittest
 
 SKIPPED = 77
+# Before ctest kills a test, whose words then end in the middle of a line: what its threads were doing.
+LAST_WORDS_S = 20
 
 
 def chosen(suite, only, names):
@@ -28,6 +32,8 @@ def chosen(suite, only, names):
 
 
 def main():
+    if limit_s := int(os.environ.get("LOCKSTEP_TEST_LIMIT_S", 0)):
+        faulthandler.dump_traceback_later(limit_s - LAST_WORDS_S, file=sys.stdout)
     path = pathlib.Path(sys.argv[1]).resolve()
     sys.path[0:0] = [str(path.parent), str(pathlib.Path(__file__).resolve().parent / "support")]
     spec = importlib.util.spec_from_file_location(path.stem, path)

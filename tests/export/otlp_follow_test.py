@@ -122,7 +122,7 @@ class OtlpFollowTest(FollowerTest):
             thread.start()
             cls.addClassCleanup(thread.join)
         cls.addClassCleanup(cls.stops.set)
-        cls.daemon.wait_for(lambda: (cls.daemon.value("lockstep_steps_total", job_id=cls.job, rank="1") or 0) > 5, "steps")
+        cls.daemon.wait_for_steps(cls.job, len(cls.ranks), 12)
 
     @classmethod
     def run_rank(cls, rank):

@@ -38,10 +38,6 @@ class ChurnTest(unittest.TestCase):
             series, threads, files = series & later[0], threads & later[1], files & later[2]
         return series, len(threads), collections.Counter(file.split(":")[0] for _, file in files)
 
-    def ranks_of(self, daemon, job):
-        return {dict(labels)["rank"] for (name, labels), _ in parse(daemon.metrics()).items()
-                if name == "lockstep_steps_total" and dict(labels)["job_id"] == job}
-
     def test_nothing_stays_of_jobs_that_have_ended(self):
         daemon = Watched(self)
         self.name = name = f"churn-{os.getpid()}"
@@ -57,7 +53,7 @@ class ChurnTest(unittest.TestCase):
                     rank.do("step", 1, 1, 0, 1)
                     rank.do("request", 2, 1, 0)
                     rank.do("count", f"value-{number}", 1)
-                daemon.wait_for(lambda job=job: len(self.ranks_of(daemon, job)) == RANKS, "all ranks")
+                daemon.wait_for(lambda job=job: len(daemon.steps_of(job)) == RANKS, "all ranks")
                 for rank in ranks:
                     rank.end()
             daemon.wait_for(lambda: not [key for key in parse(daemon.metrics()) if name in dict(key[1]).get("job_id", "")], "their going")

@@ -116,7 +116,7 @@ class HistoryTest(unittest.TestCase):
         folder = self.folder()
         daemon = Watched(self, "--config", write_config(folder, '[history]\nkeep = "0"\n'), folder=folder)
         job = Job(self, "none", [(5, 5, 0, 5)])
-        daemon.wait_for(lambda: (daemon.value("lockstep_steps_total", job_id=job.name) or 0) >= 10, "steps")
+        job.wait_for_steps(daemon, 10)
         self.assertEqual([], self.history(daemon)["series"])
         self.assertIsNone(daemon.value("lockstep_history_bytes"))
         self.assertFalse((folder / "state" / "history").exists())

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import urllib.parse
 
 from waiting import PATIENCE_S
@@ -64,11 +65,14 @@ class LiveSite:
 
     def wait_for(self, kind, holds):
         """The first event of this kind for which `holds` gives something; what it gave."""
-        with self.events() as events:
+        newest = None
+        with contextlib.suppress(TimeoutError), self.events() as events:
             for event, data in events:
-                if event == kind and (found := holds(data)):
-                    return found
-        raise AssertionError(f"the stream ended before {kind}")
+                if event == kind:
+                    newest = data
+                    if found := holds(data):
+                        return found
+        raise AssertionError(f"the stream or the patience ended before what was waited for; the newest {kind}: {newest}")
 
     def end(self, by=signal.SIGINT):
         self.process.send_signal(by)
@@ -77,9 +81,13 @@ class LiveSite:
 
 
 def read_events(answer):
-    """A comment keeps the connection; an empty line ends an event."""
+    """A comment keeps the connection, an empty line ends an event. TimeoutError: it goes on for longer than anybody waits for
+    something in it; the comments keep the socket from saying so."""
     event = None
+    end = time.monotonic() + PATIENCE_S
     while raw := answer.readline():
+        if time.monotonic() > end:
+            raise TimeoutError(f"the stream goes on after {PATIENCE_S} s")
         line = raw.decode().rstrip("\n")
         if line.startswith("event: "):
             event = line[len("event: "):]

@@ -69,7 +69,7 @@ class OwnPrometheusTest(unittest.TestCase):
         # Of this job and its node: other tests' ranks come and go here, and a minute of the rules is a second.
         self.assertEqual([], [alert for alert in well["alerts"]
                               if alert["state"] == "firing" and alert["labels"].get("job_id", job.name) == job.name])
-        self.daemon.wait_for(lambda: self.daemon.value("lockstep_steps_total", job_id=job.name), "steps")
+        job.wait_for_steps(self.daemon, 1)
         wait_until(lambda: self.ask(well["url"], "/api/v1/query?query=lockstep_steps_total")["result"], "steps in Prometheus")
         self.daemon.stop(signal.SIGKILL)
         [alert] = site.wait_for("alerts", lambda now: [one for one in now["alerts"] if (one["name"], one["state"]) == ("LockstepDaemonDown", "firing")])

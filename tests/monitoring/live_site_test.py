@@ -27,7 +27,7 @@ class LiveSiteTest(unittest.TestCase):
     def start(self, *words):
         self.daemon = Watched(self)
         self.job = Job(self, "live", [(5, 5, 20, 2), (25, 5, 2, 2)])
-        self.daemon.wait_for(lambda: (self.daemon.value("lockstep_steps_total", job_id=self.job.name) or 0) >= 20, "steps")
+        self.job.wait_for_steps(self.daemon, 20)
         return LiveSite(self, "--socket", self.daemon.path, "--job", self.job.name, *words)
 
     def remembered(self):

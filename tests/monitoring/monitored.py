@@ -66,5 +66,18 @@ class Watched(Daemon):
                  if sample == name and labels.items() <= dict(has).items()]
         return sum(found) if found else None
 
+    def steps_of(self, job_id):
+        """{rank: steps} of the job's ranks that it has found."""
+        return {dict(labels)["rank"]: value for (name, labels), value in parse(self.metrics()).items()
+                if name == "lockstep_steps_total" and dict(labels)["job_id"] == job_id}
+
+    def wait_for_steps(self, job_id, ranks, steps):
+        """Until so many ranks are found and have made so many steps together. Ranks that begin at the same time may be found
+        five seconds apart: one was still to call exec when the daemon looked. Steps of the job say nothing of all ranks."""
+        def are_there():
+            found = self.steps_of(job_id)
+            return len(found) == ranks and sum(found.values()) >= steps
+        self.wait_for(are_there, f"{steps} steps of {ranks} ranks")
+
     def wait_for(self, holds, what):
         wait_until(holds, lambda: f"{self.metrics()}\n{what}", every_s=0.2)

@@ -57,16 +57,14 @@ class Job:
             self.ranks[i].do("count", "tokens", 1000)
 
     def wait_for_steps(self, daemon, steps):
-        def there():  # Of each rank: one that is still to call exec is found later than the others.
-            found = [value for (name, labels), value in parse(daemon.metrics()).items()
-                     if name == "lockstep_steps_total" and dict(labels)["job_id"] == self.name]
-            return len(found) == len(self.ranks) and sum(found) >= steps
-        daemon.wait_for(there, "steps")
+        daemon.wait_for_steps(self.name, len(self.ranks), steps)
 
     def end(self):
         self.stops.set()
         for thread in self.threads:
-            thread.join()
+            thread.join(PATIENCE_S)
+        stuck = [str(rank) for rank, thread in enumerate(self.threads) if thread.is_alive()]
+        assert not stuck, f"rank {', '.join(stuck)} of {self.name} did not end its step"
 
 
 class TopTest(unittest.TestCase):

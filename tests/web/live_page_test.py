@@ -62,7 +62,7 @@ class LivePage(unittest.TestCase):
         # Where Kineto looks: the daemon's own name keeps it apart from others on this machine.
         (kineto_folder / "dynolog").symlink_to(daemon.kineto_name)
         self.start_training(folder, kineto_folder, 3)
-        daemon.wait_for(lambda: (daemon.value("lockstep_steps_total", job_id=JOB) or 0) >= 30, "steps")
+        daemon.wait_for_steps(JOB, 3, 30)
         site = LiveSite(self, "--socket", daemon.path, "--job", JOB, "-o", folder)
         self.look(site.address, ranks=3, slow=str(SLOW), node_count=1, captures=True, themes=["dark"])
         self.assertTrue(list(folder.glob("**/*.pt.trace.json*")) or list(folder.glob("**/*.json*")), "traces are kept")
