@@ -43,6 +43,7 @@ if dist.get_rank() == 1:
     load_data()
 step(tensor)
 dist.monitored_barrier()  # Gloo lets go of the step's work before the end: pytorch/pytorch#190489.
+dist.destroy_process_group()  # And its threads end: one that is late with that would abort the interpreter's end.
 print("done", flush=True)
 """
 
