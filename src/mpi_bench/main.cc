@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench_program/bench_program.h"
+#include "mpi/finalize.h"
 #include "mpi/launch.h"
 #include "mpi_bench/mpi_backend.h"
 #include "nccl_bench/nccl_backend.h"
@@ -63,7 +64,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   try {
     const int status = Work({argv + 1, argv + argc});
-    MPI_Finalize();
+    mpi::Finalize(status);
     return status;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", kProgram, error.what());

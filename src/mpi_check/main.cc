@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "mpi/finalize.h"
+
 namespace {
 
 constexpr int kRepeats = 5;
@@ -126,6 +128,7 @@ int main(int argc, char** argv) {
     }
   }
   if (rank == 0) std::printf("%s]}\n", text.c_str());
-  MPI_Finalize();
-  return is_right ? EXIT_SUCCESS : EXIT_FAILURE;
+  const int status = is_right ? EXIT_SUCCESS : EXIT_FAILURE;
+  lockstep::mpi::Finalize(status);
+  return status;
 }

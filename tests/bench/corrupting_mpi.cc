@@ -1,5 +1,5 @@
 // Put in front of an MPI program (LD_PRELOAD): MPI's collectives, of which one rank's results are wrong, or one pair of
-// ranks slow. For tests of what finds such things.
+// ranks slow; and its end, to which one rank does not come. For tests of what finds such things.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -31,6 +31,13 @@ extern "C" int MPI_Allreduce(const void* send, void* receive, int count, MPI_Dat
   const int status = PMPI_Allreduce(send, receive, count, type, op, comm);
   if (Rank() == Setting("WRONG_RANK") && count > 100) static_cast<char*>(receive)[17] ^= 0x40;
   return status;
+}
+
+extern "C" int MPI_Finalize() {
+  if (Rank() == Setting("STUCK_RANK")) {
+    while (true) ::pause();
+  }
+  return PMPI_Finalize();
 }
 
 extern "C" int MPI_Send(const void* send, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {

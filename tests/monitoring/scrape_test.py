@@ -85,7 +85,7 @@ class ScrapeTest(unittest.TestCase):
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?query={urllib.request.quote(expression)}", timeout=10) as answer:
                     result = json.loads(answer.read())["data"]["result"]
-            except urllib.error.URLError:
+            except OSError:  # Not there yet, or too busy to answer.
                 return None
             return float(result[0]["value"][1]) if result else None
 

@@ -28,6 +28,12 @@ class MpichTest(unittest.TestCase):
         self.assertRegex(data["setup"]["backend"], r"^MPI \(MPICH \d+\.\d+(\.\d+)?\)$")
         check_rows(self, data["rows"], 2)
 
+    def test_an_end_that_mpich_does_not_come_back_from_is_no_failure(self):
+        done = start(2, "bench", "collectives", "--sizes", "4K", "--iterations", "2", "--json",
+                     LD_PRELOAD=os.environ["LOCKSTEP_CORRUPTING_MPI"], STUCK_RANK="0")
+        self.assertEqual(done.returncode, DONE, done.stderr)
+        check_rows(self, read(done.stdout)["rows"], 2)
+
     def test_mpich_brings_the_ranks_of_nccl_together(self):
         nccl = ("bench", "collectives", "--backend", "nccl", "--sizes", "4K", "--iterations", "2", "--json")
         gpu = {"LD_LIBRARY_PATH": os.environ["LOCKSTEP_FAKE_GPU"]}

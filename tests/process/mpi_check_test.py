@@ -10,7 +10,7 @@ import jsonschema
 
 from lockstep_program import BINARY, SOURCE, run
 from mpi_launcher import IS_MPICH, MPIRUN, MPIRUN_PATH, RANK_VARIABLE, words_over
-from waiting import wait_until
+from waiting import PATIENCE_S, wait_until
 
 PROGRAM = pathlib.Path(BINARY).with_name("lockstep-mpi-check")
 SCHEMA = json.loads((SOURCE / "docs/schema/doctor-1.schema.json").read_text(encoding="utf-8"))
@@ -28,7 +28,7 @@ def state_of(pid):
 @unittest.skipUnless(MPIRUN_PATH and os.access(PROGRAM, os.X_OK),
                      f"mpirun or {PROGRAM} is not there: scripts/packages.txt has Open MPI's packages for the tests")
 class MpiCheckTest(unittest.TestCase):
-    def collectives(self, *command, timeout="60s"):
+    def collectives(self, *command, timeout=f"{PATIENCE_S}s"):
         """The line of the checklist. Whatever else is wrong with this node is not asked here."""
         done = run("doctor", "--json", "--timeout", timeout, "--mpi", " ".join(map(str, command)))
         self.assertIn(done.returncode, (0, 3), done.stderr)
@@ -61,11 +61,16 @@ class MpiCheckTest(unittest.TestCase):
             program = pathlib.Path(folder) / "endless"
             program.write_text(f'#!/bin/sh\necho $$ >{folder}/${RANK_VARIABLE}\nexec sleep 600\n', encoding="ascii")
             program.chmod(0o755)
-            check = self.collectives(*MPIRUN, program, timeout="5s")
-            self.assertEqual("problem", check["status"])
-            self.assertIn("did not end", check["finding"])
-            for rank in ("0", "1"):
-                pid = (pathlib.Path(folder) / rank).read_text(encoding="ascii").strip()
+            files = [pathlib.Path(folder) / rank for rank in ("0", "1")]
+            for seconds in (5, 20, 80):
+                check = self.collectives(*MPIRUN, program, timeout=f"{seconds}s")
+                self.assertEqual("problem", check["status"])
+                self.assertIn("did not end", check["finding"])
+                if all(file.exists() for file in files):
+                    break
+                print(f"the ranks had not begun within {seconds} s: again with more", flush=True)
+            for rank, file in enumerate(files):
+                pid = file.read_text(encoding="ascii").strip()
                 # The kernel ends who was killed when it next gets a processor.
                 wait_until(lambda: state_of(pid) in ("gone", "Z"), f"the end of rank {rank}")
 

@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "graph": {"base"},
     "launch": {"base"},
     "instrument/logger": {"logs/write", "logs/line", "launch", "base"},
-    "mpi_check": set(),
+    "mpi_check": {"mpi"},
     "mpi_bench": {"nccl_bench", "mpi", "bench_program", "collective_bench", "base"},
     "nccl_bench": {"rendezvous", "bench_program", "launch", "collective_bench", "base"},
     "rendezvous": {"launch", "base"},

@@ -23,6 +23,7 @@
 #include "ingest/evidence/team_evidence.h"
 #include "ingest/job/team_ingest.h"
 #include "model/team_holders.h"
+#include "mpi/finalize.h"
 #include "mpi/launch.h"
 #include "mpi/mpi_communicator.h"
 
@@ -93,7 +94,7 @@ int main(int argc, char** argv) {
     // `srun -K` ends the others when one returns a status that is not 0, and then tells that. They are about to return
     // it too, however late a busy machine lets them: the work is done.
     if (status != 0) std::signal(SIGTERM, SIG_IGN);
-    MPI_Finalize();
+    mpi::Finalize(status);
     if (status != 0 && word && word->process_count > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
     return status;
   } catch (const std::exception& error) {
