@@ -12,6 +12,7 @@ namespace lockstep::mpi {
 
 void Finalize(int status, std::chrono::seconds patience) {
   std::fflush(nullptr);
+  MPI_Barrier(MPI_COMM_WORLD);  // One that still tells its results, to somebody who reads slowly, is waited for.
   const std::jthread watch([=](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any ended;
