@@ -7,11 +7,11 @@
 
 #include <charconv>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
+
+#include "base/pause.h"
 
 namespace lockstep::mpi {
 namespace {
@@ -71,10 +71,7 @@ void AwaitReader(int fd) {
 
 Deadline::Deadline(std::chrono::seconds deadline)
     : watch_([deadline](const std::stop_token& stop) {
-        std::mutex mutex;
-        std::condition_variable_any ended;
-        std::unique_lock lock(mutex);
-        if (ended.wait_for(lock, stop, deadline, [] { return false; }) || stop.stop_requested()) return;
+        if (!Pause(stop, deadline)) return;
         std::fputs(fmt::format("lockstep-mpi: not done after {} s: another process may be stuck or lost; see what the "
                                "launcher says, or give it longer with --deadline SECONDS\n",
                                deadline.count())

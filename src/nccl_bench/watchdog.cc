@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
 #include "base/now.h"
+#include "base/pause.h"
 
 namespace lockstep::nccl_bench {
 namespace {
@@ -18,11 +17,7 @@ constexpr std::chrono::milliseconds kLookEvery{100};
 
 Watchdog::Watchdog(int rank, std::chrono::seconds limit)
     : rank_(rank), limit_(limit), thread_([this](const std::stop_token& stop) {
-        std::mutex mutex;
-        std::condition_variable_any tick;
-        std::unique_lock lock(mutex);
-        while (!stop.stop_requested()) {
-          tick.wait_for(lock, stop, kLookEvery, [] { return false; });
+        while (Pause(stop, kLookEvery)) {
           const int64_t begin_ns = begin_ns_.load(std::memory_order_acquire);
           if (begin_ns == 0 || SteadyNow() - begin_ns <= std::chrono::nanoseconds(limit_).count()) continue;
           std::fputs(
