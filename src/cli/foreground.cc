@@ -69,16 +69,16 @@ int ShellStatus(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-// Reaps whoever has ended; true once the command has.
+// Reaps those who have ended, up to the command; true once it is reaped. Whoever ended after it is left: it may be its
+// successor, whose status counts.
 bool Reap(pid_t command, int* status) {
-  bool ended = false;
   int wait_status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;) {
     if (pid != command) continue;
     *status = ShellStatus(wait_status);
-    ended = true;
+    return true;
   }
-  return ended;
+  return false;
 }
 
 // Its words for exec, and its variables set in our own environment: execvp looks PATH up there, and nothing of ours
@@ -98,7 +98,7 @@ std::vector<pid_t> ChildrenOf(pid_t process) {
   return children;
 }
 
-// A child of ours by that name that has not ended; nullopt: there is none.
+// A child of ours by that name that we have not reaped; nullopt: there is none.
 std::optional<pid_t> FindChild(const std::string& wanted) {
   for (const pid_t child : ChildrenOf(::getpid())) {
     std::string name;

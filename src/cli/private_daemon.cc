@@ -124,7 +124,9 @@ class Starter {
     Result<NodeDaemon> daemon = AnsweringDaemon();
     if (!daemon) {
       ASSIGN_OR_RETURN(const UniqueFd turn, LockedFile(File("start.lock"), LOCK_EX, deadline_));
-      daemon = AnsweringDaemon();  // Another one may have started it meanwhile.
+      // Another one may have started it meanwhile, and it may be slow to answer.
+      do daemon = AnsweringDaemon();
+      while (!daemon && daemon.error().code == ErrorCode::kCancelled && Clock::now() < deadline_);
       if (!daemon) daemon = Start();
     }
     if (daemon) daemon->lease = std::move(lease);

@@ -42,7 +42,8 @@ void HistoryRecorder::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     Look(UnixNow());
     // After a pause (a machine that slept) no looks are made up for.
-    due = std::max(due + kEvery, std::chrono::steady_clock::now());
+    due += kEvery;
+    if (const auto now = std::chrono::steady_clock::now(); due < now) due = now + kEvery;
     std::unique_lock lock(mutex_);
     wake_.wait_until(lock, stop, due, [] { return false; });
   }
