@@ -354,6 +354,22 @@ TEST_F(CaptureManagerTest, AWaitingCaptureTakesWhatRegisters) {
   EXPECT_EQ(Get(started->id).state, CaptureState::kDone);
 }
 
+TEST_F(CaptureManagerTest, NobodyWaitsForThoseWhoAreForbidden) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs a second user";
+  options_.startup_wait_ns = 3600 * kSecond;
+  TestChild child(kJobUid);
+  const control::Process process = Register(child);
+  Begin();
+  CaptureSpec spec;
+  spec.selector.process_ids = {process.id};
+  const Caller stranger = {.uid = 999, .may_trace_all = false, .name = "stranger"};
+  const auto refused = manager_->Start(spec, stranger);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kPermissionDenied);
+  // One of theirs may still register.
+  EXPECT_TRUE(manager_->Start(CaptureSpec{}, stranger));
+}
+
 TEST_F(CaptureManagerTest, AWaitThatIsOverFailsWithTheReason) {
   options_.startup_wait_ns = kSecond / 2;
   Begin();
