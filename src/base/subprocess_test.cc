@@ -93,7 +93,7 @@ TEST(RunCommandTest, WhatRunsTooLongHasTimeToEndItsOwnWhereThatIsAsked) {
   UniqueFd tell(ends[1]);
   const std::string script = fmt::format("trap 'echo ended >/proc/{}/fd/{}; exit 0' TERM; while :; do sleep 0.05; done",
                                          ::getpid(), tell.get());
-  const auto ran = RunCommand({"sh", "-c", script}, {.timeout_ns = 2'000'000'000, .grace_ns = 60'000'000'000});
+  const auto ran = RunCommand({"sh", "-c", script}, {.timeout_ns = 5'000'000'000, .grace_ns = 60'000'000'000});
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().code, ErrorCode::kCancelled);
   tell = UniqueFd();

@@ -332,7 +332,7 @@ TEST_F(HttpServerTest, StopEndsRunWithConnectionsOpen) {
   Client idle(server_->port());
   Client kept(server_->port());
   kept.Say("GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
-  EXPECT_THAT(kept.Hear(500), HasSubstr("hello"));
+  EXPECT_THAT(kept.HearUntil("hello\n"), HasSubstr("hello"));
   server_->Stop();
   thread_.join();
 }

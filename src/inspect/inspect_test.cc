@@ -140,7 +140,9 @@ TEST(InspectTest, RunningThreadIsHeldForItsStack) {
   });
   ASSERT_TRUE(TargetProcess::WaitUntil([&] { return target.counters().main > 0; }));
   InspectOptions options = kQuick;
-  options.state_window_ns = 1'000'000'000;  // On a busy machine who runs has no processor for a while.
+  // On a busy machine who runs has no processor for a while, and needs one to be held.
+  options.state_window_ns = 1'000'000'000;
+  options.longest_pause_ns = 1'000'000'000;
   const auto process = InspectProcess(target.pid(), options);
   ASSERT_TRUE(process) << process.error().ToString();
   const ThreadStack* main = MainThread(*process);
@@ -372,7 +374,7 @@ TEST(InspectTest, HelperThatCannotAnswerCostsItsPartOnly) {
   ASSERT_EQ(child.ReadLine(), "ready");
   ASSERT_TRUE(AwaitSleep(child.pid()));
   InspectOptions options = kQuick;
-  options.deadline_ns = 4'000'000'000;
+  options.deadline_ns = 10'000'000'000;
   const auto process = InspectProcess(child.pid(), options);
   ASSERT_TRUE(process) << process.error().ToString();
   EXPECT_THAT(process->missing, Contains(Field(&evidence::MissingEvidence::reason, HasSubstr("interpreter's lock"))));

@@ -118,7 +118,7 @@ TEST_F(TcpCommunicatorTest, OneRankAloneNeedsNobody) {
 }
 
 TEST_F(TcpCommunicatorTest, RanksThatDoNotComeAreNamed) {
-  limits_.meeting = std::chrono::seconds(3);  // Time enough for rank 2 to come.
+  limits_.meeting = std::chrono::seconds(10);  // Time enough for rank 2 to come.
   auto root = Start(Place(0, 6));
   auto two = Start(Place(2, 6));
   const auto met = root.get();
@@ -166,6 +166,7 @@ TEST_F(TcpCommunicatorTest, WithoutDescriptorsTheRootSaysSoAndDoesNotSpin) {
   const clock_t used = ::clock();
   std::this_thread::sleep_for(std::chrono::seconds(1));
   const double used_s = static_cast<double>(::clock() - used) / CLOCKS_PER_SEC;
+  root.wait();  // Who has knocked is to be met while there are none.
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   const auto met = root.get();
   ASSERT_FALSE(met);
@@ -210,7 +211,7 @@ TEST_F(TcpCommunicatorTest, StrangersAndRanksOfOtherJobsAreTurnedAway) {
 }
 
 TEST_F(TcpCommunicatorTest, TwoProcessesOfOneRankAreNotTakenForTwo) {
-  limits_.meeting = std::chrono::seconds(3);
+  limits_.meeting = std::chrono::seconds(10);
   auto root = Start(Place(0, 3));
   auto first = Start(Place(1, 3));
   auto second = Start(Place(1, 3));
@@ -252,7 +253,7 @@ TEST_F(TcpCommunicatorTest, ALostRankIsTold) {
 }
 
 TEST_F(TcpCommunicatorTest, ALateRankIsTold) {
-  limits_.message = std::chrono::seconds(2);  // Time enough for the others to meet and be heard.
+  limits_.message = std::chrono::seconds(10);  // Time enough for the others to meet and be heard.
   auto all = All(3);
   all[1]->Gather("b");
   EXPECT_THAT([&] { all[0]->Gather("a"); },

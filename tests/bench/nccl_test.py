@@ -140,8 +140,8 @@ class NcclTest(unittest.TestCase):
         data = self.results("--sizes", "8", "broadcast", "--iterations", "1", "--pairs", ranks=4,
                             variables=with_gpu(FAKE_NCCL_SLOW_RANK_A="1", FAKE_NCCL_SLOW_RANK_B="3"))
         self.assertEqual(len(data["pairs"]), 6)
-        slow = next(pair for pair in data["pairs"] if (pair["rank_a"], pair["rank_b"]) == (1, 3))
-        self.assertTrue(slow["is_slow"], data["pairs"])
+        slow = min(data["pairs"], key=lambda pair: pair["bytes_per_s"])  # Twice as slow as others, where these are held up, it need not be.
+        self.assertEqual((1, 3), (slow["rank_a"], slow["rank_b"]), data["pairs"])
         # 4 MiB that wait 200 ms.
         self.assertLess(slow["bytes_per_s"], (4 << 20) / 0.2)
         self.assertLess(slow["back_bytes_per_s"], (4 << 20) / 0.2)

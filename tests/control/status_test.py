@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 try:
@@ -85,7 +86,8 @@ class StatusTest(unittest.TestCase):
     def test_captures_are_shown(self):
         daemon = Daemon(self)
         pid = self.start_rank(daemon, 0)
-        code, _, capture = daemon.ask("POST", "/api/v1/captures", {"selector": {"pids": [pid]}, "group": "evening"})
+        in_an_hour = {"start_unix_ns": (time.time_ns() // 10**9 + 3600) * 10**9}  # It runs for as long as anybody looks.
+        code, _, capture = daemon.ask("POST", "/api/v1/captures", {"selector": {"pids": [pid]}, "group": "evening", "window": in_an_hour})
         self.assertEqual(201, code, capture)
         self.assertRegex(status("--socket", daemon.path).stdout, r"evening +running +0/1")
         daemon.ask("DELETE", f"/api/v1/captures/{capture['id']}")
@@ -93,10 +95,11 @@ class StatusTest(unittest.TestCase):
 
     def test_nodes_that_do_not_answer_are_named_and_do_not_hold_up_the_rest(self):
         daemon = Daemon(self)
-        silent, gone = socket.create_server(("127.0.0.1", 0)), socket.create_server(("127.0.0.1", 0))
+        silent, gone = socket.create_server(("127.0.0.1", 0)), socket.socket()
         self.addCleanup(silent.close)
+        self.addCleanup(gone.close)
+        gone.bind(("127.0.0.2", 0))  # Nobody listens, and nobody else gets it.
         gone_port = gone.getsockname()[1]
-        gone.close()
         hosts = f"127.0.0.1:{daemon.ports[0]},127.0.0.2:{gone_port},localhost:{silent.getsockname()[1]}"
         done = status("--host", hosts, "--timeout", "10s", "--width", 200)
         self.assertEqual(PARTIAL, done.returncode, done.stderr)

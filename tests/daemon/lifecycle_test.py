@@ -97,7 +97,7 @@ class LifecycleTest(unittest.TestCase):
         self.addCleanup(told.close)
         told.settimeout(PATIENCE_S)
         told.bind(str(self.folder / "notify"))
-        daemon = Daemon(self, environment={"NOTIFY_SOCKET": str(self.folder / "notify"), "WATCHDOG_USEC": "200000"})
+        daemon = Daemon(self, environment={"NOTIFY_SOCKET": str(self.folder / "notify"), "WATCHDOG_USEC": "2000000"})
         self.assertIn(b"READY=1", told.recv(4096))
         self.assertEqual(b"WATCHDOG=1", told.recv(4096))
         daemon.process.send_signal(signal.SIGHUP)

@@ -42,8 +42,8 @@ class KinetoClient:
         while not self._stop.wait(self.period_s):
             mask = 1 if self.is_busy else 3
             payload = struct.pack(f"iiq{len(self.pids)}i", mask, len(self.pids), self.job_id, *self.pids)
-            self._socket.sendto(HEADER.pack(len(payload), b"req") + payload, self.daemon)
             try:
+                self._socket.sendto(HEADER.pack(len(payload), b"req") + payload, self.daemon)
                 reply = self._socket.recv(1 << 16)
             except TimeoutError:  # A busy machine: what would come too late is not sent. The next poll is another chance.
                 continue

@@ -16,7 +16,7 @@ from waiting import PATIENCE_S, wait_until
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 BINARY = os.environ.get("LOCKSTEP_BINARY", str(SOURCE / "build/release/bin/lockstep"))
 EXAMPLES = SOURCE / "examples" / "hangs"
-LIFETIME_S = 400  # Of a job's processes; longer than any test waits for them.
+LIFETIME_S = 800  # Of a job's processes; longer than any test waits for them.
 QUIET_S = 6  # A wait is called a hang beyond three times the job's longest gap: a busy machine's gaps are of a second.
 STEPS_TO_JUDGE = 30  # A job that is not stuck is looked at when its slow rank has made so many steps.
 NO_PYTORCH = 3
@@ -41,8 +41,8 @@ def marked_lines(script, word):
 class HangJob:
     """One example under torchrun. `fault_rank` goes wrong; `keeps_on` if no rank falls silent."""
 
-    def __init__(self, python, folder, script, ranks=4, fault_rank=1, keeps_on=False, variables=None):
-        self.script, self.ranks, self.fault_rank, self.keeps_on = script, ranks, fault_rank, keeps_on
+    def __init__(self, python, folder, script, ranks=4, fault_rank=1, keeps_on=False, steps=STEPS_TO_JUDGE, variables=None):
+        self.script, self.ranks, self.fault_rank, self.keeps_on, self.steps = script, ranks, fault_rank, keeps_on, steps
         self.folder = folder / f"{script}-{ranks}"
         self.state, self.dump, self.logs = (self.folder / name for name in ("state", "dump", "logs"))
         self.state.mkdir(parents=True)
@@ -71,7 +71,7 @@ class HangJob:
         """Until the fault has happened and nothing moves any more, or the job has gone on for a while."""
         wait_until(lambda: len(self.told()) == self.ranks, f"{self.script}'s ranks to start")
         if self.keeps_on:
-            wait_until(lambda: int(self.told()[self.fault_rank][2]) >= STEPS_TO_JUDGE, f"{self.script} to go on")
+            wait_until(lambda: int(self.told()[self.fault_rank][2]) >= self.steps, f"{self.script} to go on")
             return
         wait_until(lambda: self.told()[self.fault_rank][1] == "fault", f"{self.script} to go wrong")
 

@@ -7,7 +7,7 @@ from hang_jobs import HangJobsCase
 
 class StuckJobsTest(HangJobsCase):
     jobs = {"sleeps_in_loader": {}, "crosswise_deadlock": {}, "send_without_receive": {}, "slow_rank": {"keeps_on": True},
-            "healthy": {"keeps_on": True}}
+            "healthy": {"keeps_on": True, "steps": 300}}  # One delay of few steps makes a straggler.
 
     def test_a_rank_asleep_in_its_data_loader(self):
         self.judge("sleeps_in_loader", "stuck_outside_collective", [1], lines=("culprits", "victims"))

@@ -6,12 +6,11 @@ import os
 import pathlib
 import pickle
 import shutil
-import socket
 import subprocess
 import tempfile
 import unittest
 
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, wait_until
 
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
 PROGRAM = os.environ["LOCKSTEP_PRINT_INSPECTION"]
@@ -32,7 +31,7 @@ def step(tensor):
 def load_data():
     sys.stdin.readline()
 
-dist.init_process_group("gloo")
+dist.init_process_group("gloo", os.environ["MEET"], rank=int(os.environ["RANK"]), world_size=2)
 if os.environ.get("SERVER"):
     from torch._C._distributed_c10d import _WorkerServer
     server = _WorkerServer("127.0.0.1", 0)
@@ -46,12 +45,6 @@ dist.monitored_barrier()  # Gloo lets go of the step's work before the end: pyto
 dist.destroy_process_group()  # And its threads end: one that is late with that would abort the interpreter's end.
 print("done", flush=True)
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class TorchJobTest(unittest.TestCase):
@@ -69,11 +62,10 @@ class TorchJobTest(unittest.TestCase):
         helper = pathlib.Path(scratch.name, "helper")
         helper.mkdir()
         shutil.copy(SOURCE / "python/lockstep/_hang.py", helper)
-        port = free_port()
         cls.ranks = []
         for rank, ways in enumerate(({"HELPER": str(helper)}, {"SERVER": "1"})):
             environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2",
-                           "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
+                           "OMP_NUM_THREADS": "1", "MEET": f"file://{scratch.name}/meet",
                            "GLOO_SOCKET_IFNAME": "lo", "TORCH_FR_BUFFER_SIZE": "100",
                            "LOCKSTEP_HANG_DIR": scratch.name + "/sockets", **ways}
             process = subprocess.Popen([cls.python, "-W", "ignore", "-c", JOB], env=environment, stdin=subprocess.PIPE,
@@ -83,9 +75,15 @@ class TorchJobTest(unittest.TestCase):
             cls.ranks.append(process)
         for process in cls.ranks:
             assert process.stdout.readline() == "ready\n", process.poll()
-        done = subprocess.run([PROGRAM, *(str(process.pid) for process in cls.ranks)], capture_output=True, text=True,
-                              timeout=PATIENCE_S, check=True)
-        cls.seen = [json.loads(line) for line in done.stdout.splitlines()]
+
+        def both_wait():  # Each said that it is ready, and is on its way to where it waits.
+            done = subprocess.run([PROGRAM, *(str(process.pid) for process in cls.ranks)], capture_output=True, text=True,
+                                  timeout=PATIENCE_S, check=True)
+            cls.seen = [json.loads(line) for line in done.stdout.splitlines()]
+            main = [next(thread for thread in seen["stacks"] if thread["is_main"]) for seen in cls.seen]
+            return (any(frame.get("function") == "load_data" for frame in main[1]["python"])
+                    and any("c10d::Work::wait" in frame.get("function", "") for frame in main[0]["native"]))
+        wait_until(both_wait, "both ranks to wait")
 
     def main_thread(self, rank):
         return next(thread for thread in self.seen[rank]["stacks"] if thread["is_main"])

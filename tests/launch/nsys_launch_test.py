@@ -1,13 +1,14 @@
 """`lockstep run --profile nsys`, alone and under real launchers. nsys itself is a stand-in here that records its calls."""
 
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
 import unittest
 
 from launch_case import BINARY, DONE, FAILED, MISUSED, STAND_IN_NSYS, LaunchCase, python_with_torch
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, wait_until
 
 
 class AloneTest(LaunchCase):
@@ -59,6 +60,11 @@ class AloneTest(LaunchCase):
         process = subprocess.Popen(self.command("--duration", "1s", "--force") + ["sh", "-c", script], stdout=subprocess.PIPE, text=True,
                                    stderr=subprocess.DEVNULL, env={**self.environment, "STAND_IN_LEAVES": "1"})
         self.assertEqual("up\n", process.stdout.readline())
+
+        def is_alone():  # nsys has ended, and its helper is ours.
+            children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
+            return [pathlib.Path(f"/proc/{child}/comm").read_text(encoding="ascii") for child in children] == ["nsys-launcher\n"]
+        wait_until(is_alone, "nsys to end", process)
         process.terminate()
         self.assertEqual(9, process.wait(PATIENCE_S))
         process.stdout.close()

@@ -30,7 +30,9 @@ class ThisNodeTest(LiveCase):
 
     def test_a_rank_that_has_ended_is_named_missing(self):
         self.start_rank(0)
-        self.start_rank(1).kill()
+        ended = self.start_rank(1)
+        ended.kill()
+        ended.wait()
         data, folder, _ = self.hang("--job", self.job)
         self.assertIn((1, "process"), [(one["rank"], one["what"]) for one in self.kept(folder)["missing"]])
         self.assertEqual([0, 1], [rank["rank"] for rank in data["ranks"]])

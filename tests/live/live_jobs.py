@@ -52,6 +52,12 @@ class LiveCase(unittest.TestCase):
         self.assertEqual("ready\n", process.stdout.readline())
         return process
 
+    @staticmethod
+    def tell(rank):
+        """The line that it waits for."""
+        rank.stdin.write("\n")
+        rank.stdin.flush()
+
     def start_daemon(self, *flags):
         """(process, socket, ports)"""
         path = self.folder / "s" / "d.sock"

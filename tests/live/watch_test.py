@@ -22,8 +22,11 @@ class WatchTest(LiveCase):
 
     def test_a_job_that_stops_after_some_steps_is_looked_into_while_it_lives(self):
         # Rank 1 stops first; rank 0 goes on for a while: that alone is no silence.
-        ranks = [self.start_rank(0, arguments=["0.1"] * 40 + ["stay"]), self.start_rank(1, arguments=["0.1"] * 10 + ["stay"])]
+        ranks = [self.start_rank(0, arguments=["0.1+", *["0.1"] * 20, "stay"]), self.start_rank(1, arguments=["0.1+", "stay"])]
         watch = self.watch("--once", "--silence", "2s", "--first-silence", "4s")
+        watch.wait_for("rhythm")
+        for rank in reversed(ranks):
+            self.tell(rank)
         stuck = watch.wait_for("stuck")
         self.assertTrue(all(rank.poll() is None for rank in ranks))
         status, names = watch.end()
@@ -42,8 +45,10 @@ class WatchTest(LiveCase):
         self.check(watch)
 
     def test_a_job_slower_than_the_least_silence_is_given_its_time(self):
-        self.start_rank(0, world_size=1, arguments=[*["1.0"] * 9, "end"])
+        rank = self.start_rank(0, world_size=1, arguments=["1.0+", "1.0", "1.0", "end"])
         watch = self.watch("--silence", "300ms", "--first-silence", "8s")
+        watch.wait_for("rhythm")
+        self.tell(rank)
         status, names = watch.end()
         self.assertEqual((0, ["begin", "rhythm", "rank_ended", "ended"]), (status, names))
         self.assertGreater(watch.events[1]["limit_ns"], 2_000_000_000)
@@ -64,8 +69,11 @@ class WatchTest(LiveCase):
         self.check(watch)
 
     def test_it_goes_on_after_a_verdict_and_says_when_the_job_moves_again(self):
-        self.start_rank(0, world_size=1, arguments=[*["0.1"] * 20, "8", *["0.1"] * 20, "end"])
+        rank = self.start_rank(0, world_size=1, arguments=["0.1+", "line", *["0.1"] * 20, "end"])
         watch = self.watch("--silence", "1s", "--first-silence", "2s")
+        for event in ("rhythm", "stuck"):
+            watch.wait_for(event)
+            self.tell(rank)
         status, names = watch.end()
         self.assertEqual((STUCK, ["begin", "rhythm", "silent", "stuck", "moves", "rank_ended", "ended"]), (status, names))
         self.check(watch)

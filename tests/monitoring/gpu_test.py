@@ -284,14 +284,20 @@ class GpuTest(unittest.TestCase):
         daemon.wait_for(lambda: len(helpers_of(daemon)) == 1, "the end of both")
 
     def test_the_daemon_ends_while_a_call_hangs(self):
-        self.say("hang 0")
-        daemon = self.watch()
-        daemon.wait_for((self.folder / "scenario.hangs").exists, "the call that hangs")
-        helpers = helpers_of(daemon)
-        self.assertEqual(len(helpers), 1)
-        self.assertEqual(daemon.stop(signal.SIGTERM), 0)
-        self.assertIn("has stopped", "".join(daemon.process.stderr.readlines()))  # by itself, not by its own watchdog
-        self.wait_for_end(helpers[0])
+        for _ in range(5):
+            self.say("hang 0")
+            daemon = self.watch()
+            daemon.wait_for((self.folder / "scenario.hangs").exists, "the call that hangs")
+            helpers = helpers_of(daemon)
+            self.assertEqual(len(helpers), 1)
+            self.assertEqual(daemon.stop(signal.SIGTERM), 0)
+            said = "".join(daemon.process.stderr.readlines())
+            self.wait_for_end(helpers[0])
+            if "has stopped" in said:  # by itself, not by its own watchdog, which gives it a second
+                return
+            print("a machine so busy that its watchdog was first: once more", flush=True)
+            (self.folder / "scenario.hangs").unlink()
+        self.fail(said)
 
     def wait_for_end(self, helper):
         """Of a helper that outlived its daemon: whoever takes orphans reaps it."""
@@ -318,7 +324,7 @@ class GpuTest(unittest.TestCase):
         daemon.wait_for(lambda: daemon.value("lockstep_collector_present", collector="nvml") == 0, "absent")
         self.assertEqual(daemon.value("lockstep_collector_success", collector="nvml"), 1)
         self.assertNotIn("lockstep_gpu", daemon.metrics())
-        self.assertEqual(helpers_of(daemon), [])
+        daemon.wait_for(lambda: not helpers_of(daemon), "the end of the helper")
 
     def test_no_driver_where_gpus_should_be(self):
         daemon = self.watch(self.folder / "libnothing.so", settings="gpus_expected = 8")

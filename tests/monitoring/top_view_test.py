@@ -107,7 +107,7 @@ class TopViewTest(unittest.TestCase):
         tmux.wait_for("sort: rank")
         tmux.type("/slow")
         tmux.key("Enter")
-        self.assertEqual(self.rows(tmux.wait_for("filter: slow")), [("1", "slow")])
+        wait_until(lambda: self.rows(tmux.wait_for("filter: slow")) == [("1", "slow")], "the slow rank alone")
         tmux.key("Enter")
         # To its last line: a screen may be looked at while it is drawn.
         screen = tmux.wait_for(f"(?s)RANK 1 of job {self.job.name}.*PyTorch: - given out, - held")

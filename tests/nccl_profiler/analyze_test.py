@@ -13,7 +13,7 @@ from lockstep_program import DONE, finding, run
 from waiting import PATIENCE_S
 
 JOB = os.environ["LOCKSTEP_NCCL_JOB"]
-RANKS, ROUNDS, LATE, LATE_MS = 4, 20, 2, 20
+RANKS, ROUNDS, LATE, LATE_MS = 4, 20, 2, 100
 NAMES = ["allreduce", "_allgather_base", "_reduce_scatter_base"]
 MARGIN_NS = 300_000  # Of one collective: what alignment may add to clocks that agree.
 

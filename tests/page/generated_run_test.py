@@ -42,7 +42,7 @@ class GeneratedRunTest(unittest.TestCase):
     def setUpClass(cls):
         make_traces()
         cls.path = os.path.join(FOLDER, "report.html")
-        process = run(["analyze", "-q", os.path.join(FOLDER, "job"), "-o", cls.path], timeout=800)
+        process = run(["analyze", "-q", os.path.join(FOLDER, "job"), "-o", cls.path], timeout=1800)
         assert process.returncode == DONE, process.stderr.decode()
         cls.page = Page(cls.path)
         cls.truth = read_json(os.path.join(FOLDER, "job.truth.json"))

@@ -1,6 +1,7 @@
 """What goes wrong in the middle of a capture: a real lockstepd is killed and started anew, ranks die, stop, or have no
 room to write; a real job of two ranks over Gloo."""
 
+import contextlib
 import ctypes
 import http.client
 import json
@@ -166,7 +167,7 @@ class CaptureRecoveryTest(unittest.TestCase):
 
     def test_a_command_goes_on_over_a_restart_or_says_what_is_lost(self):
         # Bounded either way, and no trace of it is left behind half done.
-        command = subprocess.Popen([BINARY, "capture", "--socket", self.node.socket, "--duration", "2s", "--pid",
+        command = subprocess.Popen([BINARY, "capture", "--socket", self.node.socket, "--duration", "10s", "--pid",
                                     str(self.job.launcher.pid), "--start-in", "now", "--no-analyze", "-o",
                                     self.node.folder / "restarted"],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -189,9 +190,10 @@ class CaptureRecoveryTest(unittest.TestCase):
         number = self.start(duration_ns=20_000_000_000)
         wait_until(lambda: {target["state"] for target in self.api.capture(number)["targets"]} == {"collecting"},
                    "both ranks to be traced")
-        self.addCleanup(self.job.launcher.wait, 60)
+        self.addCleanup(self.job.launcher.wait, PATIENCE_S)
         for pid in self.job.pids.values():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # torchrun ends the others itself.
+                os.kill(pid, signal.SIGKILL)
         capture = self.api.wait_for_end(number)
         self.assertEqual("failed", capture["state"])
         for target in capture["targets"]:
@@ -202,7 +204,7 @@ class CaptureRecoveryTest(unittest.TestCase):
         stopped = self.job.pids[1]
         os.kill(stopped, signal.SIGSTOP)
         try:
-            done = self.node.capture("--pid", self.job.launcher.pid, "--start-in", "now", "--timeout", "10s",
+            done = self.node.capture("--pid", self.job.launcher.pid, "--start-in", "now", "--timeout", "60s",
                                      "--no-analyze", "-o", self.node.folder / f"stopped-{self.jobs}")
         finally:
             os.kill(stopped, signal.SIGCONT)

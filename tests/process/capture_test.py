@@ -10,7 +10,7 @@ import unittest
 from capture_jobs import Node, end, python_with_torch
 from lockstep_program import FAILED, MISUSED, PARTIAL, pathlib
 from own_network import own_network
-from waiting import wait_until
+from waiting import PATIENCE_S, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from open_files import own_files  # noqa: E402
@@ -60,7 +60,15 @@ class CaptureTest(unittest.TestCase):
         self.assertEqual([], left)
 
     def test_a_length_of_time_on_all_ranks_at_one_moment(self):
-        capture, folder = self.capture("--duration", "500ms")
+        # A rank that is held up misses the one moment, and is named: the user repeats the capture then. Each is so long that all are in it.
+        for attempt in range(5):
+            folder = self.node.folder / f"at-one-moment-{attempt}"
+            done = self.node.capture("--json", "-o", folder, "--duration", "3s")
+            capture = json.loads(done.stdout)["data"]["captures"][0]
+            if done.returncode != PARTIAL:
+                break
+            print("once more:", [process["reason"] for process in capture["processes"] if process["reason"]], flush=True)
+        self.assertEqual(0, done.returncode, capture)
         self.assert_traces(capture, folder, list(range(RANKS)))
         self.assertFalse(capture["partial"])
         begins = [process["window_start_unix_ns"] for process in capture["processes"]]
@@ -106,7 +114,7 @@ class CaptureTest(unittest.TestCase):
         wait_until(lambda: "has the request" in (self.node.folder / "capture.err").read_text(encoding="utf-8"),
                    "a rank to have the request", done)
         done.send_signal(signal.SIGINT)
-        self.assertEqual(FAILED, done.wait(60))
+        self.assertEqual(FAILED, done.wait(PATIENCE_S))
         self.assertIn("cancelled: nothing was kept", (self.node.folder / "capture.out").read_text(encoding="utf-8"))
 
         # What the processes fetched goes on in them; after that they can be captured again.
@@ -137,7 +145,7 @@ class CaptureTest(unittest.TestCase):
         self.assert_traces(capture, folder, [2])
 
     def test_two_ranks(self):
-        capture, folder = self.capture("--ranks", "1,3", "--no-analyze")
+        capture, folder = self.capture("--ranks", "1,3", "--start-in", "now", "--no-analyze")
         self.assert_traces(capture, folder, [1, 3])
         self.assertFalse(capture["partial"])
 

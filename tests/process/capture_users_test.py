@@ -106,7 +106,7 @@ class CaptureUsersTest(unittest.TestCase):
 
     def test_a_user_captures_the_own_job_without_naming_it(self):
         folder = self.home / "traces"
-        done = self.capture_as_other(folder, "--duration", "200ms")
+        done = self.capture_as_other(folder, "--start-in", "now", "--duration", "200ms")
         self.assertEqual(0, done.returncode, done.stderr + self.node.daemon_log())
         capture = json.loads(done.stdout)["data"]["captures"][0]
         self.assertEqual(sorted(self.theirs.values()), sorted(process["pid"] for process in capture["processes"]))
@@ -129,7 +129,7 @@ class CaptureUsersTest(unittest.TestCase):
 
     def test_root_captures_either(self):
         for job, pids in (("alpha", self.mine.pids), ("beta", self.theirs)):
-            capture = self.node.capture_json("-o", self.node.folder / f"of-{job}", "--duration", "200ms", "--job",
+            capture = self.node.capture_json("-o", self.node.folder / f"of-{job}", "--start-in", "now", "--duration", "200ms", "--job",
                                              job)["data"]["captures"][0]
             self.assertEqual(sorted(pids.values()), sorted(process["pid"] for process in capture["processes"]))
             self.assertEqual({"done"}, {process["state"] for process in capture["processes"]})

@@ -172,7 +172,7 @@ class LockstepMpiTest(unittest.TestCase):
         job = pathlib.Path(BINARY).with_name("lockstep_span_job")
         running = [subprocess.Popen([job, mode, str(count)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={
             **os.environ, "LOCKSTEP_TRACE": str(folder / "spans"), "RANK": str(rank), "WORLD_SIZE": "4"})
-            for rank, mode, count in ((0, "requests", 300), (1, "requests", 350), (1, "requests", 400), (2, "requests", 320), (3, "requests", 340))]
+            for rank, mode, count in ((0, "requests", 3000), (1, "requests", 3500), (1, "requests", 4000), (2, "requests", 3200), (3, "requests", 3400))]
         for process in running:
             _, said = process.communicate(timeout=PATIENCE_S)
             self.assertEqual(0, process.returncode, said)
@@ -289,9 +289,12 @@ class LockstepMpiTest(unittest.TestCase):
             pids = [pid for children in pathlib.Path(f"/proc/{parents.pop()}/task").glob("*/children") for pid in children.read_text().split()]
             parents += pids
             for pid in pids:
-                if pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "T":
-                    continue
-                environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                try:
+                    if pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "T":
+                        continue
+                    environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                except OSError:  # It has just ended.
+                    return None
                 for variable in environment:
                     if variable.startswith(f"{RANK_VARIABLE}=".encode()):
                         found[variable.partition(b"=")[2].decode()] = int(pid)

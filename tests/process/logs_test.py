@@ -139,7 +139,7 @@ class RunTest(LogsCase):
     def test_following_while_files_are_compressed_loses_and_doubles_nothing(self):
         stop = self.folder / "stop"
         script = f"i=0; while [ ! -e {stop} ]; do echo line $i; i=$((i+1)); case $i in *00) sleep 0.05;; esac; done; echo end"
-        job = subprocess.Popen(self.words("sh", "-c", script, flags=["--log-size", "10kB", "--log-files", "500", "--console", "none"]),
+        job = subprocess.Popen(self.words("sh", "-c", script, flags=["--log-size", "10kB", "--log-files", "999", "--console", "none"]),
                                stdin=subprocess.DEVNULL, env={**self.environment, "RANK": "0"})
         self.addCleanup(job.wait)
         self.addCleanup(job.kill)
@@ -154,20 +154,30 @@ class RunTest(LogsCase):
             shown.append(line.rstrip("\n").partition(": ")[2])
             if len(shown) == 50:
                 follower.send_signal(signal.SIGSTOP)  # It falls back: what it has not read is compressed meanwhile.
-                wait_until(lambda: sum(path.suffix == ".gz" for path in self.logs.iterdir()) >= 20, "compressed files", job)
+                wait_until(lambda: sum(path.suffix == ".gz" for path in self.logs.iterdir()) >= 5, "compressed files", job)
                 follower.send_signal(signal.SIGCONT)
                 stop.touch()
             if shown[-1] == "end":
                 break
-        self.assertGreater(len(shown), 1000)
+        self.assertGreater(len(shown), 500)
         self.assertEqual([f"line {i}" for i in range(len(shown) - 1)] + ["end"], shown)
 
     def test_killed_while_it_compresses_it_leaves_the_plain_file(self):
         flags = ["--log-size", "40MB", "--console", "none"]
         process = subprocess.Popen(self.words("sh", "-c", "seq 800000; exec sleep 60", flags=flags), stdin=subprocess.DEVNULL,
                                    env={**self.environment, "RANK": "0"}, start_new_session=True)
+
+        def is_compressing():
+            """It is held while it does, and goes on where it had ended by then."""
+            if not self.logs.is_dir() or not list(self.logs.glob("*.gz.tmp")):
+                return False
+            os.kill(process.pid, signal.SIGSTOP)
+            if list(self.logs.glob("*.gz.tmp")):
+                return True
+            os.kill(process.pid, signal.SIGCONT)
+            return False
         try:
-            wait_until(lambda: self.logs.is_dir() and list(self.logs.glob("*.gz.tmp")), "the compressing", process, every_s=0)
+            wait_until(is_compressing, "the compressing", process, every_s=0)
             os.kill(process.pid, signal.SIGKILL)
             process.wait(PATIENCE_S)
         finally:
@@ -178,7 +188,7 @@ class RunTest(LogsCase):
         [newest] = self.logs.glob("*.log")
         if not newest.read_bytes().endswith(b"\n"):
             shown.pop()  # The kill came in the middle of writing it.
-        self.assertGreater(len(shown), 500_000)
+        self.assertGreater(len(shown), 300_000)
         self.assertEqual([str(i) for i in range(1, len(shown) + 1)], shown)
         # The next one that compresses here takes away what was forgotten.
         os.utime(left, (time.time() - 7200, time.time() - 7200))
@@ -196,7 +206,9 @@ class RunTest(LogsCase):
         (self.folder / "go").touch()  # Nobody waited for what is still there.
         wait_until(lambda: len(self.lines()) >= 2, "what came late")
         self.assertEqual(["early", "late"], [line[3] for line in self.lines()])
-        self.assertEqual("0\n", (self.folder / "after").read_text())
+        after = self.folder / "after"
+        wait_until(lambda: after.exists() and after.read_text(), "its status")
+        self.assertEqual("0\n", after.read_text())
 
     def test_a_command_that_is_not_there_says_so(self):
         done = self.run_words(self.words("/no/such/program"), 0)
@@ -245,9 +257,13 @@ class BadDiskTest(LogsCase):
 
 class LogsTest(LogsCase):
     def write_job(self):
+        """Four ranks one after the other, and in their logs at the same times: what is told as one lies within a second."""
         for rank in range(4):
             more = "; echo 'ERROR alone'" if rank == 2 else ""
             self.shell(f"echo start; echo '[rank{rank}]: WARNING low'{more}", rank=rank, flags=["--console", "none"])
+        for log in self.logs.glob("*.log"):
+            lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+            log.write_text("".join(f"2026-11-23T02:12:17.{100 + i}000000Z {line.partition(' ')[2]}" for i, line in enumerate(lines)), encoding="utf-8")
 
     def test_ranks_are_folded_merged_and_filtered(self):
         self.write_job()
@@ -346,9 +362,10 @@ class TrainingTest(LogsCase):
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual(1, done.stdout.count("sum 16"), "rank 0 alone is on the console")
         self.assertEqual(4, len(list(self.logs.glob("rank[0-3].*.log"))))
-        shown = [line.split(" ", 1)[1] for line in self.lockstep_logs(self.logs).stdout.splitlines()]
-        self.assertIn("I ranks 0-3: world of 4", shown)
-        self.assertIn("I ranks 0-3: sum 16", shown)
+        # One by one: only what lies within a second is told as one.
+        shown = [line.split(" ", 1)[1] for line in self.lockstep_logs(self.logs, "--no-fold").stdout.splitlines()]
+        for text in ("world of 4", "sum 16"):
+            self.assertEqual([f"I rank {rank}: {text}" for rank in range(4)], sorted(line for line in shown if line.endswith(text)))
         self.assertIn("I rank 3: rank 3 was here", shown)
 
     def test_who_failed_first_is_named_here_and_by_hang(self):

@@ -66,7 +66,7 @@ class MpiCheckTest(unittest.TestCase):
                 check = self.collectives(*MPIRUN, program, timeout=f"{seconds}s")
                 self.assertEqual("problem", check["status"])
                 self.assertIn("did not end", check["finding"])
-                if all(file.exists() for file in files):
+                if all(file.exists() and file.read_text(encoding="ascii").strip() for file in files):
                     break
                 print(f"the ranks had not begun within {seconds} s: again with more", flush=True)
             for rank, file in enumerate(files):

@@ -142,6 +142,7 @@ class Nodes:
                 f"ip link set lo up && touch {ready} && exec sleep 600")
         holder = subprocess.Popen(["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
                                    "sh", "-c", code], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._stack.callback(self._wait_for_end, name)
         self._stack.callback(holder.wait)
         self._stack.callback(holder.kill)
         wait_until(lambda: ready.exists() or holder.poll() is not None, f"namespaces of {name}")
@@ -149,6 +150,11 @@ class Nodes:
             raise unittest.SkipTest("no namespaces of one's own here")
         children = pathlib.Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text(encoding="ascii")
         return int(children.split()[0])
+
+    def _wait_for_end(self, name):
+        """What runs there dies with the namespaces' first process, a moment later, and may write until then."""
+        process = self.holders.get(name) if hasattr(self, "holders") else None
+        wait_until(lambda: process is None or not pathlib.Path(f"/proc/{process}").exists(), f"the end of {name}")
 
     def _link(self, a, b, index):
         pids = [self.holders[name] for name in (a, b)]

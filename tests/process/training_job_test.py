@@ -20,7 +20,7 @@ class TrainingJobTest(ExampleJobTest):
 
     # The ranks may have to share two cores with whatever else the machine does: the slow rank is slow by more than that.
     def test_a_slow_data_loader_is_found(self):
-        self.train("--slow-ms", "150")
+        self.train("--slow-ms", "500")
         report = analyze_json(self.folder)
         straggler = finding(report, "straggler")
         self.assertIsNotNone(straggler)
@@ -29,7 +29,7 @@ class TrainingJobTest(ExampleJobTest):
         self.check_first_cause(report, "data_loading", "DataLoader")
 
     def test_slow_computation_is_found(self):
-        self.train("--slow-kind", "compute", "--slow-ms", "250")
+        self.train("--slow-kind", "compute", "--slow-ms", "600")
         report = analyze_json(self.folder)
         straggler = finding(report, "straggler")
         self.assertIsNotNone(straggler)
@@ -37,13 +37,13 @@ class TrainingJobTest(ExampleJobTest):
         self.check_first_cause(report, "host", "aten::")
 
     def test_garbage_collection_is_found(self):
-        self.train("--slow-kind", "gc", "--slow-ms", "200", "--active-steps", "3")
+        self.train("--slow-kind", "gc", "--slow-ms", "500", "--active-steps", "3")
         report = analyze_json(self.folder)
         self.assertEqual(2, finding(report, "straggler")["ranks"][0])
         self.check_first_cause(report, "garbage_collection", "gc: generation 2")
 
     def test_traces_without_shapes_are_analysed(self):
-        self.train("--slow-ms", "150", "--no-record-shapes", "--active-steps", "3")
+        self.train("--slow-ms", "500", "--no-record-shapes", "--active-steps", "3")
         report = analyze_json(self.folder)
         self.assertEqual(3, report["data"]["job"]["step_count"])
         self.assertEqual(2, finding(report, "straggler")["ranks"][0])

@@ -190,7 +190,7 @@ class PromptTest(unittest.TestCase):
         alone = [query("-q", RECORDED, "--format", "ndjson", line).stdout.strip() for line in text.splitlines()]
         self.assertEqual(together, alone)
 
-    def read_until(self, terminal, wanted, seconds=60):
+    def read_until(self, terminal, wanted, seconds=PATIENCE_S):
         """Reads up to `wanted`; what came behind it stays for the next call."""
         end = time.monotonic() + seconds
         while wanted not in self.unread:

@@ -193,7 +193,7 @@ const server = createServer((request, response) => {
         if (body.iterations === 13) Object.assign(action, { state: 'failed', reason: 'no process answered', finished_unix_ns: Date.now() * 1e6 });
         else Object.assign(action, { state: 'ready', url: `${hang ? 'hangs' : 'captures'}/${id}/`, folder: '/tmp/fake', finished_unix_ns: Date.now() * 1e6, sentence: 'Rank 5 is the straggler.' }, hang ? { kind: 'straggler', confidence: 0.8 } : { kept_count: action.target_count });
         toAll('captures', actions);
-      }, 700);
+      }, 3000); // A real one takes longer: who looks sees it under way.
       return json({ id }, 202);
     });
   }

@@ -50,7 +50,7 @@ class CaptureManagerTest : public testing::Test {
   }
   template <typename Condition>
   bool WaitFor(Condition condition) {
-    for (int i = 0; i < 4000; ++i) {
+    for (int i = 0; i < 48'000; ++i) {
       if (condition()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

@@ -28,10 +28,12 @@ class CaptureRestartTest : public CaptureManagerTest {
   /// What the process does with what it was told survives our daemon: kept beside.
   std::string MarkOf(const control::Process& process) const { return folder_ + "/told-" + process.id; }
   void Fetch(const control::Process& process) {
-    const auto text = registry_.Deliver(process.id, Now().wall_ns);
-    if (!text) return;
-    std::ofstream(MarkOf(process) + ".new") << *text;
+    // The mark first: a daemon that is killed between the two asks again.
+    const auto offer = registry_.OfferOf(process.id);
+    if (!offer) return;
+    std::ofstream(MarkOf(process) + ".new") << offer->text;
     rename((MarkOf(process) + ".new").c_str(), MarkOf(process).c_str());
+    registry_.Deliver(process.id, Now().wall_ns);
   }
   void Work(const control::Process& process) {
     std::ifstream file(MarkOf(process));

@@ -35,7 +35,7 @@ class TestChild {
       _exit(1);
     }
     // Until it is that program: its user and its dumpability are set then.
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 60'000; ++i) {
       char path[64];
       const ssize_t length = readlink(fmt::format("/proc/{}/exe", pid_).c_str(), path, sizeof(path));
       if (length > 5 && std::string(path, length).find("/sleep") != std::string::npos) break;
@@ -115,6 +115,11 @@ class FakeRegistry : public Registry {
   bool HasOffer(const std::string& id) const {
     const std::lock_guard lock(mutex_);
     return offers_.count(id) > 0;
+  }
+  std::optional<Offer> OfferOf(const std::string& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = offers_.find(id);
+    return found == offers_.end() ? std::nullopt : std::optional(found->second);
   }
   size_t placed_count() const {
     const std::lock_guard lock(mutex_);

@@ -25,7 +25,7 @@ using testing::UniqueName;
 
 /// Waits for a condition that another thread or process brings about.
 bool Eventually(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + 20s;
+  const auto end = std::chrono::steady_clock::now() + 240s;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(2ms);
