@@ -38,3 +38,15 @@ def check_rows(test, rows, ranks):
             algbw = row["bytes"] / timing["mean_ns"] * 1e9
             test.assertAlmostEqual(timing["algbw_bytes_per_s"] / algbw, 1, places=9)
             test.assertAlmostEqual(timing["busbw_bytes_per_s"] / algbw, FACTORS[row["operation"]](ranks), places=9)
+
+
+def measure_slow_link(measure, ranks):
+    """A planted slow link, which is slow beside the others: measured again where the machine held these up, too. `measure` returns a
+    benchmark's data. (that, the pair of these ranks)"""
+    for _ in range(5):
+        data = measure()
+        pair = next(pair for pair in data["pairs"] if (pair["rank_a"], pair["rank_b"]) == ranks)
+        if pair["is_slow"]:
+            break
+        print("a machine so busy that other links were as slow:", [round(each["bytes_per_s"]) for each in data["pairs"]], flush=True)
+    return data, pair
