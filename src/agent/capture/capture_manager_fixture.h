@@ -76,13 +76,19 @@ class CaptureManagerTest : public testing::Test {
   bool WaitForEnd(const std::string& id) {
     return WaitFor([&] { return IsFinal(Get(id).state); });
   }
+  /// Counted again where the manager removed a folder meanwhile.
   size_t FileCount(const std::string& folder) {
-    size_t count = 0;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error)) {
-      count += entry.is_directory() ? 0 : 1;
+    while (std::filesystem::exists(folder)) {
+      size_t count = 0;
+      std::error_code error;
+      std::filesystem::recursive_directory_iterator entry(folder, error);
+      while (!error && entry != std::filesystem::recursive_directory_iterator()) {
+        count += entry->is_directory(error) ? 0 : 1;
+        if (!error) entry.increment(error);
+      }
+      if (!error) return count;
     }
-    return count;
+    return 0;
   }
 
   std::string folder_;
