@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "agent/capture/capture_manager.h"
@@ -79,14 +81,13 @@ class CaptureManagerTest : public testing::Test {
   /// Counted again where the manager removed a folder meanwhile.
   size_t FileCount(const std::string& folder) {
     while (std::filesystem::exists(folder)) {
-      size_t count = 0;
-      std::error_code error;
-      std::filesystem::recursive_directory_iterator entry(folder, error);
-      while (!error && entry != std::filesystem::recursive_directory_iterator()) {
-        count += entry->is_directory(error) ? 0 : 1;
-        if (!error) entry.increment(error);
+      try {
+        const auto files = std::filesystem::recursive_directory_iterator(folder);
+        return static_cast<size_t>(
+            std::count_if(begin(files), end(files), [](const auto& entry) { return !entry.is_directory(); }));
+      } catch (const std::filesystem::filesystem_error& error) {
+        if (error.code() != std::errc::no_such_file_or_directory) throw;
       }
-      if (!error) return count;
     }
     return 0;
   }
