@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/signal_name.h"
 #include "cli/capture_display.h"
 #include "control/client/job_capture_choice.h"
 #include "report/format.h"
@@ -87,6 +88,14 @@ void WriteTarget(const JobTarget& target, const JobCaptureResult& result, const 
   }
   row.Key("delivered_unix_ns").Optional(target.delivered_unix_ns);
   row.Key("finished_unix_ns").Optional(target.finished_unix_ns);
+  row.Key("end");
+  if (target.end) {
+    row.StartObject().Key("unix_ns").Int(target.end->unix_ns).Key("signal").Optional(target.end->signal);
+    row.Key("signal_name").TextOrNull(target.end->signal ? SignalName(*target.end->signal) : "");
+    row.Key("exit_status").Optional(target.end->exit_status).EndObject();
+  } else {
+    row.Null();
+  }
   row.Key("window_start_unix_ns").Optional(target.facts.start_unix_ns);
   row.Key("window_end_unix_ns").Optional(target.facts.end_unix_ns);
   row.Key("optimizer_step_count");

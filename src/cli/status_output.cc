@@ -261,6 +261,24 @@ void WriteNodes(const StatusView& view, const Style& style, int width, bool all,
   table.Write(style, width, out);
 }
 
+/// Processes that died while they were traced, or so shortly after it that it may have been the cause.
+void AddDeaths(const NodeView& node, const control::Capture& capture, std::set<std::string>* told,
+               std::vector<std::string>* problems) {
+  for (const control::CaptureTarget& target : capture.targets) {
+    if (!target.end || !target.end->IsDeath()) continue;
+    const Process& process = target.process;
+    if (!told->insert(process.id).second) continue;  // By the newest capture of it.
+    const std::string who = process.rank ? fmt::format("rank {}, ", *process.rank) : std::string();
+    const int64_t after_ns = target.end->unix_ns - target.finished_unix_ns.value_or(0);
+    problems->push_back(fmt::format("{}: {}pid {}, {} {}, {} (capture {})", Printable(node.host), who, process.pid,
+                                    EndWords(*target.end), Ago(node, target.end->unix_ns),
+                                    target.state == control::TargetState::kDied
+                                        ? "while it was to be traced"
+                                        : FormatDuration(std::max<int64_t>(after_ns, 0)) + " after its trace",
+                                    Printable(capture.spec.group.empty() ? capture.id : capture.spec.group)));
+  }
+}
+
 void WriteProblems(const StatusView& view, const Style& style, int width, bool all, std::ostream& out) {
   std::vector<std::string> problems;
   for (const NodeView& node : view.nodes) {
@@ -270,6 +288,8 @@ void WriteProblems(const StatusView& view, const Style& style, int width, bool a
     for (const std::string& problem : node.status->problems) {
       problems.push_back(fmt::format("{}: {}", host, Printable(problem)));
     }
+    std::set<std::string> told;
+    for (const control::Capture& capture : node.captures) AddDeaths(node, capture, &told, &problems);
     if (node.clock && std::abs(node.clock->Correction()) > kClockWorryNs) {
       problems.push_back(fmt::format("{}: its clock is {} {} this machine's: does it keep time by NTP?", host,
                                      FormatDuration(std::abs(node.clock->offset_ns)),

@@ -146,6 +146,33 @@ Problems
 )");
 }
 
+TEST(StatusOutputTest, RanksThatDiedWhileTheyWereTracedOrSoonAfterItAreProblems) {
+  StatusView view = Sample();
+  Capture& capture = view.nodes[0].captures[0];
+  control::CaptureTarget target;
+  target.process = RankOf("n001", 3, 5);
+  target.process.pid = 4003;
+  target.state = control::TargetState::kDone;
+  target.finished_unix_ns = view.nodes[0].status->now_unix_ns - 5'000'000'000;
+  target.end = {.unix_ns = view.nodes[0].status->now_unix_ns - 3'000'000'000, .signal = 11};
+  capture.targets.push_back(target);
+  capture.targets.push_back(target);
+  target.process.id = "4003-2";
+  target.state = control::TargetState::kDied;
+  target.end->signal.reset();
+  target.end->exit_status = 1;
+  capture.targets.push_back(target);
+  target.process.id = "4003-3";
+  target.end->exit_status = 0;
+  capture.targets.push_back(target);
+  const std::string text = Text(view);
+  EXPECT_THAT(text,
+              HasSubstr("n001: rank 3, pid 4003, was ended by SIGSEGV 3.00 s ago, 2.00 s after its trace (capture"));
+  EXPECT_THAT(text, HasSubstr("pid 4003, ended with exit status 1 3.00 s ago, while it was to be traced"));
+  EXPECT_THAT(text, Not(HasSubstr("exit status 0")));
+  EXPECT_EQ(text.find("SIGSEGV"), text.rfind("SIGSEGV")) << "one that died is said once";
+}
+
 TEST(StatusOutputTest, AllShowsLaunchersToo) {
   EXPECT_THAT(Text(Sample()), Not(HasSubstr("torchrun")));
   EXPECT_THAT(Text(Sample(), true), HasSubstr("torchrun"));

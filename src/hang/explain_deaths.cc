@@ -2,25 +2,13 @@
 
 #include <algorithm>
 
+#include "base/signal_name.h"
 #include "hang/wording.h"
 
 namespace lockstep::hang {
 namespace {
 
 constexpr int kSigTerm = 15;
-
-std::string SignalName(int signal) {
-  switch (signal) {
-    case 4: return "SIGILL";
-    case 6: return "SIGABRT";
-    case 7: return "SIGBUS";
-    case 8: return "SIGFPE";
-    case 9: return "SIGKILL";
-    case 11: return "SIGSEGV";
-    case 15: return "SIGTERM";
-    default: return "signal " + std::to_string(signal);
-  }
-}
 
 /// Of several that failed on their own account, those that failed first or plainly by force.
 std::vector<int32_t> FirstToFail(const Findings& findings, std::vector<int32_t> dead) {

@@ -10,11 +10,13 @@
 
 namespace lockstep::proc {
 
-/// What field 3, 4 and 22 of /proc/PID/stat say, whatever the process is called.
+/// What fields 3, 4, 22 and 52 of /proc/PID/stat say, whatever the process is called.
 struct ProcStat {
   char state = '?';  ///< 'Z': has ended, and its parent has not asked yet.
   int32_t parent_pid = 0;
   uint64_t start_ticks = 0;
+  /// As waitpid() gives it, of one that has ended. The kernel shows 0 to whoever may not trace the process.
+  std::optional<int32_t> wait_status = {};
 };
 std::optional<ProcStat> ParseProcStat(std::string_view text);
 

@@ -37,7 +37,15 @@ TEST(ProcStatTest, FieldsAreFoundBehindAnyName) {
     EXPECT_EQ(stat->state, 'S') << name;
     EXPECT_EQ(stat->parent_pid, 41) << name;
     EXPECT_EQ(stat->start_ticks, 987654u) << name;
+    EXPECT_EQ(stat->wait_status, std::nullopt) << name;
   }
+  const std::string zombie = "7 (x) Z 41 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 987654 22";
+  std::string whole = zombie;
+  for (int field = 24; field <= 51; ++field) whole += " 0";
+  EXPECT_EQ(ParseProcStat(whole + " 139\n")->wait_status, 139);
+  EXPECT_EQ(ParseProcStat(zombie)->wait_status, std::nullopt);
+  EXPECT_EQ(ParseProcStat(zombie)->start_ticks, 987654u);
+  EXPECT_FALSE(ParseProcStat(whole + " x"));
   EXPECT_FALSE(ParseProcStat(""));
   EXPECT_FALSE(ParseProcStat("7 (python) S 41"));
   EXPECT_FALSE(ParseProcStat("7 (python) S x 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21"));

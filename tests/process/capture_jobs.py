@@ -1,9 +1,11 @@
 """A real lockstepd and real jobs under it, for tests of capture."""
 
+import http.client
 import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import tempfile
 
@@ -22,6 +24,64 @@ def python_with_torch():
     if done.returncode != NO_PYTORCH:
         raise AssertionError(done.stderr)
     return None, done.stderr.strip()
+
+
+class Api:
+    """The daemon's interface over its Unix socket; waits for a daemon that is just starting."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def ask(self, method, path, body=None, root="/api/v1"):
+        def attempt():
+            connection = http.client.HTTPConnection("localhost")
+            connection.sock = socket.socket(socket.AF_UNIX)
+            try:
+                connection.sock.settimeout(30)
+                connection.sock.connect(self.path)
+                connection.request(method, root + path, body=json.dumps(body) if body is not None else None,
+                                   headers={"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                return answer.status, answer.read()
+            except (ConnectionRefusedError, ConnectionResetError, FileNotFoundError, http.client.RemoteDisconnected):
+                return None
+            finally:
+                connection.sock.close()
+        return wait_until(attempt, "an answer of the daemon's")
+
+    def start(self, **spec):
+        status, body = self.ask("POST", "/captures", spec)
+        if status >= 300:
+            raise AssertionError(f"{status}: {body}")
+        return json.loads(body)["id"]
+
+    def captures(self):
+        return json.loads(self.ask("GET", "/captures")[1])["captures"]
+
+    def capture(self, number):
+        status, body = self.ask("GET", f"/captures/{number}")
+        if status != 200:
+            raise AssertionError(f"{status}: {body}")
+        return json.loads(body)
+
+    def wait_for(self, number, states):
+        """Until a target is in one of `states` (or past all of them)."""
+        def there():
+            capture = self.capture(number)
+            held = [target["state"] for target in capture["targets"]]
+            return capture if capture["finished_unix_ns"] or any(state in states for state in held) else None
+        return wait_until(there, f"a process to be {' or '.join(states)}")
+
+    def wait_for_fetch(self, number):
+        """Until no target is queued."""
+        wait_until(lambda: all(target["state"] != "queued" for target in self.capture(number)["targets"]),
+                   "all ranks to have fetched the request")
+
+    def wait_for_end(self, number):
+        def ended():
+            capture = self.capture(number)
+            return capture if capture["finished_unix_ns"] else None
+        return wait_until(ended, "the capture's end")
 
 
 class Node:

@@ -217,6 +217,11 @@ std::vector<std::string> CaptureManagerImpl::Problems() const {
   return problems;
 }
 
+DeathCounts CaptureManagerImpl::Deaths() const {
+  const std::lock_guard lock(mutex_);
+  return deaths_;
+}
+
 void CaptureManagerImpl::Note(const std::string& key, const std::string& problem) const {
   const std::lock_guard lock(mutex_);
   if (problem.empty()) {

@@ -33,6 +33,8 @@ struct TargetRun {
   bool has_leftover = false;             ///< Of a request that its process dropped: to be removed before the next.
   bool swept = false;                    ///< Its offer and folder were dealt with after its end.
   std::optional<int64_t> withdrawal_failed_ns = {};  ///< Monotonic.
+  std::optional<control::ProcessEnd> end = {};       ///< As the registry told it.
+  std::optional<int64_t> end_seen_ns = {};           ///< Monotonic: the process was found to have ended.
 };
 
 struct CaptureEntry {
@@ -61,6 +63,7 @@ class CaptureManagerImpl : public CaptureManager {
   Result<OpenTrace> Open(const std::string& id, const std::string& trace_name, const Caller& caller) const override;
   std::shared_ptr<void> Watch(const std::string& id, std::function<void(const control::Capture&)> listener) override;
   std::vector<std::string> Problems() const override;
+  DeathCounts Deaths() const override;
 
  private:
   struct Listener {
@@ -105,6 +108,8 @@ class CaptureManagerImpl : public CaptureManager {
   void Run(const std::stop_token& stop);
   bool Round();  // True: something is under way.
   void TakeEvents(const Instant& now);
+  void NoteEnd(const std::string& process_id, const control::ProcessEnd& end);
+  void TakeBackOfJob(CaptureEntry* entry, size_t idx, const Instant& now);
   void Join();
   std::vector<Look> Gather() const;
   void LookAt(Look* look) const;
@@ -129,6 +134,7 @@ class CaptureManagerImpl : public CaptureManager {
   std::vector<std::unique_ptr<CaptureEntry>> entries_;   // Guarded by mutex_. Oldest first.
   std::vector<std::shared_ptr<Listener>> listeners_;     // Guarded by mutex_. Shared with the handles.
   mutable std::map<std::string, std::string> problems_;  // Guarded by mutex_. By what is wrong.
+  DeathCounts deaths_;                                   // Guarded by mutex_.
 
   std::mutex events_mutex_;
   std::condition_variable_any wake_;

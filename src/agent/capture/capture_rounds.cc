@@ -78,6 +78,9 @@ void CaptureManagerImpl::TakeEvents(const Instant& now) {
   if (events.empty()) return;
   const std::lock_guard lock(mutex_);
   for (const RegistryEvent& event : events) {
+    // Those that say no more are sent for processes that live, too: to make room for others.
+    if (event.kind == RegistryEvent::Kind::kEnded && (event.end.signal || event.end.exit_status))
+      NoteEnd(event.process_id, event.end);
     if (event.kind != RegistryEvent::Kind::kDelivered) continue;  // The rest is seen by looking.
     const size_t slash = event.token.find('/');
     CaptureEntry* entry = FindEntry(event.token.substr(0, slash));
@@ -85,6 +88,43 @@ void CaptureManagerImpl::TakeEvents(const Instant& now) {
     for (TargetRun& run : entry->runs) {
       if (run.token == event.token) run.progress.Delivered(event.unix_ns, now);
     }
+  }
+}
+
+void CaptureManagerImpl::NoteEnd(const std::string& process_id, const control::ProcessEnd& end) {
+  bool is_within = false;
+  bool is_after = false;
+  for (const auto& entry : entries_) {
+    for (size_t i = 0; i < entry->runs.size(); ++i) {
+      control::CaptureTarget& target = entry->record.capture.targets[i];
+      TargetRun& run = entry->runs[i];
+      if (target.process.id != process_id || run.end) continue;
+      run.end = end;
+      is_within = is_within || !run.progress.final();  // Apply says so in the capture.
+      const int64_t since_ns = end.unix_ns - target.finished_unix_ns.value_or(0);
+      if (!run.progress.final() || since_ns > control::kWatchedAfterNs) continue;
+      is_after = true;
+      target.end = end;
+      entry->changed = entry->unsaved = true;
+    }
+  }
+  if (!end.IsDeath()) return;
+  deaths_.within += is_within ? 1 : 0;
+  deaths_.after += is_after && !is_within ? 1 : 0;
+}
+
+void CaptureManagerImpl::TakeBackOfJob(CaptureEntry* entry, size_t idx, const Instant& now) {
+  CaptureRecord& record = entry->record;
+  const control::Process& dead = record.capture.targets[idx].process;
+  const std::string who = dead.rank ? fmt::format("rank {}", *dead.rank) : fmt::format("pid {}", dead.pid);
+  // A job that has lost a rank does not do what was to be traced; whoever has the request already cannot be stopped.
+  for (size_t i = 0; i < entry->runs.size(); ++i) {
+    TargetRun& run = entry->runs[i];
+    const control::Process& other = record.capture.targets[i].process;
+    if (run.progress.state() != TargetState::kQueued || !control::IsSameJob(dead, other)) continue;
+    if (run.placed && !registry_->Withdraw(other.id, run.token) && registry_->Find(other.id)) continue;
+    run.progress.Cancel(fmt::format("taken back, since {} of its job {}", who, EndWords(*entry->runs[idx].end)), now);
+    if (Show(run, record.places[i], &record.capture.targets[i])) entry->changed = entry->unsaved = true;
   }
 }
 
@@ -184,13 +224,19 @@ void CaptureManagerImpl::Apply(const Look& look, const Instant& now) {
   TargetRun& run = entry->runs[look.idx];
   control::CaptureTarget& target = entry->record.capture.targets[look.idx];
   TargetProgress& progress = run.progress;
+  if (look.ended && !run.end) {
+    // How it ended is told by the registry, a moment before or after; where it cannot tell, it is not waited for.
+    if (!run.end_seen_ns) run.end_seen_ns = now.monotonic_ns;
+    if (now.monotonic_ns - *run.end_seen_ns < kSecondNs) return;
+    run.end = control::ProcessEnd{.unix_ns = now.wall_ns};
+  }
   if (run.folder == nullptr && look.ended) {
-    progress.Ended(now);
+    progress.Ended(*run.end, now);
   } else if (run.folder == nullptr) {
     progress.Refuse("the folder for its trace is gone, with its container or by a cleaner of /tmp", now);
   }
   if (look.folder != nullptr) progress.Observed(look.file, now);
-  if (look.ended) progress.Ended(now);
+  if (look.ended) progress.Ended(*run.end, now);
   progress.Polled(look.facts, now);
   progress.Tick(now);
   if (look.has_leftover) run.has_leftover = false;
@@ -201,6 +247,10 @@ void CaptureManagerImpl::Apply(const Look& look, const Instant& now) {
   }
   if (progress.WantsWithdrawal()) GiveUp(&run, look.process, now);
   if (Show(run, entry->record.places[look.idx], &target)) entry->changed = entry->unsaved = true;
+  if (!run.end || target.end || !progress.final()) return;
+  target.end = run.end;
+  entry->changed = entry->unsaved = true;
+  if (run.end->IsDeath()) TakeBackOfJob(entry, look.idx, now);
 }
 
 void CaptureManagerImpl::GiveUp(TargetRun* run, const control::Process& process, const Instant& now) {

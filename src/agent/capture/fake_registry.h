@@ -95,6 +95,11 @@ class FakeRegistry : public Registry {
     processes_.erase(id);
     offers_.erase(id);
   }
+  /// It ends, as the event says.
+  void End(const std::string& id, const control::ProcessEnd& end) {
+    Tell({.kind = RegistryEvent::Kind::kEnded, .process_id = id, .unix_ns = end.unix_ns, .end = end});
+    Forget(id);
+  }
   void Change(const std::string& id, const std::function<void(control::Process*)>& change) {
     const std::lock_guard lock(mutex_);
     change(&processes_.at(id));

@@ -135,18 +135,16 @@ void TargetProgress::Polled(const PollFacts& facts, const Instant& now) {
   }
 }
 
-void TargetProgress::Ended(const Instant& now) {
+void TargetProgress::Ended(const control::ProcessEnd& end, const Instant& now) {
   if (final()) return;
-  switch (state_) {
-    case State::kQueued: Enter(State::kDied, "the process ended before it fetched the request", now); return;
-    case State::kDelivered: Enter(State::kDied, "the process ended before its trace began", now); return;
-    case State::kWarming: Enter(State::kDied, "the process ended while it warmed up", now); return;
-    case State::kWriting:
-      Enter(State::kDied, fmt::format("the process ended while it wrote its trace ({} bytes of it)", file_.size_bytes),
-            now);
-      return;
-    default: Enter(State::kDied, "the process ended while it was traced", now); return;
-  }
+  std::string when = "while it was traced";
+  if (state_ == State::kQueued) when = "before it fetched the request";
+  if (state_ == State::kDelivered) when = "before its trace began";
+  if (state_ == State::kWarming) when = "while it warmed up";
+  if (state_ == State::kWriting) when = fmt::format("while it wrote its trace ({} bytes of it)", file_.size_bytes);
+  const bool is_known = end.signal || end.exit_status;
+  Enter(State::kDied,
+        fmt::format("the process {}{} {}", EndWords(end), is_known ? " at " + ClockUtc(end.unix_ns) : "", when), now);
 }
 
 // Nothing comes of it any more. Asked again, a process begins at a time of its own: that is what was wanted where there

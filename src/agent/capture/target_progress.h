@@ -56,7 +56,7 @@ class TargetProgress {
   void Observed(const FileObservation& file, const Instant& now);
   void Polled(const PollFacts& facts, const Instant& now);
   /// The process has ended; the file was looked at after that.
-  void Ended(const Instant& now);
+  void Ended(const control::ProcessEnd& end, const Instant& now);
   /// Time passes: call after Observed and Polled.
   void Tick(const Instant& now);
   /// Queued behind something else: no lack of progress. Call after Tick.

@@ -9,6 +9,7 @@ namespace {
 
 using control::TargetState;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using Kind = FileObservation::Kind;
 
 TEST(TargetProgressTest, ARequestWithoutAStartIsGivenOneBetweenTheTurnsOfKinetosLoop) {
@@ -251,11 +252,11 @@ TEST(TargetProgressTest, AnEndSaysHowFarItWas) {
   const auto reason = [](const std::function<void(Way*)>& drive) {
     Way way(Duration());
     drive(&way);
-    way.progress.Ended(Way::At(10));
+    way.progress.Ended({.unix_ns = Way::At(10).wall_ns, .signal = SIGSEGV}, Way::At(10));
     EXPECT_EQ(way.progress.state(), TargetState::kDied);
     return way.progress.reason();
   };
-  EXPECT_THAT(reason([](Way*) {}), HasSubstr("before it fetched"));
+  EXPECT_THAT(reason([](Way*) {}), MatchesRegex("the process was ended by SIGSEGV at [0-9:]+ UTC before it fetched.*"));
   EXPECT_THAT(reason([](Way* way) { way->Deliver(); }), HasSubstr("before its trace began"));
   EXPECT_THAT(reason([](Way* way) {
                 way->Deliver();
@@ -276,7 +277,7 @@ TEST(TargetProgressTest, AnEndAfterTheLastRenameIsDone) {
   way.Deliver();
   way.Finished(9);
   way.To(1);
-  way.progress.Ended(Way::At(1));
+  way.progress.Ended({}, Way::At(1));
   EXPECT_EQ(way.progress.state(), TargetState::kDone);
 }
 
@@ -286,7 +287,7 @@ TEST(TargetProgressTest, FinalStatesStay) {
   way.Deliver();
   way.Finished(3);
   way.To(100);
-  way.progress.Ended(Way::At(101));
+  way.progress.Ended({}, Way::At(101));
   way.progress.Refuse("no", Way::At(101));
   EXPECT_EQ(way.progress.state(), TargetState::kCancelled);
   EXPECT_EQ(way.progress.reason(), "enough");

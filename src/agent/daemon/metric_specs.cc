@@ -20,6 +20,8 @@ const MetricSpecs& DaemonMetricSpecs() {
       {"lockstep_captures_active", "gauge", "state", "Captures that wait or run."},
       {"lockstep_captures_total", "counter", "outcome",
        "Captures that have ended since the daemon started, as far as they were still there when it was asked."},
+      {"lockstep_capture_deaths_total", "counter", "when",
+       "Traced processes that a signal or an error ended: within a capture, or in the minute after it."},
       {"lockstep_capture_bytes_total", "counter", "outcome", "Bytes of their traces."},
       {"lockstep_api_requests_total", "counter", "handler,code", "HTTP requests answered, by route and status."},
       {"lockstep_api_auth_failures_total", "counter", "reason",

@@ -324,6 +324,9 @@ std::vector<MetricSample> Service::Samples() const {
     add("lockstep_history_bytes", history_->bytes());
     add("lockstep_history_limit_bytes", history_->limit_bytes());
   }
+  const DeathCounts deaths = captures_->Deaths();
+  for (const auto& [when, count] : {std::pair("within", deaths.within), {"after", deaths.after}})
+    samples.push_back({"lockstep_capture_deaths_total", {{"when", when}}, static_cast<double>(count)});
   add("lockstep_http_connections", connections.open);
   add("lockstep_http_connections_accepted_total", connections.accepted);
   add("lockstep_http_connections_rejected_total", connections.refused, "refused");

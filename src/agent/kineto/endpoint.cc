@@ -16,6 +16,7 @@
 
 #include "agent/kineto/unread_replies.h"
 #include "base/nanoseconds.h"
+#include "proc/process_end.h"
 
 namespace lockstep::agent {
 namespace {
@@ -185,7 +186,7 @@ void KinetoEndpoint::Run(std::stop_token stop) {
       } else if ((tag & kSocketTag) != 0) {
         Drain(static_cast<size_t>(tag & ~kSocketTag), batch.get());
       } else {
-        table_.End(tag);
+        End(tag);
       }
     }
     const int64_t now_monotonic_ns = NowNs(CLOCK_MONOTONIC);
@@ -197,6 +198,15 @@ void KinetoEndpoint::Run(std::stop_token stop) {
     ForgetEnded();
     NotifyListener();
   }
+}
+
+void KinetoEndpoint::End(uint64_t serial) {
+  const int64_t now_unix_ns = NowNs(CLOCK_REALTIME);
+  control::ProcessEnd end{.unix_ns = now_unix_ns};
+  const auto pidfd = pidfds_.find(serial);
+  const auto sender = table_.FindSender(serial);
+  if (pidfd != pidfds_.end() && sender) end = proc::ReadProcessEnd(pidfd->second.get(), sender->pid, now_unix_ns);
+  table_.End(serial, end);
 }
 
 void KinetoEndpoint::Drain(size_t socket_idx, Batch* batch) {
@@ -256,7 +266,7 @@ void KinetoEndpoint::WatchClient(uint64_t serial, int64_t seen_boottime_ns) {
   if (pidfds_.size() < kMaxPidfds) {
     UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, sender->pid, 0)));
     if (!pidfd.valid() && errno == ESRCH) {
-      table_.End(serial);
+      table_.End(serial, {.unix_ns = NowNs(CLOCK_REALTIME)});
       return;
     }
     epoll_event event = {};

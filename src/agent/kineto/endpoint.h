@@ -65,6 +65,7 @@ class KinetoEndpoint final : public Registry, private ReplySink {
 
   void Run(std::stop_token stop);
   void Drain(size_t socket_idx, Batch* batch);
+  void End(uint64_t serial);
   void Take(const Arrival& arrival);
   void WatchClient(uint64_t serial, int64_t seen_boottime_ns);
   void RequestRefresh(uint64_t serial);

@@ -193,8 +193,9 @@ TEST_F(KinetoEndpointTest, EndedProcessIsForgotten) {
   }
   EXPECT_EQ(endpoint_->Find(OnlyId())->pid, pid);
   ::kill(pid, SIGKILL);
+  ASSERT_TRUE(WaitFor(RegistryEvent::Kind::kEnded));
+  EXPECT_EQ(FindEvent(RegistryEvent::Kind::kEnded)->end.signal, SIGKILL);
   ::waitpid(pid, nullptr, 0);
-  EXPECT_TRUE(WaitFor(RegistryEvent::Kind::kEnded));
   EXPECT_THAT(endpoint_->Processes(), IsEmpty());
   ::close(gate[0]);
   ::close(gate[1]);

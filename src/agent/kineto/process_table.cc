@@ -259,16 +259,17 @@ void ProcessTable::SetDetails(uint64_t serial, proc::ProcessDetails details, boo
   if (client->busy) Emit(*client, RegistryEvent::Kind::kBusy, options_.wall_clock_ns());
 }
 
-void ProcessTable::End(uint64_t serial) {
+void ProcessTable::End(uint64_t serial, control::ProcessEnd end) {
   const std::lock_guard lock(mutex_);
-  Remove(serial);
+  Remove(serial, end);
 }
 
-void ProcessTable::Remove(uint64_t serial) {
+void ProcessTable::Remove(uint64_t serial, std::optional<control::ProcessEnd> end) {
   const auto found = clients_.find(serial);
   if (found == clients_.end()) return;
   const Client& client = *found->second;
-  Emit(client, RegistryEvent::Kind::kEnded, options_.wall_clock_ns());
+  const int64_t now_unix_ns = options_.wall_clock_ns();
+  Emit(client, RegistryEvent::Kind::kEnded, now_unix_ns, {}, end.value_or(control::ProcessEnd{.unix_ns = now_unix_ns}));
   ++counters_.ended;
   if (--uid_counts_[client.sender.uid] == 0) uid_counts_.erase(client.sender.uid);
   if (--pid_counts_[client.sender.pid] == 0) pid_counts_.erase(client.sender.pid);
@@ -278,10 +279,11 @@ void ProcessTable::Remove(uint64_t serial) {
   clients_.erase(found);
 }
 
-void ProcessTable::Emit(const Client& client, RegistryEvent::Kind kind, int64_t unix_ns, std::string token) {
+void ProcessTable::Emit(const Client& client, RegistryEvent::Kind kind, int64_t unix_ns, std::string token,
+                        control::ProcessEnd end) {
   // Until a client is published nobody knows it. A listener that never takes its events does not make them pile up.
   if (!client.published() || events_.size() >= kMaxEvents) return;
-  events_.push_back({.kind = kind, .process_id = client.id, .token = std::move(token), .unix_ns = unix_ns});
+  events_.push_back({.kind = kind, .process_id = client.id, .token = std::move(token), .unix_ns = unix_ns, .end = end});
 }
 
 ProcessTable::Swept ProcessTable::Sweep(int64_t now_monotonic_ns) {

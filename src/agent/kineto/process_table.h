@@ -95,7 +95,7 @@ class ProcessTable {
   /// What /proc says; the first call publishes the client (kRegistered). `gone`: there is no such process any more.
   void SetDetails(uint64_t serial, proc::ProcessDetails details, bool gone);
   /// Its process has ended, or its address is dead.
-  void End(uint64_t serial);
+  void End(uint64_t serial, control::ProcessEnd end);
   /// Its queue was seen to hold a reply that it has not read: so many polls stay without an answer.
   void OweSilence(uint64_t serial);
 
@@ -138,8 +138,9 @@ class ProcessTable {
   bool MayReply(Client* client, const Arrival& arrival);
   void Reply(Client* client, const Arrival& arrival, std::string_view tag, std::string_view payload,
              const std::string& token, ReplySink* sink);
-  void Emit(const Client& client, RegistryEvent::Kind kind, int64_t unix_ns, std::string token = {});
-  void Remove(uint64_t serial);
+  void Emit(const Client& client, RegistryEvent::Kind kind, int64_t unix_ns, std::string token = {},
+            control::ProcessEnd end = {});
+  void Remove(uint64_t serial, std::optional<control::ProcessEnd> end = {});
   Client* FindById(const std::string& process_id) const;
   std::vector<const Client*> Published() const;
   control::Process Describe(const Client& client, control::ProcessRole role) const;

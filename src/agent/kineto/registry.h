@@ -38,6 +38,7 @@ struct RegistryEvent {
   std::string process_id;
   std::string token = {};  ///< kDelivered.
   int64_t unix_ns = 0;
+  control::ProcessEnd end = {};  ///< kEnded: how, where that is known.
 };
 
 /// The processes that poll a node's Kineto endpoint. Thread-safe; nothing here waits for disk or network with its lock

@@ -85,7 +85,11 @@ struct CaptureTarget {
   std::optional<int64_t> finished_unix_ns;  ///< Final state reached.
   std::string trace_name;  ///< Last part of the download's URL; set when done. [A-Za-z0-9._-]+, ends in ".json".
   uint64_t trace_bytes = 0;
+  /// Its process ended within the capture, or up to kWatchedAfterNs after this was final.
+  std::optional<ProcessEnd> end;
 };
+/// A crash that a trace has caused may show a while after it.
+inline constexpr int64_t kWatchedAfterNs = 60'000'000'000;
 
 enum class CaptureState : uint8_t {
   kWaiting,  ///< No process matches yet; `wait_ns` is not over.

@@ -2,6 +2,7 @@
 
 #include "base/ascii.h"
 #include "base/nanoseconds.h"
+#include "base/signal_name.h"
 #include "control/api/json.h"
 #include "control/api/json_parts.h"
 #include "control/api/json_reader.h"
@@ -102,6 +103,20 @@ Status ReadSelector(const Value& value, std::string path, CaptureSelector* selec
   return reader.status();
 }
 
+void WriteEnd(const ProcessEnd& end, JsonText* json) {
+  json->Begin().Key("unix_ns").Int(end.unix_ns).Key("signal").IntOrNull(end.signal);
+  json->Key("signal_name").TextOrNull(end.signal ? SignalName(*end.signal) : "");
+  json->Key("exit_status").IntOrNull(end.exit_status).End();
+}
+
+Status ReadEnd(const Value& value, std::string path, ProcessEnd* end) {
+  ObjectReader reader(value, std::move(path));
+  reader.Int("unix_ns", 0, kAnyInt, &end->unix_ns);
+  reader.Int("signal", 1, 255, &end->signal);
+  reader.Int("exit_status", 0, 255, &end->exit_status);
+  return reader.status();
+}
+
 void WriteTarget(const CaptureTarget& target, JsonText* json) {
   json->Begin().Key("process");
   WriteProcess(target.process, json);
@@ -109,7 +124,14 @@ void WriteTarget(const CaptureTarget& target, JsonText* json) {
   json->Key("delivered_unix_ns").IntOrNull(target.delivered_unix_ns);
   json->Key("begun_unix_ns").IntOrNull(target.begun_unix_ns);
   json->Key("finished_unix_ns").IntOrNull(target.finished_unix_ns);
-  json->Key("trace_name").TextOrNull(target.trace_name).Key("trace_bytes").Uint(target.trace_bytes).End();
+  json->Key("trace_name").TextOrNull(target.trace_name).Key("trace_bytes").Uint(target.trace_bytes);
+  json->Key("end");
+  if (target.end) {
+    WriteEnd(*target.end, json);
+  } else {
+    json->TextOrNull("");
+  }
+  json->End();
 }
 
 Status ReadTarget(const Value& value, std::string path, CaptureTarget* target) {
@@ -128,6 +150,9 @@ Status ReadTarget(const Value& value, std::string path, CaptureTarget* target) {
     reader.Fail(ErrorCode::kInvalidArgument, "trace_name", "is no name of a trace");
   }
   reader.Uint("trace_bytes", &target->trace_bytes);
+  if (const Value* end = reader.Object("end")) {
+    reader.Check(ReadEnd(*end, reader.Path("end"), &target->end.emplace()));
+  }
   return reader.status();
 }
 

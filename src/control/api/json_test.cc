@@ -33,8 +33,29 @@ std::string CaptureText() {
       R"({{"id":"abcdefgh01234567","spec":{},"state":"partial","reason":"rank 1 died","requested_by":"alice",)"
       R"("created_unix_ns":10,"finished_unix_ns":20,"targets":[{{"process":{},"state":"timed_out",)"
       R"("reason":"no poll","delivered_unix_ns":11,"begun_unix_ns":12,"finished_unix_ns":13,)"
-      R"("trace_name":"n001_rank3.json","trace_bytes":99}}]}})",
+      R"("trace_name":"n001_rank3.json","trace_bytes":99,"end":{{"unix_ns":14,"signal":11,)"
+      R"("signal_name":"SIGSEGV","exit_status":3}}}}]}})",
       kSpec, kProcess);
+}
+
+TEST(ProcessTest, OfOneJobAreThoseOfOneIdAndStepOrRanksOfOneLauncher) {
+  Process a;
+  a.job_id = "123";
+  a.job_step = "0";
+  Process b = a;
+  EXPECT_TRUE(IsSameJob(a, b));
+  b.job_step = "1";
+  EXPECT_FALSE(IsSameJob(a, b));
+  a.job_id = a.job_step = b.job_id = b.job_step = "";
+  a.client_pids = {10, 5};
+  b.client_pids = {11, 5};
+  EXPECT_FALSE(IsSameJob(a, b)) << "two programs of one shell";
+  a.rank = 0;
+  b.rank = 1;
+  a.world_size = b.world_size = 2;
+  EXPECT_TRUE(IsSameJob(a, b));
+  b.client_pids = {11, 6};
+  EXPECT_FALSE(IsSameJob(a, b));
 }
 
 TEST(JsonTest, EveryFieldOfACaptureGoesThroughUnchanged) {

@@ -55,8 +55,25 @@ struct Process {
   int64_t poll_period_ns = 5'000'000'000;  ///< Estimated from its polls; 5 s until there are three.
 };
 
+/// How a process ended, as far as that could be told: neither signal nor exit status is set where it could not.
+struct ProcessEnd {
+  int64_t unix_ns = 0;  ///< When the daemon noticed, which is at once unless it was down.
+  std::optional<int32_t> signal = {};
+  std::optional<int32_t> exit_status = {};  ///< 0 .. 255.
+
+  /// Known not to have been in order.
+  bool IsDeath() const { return signal || exit_status.value_or(0) != 0; }
+};
+
 const char* ProcessRoleName(ProcessRole role);     ///< "trainer", "launcher", "helper".
 const char* ProcessStateName(ProcessState state);  ///< "idle", "requested", "tracing", "silent".
 const char* JobKindName(JobKind kind);             ///< "none", "slurm", "pbs", "torchelastic", ...
+
+/// "was ended by SIGSEGV", "ended with exit status 1", "ended".
+std::string EndWords(const ProcessEnd& end);
+
+/// Whether two processes of one node are of one job: its scheduler's or launcher's id and step are the same, or, where
+/// there is none, they are ranks that one process has started.
+bool IsSameJob(const Process& a, const Process& b);
 
 }  // namespace lockstep::control

@@ -35,6 +35,7 @@ struct JobTarget {
   std::optional<int64_t> finished_unix_ns;
   std::string trace_name;    ///< On the node.
   uint64_t trace_bytes = 0;  ///< As the process wrote it.
+  std::optional<ProcessEnd> end;
 
   std::string file;         ///< Name in the folder; empty until the trace is there, whole.
   uint64_t file_bytes = 0;  ///< Compressed.

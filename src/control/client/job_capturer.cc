@@ -75,6 +75,7 @@ void JobCapturer::Start(const CaptureWindow& window) {
 
 void JobCapturer::Update(size_t node_idx, const Capture& capture) {
   answered_unix_ns_[node_idx] = UnixNow();
+  NoteEnds(node_idx, capture);
   for (JobTarget& target : result_.targets) {
     if (target.node_idx != node_idx || IsFinal(target.state)) continue;
     const auto found = std::find_if(capture.targets.begin(), capture.targets.end(),
@@ -96,6 +97,20 @@ void JobCapturer::Update(size_t node_idx, const Capture& capture) {
     job.path = request_.folder + '/' +
                TraceFileName(target.process, result_.nodes[node_idx].host, result_.window_name) + ".json";
     fetcher_.Add(std::move(job));
+  }
+}
+
+// A crash that the trace has caused may come after it.
+void JobCapturer::NoteEnds(size_t node_idx, const Capture& capture) {
+  for (JobTarget& target : result_.targets) {
+    if (target.node_idx != node_idx || target.end) continue;
+    const auto found = std::find_if(capture.targets.begin(), capture.targets.end(),
+                                    [&](const CaptureTarget& other) { return other.process.id == target.process.id; });
+    if (found == capture.targets.end() || !found->end) continue;
+    target.end = found->end;
+    if (target.state != TargetState::kDone || !target.end->IsDeath()) continue;
+    const int64_t after_ns = std::max<int64_t>(target.end->unix_ns - target.finished_unix_ns.value_or(0), 0);
+    target.reason = fmt::format("its process {} {:.1f} s after its trace", EndWords(*target.end), Seconds(after_ns));
   }
 }
 
@@ -200,14 +215,17 @@ void JobCapturer::RemoveFromNodes() {
     target.reason = fmt::format("could not be fetched: {}; it is on {} still, in capture {}", target.fetch_error,
                                 result_.nodes[target.node_idx].host, result_.nodes[target.node_idx].capture_id);
   }
+  std::vector<std::optional<Capture>> last(result_.nodes.size());
   links_.ForEach(
       result_.nodes, kQuestionNs,
       [&](size_t i) { return !result_.nodes[i].capture_id.empty() && !keep[i] && result_.nodes[i].problem.empty(); },
       [&](size_t i, NodeClient& client, int64_t left_ns) -> Status {
-        ASSIGN_OR_RETURN(const Capture ignored, client.CancelCapture(result_.nodes[i].capture_id, left_ns));
-        static_cast<void>(ignored);
+        ASSIGN_OR_RETURN(last[i], client.CancelCapture(result_.nodes[i].capture_id, left_ns));
         return {};
       });
+  for (size_t i = 0; i < last.size(); ++i) {
+    if (last[i]) NoteEnds(i, *last[i]);
+  }
 }
 
 void JobCapturer::Reset() {
