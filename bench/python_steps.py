@@ -52,7 +52,7 @@ def main():
     plain = median_ns(call)
     steps = steps_module()
     assert steps.enable(), "LOCKSTEP_TRACE says where to record to"
-    before, after = steps._before_optimizer, steps._after_optimizer
+    before, after = steps._boundaries._before, steps._boundaries._after
 
     def pair(count):
         for _ in range(count):

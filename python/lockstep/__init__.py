@@ -28,6 +28,7 @@ from ._errors import (
     ReadError,
     UnsupportedError,
 )
+from ._capture import enable_captures
 from ._hang import enable_hang_dumps
 from ._profiler import Profiler, profiler
 
@@ -112,6 +113,7 @@ __all__ = [
     "__version__",
     "compare",
     "counter",
+    "enable_captures",
     "enable_hang_dumps",
     "linked_trace",
     "load",

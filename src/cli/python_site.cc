@@ -30,10 +30,16 @@
       ".byte 0\n"                           \
       ".popsection\n")
 
-LOCKSTEP_ASSEMBLE("hang_helper", LOCKSTEP_HANG_HELPER);
-LOCKSTEP_ASSEMBLE("steps_helper", LOCKSTEP_STEPS_HELPER);
+LOCKSTEP_ASSEMBLE("boundaries_helper", LOCKSTEP_PYTHON_FOLDER "_boundaries.py");
+LOCKSTEP_ASSEMBLE("capture_helper", LOCKSTEP_PYTHON_FOLDER "_capture.py");
+LOCKSTEP_ASSEMBLE("hang_helper", LOCKSTEP_PYTHON_FOLDER "_hang.py");
+LOCKSTEP_ASSEMBLE("steps_helper", LOCKSTEP_PYTHON_FOLDER "_steps.py");
 
 extern "C" {
+extern const char lockstep_boundaries_helper_begin[];
+extern const char lockstep_boundaries_helper_end[];
+extern const char lockstep_capture_helper_begin[];
+extern const char lockstep_capture_helper_end[];
 extern const char lockstep_hang_helper_begin[];
 extern const char lockstep_hang_helper_end[];
 extern const char lockstep_steps_helper_begin[];
@@ -45,12 +51,11 @@ namespace {
 
 constexpr const char* kHangDumps = "LOCKSTEP_RUN_HANG_DUMPS";
 constexpr const char* kSteps = "LOCKSTEP_RUN_STEPS";
+constexpr const char* kCaptures = "LOCKSTEP_RUN_CAPTURES";
 constexpr const char* kMemoryFolder = "/dev/shm";
 constexpr const char* kLibrary = "liblockstep.so.1";
 
 constexpr std::string_view kSite = R"(# Written by `lockstep run`. Python imports it when it starts.
-import importlib.machinery
-import importlib.util
 import os
 import sys
 
@@ -59,19 +64,40 @@ _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "PM
           "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK")
 
 
+def _load(name):
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("lockstep." + name, os.path.join(_HERE, name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def _enable(name, function):
     try:
-        spec = importlib.util.spec_from_file_location("lockstep." + name, os.path.join(_HERE, name + ".py"))
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = _load(name)
         if getattr(module, function)():
             sys.modules.setdefault("lockstep." + name, module)  # So that the job's own call finds it done.
     except Exception:
         pass
 
 
+def _enable_with_torch(name, function):
+    """Most of a job's Python processes never import it."""
+    try:
+        boundaries = sys.modules.get("lockstep._boundaries")
+        if boundaries is None:
+            boundaries = sys.modules["lockstep._boundaries"] = _load("_boundaries")
+        boundaries.when_imported("torch", lambda _: _enable(name, function))
+    except Exception:
+        pass
+
+
 def _run_hidden():
     """The sitecustomize that would have been found without this one."""
+    import importlib.machinery
+    import importlib.util
+
     paths = [path for path in sys.path if os.path.abspath(path or ".") != _HERE]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", paths)
     if spec is not None and spec.loader is not None:
@@ -80,11 +106,15 @@ def _run_hidden():
         spec.loader.exec_module(module)
 
 
-if os.environ.get("LOCKSTEP_RUN_HANG_DUMPS") and any(name in os.environ for name in _RANKS):
-    _enable("_hang", "enable_hang_dumps")
-if os.environ.get("LOCKSTEP_RUN_STEPS"):
-    _enable("_steps", "enable")
-_run_hidden()
+if sys.version_info >= (3, 8):
+    if os.environ.get("LOCKSTEP_RUN_HANG_DUMPS") and any(name in os.environ for name in _RANKS):
+        _enable("_hang", "enable_hang_dumps")
+    if os.environ.get("LOCKSTEP_RUN_STEPS"):
+        _enable("_steps", "enable")
+    if os.environ.get("LOCKSTEP_RUN_CAPTURES"):
+        _enable_with_torch("_capture", "enable_captures")
+if sys.version_info >= (3, 4):
+    _run_hidden()
 )";
 
 std::string_view Bytes(const char* begin, const char* end) { return {begin, static_cast<size_t>(end - begin)}; }
@@ -118,6 +148,8 @@ Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const st
   const auto write = [&](const char* name, std::string_view bytes) {
     return WriteOutputFile(fmt::format("{}/{}", folder, name), [&](std::ostream& out) { out << bytes; });
   };
+  RETURN_IF_ERROR(write("_boundaries.py", Bytes(lockstep_boundaries_helper_begin, lockstep_boundaries_helper_end)));
+  RETURN_IF_ERROR(write("_capture.py", Bytes(lockstep_capture_helper_begin, lockstep_capture_helper_end)));
   RETURN_IF_ERROR(write("_hang.py", Bytes(lockstep_hang_helper_begin, lockstep_hang_helper_end)));
   RETURN_IF_ERROR(write("_steps.py", Bytes(lockstep_steps_helper_begin, lockstep_steps_helper_end)));
   RETURN_IF_ERROR(write("sitecustomize.py", kSite));
@@ -125,6 +157,7 @@ Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const st
   variables.emplace_back("PYTHONPATH",
                          IsSet("PYTHONPATH") ? fmt::format("{}:{}", folder, std::getenv("PYTHONPATH")) : folder);
   if (site.marks_steps) variables.emplace_back(kSteps, "1");
+  if (site.has_captures) variables.emplace_back(kCaptures, "1");
   if (!site.has_hang_dumps) return variables;
   variables.emplace_back(kHangDumps, "1");
   if (std::getenv("TORCH_FR_BUFFER_SIZE") == nullptr && std::getenv("TORCH_NCCL_TRACE_BUFFER_SIZE") == nullptr)

@@ -66,6 +66,10 @@ void RunCommand::Declare(CLI::App& app) {
   app.add_flag(
       "--hang-dumps", hang_dumps_,
       "Let every Python process of CMD that has a rank answer 'lockstep hang' with its flight record and stacks");
+  app.add_flag(
+      "--no-step-captures", kineto_alone_,
+      "Leave captures to Kineto alone. Otherwise processes of CMD that train with PyTorch are traced from step "
+      "to step by lockstep's own tracer in them, without what lets Kineto crash them (docs/capture.md)");
   app.add_flag("--steps", steps_,
                "Let every Python process of CMD that trains with PyTorch mark its steps, input, forward, backward and "
                "optimizer, for lockstepd's metrics and lockstep top (docs/instrument.md)");
@@ -163,8 +167,8 @@ void RunCommand::TellHow(const NodeDaemon& daemon, Console& console) const {
 }
 
 Status RunCommand::RefuseKinetoFlags() const {
-  for (const char* name :
-       {"--with-daemon", "--require-daemon", "--interval", "--socket-dir", "--hang-dumps", "--steps"}) {
+  for (const char* name : {"--with-daemon", "--require-daemon", "--interval", "--socket-dir", "--hang-dumps",
+                           "--no-step-captures", "--steps"}) {
     if (app_->get_option(name)->count() > 0) return Misuse(fmt::format("{} is for --profile kineto", name));
   }
   return {};
@@ -207,7 +211,7 @@ void RunCommand::PreparePython(const Result<std::string>& folder, Console& conso
   const auto add = [&](const std::vector<std::pair<std::string, std::string>>& variables) {
     command->environment.insert(command->environment.end(), variables.begin(), variables.end());
   };
-  PythonSite site{.has_hang_dumps = hang_dumps_, .marks_steps = steps_};
+  PythonSite site{.has_hang_dumps = hang_dumps_, .has_captures = !kineto_alone_, .marks_steps = steps_};
   if (site.marks_steps) {
     Result<StepRecording> made = MakeStepRecording();
     if (made) {
@@ -218,12 +222,13 @@ void RunCommand::PreparePython(const Result<std::string>& folder, Console& conso
       site.marks_steps = false;
     }
   }
-  if (!site.has_hang_dumps && !site.marks_steps) return;
+  if (!site.has_hang_dumps && !site.has_captures && !site.marks_steps) return;
   const auto variables = folder ? MakePythonSite(*folder, site) : folder.error();
   if (variables) {
     add(*variables);
   } else {
-    Tell(console, fmt::format("Python processes are left as they are, without --hang-dumps and --steps: {}",
+    Tell(console, fmt::format("Python processes are left as they are, traced by Kineto alone, without --hang-dumps "
+                              "and --steps: {}",
                               variables.error().ToString()));
   }
 }

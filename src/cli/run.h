@@ -57,6 +57,7 @@ class RunCommand : public Subcommand {
   std::string debug_folder_;
   std::vector<std::pair<std::string, std::string>> debug_variables_;
   bool hang_dumps_ = false;
+  bool kineto_alone_ = false;
   bool steps_ = false;
   bool quiet_ = false;
 };

@@ -1,9 +1,11 @@
 """A real lockstepd and real jobs under it, for tests of capture."""
 
+import gzip
 import http.client
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -24,6 +26,13 @@ def python_with_torch():
     if done.returncode != NO_PYTORCH:
         raise AssertionError(done.stderr)
     return None, done.stderr.strip()
+
+
+def steps_of(trace):
+    """Numbers of the training steps that a trace holds whole."""
+    events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
+    return {int(match[1]) for event in events if event.get("ph") == "X" and event.get("args", {}).get("finished") != "false"
+            for match in [re.fullmatch(r"train_step#(\d+)", event.get("name", ""))] if match}
 
 
 class Api:
@@ -121,16 +130,17 @@ class Node:
     def daemon_log(self):
         return (self.folder / "daemon.log").read_text(encoding="utf-8", errors="replace")
 
-    def job(self, python, name, ranks, *arguments, **variables):
-        """Starts a job of that many ranks under torchrun and waits until it trains and is registered."""
+    def job(self, python, name, ranks, *arguments, under=(), **variables):
+        """Starts a job of that many ranks under torchrun and waits until it trains. `under`: what torchrun is started by."""
         ready = self.folder / f"ready-{name}"
         ready.mkdir()
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("KINETO", "SLURM", "PBS"))}
         environment.update(KINETO_USE_DAEMON="1", KINETO_CONFIG=str(self.kineto_config), GLOO_SOCKET_IFNAME="lo",
-                           OMP_NUM_THREADS="1", KINETO_LOG_LEVEL="5", PYTHONWARNINGS="ignore", **variables)
+                           OMP_NUM_THREADS="1", KINETO_LOG_LEVEL="5", PYTHONWARNINGS="ignore", LOCKSTEP_SOCKET=str(self.socket),
+                           **variables)
         log = open(self.folder / f"{name}.log", "ab")
         launcher = subprocess.Popen(
-            [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(ranks), "--rdzv-id", name,
+            [*under, python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(ranks), "--rdzv-id", name,
              "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1",
              pathlib.Path(__file__).with_name("steady_job.py"), ready, *arguments],
             env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

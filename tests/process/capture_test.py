@@ -1,13 +1,12 @@
 """`lockstep capture` of a real job: torchrun, four ranks over Gloo, unmodified but for the environment; a real lockstepd."""
 
-import gzip
 import json
 import re
 import signal
 import sys
 import unittest
 
-from capture_jobs import Node, end, python_with_torch
+from capture_jobs import Node, end, python_with_torch, steps_of
 from lockstep_program import FAILED, MISUSED, PARTIAL, pathlib
 from own_network import own_network
 from waiting import PATIENCE_S, wait_until
@@ -16,13 +15,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from open_files import own_files  # noqa: E402
 
 RANKS = 4
-
-
-def steps_of(trace):
-    """Numbers of the training steps that a trace holds whole."""
-    events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
-    return {int(match[1]) for event in events if event.get("ph") == "X" and event.get("args", {}).get("finished") != "false"
-            for match in [re.fullmatch(r"train_step#(\d+)", event.get("name", ""))] if match}
 
 
 class CaptureTest(unittest.TestCase):

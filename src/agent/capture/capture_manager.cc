@@ -126,6 +126,7 @@ TargetPlan PlanOf(const control::CaptureSpec& spec, const control::Process& proc
           .deliver_from_unix_ns = window.deliver_from_unix_ns,
           .warmup_iterations = window.warmup_iterations,
           .timeout_ns = spec.timeout_ns,
+          .at_steps = process.tracer == control::Tracer::kSteps,
           .may_ask_again = !place.foreign,
           .torch_release = TorchRelease(process.torch_version)};
 }

@@ -78,6 +78,7 @@ class CaptureManagerImpl : public CaptureManager {
     control::Process process;
     std::shared_ptr<OutputFolder> folder;
     std::string final_name;
+    std::string trace_id;
     bool has_leftover = false;
     bool ended = false;
     FileObservation file = {};
@@ -148,6 +149,10 @@ class CaptureManagerImpl : public CaptureManager {
 /// Both clocks, now.
 Instant Now();
 TargetPlan PlanOf(const control::CaptureSpec& spec, const control::Process& process, const TargetPlace& place);
+/// REQUEST_TRACE_ID of a target.
+std::string TraceId(const CaptureRecord& record, size_t idx);
+/// What can serve one request at a time: both clients of a process are one.
+std::string ProfilerOf(const control::Process& process);
 /// Puts what the progress says into what is shown.
 /// Out: whether anything changed.
 bool Show(const TargetRun& run, const TargetPlace& place, control::CaptureTarget* target);

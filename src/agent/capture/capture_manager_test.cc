@@ -247,6 +247,53 @@ TEST_F(CaptureManagerTest, ARankThatDiesSoonAfterItsTraceIsSaid) {
   EXPECT_EQ(after.targets[0].end->signal, SIGSEGV);
 }
 
+TEST_F(CaptureManagerTest, ATracerIsToldToBreakOffWhatIsCancelledOrHasLostARank) {
+  TestChild one, two;
+  control::Process first = FakeRegistry::ProcessOf(one.pid(), 0);
+  first.id += "-steps";
+  first.tracer = control::Tracer::kSteps;
+  registry_.Register(first);
+  const control::Process second = Register(two, 1);
+  Begin();
+  const auto started = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(WaitForOffer(first) && WaitForOffer(second));
+  const auto text = registry_.Deliver(first.id, Now().wall_ns);
+  ASSERT_TRUE(text && registry_.Deliver(second.id, Now().wall_ns));
+  EXPECT_THAT(*text, HasSubstr("REQUEST_TRACE_ID=" + started->id + "-0\n"));
+  ASSERT_TRUE(WaitForTarget(started->id, TargetState::kDelivered, 0));
+  ASSERT_TRUE(WaitForTarget(started->id, TargetState::kDelivered, 1));
+  two.End();
+  registry_.End(second.id, {.unix_ns = Now().wall_ns, .signal = SIGSEGV});
+  ASSERT_TRUE(WaitFor([&] { return registry_.StoppedOf(first.id) == started->id + "-0"; }));
+  registry_.SetNote(first.id, started->id + "-0 refused it was taken back");
+  ASSERT_TRUE(WaitForEnd(started->id));
+  EXPECT_EQ(Get(started->id).targets[0].state, TargetState::kRefused);
+  EXPECT_EQ(Get(started->id).targets[0].reason, "it was taken back");
+
+  const auto next = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(WaitForOffer(first));
+  ASSERT_TRUE(registry_.Deliver(first.id, Now().wall_ns));
+  ASSERT_TRUE(WaitForTarget(next->id, TargetState::kDelivered));
+  ASSERT_TRUE(manager_->Cancel(next->id, me_));
+  EXPECT_EQ(registry_.StoppedOf(first.id), next->id + "-0");
+  EXPECT_EQ(Get(next->id).targets[0].reason, "is broken off where its step ends");
+}
+
+TEST_F(CaptureManagerTest, BothClientsOfAProcessAreOneProfiler) {
+  TestChild child;
+  const control::Process kineto = Register(child, 0);
+  Begin();
+  const auto running = manager_->Start(CaptureSpec{}, me_);
+  ASSERT_TRUE(WaitForOffer(kineto));
+  control::Process steps = kineto;
+  steps.id += "-steps";
+  steps.tracer = control::Tracer::kSteps;
+  registry_.Register(steps);
+  CaptureSpec spec;
+  spec.selector.process_ids = {steps.id};
+  EXPECT_EQ(manager_->Start(spec, me_).error().code, ErrorCode::kFailedPrecondition);
+}
+
 TEST_F(CaptureManagerTest, ADeathLongAfterItsTraceIsNotSaid) {
   TestChild child;
   const control::Process process = Register(child, 0);

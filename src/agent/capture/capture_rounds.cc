@@ -117,11 +117,15 @@ void CaptureManagerImpl::TakeBackOfJob(CaptureEntry* entry, size_t idx, const In
   CaptureRecord& record = entry->record;
   const control::Process& dead = record.capture.targets[idx].process;
   const std::string who = dead.rank ? fmt::format("rank {}", *dead.rank) : fmt::format("pid {}", dead.pid);
-  // A job that has lost a rank does not do what was to be traced; whoever has the request already cannot be stopped.
+  // A job that has lost a rank does not do what was to be traced. Kineto cannot be stopped once it has the request.
   for (size_t i = 0; i < entry->runs.size(); ++i) {
     TargetRun& run = entry->runs[i];
     const control::Process& other = record.capture.targets[i].process;
-    if (run.progress.state() != TargetState::kQueued || !control::IsSameJob(dead, other)) continue;
+    if (run.progress.final() || !control::IsSameJob(dead, other)) continue;
+    if (run.progress.state() != TargetState::kQueued) {
+      registry_->Stop(other.id, TraceId(record, i));
+      continue;
+    }
     if (run.placed && !registry_->Withdraw(other.id, run.token) && registry_->Find(other.id)) continue;
     run.progress.Cancel(fmt::format("taken back, since {} of its job {}", who, EndWords(*entry->runs[idx].end)), now);
     if (Show(run, record.places[i], &record.capture.targets[i])) entry->changed = entry->unsaved = true;
@@ -150,10 +154,10 @@ void CaptureManagerImpl::Join() {
   for (const Open& capture : open) {
     const Selection selection = Select(processes, capture.record.capture.spec, capture.record.caller);
     std::set<std::string> known;
-    for (const auto& target : capture.record.capture.targets) known.insert(target.process.id);
+    for (const auto& target : capture.record.capture.targets) known.insert(ProfilerOf(target.process));
     std::vector<Newcomer> newcomers;
     for (const control::Process& process : selection.chosen) {
-      if (known.count(process.id) > 0 || known.size() + newcomers.size() >= 1024) continue;
+      if (known.count(ProfilerOf(process)) > 0 || known.size() + newcomers.size() >= 1024) continue;
       newcomers.push_back(MakeNewcomer(capture.record, process, Now()));
     }
     const bool whole = IsWholeWorld(selection.chosen);
@@ -193,6 +197,7 @@ std::vector<CaptureManagerImpl::Look> CaptureManagerImpl::Gather() const {
                        .process = entry->record.capture.targets[i].process,
                        .folder = file_matters ? run.folder : nullptr,
                        .final_name = entry->record.places[i].final_name,
+                       .trace_id = TraceId(entry->record, i),
                        .has_leftover = run.has_leftover});
     }
   }
@@ -207,6 +212,11 @@ void CaptureManagerImpl::LookAt(Look* look) const {
                    .poll_period_ns = process->poll_period_ns,
                    .busy = process->state == control::ProcessState::kTracing,
                    .silent = process->state == control::ProcessState::kSilent};
+    const std::string note = registry_->Note(look->process.id);
+    const std::string waits = look->trace_id + " waits ";
+    const std::string refused = look->trace_id + " refused ";
+    if (note.starts_with(waits)) look->facts.waits_for = note.substr(look->trace_id.size() + 1);
+    if (note.starts_with(refused)) look->facts.refusal = note.substr(refused.size());
   }
   look->ended = HasEnded(look->process).value_or(false);
   // After the question whether it has ended: a file that it renamed last is then seen.
@@ -246,6 +256,8 @@ void CaptureManagerImpl::Apply(const Look& look, const Instant& now) {
     run.has_leftover = true;
   }
   if (progress.WantsWithdrawal()) GiveUp(&run, look.process, now);
+  // Nobody waits for it any more; a tracer can be told, and nothing is lost on Kineto.
+  if (progress.state() == TargetState::kTimedOut) registry_->Stop(look.process.id, look.trace_id);
   if (Show(run, entry->record.places[look.idx], &target)) entry->changed = entry->unsaved = true;
   if (!run.end || target.end || !progress.final()) return;
   target.end = run.end;
@@ -276,7 +288,8 @@ void CaptureManagerImpl::PlaceOffers(const Instant& now) {
     for (size_t i = 0; i < entry->runs.size(); ++i) {
       const TargetRun& run = entry->runs[i];
       const bool holds = run.placed || run.progress.state() != TargetState::kQueued || may_be_pending(run);
-      if (!run.progress.final() && holds) taken[entry->record.capture.targets[i].process.id] = entry->record.capture.id;
+      if (!run.progress.final() && holds)
+        taken[ProfilerOf(entry->record.capture.targets[i].process)] = entry->record.capture.id;
     }
   }
   for (const auto& entry : entries_) {
@@ -286,13 +299,13 @@ void CaptureManagerImpl::PlaceOffers(const Instant& now) {
       control::CaptureTarget& target = record.capture.targets[i];
       if (run.placed || run.progress.final() || run.progress.state() != TargetState::kQueued) continue;
       if (run.has_leftover || may_be_pending(run)) continue;
-      if (const auto other = taken.find(target.process.id); other != taken.end()) {
+      if (const auto other = taken.find(ProfilerOf(target.process)); other != taken.end()) {
         run.progress.WaitsFor("waits for the end of capture " + other->second + ", which the process is busy with",
                               now);
         if (Show(run, record.places[i], &target)) entry->changed = entry->unsaved = true;
         continue;
       }
-      taken[target.process.id] = record.capture.id;
+      taken[ProfilerOf(target.process)] = record.capture.id;
       auto text = ConfigText(record, i);
       Status placed;
       if (!text) {

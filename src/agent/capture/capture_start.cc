@@ -55,13 +55,19 @@ bool Show(const TargetRun& run, const TargetPlace& place, control::CaptureTarget
   return true;
 }
 
+std::string TraceId(const CaptureRecord& record, size_t idx) { return fmt::format("{}-{}", record.capture.id, idx); }
+
+std::string ProfilerOf(const control::Process& process) {
+  return process.pid != 0 ? fmt::format("{}-{}", process.pid, process.start_ticks) : process.id;
+}
+
 Result<std::string> CaptureManagerImpl::ConfigText(const CaptureRecord& record, size_t idx) const {
   const control::CaptureTarget& target = record.capture.targets[idx];
   const TargetPlace& place = record.places[idx];
   return BuildConfigText({.window = record.capture.spec.window,
                           .options = record.capture.spec.options,
                           .log_file = place.folder + "/" + place.log_name,
-                          .trace_id = fmt::format("{}-{}", record.capture.id, idx),
+                          .trace_id = TraceId(record, idx),
                           .group_id = record.capture.spec.group,
                           .torch_version = target.process.torch_version,
                           .device_traced = IsDeviceTraced(target.process)});
@@ -175,19 +181,19 @@ Result<control::Capture> CaptureManagerImpl::StartAt(const control::CaptureSpec&
       running += IsFinal(entry->record.capture.state) ? 0 : 1;
       for (size_t i = 0; i < entry->runs.size(); ++i) {
         if (entry->runs[i].progress.final()) continue;
-        busy[entry->record.capture.targets[i].process.id] = entry->record.capture.id;
+        busy[ProfilerOf(entry->record.capture.targets[i].process)] = entry->record.capture.id;
       }
     }
     if (running >= kMaxRunning) {
       return Error{.code = ErrorCode::kLimitExceeded,
                    .message = fmt::format("{} captures are under way: wait for one to end, or cancel one", running)};
     }
-    const auto is_busy = [&](const control::Process& process) { return busy.count(process.id) > 0; };
+    const auto is_busy = [&](const control::Process& process) { return busy.count(ProfilerOf(process)) > 0; };
     if (!selection.chosen.empty() && std::all_of(selection.chosen.begin(), selection.chosen.end(), is_busy)) {
       return Error{.code = ErrorCode::kFailedPrecondition,
                    .message = fmt::format("all {} that match are busy with another capture ({}): a process traces one "
                                           "request at a time; wait for it, or cancel it",
-                                          selection.chosen.size(), busy[selection.chosen.front().id])};
+                                          selection.chosen.size(), busy[ProfilerOf(selection.chosen.front())])};
     }
   }
   auto entry = std::make_unique<CaptureEntry>();
@@ -277,6 +283,13 @@ Result<control::Capture> CaptureManagerImpl::Cancel(const std::string& id, const
         if (stopped) {
           run.progress.Cancel("taken back before the process fetched it", now);
           Show(run, entry->record.places[i], &target);
+        } else if (target.process.tracer == control::Tracer::kSteps) {
+          registry_->Stop(target.process.id, TraceId(entry->record, i));
+          target.state = TargetState::kCancelled;
+          target.reason = "is broken off where its step ends";
+          target.finished_unix_ns = now.wall_ns;
+          run.lingers = true;
+          continue;
         } else {
           const auto end = run.progress.ExpectedEndUnixNs();
           target.state = TargetState::kCancelled;

@@ -179,6 +179,24 @@ class FakeRegistry : public Registry {
     offers_.erase(found);
     return true;
   }
+  void Stop(const std::string& id, const std::string& trace_id) override {
+    const std::lock_guard lock(mutex_);
+    stopped_[id] = trace_id;
+  }
+  std::string StoppedOf(const std::string& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = stopped_.find(id);
+    return found == stopped_.end() ? "" : found->second;
+  }
+  std::string Note(const std::string& id) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = notes_.find(id);
+    return found == notes_.end() ? "" : found->second;
+  }
+  void SetNote(const std::string& id, const std::string& note) {
+    const std::lock_guard lock(mutex_);
+    notes_[id] = note;
+  }
   void Listen(std::function<void(const RegistryEvent&)> listener) override {
     const std::lock_guard lock(listener_mutex_);
     listener_ = std::move(listener);
@@ -192,6 +210,8 @@ class FakeRegistry : public Registry {
   mutable std::mutex mutex_;
   std::map<std::string, control::Process> processes_;
   std::map<std::string, Offer> offers_;
+  std::map<std::string, std::string> stopped_;
+  std::map<std::string, std::string> notes_;
   size_t placed_count_ = 0;
   size_t withdrawn_count_ = 0;
   std::mutex listener_mutex_;

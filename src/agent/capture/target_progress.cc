@@ -64,13 +64,13 @@ void TargetProgress::Delivered(int64_t unix_ns, const Instant& now) {
   if (state_ != State::kQueued) return;
   const auto start = ExpectedStartUnixNs();
   Enter(State::kDelivered,
-        start ? fmt::format("starts at {}", ClockUtc(*start)) : "waits for the iteration at which it begins", now);
+        start ? fmt::format("starts at {}", ClockUtc(*start)) : "waits for the step at which it begins", now);
 }
 
 std::optional<int64_t> TargetProgress::ExpectedStartUnixNs() const {
   if (plan_.mode != Mode::kDuration) return std::nullopt;
   if (plan_.start_unix_ns) return plan_.start_unix_ns;
-  if (!delivered_unix_ns_) return std::nullopt;
+  if (!delivered_unix_ns_ || plan_.at_steps) return std::nullopt;
   return *delivered_unix_ns_ + plan_.warmup_ns + (HasOldDefaultStart() ? kOldDefaultStartNs : kDefaultStartNs);
 }
 
@@ -79,7 +79,7 @@ bool TargetProgress::HasOldDefaultStart() const {
 }
 
 int64_t TargetProgress::StartAfterDeliveryNs() const {
-  if (plan_.mode != Mode::kDuration || plan_.start_unix_ns || HasOldDefaultStart()) return 0;
+  if (plan_.mode != Mode::kDuration || plan_.start_unix_ns || plan_.at_steps || HasOldDefaultStart()) return 0;
   return plan_.warmup_ns + kDefaultStartNs;
 }
 
@@ -193,10 +193,10 @@ std::string TargetProgress::Timeout() const { return ShownSeconds(plan_.timeout_
 void TargetProgress::Tick(const Instant& now) {
   switch (state_) {
     case State::kQueued: TickQueued(now); break;
-    case State::kDelivered: TickDelivered(now); break;
+    case State::kDelivered: plan_.at_steps ? TickAtSteps(now) : TickDelivered(now); break;
     case State::kWarming:
     case State::kCollecting:
-    case State::kWriting: TickBegun(now); break;
+    case State::kWriting: plan_.at_steps ? TickAtSteps(now) : TickBegun(now); break;
     default: break;
   }
 }
@@ -212,8 +212,9 @@ void TargetProgress::TickQueued(const Instant& now) {
   }
   if (try_count_ > 0) waits += fmt::format("; it dropped the request {} before", try_count_ == 1 ? "once" : "twice");
   reason_ = waits;
-  if (plan_.start_unix_ns && now.wall_ns + plan_.warmup_ns + kSecondNs > *plan_.start_unix_ns) {
-    // Handed over now, it would be dropped without a word.
+  const int64_t needed_ns = plan_.at_steps ? 0 : plan_.warmup_ns + kSecondNs;
+  if (plan_.start_unix_ns && now.wall_ns + needed_ns > *plan_.start_unix_ns) {
+    // Handed over now, Kineto would drop it without a word, and a tracer begin behind the others.
     wants_withdrawal_ = true;
     withdrawal_times_out_ = false;
     withdrawal_reason_ =
@@ -280,6 +281,42 @@ TargetProgress::Why TargetProgress::WhyNeverBegun() const {
           "in it (from another daemon, or from before a restart), its clock may be off, or it cannot write to the "
           "folder (another container than its process id says, a full disk)",
       .merely_dropped = true};
+}
+
+/// What is not over by then is waited for: a step may take minutes.
+void TargetProgress::TickAtSteps(const Instant& now) {
+  if (!polls_.refusal.empty()) {
+    Enter(State::kRefused, polls_.refusal, now);
+    return;
+  }
+  const bool is_free = polls_known_ && polls_.registered && !polls_.busy && !polls_.silent &&
+                       polls_.last_poll_unix_ns > begun_unix_ns_.value_or(delivered_unix_ns_.value_or(0));
+  if (!is_free) {
+    unfinished_since_.reset();
+  } else if (!unfinished_since_) {
+    unfinished_since_ = now.monotonic_ns;
+  } else if (now.monotonic_ns - *unfinished_since_ >= kRenameGraceNs) {
+    Enter(State::kRefused, "has done with the request, and there is no trace: the folder for it may be gone", now);
+    return;
+  }
+  reason_ = Quiet() ? SinceWhen() + ": it writes its trace, or has stopped or hangs" : polls_.waits_for;
+  if (state_ == State::kDelivered && reason_.empty()) reason_ = "waits for the step at which it begins";
+  // Neither the time until the start nor the window itself is lack of progress.
+  const int64_t began_ns = std::max(begun_unix_ns_.value_or(0), plan_.start_unix_ns.value_or(0));
+  if (plan_.start_unix_ns && now.wall_ns < *plan_.start_unix_ns) Progress(now);
+  if (begun_unix_ns_ && now.wall_ns < began_ns + plan_.duration_ns) Progress(now);
+  if (state_ == State::kWarming && begun_unix_ns_ && now.wall_ns >= began_ns + plan_.warmup_ns)
+    Enter(State::kCollecting, "", now);
+  if (now.monotonic_ns - progress_monotonic_ns_ < plan_.timeout_ns) return;
+  Enter(State::kTimedOut,
+        state_ == State::kDelivered
+            ? fmt::format("has the request, and no step ended to begin with for {}: it hangs, or its steps take longer "
+                          "(raise --timeout)",
+                          Timeout())
+            : fmt::format("began its trace, and no step ended to end with for {}: it hangs, or its steps take longer "
+                          "(raise --timeout)",
+                          Timeout()),
+        now);
 }
 
 void TargetProgress::TickDelivered(const Instant& now) {

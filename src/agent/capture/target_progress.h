@@ -26,6 +26,7 @@ struct TargetPlan {
   std::optional<int64_t> deliver_from_unix_ns = {};  ///< Nothing is expected before.
   int32_t warmup_iterations = 0;
   int64_t timeout_ns = 0;     ///< Without any progress.
+  bool at_steps = false;      ///< By lockstep's tracer, which begins where a step ends and says what becomes of it.
   bool may_ask_again = true;  ///< Its unfinished file may be removed, and the request handed over once more.
   std::optional<std::pair<int32_t, int32_t>> torch_release = {};  ///< (2, 13).
 };
@@ -37,6 +38,9 @@ struct PollFacts {
   int64_t poll_period_ns = 5'000'000'000;
   bool busy = false;    ///< Its last poll came without the ACTIVITIES bit.
   bool silent = false;  ///< No poll for three periods.
+  /// Of a tracer, of this request: why it waits, or why it came to nothing.
+  std::string waits_for = {};
+  std::string refusal = {};
 };
 
 /// The way of one process through a capture, from what can be seen from outside: its polls, its trace file, the clock.
@@ -98,6 +102,7 @@ class TargetProgress {
   void Lost(Why why, const Instant& now);
   void TickQueued(const Instant& now);
   void TickDelivered(const Instant& now);
+  void TickAtSteps(const Instant& now);
   void TickBegun(const Instant& now);
   std::optional<int64_t> ExpectedStartUnixNs() const;
   bool HasOldDefaultStart() const;

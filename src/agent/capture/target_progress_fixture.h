@@ -68,6 +68,11 @@ inline TargetPlan Timed(double start) {
   plan.start_unix_ns = Way::At(start).wall_ns;
   return plan;
 }
+inline TargetPlan AtSteps() {
+  TargetPlan plan = Duration();
+  plan.at_steps = true;
+  return plan;
+}
 inline TargetPlan Iterations() {
   TargetPlan plan = Duration();
   plan.mode = control::CaptureWindow::Mode::kIterations;

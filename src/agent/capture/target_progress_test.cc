@@ -248,6 +248,88 @@ TEST(TargetProgressTest, AStoppedProcessIsNotCalledRefused) {
   EXPECT_THAT(way.progress.reason(), HasSubstr("stopped"));
 }
 
+TEST(TargetProgressTest, AStepOfMinutesIsWaitedForBeforeAndWithinATrace) {
+  TargetPlan plan = AtSteps();
+  plan.timeout_ns = 600 * kSecondNs;
+  Way way(plan);
+  EXPECT_EQ(way.progress.StartAfterDeliveryNs(), 0);
+  way.Deliver();
+  way.busy = true;
+  way.To(500);
+  EXPECT_EQ(way.progress.state(), TargetState::kDelivered);
+  EXPECT_EQ(way.progress.reason(), "waits for the step at which it begins");
+  way.Unfinished(0);
+  way.To(1000);
+  EXPECT_EQ(way.progress.state(), TargetState::kCollecting);
+  way.Finished(4711);
+  way.To(1001);
+  EXPECT_EQ(way.progress.state(), TargetState::kDone);
+}
+
+TEST(TargetProgressTest, ATracerSaysWhatItWaitsForAndWhyItRefused) {
+  Way way(AtSteps());
+  way.Deliver();
+  way.busy = true;
+  way.facts.waits_for = "waits until the torch.profiler ends";
+  way.To(20);
+  EXPECT_EQ(way.progress.state(), TargetState::kDelivered);
+  EXPECT_EQ(way.progress.reason(), "waits until the torch.profiler ends");
+  way.facts.refusal = "OSError: no space left";
+  way.To(21);
+  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
+  EXPECT_EQ(way.progress.reason(), "OSError: no space left");
+}
+
+TEST(TargetProgressTest, ATracerThatIsFreeAgainWithoutATraceHasLostIt) {
+  Way way(AtSteps());
+  way.Deliver();
+  way.busy = true;
+  way.To(20);
+  way.busy = false;
+  way.To(24);
+  EXPECT_EQ(way.progress.state(), TargetState::kDelivered);
+  way.To(40);
+  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
+  EXPECT_EQ(way.asked_again, 0);
+}
+
+TEST(TargetProgressTest, StepsThatNeverEndAreGivenUp) {
+  Way way(AtSteps());
+  way.Deliver();
+  way.busy = true;
+  way.To(59);
+  EXPECT_EQ(way.progress.state(), TargetState::kDelivered);
+  way.To(62);
+  EXPECT_EQ(way.progress.state(), TargetState::kTimedOut);
+  EXPECT_THAT(way.progress.reason(), HasSubstr("no step ended to begin with for 60 s"));
+}
+
+TEST(TargetProgressTest, AWindowLongerThanTheTimeoutIsNoLackOfProgress) {
+  TargetPlan plan = AtSteps();
+  plan.duration_ns = 600 * kSecondNs;
+  Way way(plan);
+  way.Deliver();
+  way.busy = true;
+  way.Unfinished(0);
+  way.To(599);
+  EXPECT_EQ(way.progress.state(), TargetState::kCollecting);
+  way.To(650);
+  EXPECT_EQ(way.progress.state(), TargetState::kCollecting);
+  way.To(662);
+  EXPECT_EQ(way.progress.state(), TargetState::kTimedOut);
+}
+
+TEST(TargetProgressTest, ATracerIsHandedACommonStartUntilItHasPassed) {
+  TargetPlan plan = Timed(4);
+  plan.at_steps = true;
+  plan.warmup_ns = 5 * kSecondNs;
+  Way way(plan);
+  way.To(3.9);
+  EXPECT_EQ(way.progress.state(), TargetState::kQueued);
+  way.To(4.3);
+  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
+}
+
 TEST(TargetProgressTest, AnEndSaysHowFarItWas) {
   const auto reason = [](const std::function<void(Way*)>& drive) {
     Way way(Duration());

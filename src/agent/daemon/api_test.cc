@@ -33,6 +33,8 @@ class FakeRegistry : public Registry {
   std::optional<Process> Find(const std::string& /*id*/) const override { return std::nullopt; }
   Status Place(const std::string& /*id*/, Offer /*offer*/) override { return {}; }
   bool Withdraw(const std::string& /*id*/, const std::string& /*token*/) override { return false; }
+  void Stop(const std::string& /*id*/, const std::string& /*trace_id*/) override {}
+  std::string Note(const std::string& /*id*/) const override { return ""; }
   void Listen(std::function<void(const RegistryEvent&)> /*listener*/) override {}
   std::vector<Process> processes;
 };

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace lockstep::agent {
 namespace {
 
@@ -28,17 +30,22 @@ void Append(std::vector<std::byte>* bytes, T value) {
   bytes->insert(bytes->end(), raw.begin(), raw.end());
 }
 
-Message ReadPoll(std::span<const std::byte> payload) {
+Message ReadPoll(std::span<const std::byte> payload, bool is_tracer) {
   Message message;
   if (payload.size() < kPollFixedBytes) return message;
   const auto count = ReadAt<int32_t>(payload, 4);
   if (count < 1 || count > static_cast<int32_t>(kMaxPids)) return message;
-  if (payload.size() != kPollFixedBytes + sizeof(int32_t) * static_cast<size_t>(count)) return message;
+  const size_t pid_bytes = sizeof(int32_t) * static_cast<size_t>(count);
+  if (payload.size() < kPollFixedBytes + pid_bytes) return message;
+  const auto rest = payload.subspan(kPollFixedBytes + pid_bytes);
+  if (rest.size() > (is_tracer ? kMaxNoteBytes : 0)) return message;
   message.kind = Message::Kind::kPoll;
   message.poll.mask = ReadAt<int32_t>(payload, 0);
   message.poll.job_id = ReadAt<int64_t>(payload, 8);
   message.poll.pids.resize(static_cast<size_t>(count));
-  std::memcpy(message.poll.pids.data(), payload.data() + kPollFixedBytes, payload.size() - kPollFixedBytes);
+  std::memcpy(message.poll.pids.data(), payload.data() + kPollFixedBytes, pid_bytes);
+  message.poll.is_tracer = is_tracer;
+  message.poll.note = Printable({reinterpret_cast<const char*>(rest.data()), rest.size()});
   return message;
 }
 
@@ -63,7 +70,7 @@ Message ReadDatagram(std::span<const std::byte> bytes) {
   if (tag_end == tag_begin + kTagBytes) return message;
   const std::string_view tag(tag_begin, static_cast<size_t>(tag_end - tag_begin));
   const std::span<const std::byte> payload = bytes.subspan(kHeaderBytes);
-  if (tag == kPollTag) return ReadPoll(payload);
+  if (tag == kPollTag || tag == kTracerTag) return ReadPoll(payload, tag == kTracerTag);
   if (tag == kContextTag) return ReadContext(payload);
   message.kind = Message::Kind::kUnknownTag;
   return message;
@@ -90,7 +97,8 @@ std::vector<std::byte> WritePoll(const PollRequest& request) {
   Append(&payload, static_cast<int32_t>(request.pids.size()));
   Append(&payload, request.job_id);
   for (const int32_t pid : request.pids) Append(&payload, pid);
-  return WriteMessage(kPollTag, payload);
+  for (const char c : request.note) payload.push_back(static_cast<std::byte>(c));
+  return WriteMessage(request.is_tracer ? kTracerTag : kPollTag, payload);
 }
 
 std::vector<std::byte> WriteContext(const ContextRequest& request) {

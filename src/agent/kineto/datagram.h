@@ -19,14 +19,18 @@ inline constexpr size_t kMaxPids = 1024;
 /// The longest datagram that can be valid. A receive buffer of one byte more tells longer ones.
 inline constexpr size_t kMaxDatagramBytes = kHeaderBytes + 16 + 4 * kMaxPids;
 
-/// A client's poll (`req`): "is there a configuration for me?"
+/// A client's poll (`req`): "is there a configuration for me?" Or that of lockstep's own tracer in a process (`lsreq`),
+/// which says more: whether its steps go on, and what became of the last request.
 struct PollRequest {
   static constexpr int32_t kEvents = 1;
   static constexpr int32_t kActivities = 2;
+  static constexpr int32_t kSteps = 4;  ///< Of a tracer: steps are ending, so that a request would be served.
 
   int32_t mask = 0;  ///< What the client could start just now; without kActivities its profiler is in use.
   int64_t job_id = 0;
   std::vector<int32_t> pids;  ///< As the client sees them: its own, then its ancestors'. Never empty.
+  bool is_tracer = false;
+  std::string note = {};  ///< Of a tracer: "TRACE_ID waits WHY" or "TRACE_ID refused WHY"; valid UTF-8, printable.
 
   bool free() const { return (mask & kActivities) != 0; }
 };
@@ -55,6 +59,9 @@ struct Message {
 Message ReadDatagram(std::span<const std::byte> bytes);
 
 inline constexpr std::string_view kPollTag = "req";
+inline constexpr std::string_view kTracerTag = "lsreq";  ///< Answered only where there is a request.
+inline constexpr std::string_view kStopTag = "lsstop";   ///< To a tracer: the request with this REQUEST_TRACE_ID.
+inline constexpr size_t kMaxNoteBytes = 2048;
 inline constexpr std::string_view kContextTag = "ctxt";
 
 /// The header of a message. `tag` has at most 31 characters.

@@ -116,6 +116,20 @@ TEST(DatagramTest, MoreProcessesThanTheLimitAreMalformed) {
   EXPECT_EQ(ReadDatagram(WritePoll(request)).kind, Message::Kind::kMalformed);
 }
 
+TEST(DatagramTest, ATracersPollHasANoteBehindItsProcesses) {
+  const Message message = ReadDatagram(
+      WritePoll({.mask = 6, .job_id = 9, .pids = {7, 6}, .is_tracer = true, .note = "abc-0 refused \x1b[2J\xff"}));
+  ASSERT_EQ(message.kind, Message::Kind::kPoll);
+  EXPECT_TRUE(message.poll.is_tracer);
+  EXPECT_EQ(message.poll.mask, PollRequest::kActivities | PollRequest::kSteps);
+  EXPECT_THAT(message.poll.pids, testing::ElementsAre(7, 6));
+  EXPECT_EQ(message.poll.note, "abc-0 refused ?[2J\xEF\xBF\xBD");
+  EXPECT_EQ(ReadDatagram(WritePoll({.pids = {7}, .is_tracer = true})).poll.note, "");
+  EXPECT_EQ(ReadDatagram(WritePoll({.pids = {7}, .is_tracer = true, .note = std::string(2049, 'x')})).kind,
+            Message::Kind::kMalformed);
+  EXPECT_EQ(ReadDatagram(WritePoll({.pids = {7}, .note = "x"})).kind, Message::Kind::kMalformed) << "Kineto has none";
+}
+
 TEST(DatagramTest, OtherTagsAreUnknownAndATagWithoutAnEndIsMalformed) {
   EXPECT_EQ(ReadDatagram(WriteMessage("model_status", {})).kind, Message::Kind::kUnknownTag);
   EXPECT_EQ(ReadDatagram(WriteMessage("", {})).kind, Message::Kind::kUnknownTag);
@@ -128,9 +142,10 @@ TEST(DatagramTest, OtherTagsAreUnknownAndATagWithoutAnEndIsMalformed) {
 TEST(DatagramTest, TenThousandMutatedDatagramsReadOrFailCleanly) {
   std::mt19937 random(20);
   const auto seed_poll = WritePoll({.mask = 3, .job_id = 1, .pids = {7, 6, 5}});
+  const auto seed_tracer = WritePoll({.mask = 3, .pids = {7, 6, 5}, .is_tracer = true, .note = "a-0 waits x"});
   const auto seed_context = WriteContext({.device_ordinal = 1, .pid = 7, .job_id = 1});
   for (int round = 0; round < 10'000; ++round) {
-    auto bytes = (round % 2) != 0 ? seed_poll : seed_context;
+    auto bytes = round % 3 == 0 ? seed_poll : round % 3 == 1 ? seed_context : seed_tracer;
     for (uint32_t change = random() % 4; change > 0; --change)
       bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     if (random() % 4 == 0) bytes.resize(random() % 200);

@@ -49,6 +49,8 @@ class KinetoEndpoint final : public Registry, private ReplySink {
   bool Withdraw(const std::string& process_id, const std::string& token) override {
     return table_.Withdraw(process_id, token);
   }
+  void Stop(const std::string& process_id, const std::string& trace_id) override { table_.Stop(process_id, trace_id); }
+  std::string Note(const std::string& process_id) const override { return table_.Note(process_id); }
   /// Not from within a listener.
   void Listen(std::function<void(const RegistryEvent&)> listener) override;
 

@@ -28,6 +28,11 @@ struct ProcessTable::Client {
   std::array<int64_t, 5> intervals_ns = {};  ///< The last ones, round about.
   uint64_t next_refresh_poll = 2;            ///< Poll at which its details are looked up again.
 
+  bool is_tracer = false;  ///< lockstep's own in the process, beside Kineto's client.
+  bool has_steps = false;  ///< Of a tracer: would serve a request.
+  std::string note = {};   ///< Of a tracer: PollRequest::note.
+  std::string stop = {};   ///< Of a tracer: what it is to stop, told at its next poll.
+
   bool busy = false;
   bool silent = false;
   int32_t owed_silence = 0;  ///< Polls that stay unanswered because it holds as many older replies.

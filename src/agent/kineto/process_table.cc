@@ -30,6 +30,11 @@ constexpr int64_t kPendingNs = 60 * kSecondNs;
 constexpr uint64_t kMostRefreshPolls = 64;
 constexpr size_t kMaxEvents = 65'536;
 
+std::string OfferText(const Offer& offer, int64_t now_unix_ns) {
+  if (offer.start_after_ns == 0) return offer.text;
+  return offer.text + fmt::format("PROFILE_START_TIME={}\n", (now_unix_ns + offer.start_after_ns) / kMillisecondNs);
+}
+
 std::string AddressKey(const Sender& sender) { return fmt::format("{}:", sender.socket_idx) + sender.address; }
 
 }  // namespace
@@ -80,22 +85,46 @@ ProcessTable::Next ProcessTable::Handle(const Arrival& arrival, ReplySink* sink)
     next.refresh_client = client->serial;
     client->next_refresh_poll = client->poll_count + std::min(client->poll_count, kMostRefreshPolls);
   }
+  if (message.poll.is_tracer) {
+    AnswerTracer(client, arrival, message.poll.free(), sink);
+    return next;
+  }
   const uint64_t withheld = counters_.withheld;
   if (!MayReply(client, arrival)) {
     if (counters_.withheld != withheld) next.withheld_client = client->serial;
     return next;
   }
   if (client->offer && message.poll.free() && client->offer->deliver_from_unix_ns <= arrival.now_unix_ns) {
-    std::string text = client->offer->text;
-    if (client->offer->start_after_ns > 0) {
-      text += fmt::format("PROFILE_START_TIME={}\n",
-                          (arrival.now_unix_ns + client->offer->start_after_ns) / kMillisecondNs);
-    }
-    Reply(client, arrival, kPollTag, text, client->offer->token, sink);
+    Reply(client, arrival, kPollTag, OfferText(*client->offer, arrival.now_unix_ns), client->offer->token, sink);
   } else {
     Reply(client, arrival, kPollTag, {}, {}, sink);
   }
   return next;
+}
+
+/// It reads whatever comes whenever it comes, so that nothing is late. It is answered also where there is nothing: so
+/// it knows that it speaks to a lockstepd.
+void ProcessTable::AnswerTracer(Client* client, const Arrival& arrival, bool is_free, ReplySink* sink) {
+  const uint64_t serial = client->serial;
+  if (!client->stop.empty()) {
+    const uint64_t failed = counters_.failed_replies;
+    Reply(client, arrival, kStopTag, client->stop, {}, sink);
+    if (!clients_.contains(serial)) return;  // Nobody reads there any more.
+    if (counters_.failed_replies == failed) client->stop.clear();
+  }
+  const bool is_due = client->offer && is_free && client->offer->deliver_from_unix_ns <= arrival.now_unix_ns;
+  if (is_due && !IsKinetoBusy(*client)) {
+    Reply(client, arrival, kTracerTag, OfferText(*client->offer, arrival.now_unix_ns), client->offer->token, sink);
+  } else {
+    Reply(client, arrival, kTracerTag, {}, {}, sink);
+  }
+}
+
+/// A request of Kineto's in the same process: two profilers do not go together.
+bool ProcessTable::IsKinetoBusy(const Client& tracer) const {
+  return tracer.sender.pid != 0 && std::any_of(clients_.begin(), clients_.end(), [&](const auto& other) {
+           return !other.second->is_tracer && other.second->busy && other.second->sender.pid == tracer.sender.pid;
+         });
 }
 
 ProcessTable::Client* ProcessTable::FindOrRegister(const Arrival& arrival, ReplySink* sink, bool* is_new) {
@@ -181,6 +210,9 @@ void ProcessTable::NotePoll(Client* client, const PollRequest& poll, const Arriv
   client->last_poll_unix_ns = arrival.sent_unix_ns;
   client->last_poll_monotonic_ns = arrival.now_monotonic_ns;
   client->silent = false;
+  client->is_tracer = poll.is_tracer;
+  client->has_steps = (poll.mask & PollRequest::kSteps) != 0;
+  client->note = poll.note;
   NoteMask(client, !poll.free(), arrival.now_unix_ns);
 }
 
@@ -218,7 +250,7 @@ void ProcessTable::Reply(Client* client, const Arrival& arrival, std::string_vie
   }
   ++counters_.replies;
   // This thread was held up in between: the client may read this at its next poll, which then needs no second one.
-  if (now_unix_ns - arrival.sent_unix_ns > kMaybeMissedNs) ++client->owed_silence;
+  if (!client->is_tracer && now_unix_ns - arrival.sent_unix_ns > kMaybeMissedNs) ++client->owed_silence;
   if (token.empty()) return;
   ++counters_.deliveries;
   client->delivered_token = token;
@@ -250,9 +282,9 @@ void ProcessTable::SetDetails(uint64_t serial, proc::ProcessDetails details, boo
   // Where the pid cannot be seen, the address is all that there is to tell it by; it is random and lives as long.
   std::string id = client->sender.pid != 0 ? fmt::format("{}-{}", client->sender.pid, client->details->start_ticks)
                                            : fmt::format("0-{}", std::hash<std::string>()(AddressKey(client->sender)));
-  for (int extra = 2; by_id_.contains(id); ++extra) {
-    id = fmt::format("{}-{}-{}", client->sender.pid, client->details->start_ticks, extra);
-  }
+  if (client->is_tracer) id += "-steps";
+  const std::string first_choice = id;
+  for (int extra = 2; by_id_.contains(id); ++extra) id = fmt::format("{}-{}", first_choice, extra);
   client->id = id;
   by_id_.emplace(std::move(id), serial);
   Emit(*client, RegistryEvent::Kind::kRegistered, options_.wall_clock_ns());

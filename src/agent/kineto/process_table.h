@@ -126,6 +126,8 @@ class ProcessTable {
   std::optional<control::Process> Find(const std::string& process_id) const;
   Status Place(const std::string& process_id, Offer offer);
   bool Withdraw(const std::string& process_id, const std::string& token);
+  void Stop(const std::string& process_id, const std::string& trace_id);
+  std::string Note(const std::string& process_id) const;
 
  private:
   struct Client;
@@ -143,6 +145,9 @@ class ProcessTable {
   void Remove(uint64_t serial, std::optional<control::ProcessEnd> end = {});
   Client* FindById(const std::string& process_id) const;
   std::vector<const Client*> Published() const;
+  std::vector<const Client*> Shown() const;
+  bool IsKinetoBusy(const Client& tracer) const;
+  void AnswerTracer(Client* client, const Arrival& arrival, bool is_free, ReplySink* sink);
   control::Process Describe(const Client& client, control::ProcessRole role) const;
 
   const ProcessTableOptions options_;

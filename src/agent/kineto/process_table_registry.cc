@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
+#include <utility>
 
 #include "agent/kineto/process_client.h"
 #include "agent/kineto/process_table.h"
@@ -39,6 +41,34 @@ std::vector<const ProcessTable::Client*> ProcessTable::Published() const {
   return published;
 }
 
+/// Of the two clients of one process, the one that requests go to.
+std::vector<const ProcessTable::Client*> ProcessTable::Shown() const {
+  // One whose pid cannot be seen is known by what it calls itself and its ancestors.
+  const auto key = [](const Client& client) {
+    return std::tuple(client.sender.pid, client.sender.uid,
+                      client.sender.pid != 0 ? std::vector<int32_t>() : client.client_pids);
+  };
+  struct Owner {
+    int kineto_count = 0;
+    int tracer_count = 0;
+    bool has_steps = false;
+  };
+  std::map<std::tuple<int32_t, uint32_t, std::vector<int32_t>>, Owner> owners;
+  std::vector<const Client*> shown = Published();
+  for (const Client* client : shown) {
+    Owner& owner = owners[key(*client)];
+    ++(client->is_tracer ? owner.tracer_count : owner.kineto_count);
+    owner.has_steps = owner.has_steps || (client->is_tracer && client->has_steps && (client->busy || !client->silent));
+  }
+  std::erase_if(shown, [&](const Client* client) {
+    const Owner& owner = owners.at(key(*client));
+    // Several containers may have processes of the same numbers: which two are one cannot be told.
+    if (client->sender.pid == 0 && (owner.kineto_count != 1 || owner.tracer_count != 1)) return false;
+    return client->is_tracer ? !owner.has_steps && owner.kineto_count > 0 : owner.has_steps;
+  });
+  return shown;
+}
+
 Process ProcessTable::Describe(const Client& client, ProcessRole role) const {
   Process process;
   process.id = client.id;
@@ -47,6 +77,7 @@ Process ProcessTable::Describe(const Client& client, ProcessRole role) const {
   process.client_pids = client.client_pids;
   process.host = options_.host;
   process.role = role;
+  process.tracer = client.is_tracer ? control::Tracer::kSteps : control::Tracer::kKineto;
   if (client.silent) {
     process.state = ProcessState::kSilent;
   } else if (client.busy) {
@@ -72,7 +103,7 @@ Process ProcessTable::Describe(const Client& client, ProcessRole role) const {
     process.torch_version = details.torch_version;
     process.python_version = details.python_version;
     process.settings = details.settings;
-    process.counts_iterations = details.counts_iterations;
+    process.counts_iterations = client.is_tracer || details.counts_iterations;
   }
   if (process.job_id.empty() && client.job_id != 0) {
     // The only number that clients send is SLURM's.
@@ -88,7 +119,7 @@ Process ProcessTable::Describe(const Client& client, ProcessRole role) const {
 
 std::vector<Process> ProcessTable::Processes() const {
   const std::lock_guard lock(mutex_);
-  const std::vector<const Client*> published = Published();
+  const std::vector<const Client*> published = Shown();
   std::vector<proc::RoleInput> roles;
   roles.reserve(published.size());
   for (const Client* client : published) roles.push_back({.pid = client->sender.pid, .details = client->details.get()});
@@ -141,6 +172,18 @@ bool ProcessTable::Withdraw(const std::string& process_id, const std::string& to
   if (!client->offer || client->offer->token != token) return false;
   client->offer.reset();
   return true;
+}
+
+void ProcessTable::Stop(const std::string& process_id, const std::string& trace_id) {
+  const std::lock_guard lock(mutex_);
+  Client* client = FindById(process_id);
+  if (client != nullptr && client->is_tracer) client->stop = trace_id;
+}
+
+std::string ProcessTable::Note(const std::string& process_id) const {
+  const std::lock_guard lock(mutex_);
+  const Client* client = FindById(process_id);
+  return client == nullptr ? "" : client->note;
 }
 
 }  // namespace lockstep::agent

@@ -46,7 +46,8 @@ struct RegistryEvent {
 class Registry {
  public:
   virtual ~Registry() = default;
-  /// All of them, by (job, rank, pid).
+  /// All of them, by (job, rank, pid); a process with two clients, Kineto's and lockstep's tracer, once: as the tracer
+  /// while its steps go on, else as Kineto's. Find knows both.
   virtual std::vector<control::Process> Processes() const = 0;
   virtual std::optional<control::Process> Find(const std::string& process_id) const = 0;
   /// Queues the text for the process's next free poll. Errors: kNotFound; kFailedPrecondition when one is queued
@@ -55,6 +56,11 @@ class Registry {
   /// Takes an offer back. False: it is not there (any more): it was delivered, or the process has ended. Of a delivered
   /// one it forgets that the process was asked: call it when the capture is over without the profiler having been busy.
   virtual bool Withdraw(const std::string& process_id, const std::string& token) = 0;
+  /// Tells lockstep's tracer in the process, at its next poll, to drop or break off the request with this
+  /// REQUEST_TRACE_ID. Kineto cannot be told.
+  virtual void Stop(const std::string& process_id, const std::string& trace_id) = 0;
+  /// What the tracer last said of a request, "TRACE_ID waits WHY" or "TRACE_ID refused WHY"; empty: nothing.
+  virtual std::string Note(const std::string& process_id) const = 0;
   /// Calls `listener` for every event from now on, from a thread of the registry's that it must not hold up (queue, and
   /// return); one listener. Null: none; returns when no call is under way.
   virtual void Listen(std::function<void(const RegistryEvent&)> listener) = 0;

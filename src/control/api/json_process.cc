@@ -30,6 +30,7 @@ void WriteProcess(const Process& process, JsonText* json) {
   json->Key("python_version").TextOrNull(process.python_version).Key("settings").BeginList();
   for (const std::string& setting : process.settings) json->Text(setting);
   json->EndList();
+  json->Key("tracer").Text(TracerName(process.tracer));
   json->Key("counts_iterations").Bool(process.counts_iterations);
   json->Key("first_poll_unix_ns").Int(process.first_poll_unix_ns);
   json->Key("last_poll_unix_ns").Int(process.last_poll_unix_ns);
@@ -70,6 +71,7 @@ Status ReadProcess(const rapidjson::Value& value, std::string path, Process* pro
     return {};
   });
   reader.Text("socket", &process->socket);
+  reader.Name("tracer", kTracers, &process->tracer);
   reader.Bool("counts_iterations", &process->counts_iterations);
   reader.Int("first_poll_unix_ns", 0, kAnyInt, &process->first_poll_unix_ns);
   reader.Int("last_poll_unix_ns", 0, kAnyInt, &process->last_poll_unix_ns);

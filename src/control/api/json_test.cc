@@ -18,7 +18,7 @@ constexpr std::string_view kProcess =
     R"("user":"alice","host":"n001","role":"helper","state":"tracing","rank":3,"local_rank":1,"world_size":8,)"
     R"("job_kind":"mpi","job_id":"12_3","job_step":"0","command":"python3 \"train.py\"","device":"cuda",)"
     R"("torch_version":"2.13.0+cpu","socket":"/run/kineto","python_version":"3.11.2",)"
-    R"("settings":["NCCL_DEBUG=INFO","OMP_NUM_THREADS=1"],"counts_iterations":false,)"
+    R"("settings":["NCCL_DEBUG=INFO","OMP_NUM_THREADS=1"],"tracer":"steps","counts_iterations":false,)"
     R"("first_poll_unix_ns":1700000000000000001,"last_poll_unix_ns":1700000000000000002,"poll_period_ns":1000000000})";
 constexpr std::string_view kSpec =
     R"({"group":"nightly_1-a","selector":{"job_id":"123.pbs01","pids":[5,6],"process_ids":["4242-991"],)"

@@ -8,6 +8,7 @@ namespace lockstep::control {
 
 const char* ProcessRoleName(ProcessRole role) { return kProcessRoles.Name(role); }
 const char* ProcessStateName(ProcessState state) { return kProcessStates.Name(state); }
+const char* TracerName(Tracer tracer) { return kTracers.Name(tracer); }
 const char* JobKindName(JobKind kind) { return kJobKinds.Name(kind); }
 const char* TargetStateName(TargetState state) { return kTargetStates.Name(state); }
 const char* CaptureStateName(CaptureState state) { return kCaptureStates.Name(state); }

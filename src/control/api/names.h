@@ -29,6 +29,7 @@ struct NameTable {
 
 inline constexpr NameTable<ProcessRole, 3> kProcessRoles = {{"trainer", "launcher", "helper"}};
 inline constexpr NameTable<ProcessState, 4> kProcessStates = {{"idle", "requested", "tracing", "silent"}};
+inline constexpr NameTable<Tracer, 2> kTracers = {{"kineto", "steps"}};
 inline constexpr NameTable<JobKind, 8> kJobKinds = {
     {"none", "slurm", "pbs", "torchelastic", "kubernetes", "lsf", "flux", "mpi"}};
 inline constexpr NameTable<TargetState, 10> kTargetStates = {

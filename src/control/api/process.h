@@ -22,13 +22,20 @@ enum class ProcessState : uint8_t {
   kSilent,     ///< Alive, and has not polled for three of its periods.
 };
 
+/// What a request to trace goes to.
+enum class Tracer : uint8_t {
+  kKineto,  ///< PyTorch's own: starts and stops from a thread of its own, at any moment.
+  kSteps,   ///< lockstep's (python/lockstep/_capture.py): where steps end, in the thread that trains.
+};
+
 /// The process runs under what. Source of the variables: docs/capture.md#ranks.
 enum class JobKind : uint8_t { kNone, kSlurm, kPbs, kTorchelastic, kKubernetes, kLsf, kFlux, kMpi };
 
 /// One process that has registered with a node's daemon. Every field but the first five may be unknown: empty, or
 /// nullopt.
 struct Process {
-  std::string id;            ///< "PID-STARTTIME": names the process on its node, across restarts of the daemon.
+  std::string id;            ///< "PID-STARTTIME": names the process on its node, across restarts of the daemon; with
+                             ///< "-steps" behind it where `tracer` is that.
   int32_t pid = 0;           ///< As the daemon sees it; 0 = in a pid namespace that the daemon cannot see.
   uint64_t start_ticks = 0;  ///< Field 22 of /proc/PID/stat; tells a process from a later one with its pid.
   uint32_t uid = 0;
@@ -49,7 +56,8 @@ struct Process {
   std::string python_version;         ///< "3.11".
   std::vector<std::string> settings;  ///< "NAME=VALUE" of its environment that steer communication; sorted.
   std::string socket;                 ///< "abstract", or the directory of the socket that it uses.
-  bool counts_iterations = true;      ///< False where this PyTorch is known not to (environment variable empty).
+  Tracer tracer = Tracer::kKineto;
+  bool counts_iterations = true;  ///< False where this PyTorch is known not to (environment variable empty).
   int64_t first_poll_unix_ns = 0;
   int64_t last_poll_unix_ns = 0;
   int64_t poll_period_ns = 5'000'000'000;  ///< Estimated from its polls; 5 s until there are three.
@@ -67,6 +75,7 @@ struct ProcessEnd {
 
 const char* ProcessRoleName(ProcessRole role);     ///< "trainer", "launcher", "helper".
 const char* ProcessStateName(ProcessState state);  ///< "idle", "requested", "tracing", "silent".
+const char* TracerName(Tracer tracer);             ///< "kineto", "steps".
 const char* JobKindName(JobKind kind);             ///< "none", "slurm", "pbs", "torchelastic", ...
 
 /// "was ended by SIGSEGV", "ended with exit status 1", "ended".

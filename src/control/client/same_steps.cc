@@ -33,7 +33,7 @@ const char* VerdictName(StepAgreement::Verdict verdict) {
 }
 
 bool BecameDuration(const TraceFacts& facts, int32_t iterations) {
-  if (!facts.start_unix_ns || !facts.end_unix_ns || iterations <= 0) return false;
+  if (facts.first_step || !facts.start_unix_ns || !facts.end_unix_ns || iterations <= 0) return false;
   const int64_t length = *facts.end_unix_ns - *facts.start_unix_ns;
   const auto count = static_cast<int64_t>(facts.optimizer_step_count);
   // Nearly always it is the optimizers' steps that count.
@@ -74,6 +74,21 @@ StepAgreement CompareSteps(const std::vector<StepTrace>& traces, int32_t iterati
     return result;
   }
   result.spread_ns = *last - *first;
+  if (std::all_of(traces.begin(), traces.end(), [](const StepTrace& trace) { return trace.facts.first_step; })) {
+    const bool same = std::all_of(traces.begin(), traces.end(), [&](const StepTrace& trace) {
+      return trace.facts.first_step == traces.front().facts.first_step;
+    });
+    result.verdict = same ? StepAgreement::Verdict::kSame : StepAgreement::Verdict::kApart;
+    const auto cut = std::find_if(traces.begin(), traces.end(), [&](const StepTrace& trace) {
+      return trace.facts.step_count.value_or(iterations) < iterations;
+    });
+    if (cut != traces.end()) {
+      result.verdict = StepAgreement::Verdict::kApart;
+      result.reason =
+          fmt::format("a trace has {} of {} steps: no step ended for long", *cut->facts.step_count, iterations);
+    }
+    return result;
+  }
   const int64_t limit = *result.step_ns * std::max(roundup, 1) / 2;
   if (*result.spread_ns >= limit + 2 * clock_error) {
     result.verdict = StepAgreement::Verdict::kApart;

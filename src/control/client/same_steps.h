@@ -16,12 +16,13 @@ struct StepTrace {
   int64_t clock_error_ns = 0;       ///< What remains unknown of it.
 };
 
-/// Whether all ranks traced the same steps. Kineto reports no step numbers: what tells is that every rank began at a
-/// multiple of the round-up, and that ranks of one job pass a step at nearly the same time.
+/// Whether all ranks traced the same steps. lockstep's own tracer says with which number a trace begins. Kineto reports
+/// none: what tells then is that every rank began at a multiple of the round-up, and that ranks of one job pass a step
+/// at nearly the same time.
 struct StepAgreement {
   enum class Verdict : uint8_t {
-    kSame,     ///< All began within half of what would be the next multiple.
-    kApart,    ///< Some began a multiple later.
+    kSame,     ///< All began with the same number, or within half of what would be the next multiple.
+    kApart,    ///< Some began with another, or a multiple later.
     kUnknown,  ///< The windows cannot be read, the clocks are too far apart, or there is one trace alone.
   };
   Verdict verdict = Verdict::kUnknown;

@@ -25,6 +25,22 @@ TEST(CompareStepsTest, StartsWithinHalfAMultipleAreTheSameSteps) {
   EXPECT_EQ(same.first_start_ns, kNoon);
 }
 
+TEST(CompareStepsTest, NumbersOfStepsDecideWhereAllTracesHaveThem) {
+  const auto from = [](int64_t step, int64_t start_ms) {
+    StepTrace trace = Window(start_ms, 501, 7);
+    trace.facts.first_step = step;
+    return trace;
+  };
+  EXPECT_EQ(CompareSteps({from(50, 0), from(50, 9000)}, 5, 10).verdict, Verdict::kSame);
+  EXPECT_EQ(CompareSteps({from(50, 0), from(60, 1)}, 5, 10).verdict, Verdict::kApart);
+  StepTrace cut = from(50, 0);
+  cut.facts.step_count = 3;
+  EXPECT_EQ(CompareSteps({from(50, 0), cut}, 5, 10).verdict, Verdict::kApart);
+  EXPECT_THAT(CompareSteps({from(50, 0), cut}, 5, 10).reason, testing::HasSubstr("3 of 5 steps"));
+  EXPECT_FALSE(BecameDuration(from(50, 0).facts, 5));
+  EXPECT_EQ(CompareSteps({from(50, 0), Window(9000, 500)}, 5, 10).verdict, Verdict::kApart) << "by time again";
+}
+
 TEST(CompareStepsTest, AMultipleLaterIsApart) {
   EXPECT_EQ(CompareSteps({Window(0, 100), Window(200, 100)}, 5, 10).verdict, Verdict::kApart);
 }

@@ -12,10 +12,11 @@ constexpr size_t kBlockBytes = 1 << 16;
 // A fact is the needle and what stands within this after it.
 constexpr size_t kReachBytes = 512;
 
-enum Needle : size_t { kBase, kEvents, kStart, kEnd, kStep, kNeedleCount };
-constexpr std::array<std::string_view, kNeedleCount> kNeedles = {"\"baseTimeNanoseconds\"", "\"traceEvents\"",
-                                                                 "\"Iteration Start: PyTorch Profiler\"",
-                                                                 "\"Record Window End\"", "\"Optimizer.step#"};
+enum Needle : size_t { kBase, kEvents, kStart, kEnd, kStep, kFirstStep, kStepCount, kNeedleCount };
+constexpr std::array<std::string_view, kNeedleCount> kNeedles = {
+    "\"baseTimeNanoseconds\"", "\"traceEvents\"",   "\"Iteration Start: PyTorch Profiler\"",
+    "\"Record Window End\"",   "\"Optimizer.step#", "\"lockstep_first_step\"",
+    "\"lockstep_step_count\""};
 
 std::string_view AfterColon(std::string_view text) {
   size_t at = 0;
@@ -103,6 +104,8 @@ void TraceScanner::Note(size_t needle, std::string_view rest) {
     case kStart: start_ns_ = TimeIn(rest); break;
     case kEnd: end_ns_ = TimeIn(rest); break;
     case kStep: ++facts_.optimizer_step_count; break;
+    case kStepCount: facts_.step_count = WholeNumber(AfterColon(rest)); break;
+    case kFirstStep: facts_.first_step = WholeNumber(AfterColon(rest)); break;
     default: break;
   }
 }

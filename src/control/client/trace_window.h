@@ -17,6 +17,9 @@ struct TraceFacts {
   std::optional<int64_t> start_unix_ns;  ///< "Iteration Start: PyTorch Profiler": where the window begins.
   std::optional<int64_t> end_unix_ns;    ///< "Record Window End".
   uint32_t optimizer_step_count = 0;     ///< "Optimizer.step#..." annotations.
+  std::optional<int64_t> first_step;     ///< "lockstep_first_step" of lockstep's own tracer: its number in the job.
+  std::optional<int64_t>
+      step_count;  ///< "lockstep_step_count" of the same: fewer than asked where none ended for long.
 };
 
 /// Scans a trace as it comes, in pieces of any size. Memory: 64 KiB and the largest piece. The bytes are from outside:

@@ -47,6 +47,13 @@ TraceFacts Scanned(std::string_view text, size_t piece) {
   return scanner.Finish();
 }
 
+TEST(TraceScannerTest, ReadsTheNumberOfTheFirstStep) {
+  EXPECT_EQ(Scanned(R"({"lockstep_first_step": 50, "traceEvents": []})", 7).first_step, 50);
+  EXPECT_EQ(Scanned(R"({"lockstep_step_count": 3, "traceEvents": []})", 7).step_count, 3);
+  EXPECT_EQ(Scanned(kTrace, 100).first_step, std::nullopt);
+  EXPECT_EQ(Scanned(R"({"lockstep_first_step": -1, "traceEvents": []})", 7).first_step, std::nullopt);
+}
+
 TEST(TraceScannerTest, ReadsTheWindowOfATrace) {
   const TraceFacts facts = Scanned(kTrace, 1 << 20);
   EXPECT_TRUE(facts.whole);
