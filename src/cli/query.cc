@@ -1,14 +1,18 @@
 #include "cli/query.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <fstream>
+#include <cstring>
 #include <iostream>
-#include <iterator>
 #include <limits>
 
+#include "base/small_file.h"
+#include "base/unique_fd.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "cli/output_file.h"
@@ -31,16 +35,23 @@ constexpr const char* kQueryExamples =
     "  lockstep query traces/ \"SELECT rank, max(span_ns) FROM steps GROUP BY rank\"\n"
     "  lockstep query traces/ --interactive            a prompt; .help says more";
 
+constexpr size_t kMostSqlBytes = size_t{16} << 20;
+
 Result<std::string> ReadAll(const std::string& path) {
-  std::ifstream file;
-  if (path != "-") {
-    file.open(path, std::ios::binary);
-    if (!file) return Error{.code = ErrorCode::kNotFound, .message = "cannot be opened for -f", .file = path};
+  const bool is_input = path == "-";
+  const UniqueFd file(is_input ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!is_input && !file.valid()) {
+    return Error{.code = ErrorCode::kNotFound, .message = "cannot be opened for -f", .file = path};
   }
-  std::istream& stream = path == "-" ? std::cin : file;
-  std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (stream.bad()) return Error{.code = ErrorCode::kIo, .message = "cannot be read", .file = path};
-  return text;
+  const auto text = ReadSome(is_input ? STDIN_FILENO : file.get(), kMostSqlBytes + 1);
+  if (!text) {
+    return Error{
+        .code = ErrorCode::kIo, .message = fmt::format("cannot be read: {}", std::strerror(errno)), .file = path};
+  }
+  if (text->size() > kMostSqlBytes) {
+    return Error{.code = ErrorCode::kLimitExceeded, .message = "holds more than 16 MiB of SQL", .file = path};
+  }
+  return *text;
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -14,26 +13,18 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/small_file.h"
+
 namespace lockstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxProcesses = 4096;
-constexpr size_t kMaxFileBytes = size_t{1} << 20;
 constexpr std::string_view kTorchLibrary = "libtorch_cpu.so";
 constexpr std::string_view kClientSocket = "dynoconfigclient";
 
-// At most kMaxFileBytes; files of /proc have no size. Empty for one that cannot be read.
-std::optional<std::string> Contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string text(kMaxFileBytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return std::nullopt;
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
+std::optional<std::string> Contents(const std::string& path) { return ReadSmallFile(path, size_t{1} << 20); }
 
 // Sockets of Kineto's clients in a network namespace, by their inodes. `list`: such as /proc/net/unix.
 std::set<std::string> ClientSockets(const std::string& list) {

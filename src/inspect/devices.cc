@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
+#include "base/small_file.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
 #include "inspect/proc_files.h"
@@ -38,11 +37,7 @@ std::string_view Trim(std::string_view text) {
 }
 
 std::string ReadValue(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, kMaxValueBytes> text = {};
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  return Printable(
-      Trim(std::string_view(text.data(), static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)))));
+  return Printable(Trim(ReadSmallFile(path, kMaxValueBytes).value_or("")));
 }
 
 std::vector<std::string> ListFolder(const std::string& path) {

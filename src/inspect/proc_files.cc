@@ -1,7 +1,6 @@
 #include "inspect/proc_files.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include <charconv>
 #include <memory>
 
-#include "base/unique_fd.h"
+#include "base/small_file.h"
 #include "base/utf8.h"
 #include "inspect/read_number.h"
 
@@ -49,17 +48,7 @@ int64_t MonotonicNs() { return ClockNs(CLOCK_MONOTONIC); }
 int64_t UnixNs() { return ClockNs(CLOCK_REALTIME); }
 
 std::optional<std::string> ReadProcFile(pid_t pid, std::string_view name, size_t limit_bytes) {
-  const UniqueFd fd(::open(fmt::format("/proc/{}/{}", pid, name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) return std::nullopt;
-  std::string text;
-  std::array<char, 16384> chunk;
-  while (text.size() < limit_bytes) {
-    const ssize_t size = ::read(fd.get(), chunk.data(), std::min(chunk.size(), limit_bytes - text.size()));
-    if (size < 0 && text.empty()) return std::nullopt;
-    if (size <= 0) break;
-    text.append(chunk.data(), static_cast<size_t>(size));
-  }
-  return text;
+  return ReadSmallFile(fmt::format("/proc/{}/{}", pid, name), limit_bytes);
 }
 
 std::string ReadProcLink(pid_t pid, std::string_view name) {

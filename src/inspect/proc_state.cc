@@ -1,14 +1,12 @@
 #include "inspect/proc_state.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
+#include "base/small_file.h"
 #include "base/utf8.h"
 #include "inspect/proc_files.h"
 #include "inspect/stack_limits.h"
@@ -36,14 +34,6 @@ std::optional<uint64_t> Progress(int64_t before, int64_t after) {
   return static_cast<uint64_t>(after - before);
 }
 
-std::string ReadSmallFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(4096, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return text;
-}
-
 /// Limit and kills of its cgroup, as this process's own view of the cgroup file systems names it.
 void ReadCgroup(pid_t pid, evidence::ProcessState* state) {
   std::string text = ReadProcFile(pid, "cgroup").value_or("");
@@ -62,13 +52,15 @@ void ReadCgroup(pid_t pid, evidence::ProcessState* state) {
     if (folder.empty() || folder.find("/../") != std::string::npos) continue;
     // Limits hold from any level above: the smallest one counts.
     for (int level = 0; level < 32 && folder.size() > std::string_view("/sys/fs/cgroup").size(); ++level) {
-      const auto limit = LeadingNumber(ReadSmallFile(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes")));
+      const auto limit =
+          LeadingNumber(ReadSmallFile(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes")).value_or(""));
       if (limit && *limit > 0 && *limit < int64_t{1} << 60 &&
           (!state->memory_limit_bytes || static_cast<uint64_t>(*limit) < *state->memory_limit_bytes))
         state->memory_limit_bytes = static_cast<uint64_t>(*limit);
       if (!state->oom_kill_count) {
         const auto kills = NumberOf(
-            ParseFields(ReadSmallFile(folder + (unified ? "/memory.events" : "/memory.oom_control"))), "oom_kill");
+            ParseFields(ReadSmallFile(folder + (unified ? "/memory.events" : "/memory.oom_control")).value_or("")),
+            "oom_kill");
         if (kills) state->oom_kill_count = *kills;
       }
       folder.resize(folder.rfind('/'));

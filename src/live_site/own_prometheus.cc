@@ -13,11 +13,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "base/base64.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"
+#include "base/small_file.h"
 #include "live_site/access.h"
 #include "live_site/shipped_files.h"
 #include "report/json_stream.h"
@@ -46,10 +46,7 @@ Status WriteFile(const std::string& path, std::string_view text) {
   return {};
 }
 
-std::string ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
+std::string SaidIn(const std::string& log_file) { return ReadSmallFile(log_file, size_t{4} << 20).value_or(""); }
 
 /// As Prometheus keeps passwords: by bcrypt. Cheap, since the password is random.
 Result<std::string> HashOf(const std::string& password) {
@@ -190,7 +187,7 @@ Status OwnPrometheus::WaitForPort(const std::function<bool()>& pause) {
   const int64_t until_ns = SteadyNow() + kStartTime;
   while (SteadyNow() < until_ns) {
     const bool has_ended = process_.Poll().has_value();
-    const std::string said = ReadFile(log_file_);
+    const std::string said = SaidIn(log_file_);
     if (has_ended) {
       return Error{ErrorCode::kIo, fmt::format("Prometheus ended at once: {}", LastLine(said)), log_file_};
     }
@@ -202,7 +199,7 @@ Status OwnPrometheus::WaitForPort(const std::function<bool()>& pause) {
   }
   return Error{
       ErrorCode::kCancelled,
-      fmt::format("Prometheus does not listen after {} s: {}", kStartTime / kSecondNs, LastLine(ReadFile(log_file_))),
+      fmt::format("Prometheus does not listen after {} s: {}", kStartTime / kSecondNs, LastLine(SaidIn(log_file_))),
       log_file_};
 }
 

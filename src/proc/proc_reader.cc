@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "base/ascii.h"
+#include "base/small_file.h"
 #include "base/unique_fd.h"
 #include "proc/job_environment.h"
 
@@ -28,17 +29,6 @@ constexpr size_t kMaxArgumentBytes = size_t{64} << 10;
 constexpr size_t kMaxMapsBytes = size_t{32} << 20;
 constexpr size_t kMaxVersionFileBytes = size_t{4} << 10;
 constexpr std::string_view kTorchLibrary = "/lib/libtorch_cpu.so";
-
-std::string ReadSome(int fd, size_t limit_bytes) {
-  std::string text;
-  std::array<char, 16384> chunk;
-  while (text.size() < limit_bytes) {
-    const ssize_t size = ::read(fd, chunk.data(), std::min(chunk.size(), limit_bytes - text.size()));
-    if (size <= 0) break;
-    text.append(chunk.data(), static_cast<size_t>(size));
-  }
-  return text;
-}
 
 /// Folder that holds torch/lib/libtorch_cpu.so's torch, from the text of maps, which is read by parts.
 std::string FindTorchFolder(int maps_fd) {
@@ -119,7 +109,7 @@ std::string ParseTorchVersion(std::string_view text) {
 
 std::string ProcReader::ReadFile(int32_t pid, const char* name, size_t limit_bytes) const {
   const UniqueFd fd(::open(fmt::format("{}/{}/{}", root_, pid, name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  return fd.valid() ? ReadSome(fd.get(), limit_bytes) : std::string();
+  return fd.valid() ? ReadSome(fd.get(), limit_bytes).value_or("") : std::string();
 }
 
 std::optional<ProcStat> ProcReader::ReadStat(int32_t pid) const { return ParseProcStat(ReadFile(pid, "stat", 4096)); }
@@ -228,7 +218,7 @@ std::string ProcReader::FindTorchVersion(int32_t pid) const {
   const UniqueFd file(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how))));
   struct stat status = {};
   if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  return ParseTorchVersion(ReadSome(file.get(), kMaxVersionFileBytes));
+  return ParseTorchVersion(ReadSome(file.get(), kMaxVersionFileBytes).value_or(""));
 }
 
 }  // namespace lockstep::proc

@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
+#include "base/small_file.h"
 #include "proc/proc_reader.h"
 
 namespace lockstep::proc {
@@ -35,9 +34,7 @@ std::optional<int32_t> StatusOfWaitedFor(int pidfd) {
 }
 
 std::optional<int32_t> StatusOfZombie(int32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto stat = ParseProcStat(text);
+  const auto stat = ParseProcStat(ReadSmallFile(fmt::format("/proc/{}/stat", pid)).value_or(""));
   if (!stat || stat->state != 'Z') return std::nullopt;
   // 0 is also what those are shown who may not trace it. They are told from others by the link that a zombie has not.
   char target;

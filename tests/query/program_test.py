@@ -84,6 +84,7 @@ class FileTest(unittest.TestCase):
             self.assertEqual(query(RECORDED, "-f", path, "--format", "csv").stdout.split(), ["n", "4"])
         self.assertEqual(query(RECORDED, "-f", "-", "--format", "csv", text="SELECT 7 AS n").stdout.split(), ["n", "7"])
         query(RECORDED, "-f", "/nowhere/q.sql", status=lockstep.FAILED)
+        self.assertIn("Is a directory", query(RECORDED, "-f", "/", status=lockstep.FAILED).stderr)
 
     def test_output_goes_into_the_file_whole_or_not_at_all(self):
         with tempfile.TemporaryDirectory() as folder:

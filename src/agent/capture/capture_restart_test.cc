@@ -36,10 +36,10 @@ class CaptureRestartTest : public CaptureManagerTest {
     registry_.Deliver(process.id, Now().wall_ns);
   }
   void Work(const control::Process& process) {
-    std::ifstream file(MarkOf(process));
-    if (!file) return;
-    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (!std::filesystem::exists(FakeRegistry::FinalOf(text, process))) FakeRegistry::WriteTrace(text, process, "{}");
+    const auto text = ReadSmallFile(MarkOf(process));
+    if (text && !std::filesystem::exists(FakeRegistry::FinalOf(*text, process))) {
+      FakeRegistry::WriteTrace(*text, process, "{}");
+    }
   }
 };
 

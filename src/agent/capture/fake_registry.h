@@ -21,6 +21,7 @@
 
 #include "agent/kineto/config_text.h"
 #include "agent/kineto/registry.h"
+#include "base/small_file.h"
 
 namespace lockstep::agent {
 
@@ -64,8 +65,7 @@ class FakeRegistry : public Registry {
   static control::Process ProcessOf(pid_t pid, std::optional<int32_t> rank = std::nullopt) {
     control::Process process;
     process.pid = pid;
-    std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-    std::string text((std::istreambuf_iterator<char>(stat)), std::istreambuf_iterator<char>());
+    const std::string text = ReadSmallFile(fmt::format("/proc/{}/stat", pid)).value_or("");
     std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
     std::string field;
     for (int i = 3; i <= 22 && fields >> field; ++i) {

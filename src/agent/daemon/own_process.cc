@@ -5,19 +5,16 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/small_file.h"
+
 namespace lockstep::agent {
 namespace {
 
-std::string ReadAll(const char* path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
+std::string ReadAll(const char* path) { return ReadSmallFile(path, size_t{4} << 20).value_or(""); }
 
 // Fields of /proc/self/stat behind the command, which may hold anything: field 3 is the first. Source: proc(5).
 std::vector<std::string> StatFields() {

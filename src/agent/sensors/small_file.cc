@@ -1,22 +1,15 @@
 #include "agent/sensors/small_file.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <memory>
 
-#include "base/unique_fd.h"
+#include "base/small_file.h"
 
 namespace lockstep::agent {
-namespace {
-
-constexpr size_t kMostBytes = size_t{64} << 10;
-
-}  // namespace
 
 std::optional<uint64_t> WholeNumber(std::string_view text) {
   uint64_t number = 0;
@@ -26,25 +19,12 @@ std::optional<uint64_t> WholeNumber(std::string_view text) {
 }
 
 std::optional<std::string> SmallFiles::Text(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) {
+  std::optional<std::string> text = ReadSmallFile(path);
+  if (!text) {
     if (errno != ENOENT && errno != ENOTDIR) ++skipped_count_;
     return std::nullopt;
   }
-  std::string text(kMostBytes, '\0');
-  size_t used = 0;
-  while (used < text.size()) {
-    const ssize_t got = ::read(fd.get(), text.data() + used, text.size() - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      ++skipped_count_;
-      return std::nullopt;
-    }
-    if (got == 0) break;
-    used += static_cast<size_t>(got);
-  }
-  text.resize(used);
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  while (!text->empty() && (text->back() == '\n' || text->back() == ' ')) text->pop_back();
   return text;
 }
 

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace lockstep {
+
+/// What is read of an open file until its end, or `limit_bytes` of it. Nullopt: nothing could be read; errno says why.
+/// What came before an error is given: a process may end between two reads of its files.
+std::optional<std::string> ReadSome(int fd, size_t limit_bytes);
+
+/// ReadSome() of a file, those of /proc and /sys too, which have no size. Throws nothing, as the iterators of a
+/// std::ifstream do for a folder and for a file of a process that is gone.
+std::optional<std::string> ReadSmallFile(const std::string& path, size_t limit_bytes = size_t{64} << 10);
+
+}  // namespace lockstep
