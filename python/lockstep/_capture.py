@@ -1,19 +1,15 @@
 """Traces this process when `lockstep capture` asks, from the end of one training step to the end of another, in the thread that trains.
 
 `lockstep run` enables it in every Python process of a job; ``lockstep.enable_captures()`` does the same. A plain file that needs Python's
-standard library and _boundaries.py beside it, and PyTorch once a trace is asked for. From the first step on a daemon thread asks the
-node's lockstepd for work each second, over the sockets that Kineto uses (docs/formats/kineto-ipc.md, "lockstep's own tracer").
+standard library and, beside it, _boundaries.py and _step_trace.py; and PyTorch once a trace is asked for. From the first step on a daemon
+thread asks the node's lockstepd for work each second, over the sockets that Kineto uses (docs/formats/kineto-ipc.md, "lockstep's own tracer").
 
 Why not Kineto's own: it starts and stops a trace from a thread of its own while operators run in others, and PyTorch then uses
 callbacks' state that has been freed (docs/capture.md). torch.profiler records the thread that starts and stops it, and that thread is
-between two operators then. What else PyTorch does not survive is kept from happening here:
+between two operators then.
 
-- two profilers at a time, in whatever threads, counting one that is only prepared: ours waits for the job's, and ends when that begins;
-- a record_function that is open when its profiler stops, and ends within the next one: ours ends those before it stops;
-- a stop within an operator: none where a graph runs backward or a stream is captured.
-
-The job comes first: whatever goes wrong here ends the trace and is told to lockstepd; signals' handlers raise into the job as they would
-have.
+The job comes first: whatever goes wrong here ends the trace and is told to lockstepd; a torch.profiler of the job's own goes before ours;
+signals' handlers raise into the job as they would have.
 """
 
 from __future__ import annotations
@@ -52,9 +48,6 @@ _STALE_S = 60.0
 _GRACE_S = 10.0
 # Ranks end a window of time at most a step apart. None of them writes while another may still wait for it in a step that is traced.
 _QUIET_STEPS = 2
-_MOST_INTERRUPTIONS = 3
-# So long another thread's profiler waits for ours to be stopped, where its step ends.
-_GIVE_WAY_S = 120.0
 
 _tracer: _Tracer | None = None
 
@@ -69,7 +62,7 @@ def enable_captures() -> bool:
     try:
         if _tracer is None:
             boundaries = _beside("_boundaries")
-            _tracer = _Tracer(boundaries.is_compiling)
+            _tracer = _Tracer(boundaries.is_compiling, _beside("_step_trace"))
             boundaries.watch(_listener(boundaries, _tracer))
             boundaries.when_imported("torch", _tracer.profilers.watch)
             os.register_at_fork(after_in_child=_tracer.forget)
@@ -101,148 +94,37 @@ def _listener(boundaries: Any, tracer: _Tracer) -> Any:
     return Steps()
 
 
-class _Request:
-    """A configuration text, in the words of Kineto's that lockstepd writes. Raises ValueError."""
-
-    def __init__(self, text: str) -> None:
-        values = {}
-        for line in text.splitlines():
-            key, equals, value = line.partition("=")
-            if equals:
-                values[key.strip()] = value.strip()
-
-        def number(name: str) -> int:
-            value = int(values.get(name, "0"))
-            if not 0 <= value < 1 << 62:
-                raise ValueError(f"{name} is out of range")
-            return value
-
-        def truth(name: str) -> bool:
-            return values.get(name, "false").lower() == "true"
-
-        self.id = values.get("REQUEST_TRACE_ID", "")
-        self.start_s = number("PROFILE_START_TIME") / 1e3  # 0: as soon as it can.
-        self.duration_s = number("ACTIVITIES_DURATION_MSECS") / 1e3
-        self.warmup_s = float(number("ACTIVITIES_WARMUP_PERIOD_SECS"))
-        self.steps = number("ACTIVITIES_ITERATIONS")
-        self.start_step = number("PROFILE_START_ITERATION")
-        self.roundup = max(number("PROFILE_START_ITERATION_ROUNDUP"), 1)
-        self.warmup_steps = max(number("ACTIVITIES_WARMUP_ITERATIONS"), 1)
-        activities = values.get("ACTIVITY_TYPES", "").split(",")
-        self.options = {"record_shapes": truth("PROFILE_REPORT_INPUT_SHAPES"), "profile_memory": truth("PROFILE_PROFILE_MEMORY"),
-                        "with_stack": truth("PROFILE_WITH_STACK") or "python_function" in activities,
-                        "with_flops": truth("PROFILE_WITH_FLOPS"), "with_modules": truth("PROFILE_WITH_MODULES")}
-        log_file = values.get("ACTIVITIES_LOG_FILE", "")
-        if not self.id or not log_file.startswith("/") or ".json" not in log_file:
-            raise ValueError("a request without a name, or without an absolute path for its trace")
-        if self.duration_s <= 0 and self.steps <= 0:
-            raise ValueError("a request for no time and no step")
-        ending = ".pt.trace.json" if ".pt.trace.json" in log_file else ".json"
-        self.final = log_file.replace(ending, f"_{os.getpid()}{ending}", 1)  # As Kineto names it.
-
-    def first_step(self, next_step: int) -> int:
-        """The number of the step to begin with, where `next_step` is the first that could be."""
-        if self.start_step >= next_step:
-            return self.start_step
-        return -(-next_step // self.roundup) * self.roundup
-
-
-class _Trace:
+class _Job:
     """What was asked for last, on its way to its file."""
 
-    def __init__(self, request: _Request) -> None:
+    def __init__(self, request: Any) -> None:
         self.request = request
         self.is_unwanted = ""  # Why it is to be broken off: set by any thread, under the tracer's lock.
-        self.is_begun = False  # Something came of it. Under the tracer's lock, as the next.
-        self.thread = 0  # That trains, once it has begun this. All that follows is that thread's.
-        self.profile: Any = None  # Once it is being prepared.
-        self.is_recording = False
-        self.prepared_s = 0.0  # Monotonic, as all that follow.
+        self.trace: Any = None  # A StepTrace, once something came of it: set under the tracer's lock. Of its thread alone, as what follows.
+        self.start_step = -1  # By steps: the one to begin with, once that is known.
+        self.prepared_s = 0.0  # Monotonic, as the next ones.
         self.begun_s = 0.0
         self.last_s = 0.0  # A step that ends later is not waited for.
-        self.first_step = -1  # By steps: the one to begin with, once that is known. By time: the one that it began with.
-        self.end_step = -1  # The first that is not in it.
-        self.is_paused = False
-        self.annotation: Any = None
-        self.open: list[Any] = []  # Scopes of record_function.
-        self.undo: list[Callable[[], None]] = []
-
-
-class _Profilers:
-    """PyTorch has one profiler in a process, whatever thread it is in, and does not survive two: who has it."""
-
-    def __init__(self, give_way: Callable[[], threading.Event | None]) -> None:
-        self.give_way = give_way  # Ends ours, or says what to wait for until it has ended.
-        self.lock = threading.Lock()
-        self.job: set[int] = set()  # Threads in which the job has prepared or started one.
-        self.ours = False
-        self.our_thread = 0  # While it calls PyTorch for us.
-
-    def watch(self, torch: Any) -> None:
-        """Before the job can have one."""
-        module = importlib.import_module("torch.autograd.profiler")
-        for name, is_begin in (("_prepare_profiler", True), ("_enable_profiler", True), ("_disable_profiler", False)):
-            setattr(module, name, self._wrap(getattr(module, name), is_begin))
-
-    def _wrap(self, original: Callable[..., Any], is_begin: bool) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            me = threading.get_ident()
-            if self.our_thread == me:
-                return original(*arguments, **options)
-            if is_begin:
-                self._let_job(me)
-            has_ended = not is_begin
-            try:
-                return original(*arguments, **options)
-            except BaseException:
-                has_ended = True
-                raise
-            finally:
-                if has_ended:
-                    with self.lock:
-                        self.job.discard(me)
-
-        return functools.wraps(original)(call)
-
-    def _let_job(self, thread: int) -> None:
-        """Once ours has ended."""
-        end_s = time.monotonic() + _GIVE_WAY_S
-        while True:
-            with self.lock:
-                if not self.ours or time.monotonic() >= end_s:
-                    self.job.add(thread)
-                    return
-            ended = self.give_way()
-            if ended is None:
-                end_s = 0.0
-            else:
-                ended.wait(1.0)
-
-    def take(self) -> bool:
-        """For ours. False: the job has one."""
-        with self.lock:
-            if self.job:
-                self.job &= set(sys._current_frames())  # A thread that has ended takes its own with it.
-            self.ours = not self.job
-            return self.ours
 
 
 class _Tracer:
     """Everything of this process. `step_ended` and what it calls run in the thread that trains, `_poll` in one of its own."""
 
-    def __init__(self, is_compiling: Callable[[], bool]) -> None:
+    def __init__(self, is_compiling: Callable[[], bool], traces: Any) -> None:
         self.is_on = True  # Requests can be served.
         self.is_compiling = is_compiling
+        self.traces = traces  # The module.
+        self.profilers = traces.Profilers(self._give_way)
         self.steps = 0  # That have ended: the number of the one under way.
         self.step_s = 0.0  # What the last one took.
         self.ended_s = 0.0  # When it ended, monotonic.
-        self.trace: _Trace | None = None
-        self.ended = threading.Event()  # The trace that is under way has.
+        self.job: _Job | None = None
+        self.job_ended = threading.Event()
         self.inside = 0  # Thread in code of ours, which a signal's handler or a profiler's start may call again.
-        self.lock = threading.Lock()  # Of `trace`, its `thread` and `is_unwanted`, and `note`; held for assignments only.
+        # Of `job`, its `trace` and `is_unwanted`, and `note`; held for assignments only, by a thread that a signal's handler may interrupt.
+        self.lock = threading.RLock()
         self.note = ""  # For lockstepd: of which request, "waits" or "refused", why.
         self.served: list[str] = []  # Requests that were taken, the latest ones.
-        self.profilers = _Profilers(self._give_way)
         self.socket: socket.socket | None = None
         self.socket_path = ""
         self.pid = os.getpid()
@@ -258,306 +140,170 @@ class _Tracer:
         self.step_s = now_s - self.ended_s if self.steps else 0.0
         self.ended_s = now_s
         self.steps += 1
-        if self.trace is not None:
+        if self.job is not None:
             self._advance(self._go_on)
 
-    def _advance(self, move: Callable[[_Trace], None]) -> None:
+    def _advance(self, move: Callable[[_Job], None]) -> None:
         me = threading.get_ident()
         with self.lock:
-            trace = self.trace
-            if self.inside or trace is None or trace.thread not in (0, me):
+            job = self.job
+            if self.inside or job is None or (job.trace is not None and job.trace.thread != me):
                 return
-            trace.thread = self.inside = me
+            self.inside = me
         try:
-            move(trace)
+            move(job)
         except BaseException as error:
-            self._break_off(trace, f"{type(error).__name__}: {error}")
+            self._break_off(job, f"{type(error).__name__}: {error}")
             if not isinstance(error, Exception):  # A signal's handler, or the job's end: not ours to keep.
                 raise
         finally:
-            with self.lock:
-                self.inside = 0
-                if not trace.is_begun:
-                    trace.thread = 0  # Another may be the one.
+            self.inside = 0
 
-    def _go_on(self, trace: _Trace) -> None:
+    def _go_on(self, job: _Job) -> None:
         """A step has just ended, and none of the next has been done."""
-        request = trace.request
-        torch = sys.modules["torch"]
+        trace = job.trace
         if not self.is_on:
-            trace.is_unwanted = trace.is_unwanted or "the tracer was switched off"
-        if not _is_between_operators(torch):
-            if trace.profile is None:
+            job.is_unwanted = job.is_unwanted or "the tracer was switched off"
+        if not self.traces.is_between_operators():
+            if trace is None:
                 self.is_on = False
-                self._break_off(trace, "optimizers step within backward, where no trace can begin or end")
-            return
-        if trace.is_unwanted:
-            self._break_off(trace, trace.is_unwanted)
-        elif trace.profile is None:
-            if self._is_time_to_prepare(trace):
-                self._prepare(trace, torch)
+                self._break_off(job, "optimizers step within backward, where no trace can begin or end")
+        elif job.is_unwanted:
+            self._break_off(job, job.is_unwanted)
+        elif trace is None:
+            if self._is_time_to_prepare(job):
+                self._prepare(job)
         elif not trace.is_recording:
-            if self._is_time_to_begin(trace):
-                self._begin(trace)
+            if self._is_time_to_begin(job):
+                self._begin(job)
         elif trace.end_step >= 0:
             if self.steps >= trace.end_step + _QUIET_STEPS:
-                self._finish(trace)
-        elif self._is_over(trace):
-            trace.end_step = self.steps
-            self._pause(trace)
-            if request.steps:  # All ranks end with the same one.
-                self._finish(trace)
+                self._finish(job)
+        elif self._is_over(job):
+            trace.end(self.steps)
+            if job.request.steps:  # All ranks end with the same one.
+                self._finish(job)
         else:
-            self._annotate(trace)
+            trace.annotate(self.steps)
 
-    def _is_time_to_prepare(self, trace: _Trace) -> bool:
-        request = trace.request
+    def _is_time_to_prepare(self, job: _Job) -> bool:
+        request = job.request
         if request.steps:
-            if trace.first_step < 0:
-                trace.first_step = request.first_step(self.steps + 1)
-            return self.steps + request.warmup_steps >= trace.first_step
+            if job.start_step < 0:
+                job.start_step = request.first_step(self.steps + 1)
+            return bool(self.steps + request.warmup_steps >= job.start_step)
         # The next look is a step away.
-        return time.time() + 2 * self.step_s >= request.start_s - request.warmup_s
+        return bool(time.time() + 2 * self.step_s >= request.start_s - request.warmup_s)
 
-    def _is_time_to_begin(self, trace: _Trace) -> bool:
-        request = trace.request
+    def _is_time_to_begin(self, job: _Job) -> bool:
+        request = job.request
         if request.steps:
-            return self.steps >= trace.first_step
+            return self.steps >= job.start_step
         if request.start_s:
-            return time.time() >= request.start_s
+            return bool(time.time() >= request.start_s)
         # A device's tracing takes its time to be set up; on the CPU the step in between is enough.
-        return len(trace.profile.activities) == 1 or time.monotonic() - trace.prepared_s >= request.warmup_s
+        return bool(not job.trace.has_device or time.monotonic() - job.prepared_s >= request.warmup_s)
 
-    def _is_over(self, trace: _Trace) -> bool:
-        if trace.request.steps:
-            return self.steps >= trace.first_step + trace.request.steps
-        return time.monotonic() - trace.begun_s >= trace.request.duration_s
+    def _is_over(self, job: _Job) -> bool:
+        if job.request.steps:
+            return bool(self.steps >= job.trace.first_step + job.request.steps)
+        return bool(time.monotonic() - job.begun_s >= job.request.duration_s)
 
-    def _prepare(self, trace: _Trace, torch: Any) -> None:
-        if trace.request.options["with_stack"] and sys.getprofile() is not None:
-            raise RuntimeError("Python stacks were asked for, and the program has a profile function of its own")
+    def _prepare(self, job: _Job) -> None:
         with self.lock:
-            if trace.is_unwanted:  # In this moment.
+            if job.is_unwanted:  # In this moment.
                 return
-            trace.is_begun = self.profilers.take()
-        if not trace.is_begun:
-            self._say(trace.request, "waits", "until the torch.profiler that the job itself has started ends")
+            if self.profilers.take():
+                job.trace = self.traces.StepTrace(job.request, self.profilers)
+        if job.trace is None:
+            self._say(job, "waits", "until the torch.profiler that the job itself has started ends")
             return
-        trace.undo.append(self._give_profiler_back)
-        # As Kineto does: lockstepd sees by it that the request is being served.
-        os.close(os.open(trace.request.final + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
-        trace.undo.append(functools.partial(_unlink, trace.request.final + ".tmp"))
-        profiler = importlib.import_module("torch.profiler")
-        wanted = [profiler.ProfilerActivity.CPU]
-        for name, device in (("CUDA", torch.cuda), ("XPU", getattr(torch, "xpu", None))):
-            activity = getattr(profiler.ProfilerActivity, name, None)
-            if activity is not None and device is not None and device.is_available() and device.is_initialized():
-                wanted.append(activity)
-        trace.profile = profiler.profile(activities=wanted, **trace.request.options)
-        self._call(trace.profile.prepare_trace)
-        trace.prepared_s = time.monotonic()
+        job.trace.prepare()
+        job.prepared_s = time.monotonic()
 
-    def _call(self, function: Callable[[], None]) -> None:
-        """Of PyTorch's profiler, for us."""
-        self.profilers.our_thread = threading.get_ident()
-        try:
-            function()
-        finally:
-            self.profilers.our_thread = 0
+    def _begin(self, job: _Job) -> None:
+        job.trace.begin(self.steps)
+        job.begun_s = time.monotonic()
+        expected_s = job.request.duration_s or job.request.steps * self.step_s
+        job.last_s = job.begun_s + 2 * expected_s + 3 * self.step_s + _GRACE_S
+        self._watch_batches(job)
 
-    def _give_profiler_back(self) -> None:
-        self.profilers.ours = False
-        self.ended.set()
-
-    def _begin(self, trace: _Trace) -> None:
-        self._call(trace.profile.start_trace)
-        trace.is_recording = True
-        trace.begun_s = time.monotonic()
-        trace.first_step = self.steps
-        request = trace.request
-        trace.last_s = trace.begun_s + 2 * (request.duration_s or request.steps * self.step_s) + 3 * self.step_s + _GRACE_S
-        trace.profile.add_metadata_json("lockstep_first_step", str(self.steps))
-        self._watch_scopes(trace)
-        self._watch_batches(trace)
-        self._annotate(trace)
-
-    def _watch_scopes(self, trace: _Trace) -> None:
-        """PyTorch writes the end of a scope into what the profiler has freed, where it has been stopped in between."""
-        scope = importlib.import_module("torch.autograd.profiler").record_function
-        enter, leave = scope.__enter__, scope.__exit__
-
-        @functools.wraps(enter)
-        def entered(self: Any) -> Any:
-            result = enter(self)
-            if threading.get_ident() == trace.thread and trace.is_recording:
-                trace.open.append(self)
-            return result
-
-        @functools.wraps(leave)
-        def left(self: Any, *arguments: Any) -> Any:
-            if trace.open and threading.get_ident() == trace.thread:
-                for at in range(len(trace.open) - 1, -1, -1):
-                    if trace.open[at] is self:
-                        del trace.open[at]
-                        break
-            return leave(self, *arguments)
-
-        self._patch(trace, scope, "__enter__", entered)
-        self._patch(trace, scope, "__exit__", left)
-
-    def _watch_batches(self, trace: _Trace) -> None:
+    def _watch_batches(self, job: _Job) -> None:
         """Where no step ends for long, the next batch that the thread fetches ends the trace."""
         iterator = importlib.import_module("torch.utils.data.dataloader")._BaseDataLoaderIter
         original = iterator.__next__
 
         @functools.wraps(original)
         def fetch(*arguments: Any) -> Any:
-            if (time.monotonic() > trace.last_s or trace.is_unwanted) and self.trace is trace:
+            if (time.monotonic() > job.last_s or job.is_unwanted) and self.job is job:
                 self._advance(self._cut)
             return original(*arguments)
 
-        self._patch(trace, iterator, "__next__", fetch)
+        job.trace.patch(iterator, "__next__", fetch)
 
-    @staticmethod
-    def _patch(trace: _Trace, owner: Any, name: str, value: Any) -> None:
-        trace.undo.append(functools.partial(setattr, owner, name, getattr(owner, name)))
-        setattr(owner, name, value)
+    def _cut(self, job: _Job) -> None:
+        if self.traces.is_between_operators():
+            if job.is_unwanted:
+                self._break_off(job, job.is_unwanted)
+            else:
+                self._finish(job)
 
-    def _cut(self, trace: _Trace) -> None:
-        if not _is_between_operators(sys.modules["torch"]):
-            return
-        if trace.is_unwanted:
-            self._break_off(trace, trace.is_unwanted)
-        else:
-            self._finish(trace)
+    def _finish(self, job: _Job) -> None:
+        job.trace.end(self.steps)
+        job.trace.finish()
+        self._let_go(job)
 
-    def _annotate(self, trace: _Trace) -> None:
-        self._end_scope(trace)
-        annotation = sys.modules["torch.profiler"].record_function(f"ProfilerStep#{self.steps}")
-        annotation.__enter__()
-        trace.annotation = annotation
-
-    def _end_scope(self, trace: _Trace) -> None:
-        annotation, trace.annotation = trace.annotation, None
-        if annotation is not None:
-            annotation.__exit__(None, None, None)
-
-    def _end_scopes(self, trace: _Trace) -> None:
-        """Those of the job too. What ends one once more does nothing."""
-        self._end_scope(trace)
-        while trace.open:
-            scope = trace.open.pop()
-            scope.__exit__(None, None, None)
-            scope.run_callbacks_on_exit = False
-
-    def _pause(self, trace: _Trace) -> None:
-        """Nothing more is recorded, and the profiler goes on."""
-        self._end_scopes(trace)
-        if not trace.is_paused:
-            trace.is_paused = True
-            sys.modules["torch"].autograd._enable_record_function(False)
-
-    def _resume(self, trace: _Trace) -> None:
-        if trace.is_paused:
-            trace.is_paused = False
-            sys.modules["torch"].autograd._enable_record_function(True)
-
-    def _finish(self, trace: _Trace) -> None:
-        if trace.end_step < 0:
-            trace.end_step = self.steps
-        self._pause(trace)
-        trace.profile.add_metadata_json("lockstep_step_count", str(trace.end_step - trace.first_step))
-        self._call(trace.profile.stop_trace)
-        self._resume(trace)
-        written = trace.request.final + ".part"
+    def _break_off(self, job: _Job, why: str) -> None:
+        self._say(job, "refused", why)
         try:
-            trace.profile.export_chrome_trace(written)
-            if not os.path.exists(written):
-                raise OSError("PyTorch could not write its trace: the disk may be full")
-            with open(written, "rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(size - 64, 0))
-                if not file.read().rstrip().endswith(b"}"):
-                    raise OSError(f"PyTorch wrote {size} bytes of its trace and no end: the disk may be full")
-            os.rename(written, trace.request.final)
+            if job.trace is not None:
+                job.trace.break_off()
         finally:
-            _unlink(written)
-            _unlink(written + ".tmp")  # Of Kineto's, where it could not write.
-        self._let_go(trace)
+            self._let_go(job)
 
-    def _break_off(self, trace: _Trace, why: str) -> None:
-        """Without a file. Whatever state it is in."""
-        self._say(trace.request, "refused", why)
-        raised: BaseException | None = None
-        for _ in range(_MOST_INTERRUPTIONS):
-            try:
-                self._stop_profiler(trace)
-                break
-            except Exception:
-                break
-            except BaseException as error:  # A signal's handler: PyTorch must not be left with a profiler that runs.
-                raised = error
-        self._let_go(trace)
-        if raised is not None:
-            raise raised
-
-    def _stop_profiler(self, trace: _Trace) -> None:
-        self._end_scopes(trace)
-        if trace.profile is not None:
-            is_enabled = sys.modules["torch"].autograd._profiler_enabled
-            if not trace.is_recording and not is_enabled():
-                self._call(trace.profile.start_trace)  # What is prepared has no other end.
-            if is_enabled():
-                self._call(trace.profile.stop_trace)
-        self._resume(trace)
-
-    def _let_go(self, trace: _Trace) -> None:
-        self._resume(trace)
-        for undo in reversed(trace.undo):
-            undo()
-        trace.undo.clear()
+    def _let_go(self, job: _Job) -> None:
         with self.lock:
-            if self.trace is trace:
-                self.trace = None
+            if self.job is job:
+                self.job = None
+        self.job_ended.set()
 
-    def _say(self, request: _Request, state: str, why: str) -> None:
+    def _say(self, job: _Job, state: str, why: str) -> None:
         with self.lock:
-            self.note = f"{request.id} {state} {' '.join(why.split())[:_MOST_NOTE_CHARACTERS]}"
+            self.note = f"{job.request.id} {state} {' '.join(why.split())[:_MOST_NOTE_CHARACTERS]}"
 
     def _give_way(self) -> threading.Event | None:
-        """The job starts a profiler. None: ours has ended."""
+        """The job starts a profiler. None: ours has ended, or is just being called."""
         why = "the job started a torch.profiler of its own"
-        trace = self.trace
-        if trace is not None and trace.thread == threading.get_ident():  # In code of ours nothing can be done about it.
-            self._advance(lambda trace: self._break_off(trace, why))
+        job = self.job
+        if job is not None and job.trace is not None and job.trace.thread == threading.get_ident():
+            self._advance(lambda job: self._break_off(job, why))
             return None
-        self._take_back(trace, why)
-        return self.ended
+        self._take_back(job, why)
+        return self.job_ended
 
-    def _take_back(self, trace: _Trace | None, why: str) -> None:
+    def _take_back(self, job: _Job | None, why: str) -> None:
         with self.lock:
-            if trace is not None and not trace.is_unwanted:
-                trace.is_unwanted = why
+            if job is not None and not job.is_unwanted:
+                job.is_unwanted = why
 
     def at_exit(self) -> None:
-        """What is recorded is written; a request that nothing came of is not served any more. A device is not waited for: a rank that
-        fails would never end."""
+        """What is recorded is written; a request that nothing came of is not served any more."""
         self.is_on = False
-        trace = self.trace
+        job = self.job
+        trace = job.trace if job is not None else None
         if trace is None or trace.thread != threading.get_ident() or os.getpid() != self.pid:
             return
-        if trace.profile is None or len(trace.profile.activities) == 1:
-            self._advance(self._finish if trace.is_recording else lambda trace: self._break_off(trace, "the process ends"))
+        if trace.has_device:
+            trace.abandon()
         else:
-            _unlink(trace.request.final + ".tmp")
+            self._advance(self._finish if trace.is_recording else lambda job: self._break_off(job, "the process ends"))
 
     def forget(self) -> None:
         """In a forked child. The parent's trace is the parent's, and a child that trains has threads of its own."""
-        trace, self.trace = self.trace, None
-        if trace is not None and trace.is_recording and trace.thread == threading.get_ident():
-            sys.modules["torch"].autograd._enable_record_function(False)  # The profiler is on in it, and nobody will stop it.
-            sys.setprofile(None)
-        self.lock, self.ended, self.profilers.lock = threading.Lock(), threading.Event(), threading.Lock()
+        job, self.job = self.job, None
+        if job is not None and job.trace is not None:
+            job.trace.forget()
+        self.lock, self.job_ended, self.profilers.lock = threading.RLock(), threading.Event(), threading.RLock()
         self.profilers.ours = False
         self.is_on = self.is_on and self.steps == 0
         self.inside = 0
@@ -589,7 +335,7 @@ class _Tracer:
             self.is_on = False  # Nothing can be asked for.
             return
         heard_s = time.monotonic()
-        while self.is_on or self.trace is not None:
+        while self.is_on or self.job is not None:
             begin_s = time.monotonic()
             try:
                 self._ask(link, daemon, pids)
@@ -602,7 +348,7 @@ class _Tracer:
 
     def _remove_socket(self) -> None:
         if os.getpid() == self.pid:
-            _unlink(self.socket_path)
+            self.traces.unlink(self.socket_path)
 
     def _ask(self, link: socket.socket, daemon: str | bytes, pids: list[int]) -> None:
         with self.lock:
@@ -610,8 +356,8 @@ class _Tracer:
             note = self.note.encode(errors="replace")
         if self.is_on and (time.monotonic() - self.ended_s < max(_STALE_S, 3 * self.step_s) or not mask):
             mask |= _STEPS
-        job = os.environ.get("SLURM_JOB_ID", "")
-        body = _POLL.pack(mask, len(pids), int(job) if job.isdigit() and len(job) < 19 else 0)
+        number = os.environ.get("SLURM_JOB_ID", "")
+        body = _POLL.pack(mask, len(pids), int(number) if number.isdigit() and len(number) < 19 else 0)
         body += struct.pack(f"<{len(pids)}i", *pids) + note
         try:
             link.sendto(_HEADER.pack(len(body), _POLL_TAG) + body, socket.MSG_DONTWAIT, daemon)
@@ -620,7 +366,7 @@ class _Tracer:
 
     def _is_free(self) -> bool:
         """Under the lock. A request that was taken back before anything came of it stands in nobody's way."""
-        return self.trace is None or (bool(self.trace.is_unwanted) and not self.trace.is_begun)
+        return self.job is None or (bool(self.job.is_unwanted) and self.job.trace is None)
 
     def _listen(self, link: socket.socket, daemon: str | bytes, until_s: float) -> bool:
         """Takes what comes until then. Whether lockstepd has said something."""
@@ -642,12 +388,12 @@ class _Tracer:
 
     def _take(self, tag: bytes, text: str) -> None:
         if tag == _STOP_TAG:
-            trace = self.trace
-            if trace is not None and trace.request.id == text:
-                self._take_back(trace, "it was taken back")
+            job = self.job
+            if job is not None and job.request.id == text:
+                self._take_back(job, "it was taken back")
         elif tag == _POLL_TAG and text:
             try:
-                request = _Request(text)
+                request = self.traces.Request(text)
             except ValueError:
                 return
             with self.lock:
@@ -655,41 +401,33 @@ class _Tracer:
                 if self._is_free() and request.id not in self.served:
                     self.served = [*self.served[1 - _MOST_SERVED:], request.id]
                     self.note = ""
-                    self.ended.clear()
-                    self.trace = _Trace(request)
+                    self.job_ended.clear()
+                    self.job = _Job(request)
 
     def _watch_silence(self) -> None:
         """Where neither a step ends nor a batch is fetched, as in an evaluation by hand, a trace that is over or was taken back fills the
         memory. To stop it, its thread would have to be between two operators, which cannot be seen from here; but nothing more is
         recorded if that thread is told so, between any two bytecodes. Of the main thread alone."""
-        trace = self.trace
-        if (trace is None or not trace.is_recording or trace.is_paused or trace.thread != threading.main_thread().ident
-                or (time.monotonic() <= trace.last_s and not trace.is_unwanted)):
+        job = self.job
+        trace = job.trace if job is not None else None
+        if job is None or trace is None or not trace.is_recording or trace.is_paused or trace.thread != threading.main_thread().ident:
             return
-        ctypes.pythonapi.Py_AddPendingCall(_PAUSE, None)
+        if time.monotonic() > job.last_s or job.is_unwanted:
+            ctypes.pythonapi.Py_AddPendingCall(_PAUSE, None)
 
 
 def _pause(_: Any) -> int:
     """Between two bytecodes of the main thread."""
     try:
-        tracer = _tracer
-        trace = tracer.trace if tracer is not None else None
-        if trace is not None and trace.is_recording and trace.thread == threading.get_ident() and not trace.is_paused:
-            trace.is_paused = True
-            sys.modules["torch"].autograd._enable_record_function(False)
+        job = _tracer.job if _tracer is not None else None
+        if job is not None and job.trace is not None and job.trace.is_recording and job.trace.thread == threading.get_ident():
+            job.trace.pause()
     except Exception:
         pass
     return 0
 
 
 _PAUSE = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_pause)  # Kept: the interpreter holds no reference.
-
-
-def _is_between_operators(torch: Any) -> bool:
-    """Not within backward, which runs hooks and optimizers where the job wants it so, and not while a CUDA graph is captured."""
-    if torch._C._current_graph_task_id() != -1:
-        return False
-    return not (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
 
 
 def _own_pids() -> list[int]:
@@ -705,10 +443,3 @@ def _own_pids() -> list[int]:
             break
         pids.append(parent)
     return pids
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass

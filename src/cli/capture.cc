@@ -98,6 +98,10 @@ void CaptureCommand::Declare(CLI::App& app) {
       ->group(window);
   app.add_option("--every", every_, "With --repeat: from start to start")->type_name("TIME")->group(window);
 
+  app.add_flag("--allow-unsafe", request_.allow_unsafe,
+               "Trace processes too that Kineto may end by it: PyTorch before 2.14, not under 'lockstep run'")
+      ->group(which);
+
   const char* what = "What is recorded";
   app.add_flag("--record-shapes", request_.options.record_shapes, "Shapes of operators' inputs")->group(what);
   app.add_flag("--memory", request_.options.memory, "Allocations")->group(what);

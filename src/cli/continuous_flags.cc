@@ -26,6 +26,9 @@ void ContinuousFlags::Declare(CLI::App& app) {
           ->type_name("N")
           ->check(Checked(CLI::Range(1, 100'000))),
       group);
+  add(app.add_flag("--allow-unsafe", request_.allow_unsafe,
+                   "Capture processes too that Kineto may end by it: PyTorch before 2.14, not under 'lockstep run'"),
+      group);
   add(app.add_option("--captures", request_.capture_count, "End after this many captures")
           ->type_name("N")
           ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))),

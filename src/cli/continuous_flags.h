@@ -16,6 +16,7 @@ struct ContinuousRequest {
   int64_t every_ns = 0;
   control::CaptureWindow window;
   int64_t timeout_ns = 0;
+  bool allow_unsafe = false;   ///< As that of `lockstep capture`.
   uint64_t capture_count = 0;  ///< End after so many; 0: without end.
   std::string folder;          ///< Empty: by the job's id.
   uint64_t budget_bytes = 0;

@@ -24,8 +24,8 @@ struct CheckFigure {
 
 /// One line of `lockstep doctor`: what was looked at, what was found, what to do.
 struct Check {
-  std::string
-      id;  ///< "daemon", "kineto_socket", "socket_folder", "base_config", "process", "clock", "space", "access".
+  /// "daemon", "kineto_socket", "socket_folder", "base_config", "process", "captures", "clock", "space", "access".
+  std::string id;
   std::string subject;  ///< Which one of several: a path, "4711".
   CheckStatus status = CheckStatus::kOk;
   std::string finding;  ///< What is so, one sentence.
@@ -60,6 +60,7 @@ void CheckKinetoSocket(const NodeFacts& facts, std::vector<Check>* checks);
 void CheckSocketFolders(const NodeFacts& facts, std::vector<Check>* checks);
 void CheckBaseConfig(const NodeFacts& facts, std::vector<Check>* checks);
 void CheckProcesses(const NodeFacts& facts, std::vector<Check>* checks);
+void CheckCaptures(const NodeFacts& facts, std::vector<Check>* checks);
 void CheckClock(std::vector<Check>* checks);
 void CheckSpace(const NodeFacts& facts, std::vector<Check>* checks);
 void CheckAccess(const NodeFacts& facts, std::vector<Check>* checks);

@@ -8,6 +8,7 @@
 #include "cli/doctor_check.h"
 #include "cli/kineto_config.h"
 #include "cli/kineto_sockets.h"
+#include "control/api/capture_risk.h"
 
 namespace lockstep::cli {
 namespace {
@@ -152,6 +153,27 @@ void CheckProcesses(const NodeFacts& facts, std::vector<Check>* checks) {
   if (looked_at == 0) checks->push_back({"process", "", CheckStatus::kOk, "no process with PyTorch runs here", ""});
 }
 
+void CheckCaptures(const NodeFacts& facts, std::vector<Check>* checks) {
+  size_t trainers = 0;
+  size_t at_risk = 0;
+  std::string risk;
+  for (const control::Process& process : facts.registered) {
+    if (process.role != control::ProcessRole::kTrainer) continue;
+    ++trainers;
+    const std::string its = control::CaptureRisk(process);
+    if (its.empty()) continue;
+    ++at_risk;
+    if (risk.empty()) risk = its;
+  }
+  if (at_risk > 0) {
+    checks->push_back({"captures", "", CheckStatus::kWarning,
+                       fmt::format("of {} of {} processes: {}", at_risk, trainers, risk), control::kCaptureRiskRemedy});
+  } else if (trainers > 0) {
+    checks->push_back(
+        {"captures", "", CheckStatus::kOk, "none of the registered processes is known to be in danger by one", ""});
+  }
+}
+
 std::vector<Check> CheckNode(const NodeFacts& facts) {
   std::vector<Check> checks;
   CheckDaemon(facts, &checks);
@@ -159,6 +181,7 @@ std::vector<Check> CheckNode(const NodeFacts& facts) {
   CheckSocketFolders(facts, &checks);
   CheckBaseConfig(facts, &checks);
   CheckProcesses(facts, &checks);
+  CheckCaptures(facts, &checks);
   CheckClock(&checks);
   CheckSpace(facts, &checks);
   CheckAccess(facts, &checks);

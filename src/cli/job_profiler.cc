@@ -176,6 +176,7 @@ JobProfiler::Captured JobProfiler::CaptureAndAnalyse(const std::string& name, in
   report.request.selector = selector_;
   report.request.window = request_.window;
   report.request.timeout_ns = request_.timeout_ns;
+  report.request.allow_unsafe = request_.allow_unsafe;
   report.request.folder = report.folder;
   report.request.cancelled = &cancelled_;
   Result<control::JobCaptureResult> result = control::CaptureJob(report.request);

@@ -33,6 +33,7 @@
 LOCKSTEP_ASSEMBLE("boundaries_helper", LOCKSTEP_PYTHON_FOLDER "_boundaries.py");
 LOCKSTEP_ASSEMBLE("capture_helper", LOCKSTEP_PYTHON_FOLDER "_capture.py");
 LOCKSTEP_ASSEMBLE("hang_helper", LOCKSTEP_PYTHON_FOLDER "_hang.py");
+LOCKSTEP_ASSEMBLE("step_trace_helper", LOCKSTEP_PYTHON_FOLDER "_step_trace.py");
 LOCKSTEP_ASSEMBLE("steps_helper", LOCKSTEP_PYTHON_FOLDER "_steps.py");
 
 extern "C" {
@@ -42,6 +43,8 @@ extern const char lockstep_capture_helper_begin[];
 extern const char lockstep_capture_helper_end[];
 extern const char lockstep_hang_helper_begin[];
 extern const char lockstep_hang_helper_end[];
+extern const char lockstep_step_trace_helper_begin[];
+extern const char lockstep_step_trace_helper_end[];
 extern const char lockstep_steps_helper_begin[];
 extern const char lockstep_steps_helper_end[];
 }
@@ -151,6 +154,7 @@ Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const st
   RETURN_IF_ERROR(write("_boundaries.py", Bytes(lockstep_boundaries_helper_begin, lockstep_boundaries_helper_end)));
   RETURN_IF_ERROR(write("_capture.py", Bytes(lockstep_capture_helper_begin, lockstep_capture_helper_end)));
   RETURN_IF_ERROR(write("_hang.py", Bytes(lockstep_hang_helper_begin, lockstep_hang_helper_end)));
+  RETURN_IF_ERROR(write("_step_trace.py", Bytes(lockstep_step_trace_helper_begin, lockstep_step_trace_helper_end)));
   RETURN_IF_ERROR(write("_steps.py", Bytes(lockstep_steps_helper_begin, lockstep_steps_helper_end)));
   RETURN_IF_ERROR(write("sitecustomize.py", kSite));
   std::vector<std::pair<std::string, std::string>> variables;

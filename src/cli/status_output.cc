@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "control/api/capture_risk.h"
 #include "control/api/json.h"
 #include "control/client/job_capture_choice.h"
 #include "control/client/place.h"
@@ -176,6 +177,16 @@ void WriteJob(const JobView& job, const Style& style, int width, bool all, std::
   if (!job.missing_ranks.empty()) {
     report::WriteWrapped(fmt::format("not registered: rank{} {}", job.missing_ranks.size() == 1 ? "" : "s",
                                      control::RankList(job.missing_ranks)),
+                         "  ", "  ", width, out, Paint::kWarn, style);
+  }
+  const auto is_at_risk = [](const PlacedProcess& placed) { return !control::CaptureRisk(*placed.process).empty(); };
+  const auto first_at_risk = std::find_if(job.ranks.begin(), job.ranks.end(), is_at_risk);
+  if (first_at_risk != job.ranks.end()) {
+    const std::string& version = first_at_risk->process->torch_version;
+    report::WriteWrapped(fmt::format("a capture could end {} of them (Kineto of PyTorch {}), so it needs "
+                                     "--allow-unsafe; under 'lockstep run' it could not",
+                                     std::count_if(first_at_risk, job.ranks.end(), is_at_risk),
+                                     version.empty() ? "of an unknown version" : Printable(version)),
                          "  ", "  ", width, out, Paint::kWarn, style);
   }
   const auto uncounted = std::count_if(job.ranks.begin(), job.ranks.end(),

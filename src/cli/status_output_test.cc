@@ -123,10 +123,14 @@ Job 123 (slurm) | alice | 4 of 5 ranks on 2 nodes | 1 other (launchers, helpers)
   n002     2      2  idle    4002  alice  cuda    2.13.0  2.00 s ago  python train.py --lr 0.1
            3      3  silent  4003  alice  cuda    2.13.0  90.0 s ago  python train.py --lr 0.1
   not registered: rank 4
+  a capture could end 4 of them (Kineto of PyTorch 2.13.0), so it needs --allow-unsafe; under
+  'lockstep run' it could not
 
 Processes without a job | uid 1001 | 1 process on n002
   host  rank  local  state  pid  user  device  torch   last poll  command
   n002     -      -  idle    77  1001  cpu     -      1.00 s ago
+  a capture could end 1 of them (Kineto of PyTorch of an unknown version), so it needs
+  --allow-unsafe; under 'lockstep run' it could not
   1 of them cannot count iterations: capture by --duration
 
 Captures

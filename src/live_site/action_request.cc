@@ -48,8 +48,8 @@ void SelectJob(const std::string& job_id, std::string* job, std::vector<int32_t>
 
 Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& job_id) {
   ASSIGN_OR_RETURN(const rapidjson::Document document, control::ParseJson(json));
-  RETURN_IF_ERROR(
-      CheckMembers(document, {"job_id", "ranks", "iterations", "duration_ms", "stacks", "record_shapes", "memory"}));
+  RETURN_IF_ERROR(CheckMembers(
+      document, {"job_id", "ranks", "iterations", "duration_ms", "stacks", "record_shapes", "memory", "allow_unsafe"}));
   CaptureWish wish;
   control::ObjectReader reader(document, "");
   std::optional<int32_t> iterations;
@@ -65,6 +65,7 @@ Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& jo
   reader.Bool("stacks", &wish.options.stacks);
   reader.Bool("record_shapes", &wish.options.record_shapes);
   reader.Bool("memory", &wish.options.memory);
+  reader.Bool("allow_unsafe", &wish.allow_unsafe);
   RETURN_IF_ERROR(reader.status());
   if (iterations && duration_ms) {
     return Error{ErrorCode::kInvalidArgument, "iterations and duration_ms exclude each other"};

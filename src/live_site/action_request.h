@@ -15,6 +15,7 @@ struct CaptureWish {
   control::CaptureSelector selector;
   control::CaptureWindow window;
   control::CaptureOptions options;
+  bool allow_unsafe = false;
 };
 
 /// The body of a POST; `job_id` where it names none. Errors: kCorruptData (no JSON, another type), kInvalidArgument

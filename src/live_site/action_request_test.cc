@@ -19,7 +19,8 @@ TEST(ActionRequestTest, AnEmptyObjectIsTheUsualCapture) {
 }
 
 TEST(ActionRequestTest, AllThatCanBeAskedFor) {
-  const auto wish = ReadCaptureWish(R"({"job_id":"j","ranks":[0,7],"iterations":3,"stacks":true,"memory":true})");
+  const auto wish = ReadCaptureWish(R"({"job_id":"j","ranks":[0,7],"iterations":3,"stacks":true,"memory":true,)"
+                                    R"("allow_unsafe":true})");
   ASSERT_TRUE(wish);
   EXPECT_EQ(wish->job_id, "j");
   EXPECT_EQ(wish->selector.ranks, (Ranks{{0, 0}, {7, 7}}));
@@ -27,6 +28,7 @@ TEST(ActionRequestTest, AllThatCanBeAskedFor) {
   EXPECT_EQ(wish->window.iterations, 3);
   EXPECT_TRUE(wish->options.stacks);
   EXPECT_TRUE(wish->options.memory);
+  EXPECT_TRUE(wish->allow_unsafe);
   EXPECT_FALSE(wish->options.record_shapes);
   EXPECT_EQ(ReadCaptureWish(R"({"duration_ms":60000})")->window.duration_ns, 60'000'000'000);
 }

@@ -156,6 +156,7 @@ ActionDesk::Work CaptureWork(const CaptureSetup& setup, CaptureWish wish) {
     request.selector = wish.selector;
     request.window = wish.window;
     request.options = wish.options;
+    request.allow_unsafe = wish.allow_unsafe;
     request.folder = folder;
     request.timeout_ns = (wish.window.mode == control::CaptureWindow::Mode::kIterations ? 900 : 300) * kSecondNs;
     request.cancelled = &desk.cancelled();

@@ -54,6 +54,7 @@ constexpr auto kNames = std::to_array<std::string_view>({
     "HOSTNAME",
     "KINETO_USE_DAEMON",
     "KINETO_ONDEMAND_TRACE_DIR",  //
+    "LOCKSTEP_RUN_CAPTURES",
 });
 
 using Variables = std::unordered_map<std::string_view, std::string_view>;
@@ -193,6 +194,7 @@ void ReadJobEnvironment(std::string_view environment, ProcessDetails* details) {
   // Any value lets the process register; its Python side, which counts iterations, wants one that is not empty.
   const auto use = variables.find("KINETO_USE_DAEMON");
   details->counts_iterations = use == variables.end() || !use->second.empty();
+  details->has_step_tracer = !Get(variables, "LOCKSTEP_RUN_CAPTURES").empty();
   const std::string_view folder = Get(variables, "KINETO_ONDEMAND_TRACE_DIR");
   if (folder.size() <= 256) details->trace_folder = folder;
 }

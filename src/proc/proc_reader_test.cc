@@ -124,6 +124,8 @@ TEST(JobEnvironmentTest, NonsenseIsUnknown) {
   EXPECT_EQ(FromEnvironment("SLURM_JOB_ID=" + std::string(1000, '7')).job_id.size(), 128u);
   EXPECT_FALSE(FromEnvironment("KINETO_USE_DAEMON=").counts_iterations);
   EXPECT_TRUE(FromEnvironment("KINETO_USE_DAEMON=1").counts_iterations);
+  EXPECT_FALSE(FromEnvironment("KINETO_USE_DAEMON=1").has_step_tracer);
+  EXPECT_TRUE(FromEnvironment("LOCKSTEP_RUN_CAPTURES=1").has_step_tracer);
 }
 
 TEST(JobEnvironmentTest, PodUidIsFoundInBothCgroupLayouts) {

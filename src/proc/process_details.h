@@ -30,6 +30,7 @@ struct ProcessDetails {
   std::string python_version = {};         ///< "3.11", by the interpreter's name.
   std::vector<std::string> settings = {};  ///< "NAME=VALUE", sorted; see ReadSettings().
   bool counts_iterations = true;
+  bool has_step_tracer = false;   ///< Was started under `lockstep run`, which gave it lockstep's own tracer.
   std::string trace_folder = {};  ///< KINETO_ONDEMAND_TRACE_DIR: from PyTorch 2.14 on, traces go nowhere else.
   bool launcher = false;          ///< By its command: torchrun and its like, which import torch and train nothing.
   bool helper = false;            ///< A worker by its own name: a DataLoader's, or a compiler's.

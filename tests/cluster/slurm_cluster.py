@@ -143,7 +143,7 @@ level = "debug"
 
     def start_daemon(self, node):
         log = open(self.folder / f"lockstepd.{node}.log", "ab")
-        daemon = subprocess.Popen(self.command(node, LOCKSTEPD, "--config", self.folder / f"{node}.toml"),
+        daemon = subprocess.Popen(self.command(node, LOCKSTEPD, "--config", self.folder / f"{node}.toml", "--allow-unsafe"),
                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
         self.daemons[node] = daemon

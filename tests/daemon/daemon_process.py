@@ -43,7 +43,7 @@ class Daemon:
         self.kineto_name = f"lockstep-test-{secrets.token_hex(4)}"
         self.lines = []
         command = [*wrapper, DAEMON, "--socket", self.path, "--state", self.state, "--output", folder / "output", "--port", port,
-                   "--kineto-name", self.kineto_name, *flags]
+                   "--kineto-name", self.kineto_name, "--allow-unsafe", *flags]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
         test.addCleanup(self.process.stderr.close)

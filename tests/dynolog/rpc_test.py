@@ -37,7 +37,7 @@ class DynologRpcTest(unittest.TestCase):
         self.name = f"lockstep-test-{secrets.token_hex(4)}"
         self.daemon = subprocess.Popen(
             [DAEMON, "--socket", self.folder / "s.sock", "--state", self.folder / "state", "--output", self.folder / "output",
-             "--port", "none", "--kineto-name", self.name, "--dynolog-rpc=0"],
+             "--port", "none", "--kineto-name", self.name, "--allow-unsafe", "--dynolog-rpc=0"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.daemon.stderr.close)
         self.addCleanup(self.daemon.wait)
@@ -192,8 +192,8 @@ class DynologRpcTest(unittest.TestCase):
             self.assertEqual(b"", connection.recv(1))  # its deadline
             connection.close()
 
-    def capture(self, *arguments):
-        return subprocess.run([BINARY, "capture", "--dynolog", f"127.0.0.1:{self.port}", *map(str, arguments)],
+    def capture(self, *arguments, allow=("--allow-unsafe",)):
+        return subprocess.run([BINARY, "capture", "--dynolog", f"127.0.0.1:{self.port}", *allow, *map(str, arguments)],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
     def test_lockstep_captures_through_it(self):
@@ -218,6 +218,11 @@ class DynologRpcTest(unittest.TestCase):
         done = self.capture("--ranks", "0", "-o", self.folder / "none")
         self.assertEqual(2, done.returncode)
         self.assertIn("Dynolog does not know ranks", done.stderr)
+
+    def test_that_kineto_may_end_a_process_is_asked_of_the_user(self):
+        done = self.capture("-o", self.folder / "none", allow=())
+        self.assertEqual(1, done.returncode)
+        self.assertIn("--allow-unsafe", done.stderr)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ class TwoNodes(unittest.TestCase):
                               'engine_period_seconds = 1\n[serving]\nslo_request_seconds = 30\nslo_first_token_seconds = 30\n'
                               + ('[[engines]]\nurl = "http://127.0.0.1:8000"\nkind = "vllm"\n' if number == 1 else ""))
             node.start(self, [DAEMON, "--config", config, "--socket", folder / "s" / "d.sock", "--state", folder / "state",
-                              "--output", folder / "output", "--listen", f"{node.address}:{PORT}", "--insecure-no-auth",
+                              "--output", folder / "output", "--listen", f"{node.address}:{PORT}", "--insecure-no-auth", "--allow-unsafe",
                               "--log-file", folder / "log"], {"FAKE_NVML_SCENARIO": str(folder / "scenario")})
 
     def devices(self, troubles, number=2):

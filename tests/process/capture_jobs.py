@@ -96,8 +96,9 @@ class Api:
 class Node:
     """A folder, a daemon in it, and the jobs and captures that use it."""
 
-    def __init__(self):
-        # Short: Unix sockets' paths are.
+    def __init__(self, allow_unsafe=True):
+        # Most of these jobs are Kineto's alone. Short: Unix sockets' paths are.
+        self.flags = ["--allow-unsafe"] if allow_unsafe else []
         self.scratch = tempfile.TemporaryDirectory(prefix="lkcap-", dir="/tmp")
         self.folder = pathlib.Path(self.scratch.name)
         self.socket = self.folder / "d.sock"
@@ -116,7 +117,7 @@ class Node:
         self.start_daemon()
 
     def start_daemon(self):
-        self.daemon = subprocess.Popen([DAEMON, "--config", self.config], stdin=subprocess.DEVNULL, stdout=self.log,
+        self.daemon = subprocess.Popen([DAEMON, "--config", self.config, *self.flags], stdin=subprocess.DEVNULL, stdout=self.log,
                                        stderr=self.log)
         wait_until(self.socket.exists, "the daemon's socket", self.daemon)
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from capture_jobs import Api, Node, python_with_torch, steps_of
+from capture_jobs import Api, Node, end, python_with_torch, steps_of
 from lockstep_program import BINARY, FAILED
 from own_network import own_network
 from waiting import PATIENCE_S, wait_until
@@ -22,7 +22,8 @@ class StepCaptureTest(unittest.TestCase):
         if python is None:
             raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
         own_network()
-        cls.node = Node()
+        cls.python = python
+        cls.node = Node(allow_unsafe=False)
         cls.addClassCleanup(cls.node.close)
         cls.api = Api(cls.node.socket)
         cls.job = cls.node.job(python, "steps", RANKS, under=[BINARY, "run", "--quiet", "--"])
@@ -87,6 +88,23 @@ class StepCaptureTest(unittest.TestCase):
         self.assertEqual("done", capture["state"], capture)
         self.api.ask("DELETE", f"/captures/{number}")
         self.assert_goes_on()
+
+    def test_what_kineto_may_end_is_asked_about(self):
+        job = self.node.job(self.python, "plain", 1)
+        self.addCleanup(end, job.launcher)
+        wait_until(lambda: len(self.ranks()) == RANKS + 1, "the job to ask for work", job.launcher)
+        mended = [process["torch_version"] for process in self.ranks() if process["pid"] == job.pids[0]][0] >= "2.14"
+        command = ("--pid", job.pids[0], "--duration", "100ms", "--no-analyze", "-o")
+        done = self.node.capture(*command, self.node.folder / "refused")
+        if not mended:
+            self.assertEqual(FAILED, done.returncode)
+            self.assertRegex(done.stderr, r"can end the process that it traces: \d+ of [\d,]+ captures.* --allow-unsafe")
+            self.assertFalse((self.node.folder / "refused").exists())
+            status = subprocess.run([BINARY, "status", "--socket", self.node.socket], capture_output=True, text=True, check=False,
+                                    timeout=PATIENCE_S, stdin=subprocess.DEVNULL).stdout
+            self.assertIn("a capture could end 1 of them (Kineto of PyTorch 2.", status)
+            done = self.node.capture(*command, self.node.folder / "allowed", "--allow-unsafe")
+        self.assertEqual(0, done.returncode, done.stderr)
 
 
 if __name__ == "__main__":

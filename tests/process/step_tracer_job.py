@@ -86,6 +86,11 @@ class Job:
             self.step()
 
 
+def is_recording():
+    job = _capture._tracer.job
+    return job is not None and job.trace is not None and job.trace.is_recording
+
+
 def names(trace, prefix):
     events = json.loads(trace.read_text())["traceEvents"]
     return sorted({event["name"] for event in events if event.get("name", "").startswith(prefix) and event.get("ph") == "X"})
@@ -172,7 +177,7 @@ def own_profiler_before(daemon, job, said):
 
 def own_profiler_within(daemon, job, said):
     trace = ask_and_train(daemon, job, "a", ACTIVITIES_ITERATIONS=1_000_000)
-    job.until(lambda: _capture._tracer.trace is not None and _capture._tracer.trace.is_recording)
+    job.until(is_recording)
     with job.torch.profiler.profile(activities=[job.torch.profiler.ProfilerActivity.CPU]) as own:
         job.step()
     said["own_events"] = len(own.events())
@@ -188,10 +193,10 @@ def own_profiler_within(daemon, job, said):
 
 def taken_back(daemon, job, said):
     ask_and_train(daemon, job, "a", ACTIVITIES_ITERATIONS=1_000_000)
-    job.until(lambda: _capture._tracer.trace is not None and _capture._tracer.trace.is_recording)
+    job.until(is_recording)
     daemon.send(b"lsstop", "other")
     daemon.send(b"lsstop", "a")
-    job.until(lambda: _capture._tracer.trace is None)
+    job.until(lambda: _capture._tracer.job is None)
     said.update(note=_capture._tracer.note, left=sorted(path.name for path in FOLDER.iterdir() if "a_" in path.name))
     trace = ask_and_train(daemon, job, "b", ACTIVITIES_ITERATIONS=1)
     job.until(trace.exists)
@@ -257,7 +262,7 @@ def signal_handler_raises(daemon, job, said):
                 said["raised"] += 1
             while thread.is_alive():
                 job.step()
-            assert _capture._tracer.trace is None and not job.torch.autograd._profiler_enabled(), name
+            assert _capture._tracer.job is None and not job.torch.autograd._profiler_enabled(), name
             assert not result[0].exists(), name
             with job.torch.profiler.profile(activities=[job.torch.profiler.ProfilerActivity.CPU]) as own:
                 job.step()
@@ -307,7 +312,7 @@ def own_profiler_elsewhere(daemon, job, said, is_first):
         end.set()
         job.until(trace.exists)
     else:
-        job.until(lambda: _capture._tracer.trace is not None and _capture._tracer.trace.is_recording)
+        job.until(is_recording)
         begin.set()
         job.until(lambda: said.get("begun"))
         end.set()
@@ -330,7 +335,7 @@ def scope_across_traces(daemon, job, said):
     scope = None
     for i in range(8):
         trace = ask_and_train(daemon, job, f"t{i}", ACTIVITIES_ITERATIONS=20)
-        job.until(lambda: _capture._tracer.trace is not None and _capture._tracer.trace.is_recording)
+        job.until(is_recording)
         if scope is not None:
             scope.__exit__(None, None, None)
         scope = job.torch.profiler.record_function(f"epoch {i}")
@@ -356,8 +361,8 @@ def evaluation_by_hand(daemon, job, said, stop):
     """No step ends and no batch is fetched for long: nothing more is recorded."""
     _capture._GRACE_S = 0.5
     trace = ask_and_train(daemon, job, "a", **({"ACTIVITIES_ITERATIONS": 1_000_000} if stop else {"ACTIVITIES_DURATION_MSECS": 100}))
-    job.until(lambda: _capture._tracer.trace is not None and _capture._tracer.trace.is_recording)
-    held = _capture._tracer.trace
+    job.until(is_recording)
+    held = _capture._tracer.job.trace
     if stop:
         daemon.send(b"lsstop", "a")
     end = time.monotonic() + 60
@@ -367,7 +372,7 @@ def evaluation_by_hand(daemon, job, said, stop):
     for _ in range(200_000):
         job.torch.ones(8) + 1
     said.update(paused=held.is_paused, grown_mib=(memory() - before) >> 20)
-    job.until(lambda: _capture._tracer.trace is None)
+    job.until(lambda: _capture._tracer.job is None)
     said.update(exists=trace.exists(), recording=job.torch._C._is_torch_function_enabled())
     trace = ask_and_train(daemon, job, "b", ACTIVITIES_ITERATIONS=1)
     job.until(trace.exists)
@@ -389,7 +394,7 @@ def memory():
 def forked_worker(daemon, job, said):
     """A worker that is forked within a trace and lives long."""
     trace = ask_and_train(daemon, job, "a", ACTIVITIES_ITERATIONS=1_000_000)
-    job.until(lambda: _capture._tracer.trace is not None and _capture._tracer.trace.is_recording)
+    job.until(is_recording)
     child = os.fork()
     if child == 0:
         before = memory()
@@ -401,7 +406,7 @@ def forked_worker(daemon, job, said):
     os.waitpid(child, 0)
     said.update(grown_mib=int((FOLDER / "grown").read_text()), socket=pathlib.Path(_capture._tracer.socket_path).exists())
     daemon.send(b"lsstop", "a")
-    job.until(lambda: _capture._tracer.trace is None)
+    job.until(lambda: _capture._tracer.job is None)
     assert not trace.exists()
 
 
@@ -466,11 +471,11 @@ def several_optimizers(daemon, job, said):
 
 def forked(daemon, job, said):
     ask_and_train(daemon, job, "a", ACTIVITIES_ITERATIONS=30)
-    job.until(lambda: _capture._tracer.trace is not None and _capture._tracer.trace.is_recording)
+    job.until(is_recording)
     child = os.fork()
     if child == 0:
         try:
-            assert not _capture._tracer.is_on and _capture._tracer.trace is None
+            assert not _capture._tracer.is_on and _capture._tracer.job is None
             for _ in range(3):
                 job.optimizer.step()
         except BaseException:
@@ -484,7 +489,7 @@ def forked(daemon, job, said):
 
 def exits(daemon, job, said):
     trace = ask_and_train(daemon, job, "a", ACTIVITIES_ITERATIONS=1_000_000)
-    job.until(lambda: _capture._tracer.trace is not None and _capture._tracer.trace.is_recording)
+    job.until(is_recording)
     for _ in range(5):
         job.step()
     said["trace"] = str(trace)
@@ -494,7 +499,7 @@ def no_step_for_long(daemon, job, said):
     """A validation after the window: its first batch after the limit ends the trace."""
     _capture._GRACE_S = 0.2
     trace = ask_and_train(daemon, job, "a", ACTIVITIES_DURATION_MSECS=100)
-    job.until(lambda: _capture._tracer.trace is not None and _capture._tracer.trace.is_recording)
+    job.until(is_recording)
     loader = job.torch.utils.data.DataLoader(list(range(1000)))
     end = time.monotonic() + 60
     for _ in loader:

@@ -32,6 +32,7 @@ struct CaptureManagerOptions {
                                << 30;             ///< Of finished traces that nobody has removed; the oldest go first.
   int64_t keep_ns = 24LL * 3600 * 1'000'000'000;  ///< Finished captures and their traces go after this.
   int64_t startup_wait_ns = 12'000'000'000;       ///< After a start, captures without a match wait this long at least.
+  bool allow_unsafe = false;                      ///< As if every request had CaptureSpec::allow_unsafe.
   /// After a start, a request that an earlier daemon left queued waits this long: whether a process fetched it from
   /// that one shows by then, and Kineto is never handed a second request while the first is pending.
   int64_t restored_wait_ns = 5'000'000'000;

@@ -34,6 +34,7 @@ class CaptureManagerTest : public testing::Test {
     options_.host = "node7";
     options_.startup_wait_ns = 0;
     options_.restored_wait_ns = 0;
+    options_.allow_unsafe = true;  // Processes of these tests are Kineto's.
     me_ = {.uid = geteuid(), .may_trace_all = false, .name = "me"};
   }
   void TearDown() override {

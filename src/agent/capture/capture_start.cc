@@ -13,6 +13,7 @@
 #include "base/ascii.h"
 #include "base/invalid_argument.h"
 #include "base/nanoseconds.h"
+#include "control/api/capture_risk.h"
 
 namespace lockstep::agent {
 namespace {
@@ -91,6 +92,11 @@ CaptureManagerImpl::Newcomer CaptureManagerImpl::MakeNewcomer(const CaptureRecor
     return refuse({.code = ErrorCode::kFailedPrecondition,
                    .message = "cannot count iterations: its KINETO_USE_DAEMON is empty, so that PyTorch installs no "
                               "optimizer hook; set it to 1, or trace by duration"});
+  }
+  const std::string risk = control::CaptureRisk(process);
+  if (!risk.empty() && !record.capture.spec.allow_unsafe && !options_.allow_unsafe) {
+    return refuse(
+        {.code = ErrorCode::kFailedPrecondition, .message = fmt::format("{}; {}", risk, control::kCaptureRiskRemedy)});
   }
   if (auto lead = CheckLead({process}, window, now.wall_ns); !lead) return refuse(lead.error());
   const int32_t client_pid = process.client_pids.empty() ? process.pid : process.client_pids.front();

@@ -86,6 +86,7 @@ struct DaemonConfig {
   std::string state_folder;
   uint64_t trace_quota_bytes = uint64_t{64} << 30;
   int64_t keep_ns = 24LL * 3600 * 1'000'000'000;
+  bool allow_unsafe_captures = false;
 
   bool dynolog_rpc = false;
   std::vector<std::string> dynolog_addresses = {"127.0.0.1", "::1"};

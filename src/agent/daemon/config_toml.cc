@@ -272,6 +272,7 @@ Keys AllKeys(DaemonConfig* config) {
       {"certificate", Credentials(false, &config->certificates)},
       {"kineto", Section({{"name", Text(&config->kineto_name)}, {"directories", Texts(&config->kineto_directories)}})},
       {"capture", Section({{"output", Text(&config->output_folder)},
+                           {"allow_unsafe", Bool(&config->allow_unsafe_captures)},
                            {"quota_gibibytes",
                             [config](const Entry& entry) -> Status {
                               ASSIGN_OR_RETURN(const int64_t value, entry.Int(1, kMaxGibibytes));

@@ -97,6 +97,8 @@ void Declare(CLI::App* app, DaemonFlags* flags) {
   app->add_option("--output", flags->output, "where processes write, as they see it")
       ->type_name("DIR")
       ->group("Processes");
+  app->add_flag("--allow-unsafe", flags->allow_unsafe, "let captures trace processes that Kineto may end by it")
+      ->group("Processes");
   app->add_option("--state", flags->state, "what the daemon remembers")->type_name("DIR")->group("Processes");
   app->add_option("--lease", flags->lease_file, "end when nobody holds a lock on this file any more")
       ->type_name("FILE")
@@ -175,6 +177,7 @@ Result<DaemonConfig> LoadConfig(const DaemonFlags& flags) {
   config.insecure_no_auth |= flags.insecure_no_auth;
   if (flags.state) config.state_folder = *flags.state;
   if (flags.output) config.output_folder = *flags.output;
+  config.allow_unsafe_captures = config.allow_unsafe_captures || flags.allow_unsafe;
   if (flags.kineto_name) config.kineto_name = *flags.kineto_name;
   if (!flags.kineto_directories.empty()) config.kineto_directories = flags.kineto_directories;
   if (flags.dynolog_rpc) config.dynolog_rpc = true;

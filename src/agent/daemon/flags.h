@@ -20,6 +20,7 @@ struct DaemonFlags {
   bool insecure_no_auth = false;
   std::optional<std::string> state;
   std::optional<std::string> output;
+  bool allow_unsafe = false;
   std::optional<std::string> kineto_name;
   std::vector<std::string> kineto_directories;
   bool dynolog_rpc = false;

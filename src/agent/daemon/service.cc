@@ -115,6 +115,7 @@ Status Service::Start() {
   captures.output_folder = config_.output_folder;
   captures.trace_quota_bytes = config_.trace_quota_bytes;
   captures.keep_ns = config_.keep_ns;
+  captures.allow_unsafe = config_.allow_unsafe_captures;
   ASSIGN_OR_RETURN(captures_, CaptureManager::Create(captures, kineto_.get()));
   metrics_.SkipEnded(captures_->List(Caller{{}, true, {}}));
 
@@ -266,7 +267,8 @@ Status Service::Reload(const DaemonConfig& config) {
       {"state", config.state_folder == config_.state_folder},
       {"kineto", config.kineto_name == config_.kineto_name && config.kineto_directories == config_.kineto_directories},
       {"capture", config.output_folder == config_.output_folder &&
-                      config.trace_quota_bytes == config_.trace_quota_bytes && config.keep_ns == config_.keep_ns},
+                      config.trace_quota_bytes == config_.trace_quota_bytes && config.keep_ns == config_.keep_ns &&
+                      config.allow_unsafe_captures == config_.allow_unsafe_captures},
       {"dynolog_rpc", config.dynolog_rpc == config_.dynolog_rpc && config.dynolog_port == config_.dynolog_port &&
                           config.dynolog_addresses == config_.dynolog_addresses &&
                           config.dynolog_output_folders == config_.dynolog_output_folders},
@@ -306,6 +308,7 @@ control::NodeStatus Service::NodeState() const {
   if (IsNotEmpty(kBaseConfig)) status.base_config = kBaseConfig;
   status.ptrace_scope = PtraceScope();
   status.may_trace_all = HasPtraceCapability();
+  status.allows_unsafe_captures = config_.allow_unsafe_captures;
   return status;
 }
 

@@ -59,8 +59,8 @@ struct Message {
 Message ReadDatagram(std::span<const std::byte> bytes);
 
 inline constexpr std::string_view kPollTag = "req";
-inline constexpr std::string_view kTracerTag = "lsreq";  ///< Answered only where there is a request.
-inline constexpr std::string_view kStopTag = "lsstop";   ///< To a tracer: the request with this REQUEST_TRACE_ID.
+inline constexpr std::string_view kTracerTag = "lsreq";
+inline constexpr std::string_view kStopTag = "lsstop";  ///< To a tracer: the request with this REQUEST_TRACE_ID.
 inline constexpr size_t kMaxNoteBytes = 2048;
 inline constexpr std::string_view kContextTag = "ctxt";
 

@@ -17,6 +17,8 @@ using control::ProcessState;
 
 namespace {
 
+/// Two of the tracer's turns.
+constexpr int64_t kTracerComesNs = 2'500'000'000;
 /// Kineto's socket buffers carry about 200 KiB; a text of ours has less than one.
 constexpr size_t kMaxOfferTextBytes = size_t{32} << 10;
 
@@ -60,8 +62,14 @@ std::vector<const ProcessTable::Client*> ProcessTable::Shown() const {
     ++(client->is_tracer ? owner.tracer_count : owner.kineto_count);
     owner.has_steps = owner.has_steps || (client->is_tracer && client->has_steps && (client->busy || !client->silent));
   }
+  const int64_t now_unix_ns = options_.wall_clock_ns();
   std::erase_if(shown, [&](const Client* client) {
     const Owner& owner = owners.at(key(*client));
+    // After a start of this daemon its tracer asks within a second of Kineto: a capture is not to take Kineto
+    // meanwhile.
+    const bool is_expected = client->details != nullptr && client->details->has_step_tracer;
+    if (is_expected && owner.tracer_count == 0 && now_unix_ns - client->first_poll_unix_ns < kTracerComesNs)
+      return true;
     // Several containers may have processes of the same numbers: which two are one cannot be told.
     if (client->sender.pid == 0 && (owner.kineto_count != 1 || owner.tracer_count != 1)) return false;
     return client->is_tracer ? !owner.has_steps && owner.kineto_count > 0 : owner.has_steps;

@@ -121,6 +121,15 @@ TEST_F(ProcessTableTest, AProcessIsItsTracerWhileStepsEndAndKinetosClientOtherwi
   EXPECT_THAT(table_->Processes(), SizeIs(2)) << "another process has no tracer";
 }
 
+TEST_F(ProcessTableTest, AProcessThatWasGivenATracerIsNotTakenForKinetosBeforeTheTracerHasHadItsTurn) {
+  Register(From(50), {.has_step_tracer = true});
+  Register(From(51));
+  ASSERT_THAT(table_->Processes(), SizeIs(1));
+  EXPECT_EQ(table_->Processes()[0].pid, 51);
+  now_ns_ += 3 * kNsPerS;
+  EXPECT_THAT(table_->Processes(), SizeIs(2)) << "it steps nothing, or not yet";
+}
+
 TEST_F(ProcessTableTest, ATracerThatHasFallenSilentLeavesTheProcessToKinetoUnlessItTraces) {
   const std::string kineto = Register(From(50));
   table_->SetDetails(Handle(TracerPoll(kFreeWithSteps), TracerOf(50)).new_client, {.start_ticks = 42}, false);

@@ -59,6 +59,7 @@ struct CaptureSpec {
   int64_t wait_ns = 0;  ///< How long to wait for a first match (a restarted daemon's processes register within a poll).
   int64_t timeout_ns = 300'000'000'000;  ///< Without any progress of a process: it is given up.
   uint32_t process_limit = 0;            ///< 0: none.
+  bool allow_unsafe = false;             ///< Processes for which CaptureRisk() knows of one are traced all the same.
 };
 
 /// How far one process's capture is. The first five lead to kDone; the others end it without a trace.

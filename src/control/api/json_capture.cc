@@ -174,7 +174,7 @@ void WriteSpec(const CaptureSpec& spec, JsonText* json) {
   json->Key("options");
   WriteOptions(spec.options, json);
   json->Key("wait_ns").Int(spec.wait_ns).Key("timeout_ns").Int(spec.timeout_ns);
-  json->Key("process_limit").Uint(spec.process_limit).End();
+  json->Key("process_limit").Uint(spec.process_limit).Key("allow_unsafe").Bool(spec.allow_unsafe).End();
 }
 
 Status ReadSpec(const Value& value, std::string path, CaptureSpec* spec) {
@@ -192,6 +192,7 @@ Status ReadSpec(const Value& value, std::string path, CaptureSpec* spec) {
   reader.Int("wait_ns", 0, kHourNs, &spec->wait_ns);
   reader.Int("timeout_ns", kMillisecondNs, 24 * kHourNs, &spec->timeout_ns);
   reader.Int("process_limit", 0, UINT32_MAX, &spec->process_limit);
+  reader.Bool("allow_unsafe", &spec->allow_unsafe);
   return reader.status();
 }
 

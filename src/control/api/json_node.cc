@@ -52,6 +52,7 @@ std::string ToJson(const NodeStatus& status) {
   json.Key("base_config").TextOrNull(status.base_config).Key("process_count").Uint(status.process_count);
   json.Key("running_capture_count").Uint(status.running_capture_count);
   json.Key("ptrace_scope").IntOrNull(status.ptrace_scope).Key("may_trace_all").Bool(status.may_trace_all);
+  json.Key("allows_unsafe_captures").Bool(status.allows_unsafe_captures);
   WriteTexts("problems", status.problems, &json);
   json.End();
   return json.Take();
@@ -74,6 +75,7 @@ Result<NodeStatus> ReadNodeStatus(std::string_view json) {
   reader.Uint("running_capture_count", &status.running_capture_count);
   reader.Int("ptrace_scope", 0, 3, &status.ptrace_scope);
   reader.Bool("may_trace_all", &status.may_trace_all);
+  reader.Bool("allows_unsafe_captures", &status.allows_unsafe_captures);
   ReadTexts(&reader, "problems", &status.problems);
   RETURN_IF_ERROR(reader.status());
   return status;

@@ -26,7 +26,8 @@ constexpr std::string_view kSpec =
     R"("duration_ns":250000000,"start_unix_ns":1700000000123000000,"warmup_ns":2000000000,"iterations":5,"roundup":50,)"
     R"("start_iteration":2000,"warmup_iterations":2,"deliver_from_unix_ns":1700000000000000007},)"
     R"("options":{"record_shapes":true,"memory":true,"stacks":true,"flops":true,"modules":true,)"
-    R"("activities":["cpu_op","user_annotation"]},"wait_ns":1,"timeout_ns":60000000000,"process_limit":7})";
+    R"("activities":["cpu_op","user_annotation"]},"wait_ns":1,"timeout_ns":60000000000,"process_limit":7,)"
+    R"("allow_unsafe":true})";
 
 std::string CaptureText() {
   return fmt::format(
@@ -138,7 +139,8 @@ TEST(JsonTest, EveryFieldOfAStatusGoesThroughUnchanged) {
   constexpr std::string_view kText =
       R"({"host":"n1","version":"0.1.0","daemon_pid":9,"daemon_uid":5,"started_unix_ns":1,"now_unix_ns":2,)"
       R"("kineto_sockets":["abstract:dynolog","/run/x"],"base_config":"/etc/libkineto.conf","process_count":3,)"
-      R"("running_capture_count":4,"ptrace_scope":1,"may_trace_all":true,"problems":["the disk is full"]})";
+      R"("running_capture_count":4,"ptrace_scope":1,"may_trace_all":true,"allows_unsafe_captures":true,)"
+      R"("problems":["the disk is full"]})";
   const Result<NodeStatus> status = ReadNodeStatus(kText);
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_EQ(ToJson(*status), kText);

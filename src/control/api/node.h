@@ -20,6 +20,7 @@ struct NodeStatus {
   uint64_t process_count = 0;
   uint64_t running_capture_count = 0;
   std::optional<int32_t> ptrace_scope;  ///< kernel.yama.ptrace_scope; nullopt: a kernel without Yama, which allows it.
+  bool allows_unsafe_captures = false;  ///< By its configuration, whatever a capture asks for.
   bool may_trace_all = false;           ///< The daemon has CAP_SYS_PTRACE: the scope does not bind it.
   std::vector<std::string> problems;    ///< For a reader: a socket that was taken, a folder that cannot be written.
 };

@@ -58,6 +58,12 @@ class DynologCapturer {
       return Error{.code = ErrorCode::kInvalidArgument,
                    .message = "Dynolog does not know ranks: name processes with --pid, or leave --ranks out"};
     }
+    if (!request_.allow_unsafe) {
+      return Error{.code = ErrorCode::kFailedPrecondition,
+                   .message =
+                       "Dynolog has processes traced by Kineto, which before PyTorch 2.14 can end them: allow it "
+                       "with --allow-unsafe, or use lockstepd and 'lockstep run'"};
+    }
     DynologRequest question;
     if (!selector.job_id.empty()) {
       const char* end = selector.job_id.data() + selector.job_id.size();

@@ -10,6 +10,7 @@
 
 #include "base/nanoseconds.h"
 #include "base/now.h"
+#include "control/api/capture_risk.h"
 #include "control/client/job_capturer.h"
 #include "control/client/trace_names.h"
 
@@ -59,6 +60,7 @@ Status JobCapturer::Choose() {
   ASSIGN_OR_RETURN(JobChoice choice,
                    ChooseTargets(request_.selector, answers, uid == 0 ? std::nullopt : std::optional<uint32_t>(uid)));
   result_.targets = std::move(choice.targets);
+  RETURN_IF_ERROR(CheckRisks());
   result_.world_size = choice.world_size;
   result_.missing_ranks = std::move(choice.missing_ranks);
   result_.other_user_count = choice.other_user_count;
@@ -72,6 +74,24 @@ Status JobCapturer::Choose() {
                                    "KINETO_USE_DAEMON=1";
   }
   return {};
+}
+
+// Before anything is asked of any process: a part of a job is of little use.
+Status JobCapturer::CheckRisks() const {
+  if (request_.allow_unsafe) return {};
+  const JobTarget* first = nullptr;
+  size_t count = 0;
+  for (const JobTarget& target : result_.targets) {
+    if (result_.nodes[target.node_idx].allows_unsafe_captures || CaptureRisk(target.process).empty()) continue;
+    if (first == nullptr) first = &target;
+    ++count;
+  }
+  if (first == nullptr) return {};
+  const Process& process = first->process;
+  const std::string who = process.rank ? fmt::format("rank {}", *process.rank) : fmt::format("pid {}", process.pid);
+  return Error{ErrorCode::kFailedPrecondition,
+               fmt::format("{}{} on {}: {}; {}", who, count > 1 ? fmt::format(" and {} more", count - 1) : "",
+                           result_.nodes[first->node_idx].host, CaptureRisk(process), kCaptureRiskRemedy)};
 }
 
 // The window for all nodes, by the caller's clock.

@@ -52,6 +52,7 @@ struct JobNodeState {
   std::optional<ClockDifference> clock;
   int64_t exchange_ns = 0;  ///< The slowest exchange with it.
   uint64_t process_count = 0;
+  bool allows_unsafe_captures = false;
   std::string capture_id;
 };
 
@@ -76,6 +77,7 @@ struct JobCaptureRequest {
   bool choose_roundup = true;  ///< window.roundup is where to begin, and may be raised.
   std::string folder;          ///< Exists.
   bool compress = true;
+  bool allow_unsafe = false;             ///< CaptureSpec's.
   int64_t timeout_ns = 300'000'000'000;  ///< From the windows' expected end, for all traces to come.
   size_t parallel = kDefaultParallel;
   std::function<void(const JobProgress&)> on_progress = {};  ///< On the caller's thread, every 300 ms or so.

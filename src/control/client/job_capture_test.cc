@@ -29,6 +29,7 @@ struct MadeNode {
   std::map<int32_t, TargetState> ends;                        // By pid; others are done.
   std::function<int64_t(int attempt, int32_t pid)> start_of;  // Wall clock at which a window begins.
   bool silent_after_start = false;
+  bool allows_unsafe = false;
 
   std::mutex mutex;
   std::vector<CaptureSpec> specs;
@@ -52,6 +53,7 @@ class MadeClient : public NodeClient {
   const Endpoint& endpoint() const override { return endpoint_; }
   Result<NodeStatus> Status(int64_t) override {
     NodeStatus status;
+    status.allows_unsafe_captures = node_.allows_unsafe;
     status.host = endpoint_.host;
     status.now_unix_ns = UnixNow() + node_.clock_offset_ns;
     return status;
@@ -148,6 +150,7 @@ class CaptureJobTest : public testing::Test {
       process.job_id = "5";
       process.poll_period_ns = kSecond;
       process.device = "cpu";
+      process.torch_version = "2.14.0";
       process.last_poll_unix_ns = UnixNow();
       nodes_[host].processes.push_back(process);
     }
@@ -159,6 +162,25 @@ class CaptureJobTest : public testing::Test {
   JobCaptureRequest request_;
   std::map<std::string, MadeNode> nodes_;
 };
+
+TEST_F(CaptureJobTest, NobodyIsAskedWhereKinetoMayEndAProcessUnlessThatIsAllowed) {
+  AddNode("n1", {0, 1});
+  AddNode("n2", {2, 3});
+  nodes_["n2"].processes[0].torch_version = nodes_["n2"].processes[1].torch_version = "2.13.0";
+  const auto refused = CaptureJob(request_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("rank 2 and 1 more on n2: Kineto of PyTorch 2.13.0 can end the process"));
+  EXPECT_THAT(refused.error().message, HasSubstr("--allow-unsafe"));
+  EXPECT_TRUE(nodes_["n1"].specs.empty());
+  nodes_["n2"].allows_unsafe = true;
+  EXPECT_EQ(CaptureJob(request_)->kept_count(), 4u);
+  nodes_["n2"].allows_unsafe = false;
+  request_.allow_unsafe = true;
+  EXPECT_EQ(CaptureJob(request_)->kept_count(), 4u);
+  EXPECT_TRUE(nodes_["n1"].specs.back().allow_unsafe);
+}
 
 TEST_F(CaptureJobTest, TracesOfAllNodesComeToOneFolderAndLeaveTheNodes) {
   AddNode("n1", {0, 1});

@@ -41,6 +41,7 @@ void JobCapturer::Start(const CaptureWindow& window) {
         if (spec.window.deliver_from_unix_ns) *spec.window.deliver_from_unix_ns += CorrectionOf(i);
         spec.options = request_.options;
         spec.timeout_ns = request_.timeout_ns;
+        spec.allow_unsafe = request_.allow_unsafe;
         ASSIGN_OR_RETURN(captures[i], client.StartCapture(spec, left_ns));
         return {};
       });

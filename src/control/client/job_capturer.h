@@ -33,6 +33,7 @@ class JobCapturer {
   void Follow(const CaptureWindow& window);
   void AskAll();
   void Update(size_t node_idx, const Capture& capture);
+  Status CheckRisks() const;
   void NoteEnds(size_t node_idx, const Capture& capture);
   void Fetched();
   void EndRest(TargetState state, const std::string& reason);

@@ -50,6 +50,7 @@ Status JobLinks::AskOne(JobNodeState& node, NodeClient& client, int64_t left_ns,
     ASSIGN_OR_RETURN(const NodeStatus status, client.Status(left_ns));
     exchange.received_unix_ns = UnixNow();
     exchange.node_unix_ns = status.now_unix_ns;
+    node.allows_unsafe_captures = status.allows_unsafe_captures;
     node.host = status.host.empty() ? node.endpoint.host : status.host;
     // The first one makes the connection.
     if (i == 0) continue;

@@ -15,6 +15,7 @@ const OPTIONS = [
   { key: 'stacks', label: 'Python stacks' },
   { key: 'record_shapes', label: 'shapes' },
   { key: 'memory', label: 'memory' },
+  { key: 'allow_unsafe', label: 'even where Kineto can end the job by it (PyTorch before 2.14, not under lockstep run)' },
 ] as const;
 
 function Form({ store, job_ids, job_id }: { store: LiveStore; job_ids: string[]; job_id: string }) {

@@ -16,6 +16,7 @@ export interface ActionBody {
   ranks?: number[];
   duration_ms?: number;
   iterations?: number;
+  allow_unsafe?: boolean;
 }
 
 export type Connection = 'connecting' | 'open' | 'silent' | 'lost' | 'refused';

@@ -1,0 +1,43 @@
+#include "control/api/capture_risk.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+
+#include "base/utf8.h"
+
+namespace lockstep::control {
+namespace {
+
+/// The first release with PyTorch's #187141, #187483 and #188172.
+constexpr int32_t kMendedMinor = 14;
+/// Of captures by time and by steps, one after another, of 4-rank jobs on two overloaded cores (PyTorch 2.13, Gloo).
+constexpr const char* kMeasured = "3 of 195 captures on overloaded processors ended the job by a segmentation fault";
+
+/// Whether "2.13.0+cpu" is older than 2.14; one that cannot be read is, and "2.14.0a0+git1f" and "2.14.0.dev20260401".
+bool IsBeforeMending(std::string_view version) {
+  int32_t numbers[3] = {};  // "2", "13", "0".
+  for (int32_t& number : numbers) {
+    const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), number);
+    if (error != std::errc()) return true;
+    version.remove_prefix(static_cast<size_t>(end - version.data()));
+    if (&number == &numbers[2] || version.empty()) break;
+    if (version.front() != '.') return true;
+    version.remove_prefix(1);
+  }
+  const bool is_release = version.empty() || version.front() == '+';
+  if (numbers[0] != 2) return numbers[0] < 2;
+  return numbers[1] < kMendedMinor || (numbers[1] == kMendedMinor && numbers[2] == 0 && !is_release);
+}
+
+}  // namespace
+
+std::string CaptureRisk(const Process& process) {
+  if (process.tracer == Tracer::kSteps || !IsBeforeMending(process.torch_version)) return "";
+  return fmt::format("Kineto of PyTorch {} can end the process that it traces: {}",
+                     process.torch_version.empty() ? "of an unknown version" : Printable(process.torch_version),
+                     kMeasured);
+}
+
+}  // namespace lockstep::control
