@@ -18,11 +18,9 @@ import atexit
 import ctypes
 import functools
 import importlib
-import importlib.util
 import os
 import socket
 import struct
-import sys
 import threading
 import time
 import uuid
@@ -61,8 +59,9 @@ def enable_captures() -> bool:
     global _tracer
     try:
         if _tracer is None:
-            boundaries = _beside("_boundaries")
-            _tracer = _Tracer(boundaries.is_compiling, _beside("_step_trace"))
+            # By these names and not by `from`: under `lockstep run` they are there and the package is not.
+            boundaries = importlib.import_module("._boundaries", __package__)
+            _tracer = _Tracer(boundaries.is_compiling, importlib.import_module("._step_trace", __package__))
             boundaries.watch(_listener(boundaries, _tracer))
             boundaries.when_imported("torch", _tracer.profilers.watch)
             os.register_at_fork(after_in_child=_tracer.forget)
@@ -70,18 +69,6 @@ def enable_captures() -> bool:
         return _tracer.is_on
     except Exception:  # Whatever it is, the job matters more.
         return False
-
-
-def _beside(name: str) -> Any:
-    """The module of the file beside this one, which may be no package's."""
-    full = "lockstep." + name
-    if full not in sys.modules:
-        spec = importlib.util.spec_from_file_location(full, os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py"))
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        sys.modules[full] = module
-    return sys.modules[full]
 
 
 def _listener(boundaries: Any, tracer: _Tracer) -> Any:

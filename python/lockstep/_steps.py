@@ -20,7 +20,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import importlib.util
 import os
 import sys
 from _thread import get_ident as _get_ident
@@ -57,7 +56,7 @@ def enable() -> bool:
         if not os.environ.get("LOCKSTEP_TRACE"):
             return False
         global _boundaries, _is_compiling
-        _boundaries = _beside("_boundaries")
+        _boundaries = importlib.import_module("._boundaries", __package__)  # Which `lockstep run` has loaded, without the package.
         _is_compiling = _boundaries.is_compiling
         _boundaries.watch(_listener())
         _boundaries.when_imported("torch", _guarded(_install))
@@ -76,18 +75,6 @@ def _guarded(install: Callable[[Any], None]) -> Callable[[Any], None]:
             _switch_off(error)
 
     return call
-
-
-def _beside(name: str) -> Any:
-    """The module of the file beside this one, which may be no package's."""
-    full = "lockstep." + name
-    if full not in sys.modules:
-        spec = importlib.util.spec_from_file_location(full, os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py"))
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        sys.modules[full] = module
-    return sys.modules[full]
 
 
 def _switch_off(error: BaseException | str) -> None:

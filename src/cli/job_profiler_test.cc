@@ -26,7 +26,9 @@ TEST(JobProfilerTest, WhoeverStopsWatchingTakesTheMetricsFileAlong) {
   Console console{out, out};
   WatchEvents events(out, true);
   {
-    auto profiler = JobProfiler::Create(request, input, {}, {.job_id = "7"}, console, events);
+    control::CaptureSelector selector;
+    selector.job_id = "7";
+    auto profiler = JobProfiler::Create(request, input, {}, selector, console, events);
     ASSERT_TRUE(profiler) << profiler.error().ToString();
     // Of no node: each capture fails at once, and one may be under way at the end.
     for (int look = 0; look < 20 && out.str().find("failed") == std::string::npos; ++look) {

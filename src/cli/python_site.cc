@@ -68,30 +68,34 @@ _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "PM
 
 
 def _load(name):
+    """By the name that it has in the package, where the job's own import finds it."""
     import importlib.util
 
-    spec = importlib.util.spec_from_file_location("lockstep." + name, os.path.join(_HERE, name + ".py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    full = "lockstep." + name
+    if full not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full, os.path.join(_HERE, name + ".py"))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[full] = module
+    return sys.modules[full]
 
 
-def _enable(name, function):
+def _enable(name, function, beside):
+    is_on = False
     try:
-        module = _load(name)
-        if getattr(module, function)():
-            sys.modules.setdefault("lockstep." + name, module)  # So that the job's own call finds it done.
+        for each in beside:
+            _load(each)
+        is_on = getattr(_load(name), function)()
     except Exception:
         pass
+    if not is_on:
+        sys.modules.pop("lockstep." + name, None)  # The job's own call may fare better.
 
 
-def _enable_with_torch(name, function):
+def _enable_with_torch(name, function, beside):
     """Most of a job's Python processes never import it."""
     try:
-        boundaries = sys.modules.get("lockstep._boundaries")
-        if boundaries is None:
-            boundaries = sys.modules["lockstep._boundaries"] = _load("_boundaries")
-        boundaries.when_imported("torch", lambda _: _enable(name, function))
+        _load("_boundaries").when_imported("torch", lambda _: _enable(name, function, beside))
     except Exception:
         pass
 
@@ -111,11 +115,11 @@ def _run_hidden():
 
 if sys.version_info >= (3, 8):
     if os.environ.get("LOCKSTEP_RUN_HANG_DUMPS") and any(name in os.environ for name in _RANKS):
-        _enable("_hang", "enable_hang_dumps")
+        _enable("_hang", "enable_hang_dumps", [])
     if os.environ.get("LOCKSTEP_RUN_STEPS"):
-        _enable("_steps", "enable")
+        _enable("_steps", "enable", ["_boundaries"])
     if os.environ.get("LOCKSTEP_RUN_CAPTURES"):
-        _enable_with_torch("_capture", "enable_captures")
+        _enable_with_torch("_capture", "enable_captures", ["_step_trace"])
 if sys.version_info >= (3, 4):
     _run_hidden()
 )";

@@ -8,25 +8,21 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
-from capture_jobs import Node, python_with_torch  # noqa: E402
+from capture_jobs import Node, TorchTest  # noqa: E402
 from monitored import Watched  # noqa: E402,F401  First: it says where the others are.
 from live_site import LiveSite  # noqa: E402
-from own_network import own_network  # noqa: E402
 
 RANKS = 2
 JOB = f"live-{os.getpid()}"  # Other tests have a job "alpha", and evidence is collected of all that are called so.
 
 
-class LiveCaptureTest(unittest.TestCase):
+class LiveCaptureTest(TorchTest):
     @classmethod
     def setUpClass(cls):
-        python, why = python_with_torch()
-        if python is None:
-            raise unittest.SkipTest(f"PyTorch cannot be had (scripts/python_env): {why}")
-        own_network()
+        super().setUpClass()
         cls.node = Node()
         cls.addClassCleanup(cls.node.close)
-        cls.job = cls.node.job(python, JOB, RANKS)
+        cls.job = cls.node.job(cls.python, JOB, RANKS)
 
     def setUp(self):
         self.traces = self.node.folder / "traces"

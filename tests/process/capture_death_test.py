@@ -7,23 +7,14 @@ import signal
 import subprocess
 import unittest
 
-from capture_jobs import Api, Node, python_with_torch
+from capture_jobs import Api, Node, TorchTest
 from lockstep_program import BINARY, FAILED
-from own_network import own_network
 from waiting import PATIENCE_S, wait_until
 
 RANKS = 2
 
 
-class CaptureDeathTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        python, why = python_with_torch()
-        if python is None:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
-        own_network()
-        cls.python = python
-
+class CaptureDeathTest(TorchTest):
     def setUp(self):
         self.node = Node()
         self.addCleanup(self.node.close)

@@ -10,8 +10,10 @@ import signal
 import socket
 import subprocess
 import tempfile
+import unittest
 
 from lockstep_program import BINARY, SOURCE
+from own_network import own_network
 from waiting import PATIENCE_S, wait_until
 
 DAEMON = str(pathlib.Path(BINARY).with_name("lockstepd"))
@@ -26,6 +28,17 @@ def python_with_torch():
     if done.returncode != NO_PYTORCH:
         raise AssertionError(done.stderr)
     return None, done.stderr.strip()
+
+
+class TorchTest(unittest.TestCase):
+    """Tests with `python`, which has PyTorch, in a network of their own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.python, why = python_with_torch()
+        if cls.python is None:
+            raise unittest.SkipTest(f"PyTorch cannot be had (scripts/python_env): {why}")
+        own_network()
 
 
 def steps_of(trace):

@@ -12,9 +12,8 @@ import sys
 import time
 import unittest
 
-from capture_jobs import DAEMON, Api, Node, end, python_with_torch
+from capture_jobs import DAEMON, Api, Node, TorchTest, end
 from lockstep_program import BINARY, FAILED
-from own_network import own_network
 from waiting import PATIENCE_S, wait_until
 
 CLONE_NEWNS, MS_REC, MS_PRIVATE, MNT_DETACH = 0x20000, 0x4000, 0x40000, 2
@@ -29,15 +28,12 @@ def own_mounts():
             and LIBC.mount(None, b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None) == 0)
 
 
-class CaptureRecoveryTest(unittest.TestCase):
+class CaptureRecoveryTest(TorchTest):
     @classmethod
     def setUpClass(cls):
         if not pathlib.Path(DAEMON).exists():
             raise unittest.SkipTest("lockstepd is not built")
-        cls.python, why = python_with_torch()
-        if cls.python is None:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
-        own_network()
+        super().setUpClass()
         cls.mounts = own_mounts()
         cls.node = Node()
         cls.addClassCleanup(cls.node.close)

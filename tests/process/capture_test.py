@@ -1,14 +1,12 @@
 """`lockstep capture` of a real job: torchrun, four ranks over Gloo, unmodified but for the environment; a real lockstepd."""
 
 import json
-import re
 import signal
 import sys
 import unittest
 
-from capture_jobs import Node, end, python_with_torch, steps_of
+from capture_jobs import Node, TorchTest, end, steps_of
 from lockstep_program import FAILED, MISUSED, PARTIAL, pathlib
-from own_network import own_network
 from waiting import PATIENCE_S, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -17,17 +15,13 @@ from open_files import own_files  # noqa: E402
 RANKS = 4
 
 
-class CaptureTest(unittest.TestCase):
+class CaptureTest(TorchTest):
     @classmethod
     def setUpClass(cls):
-        python, why = python_with_torch()
-        if python is None:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
-        own_network()
-        cls.python = python
+        super().setUpClass()
         cls.node = Node()
         cls.addClassCleanup(cls.node.close)
-        cls.job = cls.node.job(python, "alpha", RANKS)
+        cls.job = cls.node.job(cls.python, "alpha", RANKS)
 
     def capture(self, *arguments, status=0):
         """The capture's part of the JSON, and the folder of its traces."""

@@ -2,31 +2,25 @@
 real lockstepd."""
 
 import json
-import pathlib
 import signal
 import subprocess
 import unittest
 
-from capture_jobs import Api, Node, end, python_with_torch, steps_of
+from capture_jobs import Api, Node, TorchTest, end, steps_of
 from lockstep_program import BINARY, FAILED
-from own_network import own_network
 from waiting import PATIENCE_S, wait_until
 
 RANKS = 3
 
 
-class StepCaptureTest(unittest.TestCase):
+class StepCaptureTest(TorchTest):
     @classmethod
     def setUpClass(cls):
-        python, why = python_with_torch()
-        if python is None:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
-        own_network()
-        cls.python = python
+        super().setUpClass()
         cls.node = Node(allow_unsafe=False)
         cls.addClassCleanup(cls.node.close)
         cls.api = Api(cls.node.socket)
-        cls.job = cls.node.job(python, "steps", RANKS, under=[BINARY, "run", "--quiet", "--"])
+        cls.job = cls.node.job(cls.python, "steps", RANKS, under=[BINARY, "run", "--quiet", "--"])
 
     def setUp(self):
         wait_until(lambda: [process["tracer"] for process in self.ranks()] == ["steps"] * RANKS, "all ranks' tracers to ask for work",
