@@ -77,6 +77,9 @@ class Api:
             raise AssertionError(f"{status}: {body}")
         return json.loads(body)["id"]
 
+    def processes(self):
+        return json.loads(self.ask("GET", "/processes")[1])["processes"]
+
     def captures(self):
         return json.loads(self.ask("GET", "/captures")[1])["captures"]
 

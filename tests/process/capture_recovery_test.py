@@ -48,8 +48,7 @@ class CaptureRecoveryTest(TorchTest):
         pids = sorted(self.job.pids.values())
 
         def registered():
-            processes = json.loads(self.api.ask("GET", "/processes")[1])["processes"]
-            idle = [process["pid"] for process in processes if process["state"] == "idle"]
+            idle = [process["pid"] for process in self.api.processes() if process["state"] == "idle"]
             return all(pid in idle for pid in pids)
         wait_until(registered, "both ranks to be registered and idle")
         self.selector = {"process_ids": [], "pids": pids}
@@ -75,6 +74,7 @@ class CaptureRecoveryTest(TorchTest):
             self.assertEqual(target["trace_bytes"], len(trace))
             names = [event.get("name", "") for event in json.loads(trace)["traceEvents"]]
             self.assertTrue(any(name.startswith("train_step#") for name in names))
+        return capture
 
     def test_the_daemon_is_killed_at_each_state_and_the_traces_come_all_the_same(self):
         for state in ("queued", "delivered", "warming", "collecting", "writing"):
@@ -101,8 +101,20 @@ class CaptureRecoveryTest(TorchTest):
             self.node.start_daemon()
             self.api.capture(number)
             if i % 2 == 1:  # Now before the first poll, now after it.
-                wait_until(lambda: json.loads(self.api.ask("GET", "/processes")[1])["processes"], "a poll")
+                wait_until(self.api.processes, "a poll")
         self.assert_done(number)
+
+    def test_a_common_start_that_passes_while_no_daemon_runs_is_made_up_for(self):
+        start_s = time.time_ns() // 10**9 + 10
+        number = self.start(start_unix_ns=start_s * 10**9, warmup_ns=0)
+        self.kill_daemon()  # At once: most often no rank has asked yet.
+        wait_until(lambda: time.time() > start_s + 1, "the start to pass")
+        self.node.start_daemon()
+        capture = self.assert_done(number)
+        for target in capture["targets"]:
+            self.assertIn(target["missed_start_unix_ns"], (None, start_s * 10**9))
+            if target["missed_start_unix_ns"]:
+                self.assertIn("missed the common start at ", target["reason"])
 
     def test_a_command_goes_on_over_a_restart_or_says_what_is_lost(self):
         # Bounded either way, and no trace of it is left behind half done.

@@ -1,7 +1,6 @@
 """`lockstep capture` of a job under `lockstep run`: each rank is traced by lockstep's own tracer, from step to step. torchrun, ranks over Gloo, a
 real lockstepd."""
 
-import json
 import signal
 import subprocess
 import unittest
@@ -27,8 +26,7 @@ class StepCaptureTest(TorchTest):
                    self.job.launcher)
 
     def ranks(self):
-        processes = json.loads(self.api.ask("GET", "/processes")[1])["processes"]
-        return [process for process in processes if process["role"] == "trainer"]
+        return [process for process in self.api.processes() if process["role"] == "trainer"]
 
     def capture(self, *arguments, status=0):
         folder = self.node.folder / self.id().rpartition(".")[2]

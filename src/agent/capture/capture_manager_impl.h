@@ -151,6 +151,8 @@ Instant Now();
 TargetPlan PlanOf(const control::CaptureSpec& spec, const control::Process& process, const TargetPlace& place);
 /// REQUEST_TRACE_ID of a target.
 std::string TraceId(const CaptureRecord& record, size_t idx);
+/// The spec's, without the start that this target missed.
+control::CaptureWindow WindowOf(const CaptureRecord& record, size_t idx);
 /// What can serve one request at a time: both clients of a process are one.
 std::string ProfilerOf(const control::Process& process);
 /// Puts what the progress says into what is shown.

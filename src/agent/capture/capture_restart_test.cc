@@ -11,6 +11,7 @@ using control::CaptureState;
 using control::TargetState;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -84,6 +85,39 @@ TEST_F(CaptureRestartTest, OneThatWasNotFetchedIsPlacedAfterTheWait) {
   ASSERT_TRUE(WaitForEnd(id));
   EXPECT_EQ(Get(id).state, CaptureState::kDone);
   EXPECT_EQ(registry_.placed_count(), 2u);
+}
+
+TEST_F(CaptureRestartTest, OneThatMissedItsCommonStartMeanwhileIsTracedByItself) {
+  TestChild child;
+  control::Process process = FakeRegistry::ProcessOf(child.pid(), 1);
+  process.poll_period_ns = kSecond / 10;
+  registry_.Register(process);
+  Begin();
+  CaptureSpec spec;
+  spec.window.warmup_ns = 0;
+  spec.window.start_unix_ns = (Now().wall_ns / kSecond + 6) * kSecond;
+  const auto started = manager_->Start(spec, me_);
+  ASSERT_TRUE(started) << started.error().ToString();
+  ASSERT_TRUE(WaitForOffer(process));
+  EXPECT_THAT(registry_.OfferOf(process.id)->text, HasSubstr("PROFILE_START_TIME"));
+  manager_.reset();
+  registry_.Forget(process.id);
+  ASSERT_TRUE(WaitFor([&] { return Now().wall_ns > *spec.window.start_unix_ns; }));
+  for (int i = 0; i < 2; ++i) {  // It is remembered over one more restart.
+    manager_.reset();
+    registry_.Forget(process.id);
+    Begin();
+    registry_.Register(process);
+    ASSERT_TRUE(WaitFor([&] { return Get(started->id).targets.at(0).missed_start_unix_ns.has_value(); }));
+    ASSERT_TRUE(WaitForOffer(process));
+    EXPECT_THAT(registry_.OfferOf(process.id)->text, Not(HasSubstr("PROFILE_START_TIME")));
+  }
+  ASSERT_TRUE(Trace(process));
+  ASSERT_TRUE(WaitForEnd(started->id));
+  const Capture done = Get(started->id);
+  EXPECT_EQ(done.state, CaptureState::kDone);
+  EXPECT_EQ(done.targets[0].missed_start_unix_ns, spec.window.start_unix_ns);
+  EXPECT_THAT(done.targets[0].reason, HasSubstr("missed the common start at "));
 }
 
 TEST_F(CaptureRestartTest, ADeliveredOneIsFollowedToItsFile) {

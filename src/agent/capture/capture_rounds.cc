@@ -311,7 +311,7 @@ void CaptureManagerImpl::PlaceOffers(const Instant& now) {
       if (!text) {
         run.progress.Refuse(text.error().message, now);
       } else {
-        const control::CaptureWindow& window = record.capture.spec.window;
+        const control::CaptureWindow window = WindowOf(record, i);
         const bool iterations = window.mode == control::CaptureWindow::Mode::kIterations;
         placed = registry_->Place(
             target.process.id, Offer{.token = run.token,

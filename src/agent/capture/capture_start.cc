@@ -42,12 +42,14 @@ bool Show(const TargetRun& run, const TargetPlace& place, control::CaptureTarget
   if (run.lingers) return false;
   const bool changed = target->state != progress.state() || target->reason != progress.reason() ||
                        target->delivered_unix_ns != progress.delivered_unix_ns() ||
-                       target->begun_unix_ns != progress.begun_unix_ns();
+                       target->begun_unix_ns != progress.begun_unix_ns() ||
+                       target->missed_start_unix_ns != progress.missed_start_unix_ns();
   if (!changed) return false;
   target->state = progress.state();
   target->reason = progress.reason();
   target->delivered_unix_ns = progress.delivered_unix_ns();
   target->begun_unix_ns = progress.begun_unix_ns();
+  target->missed_start_unix_ns = progress.missed_start_unix_ns();
   target->finished_unix_ns = progress.finished_unix_ns();
   if (target->state == TargetState::kDone) {
     target->trace_name = place.trace_name;
@@ -62,10 +64,16 @@ std::string ProfilerOf(const control::Process& process) {
   return process.pid != 0 ? fmt::format("{}-{}", process.pid, process.start_ticks) : process.id;
 }
 
+CaptureWindow WindowOf(const CaptureRecord& record, size_t idx) {
+  CaptureWindow window = record.capture.spec.window;
+  if (record.capture.targets[idx].missed_start_unix_ns) window.start_unix_ns.reset();
+  return window;
+}
+
 Result<std::string> CaptureManagerImpl::ConfigText(const CaptureRecord& record, size_t idx) const {
   const control::CaptureTarget& target = record.capture.targets[idx];
   const TargetPlace& place = record.places[idx];
-  return BuildConfigText({.window = record.capture.spec.window,
+  return BuildConfigText({.window = WindowOf(record, idx),
                           .options = record.capture.spec.options,
                           .log_file = place.folder + "/" + place.log_name,
                           .trace_id = TraceId(record, idx),

@@ -161,5 +161,57 @@ TEST(TargetLossTest, AVanishedFolderIsNamed) {
   EXPECT_THAT(way.progress.reason(), HasSubstr("folder for its trace is gone"));
 }
 
+control::CaptureTarget Left(TargetState state) {
+  control::CaptureTarget left;
+  left.state = state;
+  if (state != TargetState::kQueued) left.delivered_unix_ns = Way::At(-2).wall_ns;
+  return left;
+}
+
+TEST(TargetLossTest, ACommonStartThatPassesAboutARestartIsMadeUpFor) {
+  for (const double start : {-20.0, 1.0, 12.0}) {
+    Way way(Timed(start), Left(TargetState::kQueued));
+    way.To(13);  // No poll comes in time.
+    EXPECT_EQ(way.progress.state(), TargetState::kQueued) << start;
+    EXPECT_EQ(way.asked_again, 1) << start;
+    EXPECT_EQ(way.progress.missed_start_unix_ns(), Way::At(start).wall_ns);
+    EXPECT_THAT(way.progress.reason(), HasSubstr("it missed the common start at "));
+    way.Deliver();
+    EXPECT_EQ(way.progress.ExpectedEndUnixNs(), Way::At(13 + 3.5 + 0.5).wall_ns);
+    way.Finished(12);
+    way.To(20);
+    EXPECT_EQ(way.progress.state(), TargetState::kDone);
+    EXPECT_THAT(way.progress.reason(), HasSubstr("around which its daemon was started anew: traced by itself"));
+  }
+}
+
+TEST(TargetLossTest, OneThatWasMadeUpForIsSoAfterTheNextRestart) {
+  control::CaptureTarget left = Left(TargetState::kQueued);
+  left.missed_start_unix_ns = Way::At(-30).wall_ns;
+  Way way(Timed(-30), left);
+  way.To(10);
+  EXPECT_EQ(way.progress.state(), TargetState::kQueued);
+  EXPECT_EQ(way.asked_again, 0);
+  way.Deliver();
+  way.Finished(12);
+  way.To(20);
+  EXPECT_EQ(way.progress.state(), TargetState::kDone);
+  EXPECT_EQ(way.progress.missed_start_unix_ns(), left.missed_start_unix_ns);
+}
+
+TEST(TargetLossTest, ACommonStartThatIsDroppedAboutARestartIsMadeUpFor) {
+  Way way(Timed(0.5), Left(TargetState::kDelivered));
+  way.To(20);
+  EXPECT_EQ(way.progress.state(), TargetState::kQueued);
+  EXPECT_EQ(way.progress.missed_start_unix_ns(), Way::At(0.5).wall_ns);
+}
+
+TEST(TargetLossTest, ACommonStartThatIsMissedLongAfterARestartIsNot) {
+  Way way(Timed(60), Left(TargetState::kQueued));
+  way.To(61);
+  EXPECT_EQ(way.progress.state(), TargetState::kRefused);
+  EXPECT_THAT(way.progress.reason(), HasSubstr("did not poll in time for the common start at "));
+}
+
 }  // namespace
 }  // namespace lockstep::agent

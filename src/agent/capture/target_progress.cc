@@ -41,10 +41,13 @@ TargetProgress::TargetProgress(const TargetPlan& plan, const Instant& now, const
     : plan_(plan),
       state_(left.state),
       reason_(left.reason),
+      restored_unix_ns_(now.wall_ns),
+      missed_start_unix_ns_(left.missed_start_unix_ns),
       delivered_unix_ns_(left.delivered_unix_ns),
       begun_unix_ns_(left.begun_unix_ns),
       finished_unix_ns_(left.finished_unix_ns),
       trace_bytes_(left.trace_bytes) {
+  if (missed_start_unix_ns_) plan_.start_unix_ns.reset();
   progress_monotonic_ns_ = now.monotonic_ns;
   awake_since_ns_ = now.monotonic_ns;  // What happened meanwhile is not known: give it time to show.
 }
@@ -98,7 +101,7 @@ void TargetProgress::Observed(const FileObservation& file, const Instant& now) {
       if (!begun_unix_ns_) begun_unix_ns_ = now.wall_ns;
       if (!delivered_unix_ns_) delivered_unix_ns_ = now.wall_ns;  // The event was lost with an earlier daemon.
       trace_bytes_ = file.size_bytes;
-      Enter(State::kDone, "", now);
+      Enter(State::kDone, MissedStartNote(), now);
       return;
     case FileObservation::Kind::kUnusable:
       Enter(State::kRefused,
@@ -148,8 +151,9 @@ void TargetProgress::Ended(const control::ProcessEnd& end, const Instant& now) {
 }
 
 // Nothing comes of it any more. Asked again, a process begins at a time of its own: that is what was wanted where there
-// was no common start, and of no use where there was.
+// was no common start.
 void TargetProgress::Lost(Why why, const Instant& now) {
+  if (why.merely_dropped && MissedStart()) return AskAgain(now);
   ++try_count_;
   const bool own_start = plan_.mode == Mode::kDuration && !plan_.start_unix_ns;
   if (!why.merely_dropped || !own_start || !plan_.may_ask_again || try_count_ >= kMaxTries) {
@@ -157,6 +161,25 @@ void TargetProgress::Lost(Why why, const Instant& now) {
     Enter(State::kRefused, std::move(why.reason), now);
     return;
   }
+  AskAgain(now);
+}
+
+// A common start that is missed ends a rank's part: its trace would not show what the others' show. Where the daemon
+// was away shortly before it, all ranks of the node have missed it together.
+bool TargetProgress::MissedStart() {
+  if (!plan_.start_unix_ns || !restored_unix_ns_ || !plan_.may_ask_again) return false;
+  if (*plan_.start_unix_ns - plan_.warmup_ns > *restored_unix_ns_ + kBeginGraceNs) return false;
+  missed_start_unix_ns_ = std::exchange(plan_.start_unix_ns, std::nullopt);
+  return true;
+}
+
+std::string TargetProgress::MissedStartNote() const {
+  if (!missed_start_unix_ns_) return "";
+  return fmt::format("missed the common start at {}, around which its daemon was started anew: traced by itself",
+                     ClockUtc(*missed_start_unix_ns_));
+}
+
+void TargetProgress::AskAgain(const Instant& now) {
   delivered_unix_ns_.reset();
   begun_unix_ns_.reset();
   unfinished_since_.reset();
@@ -211,10 +234,13 @@ void TargetProgress::TickQueued(const Instant& now) {
     waits = "waits until its profiler is free: it is in use, by its own torch.profiler or an earlier request";
   }
   if (try_count_ > 0) waits += fmt::format("; it dropped the request {} before", try_count_ == 1 ? "once" : "twice");
+  if (missed_start_unix_ns_)
+    waits += fmt::format("; it missed the common start at {}", ClockUtc(*missed_start_unix_ns_));
   reason_ = waits;
   const int64_t needed_ns = plan_.at_steps ? 0 : plan_.warmup_ns + kSecondNs;
   if (plan_.start_unix_ns && now.wall_ns + needed_ns > *plan_.start_unix_ns) {
     // Handed over now, Kineto would drop it without a word, and a tracer begin behind the others.
+    if (MissedStart()) return AskAgain(now);
     wants_withdrawal_ = true;
     withdrawal_times_out_ = false;
     withdrawal_reason_ =
@@ -274,7 +300,7 @@ TargetProgress::Why TargetProgress::WhyNeverBegun() const {
         "dropped the request: its profiler was in use and wrote nothing here, so its own torch.profiler was active, "
         "which excludes a trace from outside (or the process could not write to the folder that it was given)"};
   }
-  if (std::string why = WhyTooLate(); !why.empty()) return {std::move(why)};
+  if (std::string why = WhyTooLate(); !why.empty()) return {.reason = std::move(why), .merely_dropped = true};
   return {
       .reason =
           "dropped the request without a word: no trace was begun at its time; another request may have been pending "
@@ -368,7 +394,7 @@ TargetProgress::Why TargetProgress::WhyNotFinished() const {
   }
   // PyTorch 2.13 makes the file before it looks whether the start can be met.
   if (!busy_seen_) {
-    if (std::string why = WhyTooLate(); !why.empty()) return {std::move(why)};
+    if (std::string why = WhyTooLate(); !why.empty()) return {.reason = std::move(why), .merely_dropped = true};
     if (plan_.mode == Mode::kDuration) {
       return {.reason =
                   "made its trace's file and was at no poll seen to trace: it looked too late whether to begin "

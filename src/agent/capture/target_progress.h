@@ -74,8 +74,8 @@ class TargetProgress {
   bool WantsWithdrawal() const { return wants_withdrawal_; }
   void GiveUp(const Instant& now);
 
-  /// Kineto dropped the request, and it is queued once more: true once each time. The caller removes what is left of
-  /// the unfinished file, and then offers it anew.
+  /// Kineto dropped the request, or no daemon was there in time for its start, and it is queued once more: true once
+  /// each time. The caller removes what is left of the unfinished file, and then offers it anew.
   bool TakeAskAgain() { return std::exchange(ask_again_, false); }
 
   control::TargetState state() const { return state_; }
@@ -84,6 +84,7 @@ class TargetProgress {
   std::optional<int64_t> delivered_unix_ns() const { return delivered_unix_ns_; }
   std::optional<int64_t> begun_unix_ns() const { return begun_unix_ns_; }
   std::optional<int64_t> finished_unix_ns() const { return finished_unix_ns_; }
+  std::optional<int64_t> missed_start_unix_ns() const { return missed_start_unix_ns_; }
   uint64_t trace_bytes() const { return trace_bytes_; }
   /// How long after its delivery a request without a start is to begin; 0: it has a start, or begins by steps, or its
   /// PyTorch is left to its own default.
@@ -100,6 +101,9 @@ class TargetProgress {
   void Enter(State state, std::string reason, const Instant& now);
   void Progress(const Instant& now) { progress_monotonic_ns_ = now.monotonic_ns; }
   void Lost(Why why, const Instant& now);
+  bool MissedStart();
+  void AskAgain(const Instant& now);
+  std::string MissedStartNote() const;
   void TickQueued(const Instant& now);
   void TickDelivered(const Instant& now);
   void TickAtSteps(const Instant& now);
@@ -116,6 +120,8 @@ class TargetProgress {
   TargetPlan plan_;
   State state_ = State::kQueued;
   std::string reason_;
+  std::optional<int64_t> restored_unix_ns_;  // From an earlier daemon.
+  std::optional<int64_t> missed_start_unix_ns_;
   int try_count_ = 0;  // That nothing came of.
   bool ask_again_ = false;
   bool wants_withdrawal_ = false;

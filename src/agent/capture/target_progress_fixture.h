@@ -18,6 +18,10 @@ class Way {
     facts.registered = true;
     facts.last_poll_unix_ns = kWall - kSecondNs;
   }
+  /// As an earlier daemon left it.
+  Way(const TargetPlan& plan, const control::CaptureTarget& left) : Way(plan) {
+    progress = TargetProgress(plan, At(0), left);
+  }
   static Instant At(double seconds) {
     const auto ns = static_cast<int64_t>(seconds * 1e9);
     return {.wall_ns = kWall + ns, .monotonic_ns = 7 * kSecondNs + ns};

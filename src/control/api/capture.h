@@ -82,7 +82,9 @@ struct CaptureTarget {
   TargetState state = TargetState::kQueued;
   std::string reason;  ///< For a reader: why it ended without a trace, or what it waits for.
   std::optional<int64_t> delivered_unix_ns;
-  std::optional<int64_t> begun_unix_ns;     ///< Trace file seen.
+  std::optional<int64_t> begun_unix_ns;  ///< Trace file seen.
+  /// The common start that passed about when its node's daemon was started anew: it is traced by itself.
+  std::optional<int64_t> missed_start_unix_ns;
   std::optional<int64_t> finished_unix_ns;  ///< Final state reached.
   std::string trace_name;  ///< Last part of the download's URL; set when done. [A-Za-z0-9._-]+, ends in ".json".
   uint64_t trace_bytes = 0;

@@ -123,6 +123,7 @@ void WriteTarget(const CaptureTarget& target, JsonText* json) {
   json->Key("state").Text(TargetStateName(target.state)).Key("reason").TextOrNull(target.reason);
   json->Key("delivered_unix_ns").IntOrNull(target.delivered_unix_ns);
   json->Key("begun_unix_ns").IntOrNull(target.begun_unix_ns);
+  json->Key("missed_start_unix_ns").IntOrNull(target.missed_start_unix_ns);
   json->Key("finished_unix_ns").IntOrNull(target.finished_unix_ns);
   json->Key("trace_name").TextOrNull(target.trace_name).Key("trace_bytes").Uint(target.trace_bytes);
   json->Key("end");
@@ -143,6 +144,7 @@ Status ReadTarget(const Value& value, std::string path, CaptureTarget* target) {
   reader.Text("reason", &target->reason);
   reader.Int("delivered_unix_ns", 0, kAnyInt, &target->delivered_unix_ns);
   reader.Int("begun_unix_ns", 0, kAnyInt, &target->begun_unix_ns);
+  reader.Int("missed_start_unix_ns", 0, kAnyInt, &target->missed_start_unix_ns);
   reader.Int("finished_unix_ns", 0, kAnyInt, &target->finished_unix_ns);
   // Becomes a file's name at the other end.
   reader.Word("trace_name", "._-", 255, &target->trace_name);

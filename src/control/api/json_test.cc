@@ -33,7 +33,7 @@ std::string CaptureText() {
   return fmt::format(
       R"({{"id":"abcdefgh01234567","spec":{},"state":"partial","reason":"rank 1 died","requested_by":"alice",)"
       R"("created_unix_ns":10,"finished_unix_ns":20,"targets":[{{"process":{},"state":"timed_out",)"
-      R"("reason":"no poll","delivered_unix_ns":11,"begun_unix_ns":12,"finished_unix_ns":13,)"
+      R"("reason":"no poll","delivered_unix_ns":11,"begun_unix_ns":12,"missed_start_unix_ns":15,"finished_unix_ns":13,)"
       R"("trace_name":"n001_rank3.json","trace_bytes":99,"end":{{"unix_ns":14,"signal":11,)"
       R"("signal_name":"SIGSEGV","exit_status":3}}}}]}})",
       kSpec, kProcess);
