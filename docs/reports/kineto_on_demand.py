@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A process that Kineto traces on demand dies of a segmentation fault (PyTorch before 2.14). Needs nothing but PyTorch:
 
-    python kineto_on_demand.py [--seconds 600] [--processes 4] [--by steps|time] [--threads N] [--load N] [--stacks]
+    python kineto_on_demand.py [--seconds 600] [--processes 4] [--by steps|time] [--threads N] [--load N] [--with stacks|shapes|memory ...]
 
 Each process trains a small model in a loop, with KINETO_USE_DAEMON=1 and nothing else. This program plays the daemon that it asks for work, and
 asks for one short trace after another: a new one only when the one before has been written. Processes that die are started anew. At the end:
@@ -9,7 +9,6 @@ how many traces were written, how many processes died, by which signal. `--load 
 """
 
 import argparse
-import math
 import os
 import pathlib
 import resource
@@ -23,6 +22,7 @@ import time
 
 HEADER = struct.Struct("<Q32s")
 PATIENCE_S = 60
+RECORDED = {"stacks": "PROFILE_WITH_STACK", "shapes": "PROFILE_REPORT_INPUT_SHAPES", "memory": "PROFILE_PROFILE_MEMORY"}
 
 
 def train(threads):
@@ -72,7 +72,8 @@ class Process:
         self.trace, self.asked_s = name.with_name(f"{name.stem}_{self.child.pid}.json"), now_s
         window = ("PROFILE_START_ITERATION=0\nPROFILE_START_ITERATION_ROUNDUP=1\nACTIVITIES_ITERATIONS=1\n" if self.options.by == "steps"
                   else "ACTIVITIES_DURATION_MSECS=50\nACTIVITIES_WARMUP_PERIOD_SECS=0\n")
-        return f"{window}ACTIVITIES_LOG_FILE={name}\nPROFILE_WITH_STACK={'true' if self.options.stacks else 'false'}\n"
+        recorded = [f"{setting}={'true' if what in self.options.recorded else 'false'}" for what, setting in RECORDED.items()]
+        return "\n".join([f"{window}ACTIVITIES_LOG_FILE={name}", *recorded, ""])
 
 
 def serve(link, processes, until_s):
@@ -96,16 +97,6 @@ def serve(link, processes, until_s):
             pass
 
 
-def bound(count, total):
-    """Upper end of the exact 95 % interval of a rate (Clopper and Pearson), by halving."""
-    low, high = count / total, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        below = sum(math.comb(total, i) * middle**i * (1 - middle) ** (total - i) for i in range(count + 1))
-        low, high = (middle, high) if below > 0.025 else (low, middle)
-    return high
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600)
@@ -113,7 +104,7 @@ def main():
     parser.add_argument("--by", choices=("steps", "time"), default="steps")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--load", type=int, default=0)
-    parser.add_argument("--stacks", action="store_true")
+    parser.add_argument("--with", dest="recorded", nargs="+", choices=RECORDED, default=[], help="what a trace holds beside operators")
     parser.add_argument("--core-files", action="store_true", help="let the kernel write core files")
     parser.add_argument("--train", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -142,9 +133,7 @@ def main():
     traces, deaths = sum(process.traces for process in processes), [status for process in processes for status in process.deaths]
     signals = sorted({signal.Signals(-status).name if status < 0 else f"exit status {status}" for status in deaths})
     print(f"PyTorch {version}, by {options.by}, {options.processes} processes of {options.threads} threads, load {options.load}"
-          f"{', stacks' if options.stacks else ''}: {traces} traces, {len(deaths)} deaths ({', '.join(signals) or 'none'})", end="")
-    total = traces + len(deaths)
-    print(f"; {len(deaths) / total:.2%} of captures, at most {bound(len(deaths), total):.2%} (95 %)" if total else "")
+          f"{''.join(f', {what}' for what in options.recorded)}: {traces} traces, {len(deaths)} deaths ({', '.join(signals) or 'none'})")
     if deaths:
         print("\n".join(stderr.splitlines()[:40]))
     return 0

@@ -1,9 +1,10 @@
 """A training job that goes on: DistributedDataParallel over Gloo on CPU, no profiler in it. For tests of capture.
 
 Each step lies in an annotation "train_step#N", so that a trace says which steps it holds. READY-DIR/RANK appears when a
-rank has trained a few steps. It ends when it is told to, or after ten minutes. With a second argument it only computes
-forward: no optimizer, so that PyTorch counts no steps. STEADY_JOB_SLOW names a file: once it is there, the rank that is
-written in it works 250 ms longer each step.
+rank has trained a few steps. It ends when it is told to, or after ten minutes (STEADY_JOB_LIMIT_S: after another time).
+With a second argument it only computes forward: no optimizer, so that PyTorch counts no steps. STEADY_JOB_SLOW names a
+file: once it is there, the rank that is written in it works 250 ms longer each step. STEADY_JOB_PAUSE_S is how long each
+step sleeps.
 """
 
 import os
@@ -17,7 +18,14 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import record_function
 
-LIMIT_S = 600
+LIMIT_S = float(os.environ.get("STEADY_JOB_LIMIT_S", "600"))
+PAUSE_S = float(os.environ.get("STEADY_JOB_PAUSE_S", "0.02"))
+HIDDEN_LAYERS = 5
+
+
+def network():
+    hidden = [layer for _ in range(HIDDEN_LAYERS) for layer in (nn.Linear(64, 64), nn.ReLU())]
+    return nn.Sequential(*hidden, nn.Linear(64, 8))
 
 
 def main():
@@ -26,7 +34,7 @@ def main():
     rank = dist.get_rank()
     torch.manual_seed(rank)
     forward_only = len(sys.argv) > 2
-    model = DistributedDataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)))
+    model = DistributedDataParallel(network())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     samples = torch.randn(32, 64)
     slow = pathlib.Path(os.environ.get("STEADY_JOB_SLOW", os.devnull))
@@ -41,7 +49,7 @@ def main():
                 optimizer.zero_grad()
                 model(samples).square().mean().backward()
                 optimizer.step()
-            time.sleep(0.02)
+            time.sleep(PAUSE_S)
             if slow.is_file() and slow.read_text(encoding="ascii") == str(rank):
                 time.sleep(0.25)
         step += 1

@@ -12,8 +12,9 @@ namespace {
 
 /// The first release with PyTorch's #187141, #187483 and #188172.
 constexpr int32_t kMendedMinor = 14;
-/// Of captures by time and by steps, one after another, of 4-rank jobs on two overloaded cores (PyTorch 2.13, Gloo).
-constexpr const char* kMeasured = "3 of 195 captures on overloaded processors ended the job by a segmentation fault";
+/// PyTorch 2.6 to 2.13, by time and by steps, on two overloaded cores (docs/reports/kineto-on-demand.md).
+constexpr const char* kMeasured =
+    "16 of 3,635 captures on overloaded processors ended their process by a segmentation fault or an abort";
 
 /// Whether "2.13.0+cpu" is older than 2.14; one that cannot be read is, and "2.14.0a0+git1f" and "2.14.0.dev20260401".
 bool IsBeforeMending(std::string_view version) {
