@@ -18,6 +18,7 @@
 #include "agent/capture/capture_manager.h"
 #include "agent/capture/capture_manager_impl.h"
 #include "agent/capture/fake_registry.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 
@@ -62,6 +63,20 @@ class CaptureManagerTest : public testing::Test {
   control::Capture Get(const std::string& id) {
     auto capture = manager_->Get(id, {.uid = 0, .may_trace_all = true, .name = "root"});
     return capture ? *capture : control::Capture{};
+  }
+  /// A process that asks ten times a second and warms up for no time, so that a common start 6 s ahead is far enough:
+  /// the least time to test one.
+  control::Process RegisterFast(const TestChild& child) {
+    control::Process process = FakeRegistry::ProcessOf(child.pid(), 1);
+    process.poll_period_ns = kSecondNs / 10;
+    registry_.Register(process);
+    return process;
+  }
+  static control::CaptureSpec StartingSoon() {
+    control::CaptureSpec spec;
+    spec.window.warmup_ns = 0;
+    spec.window.start_unix_ns = (Now().wall_ns / kSecondNs + 6) * kSecondNs;
+    return spec;
   }
   /// Both ends: the process fetches its request, and writes a trace of it. False: it was not asked in time.
   bool Trace(const control::Process& process, const std::string& content = "{}") {

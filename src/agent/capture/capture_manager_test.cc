@@ -132,12 +132,9 @@ TEST_F(CaptureManagerTest, OneThatMadeItsFileAndDroppedTheRequestIsAskedAgainAnd
 
 TEST_F(CaptureManagerTest, AStartThatWasMissedIsTakenBack) {
   TestChild child;
-  control::Process process = Register(child);
-  registry_.Change(process.id, [](control::Process* p) { p->poll_period_ns = kSecond / 10; });
+  const control::Process process = RegisterFast(child);
   Begin();
-  CaptureSpec spec;
-  spec.window.warmup_ns = 0;
-  spec.window.start_unix_ns = (Now().wall_ns / kSecond + 6) * kSecond;
+  const CaptureSpec spec = StartingSoon();
   const auto started = manager_->Start(spec, me_);
   ASSERT_TRUE(started) << started.error().ToString();
   ASSERT_TRUE(WaitForOffer(process));

@@ -89,13 +89,9 @@ TEST_F(CaptureRestartTest, OneThatWasNotFetchedIsPlacedAfterTheWait) {
 
 TEST_F(CaptureRestartTest, OneThatMissedItsCommonStartMeanwhileIsTracedByItself) {
   TestChild child;
-  control::Process process = FakeRegistry::ProcessOf(child.pid(), 1);
-  process.poll_period_ns = kSecond / 10;
-  registry_.Register(process);
+  const control::Process process = RegisterFast(child);
   Begin();
-  CaptureSpec spec;
-  spec.window.warmup_ns = 0;
-  spec.window.start_unix_ns = (Now().wall_ns / kSecond + 6) * kSecond;
+  const CaptureSpec spec = StartingSoon();
   const auto started = manager_->Start(spec, me_);
   ASSERT_TRUE(started) << started.error().ToString();
   ASSERT_TRUE(WaitForOffer(process));
