@@ -10,13 +10,13 @@ import subprocess
 import unittest
 
 from bench_jobs import check_rows, environment, measure_slow_link, read
-from lockstep_program import BINARY, DONE, FAILED, MISUSED, SOURCE
+from lockstep_program import BINARY, DONE, FAILED, MISUSED
 from mpi_launcher import MPIRUN, MPIRUN_PATH
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 FAKE_GPU = os.environ["LOCKSTEP_FAKE_GPU"]
 LACKING = os.environ["LOCKSTEP_FAKE_NCCL_LACKING"]
-NO_PYTORCH = 3
 
 
 def with_gpu(**variables):
@@ -96,11 +96,8 @@ class NcclTest(unittest.TestCase):
         self.assertEqual([row["out_of_place"]["wrong_count"] for row in data["rows"]], [0, 0])
 
     def test_torchrun_brings_ranks_together(self):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-        torchrun = SOURCE / ".venv/bin/torchrun"
-        if done.returncode == NO_PYTORCH or not torchrun.exists():
-            self.skipTest(f"PyTorch cannot be had (scripts/python_env): {done.stderr.strip()}")
-        done = subprocess.run([torchrun, "--standalone", "--nproc-per-node", "3", "--no-python", BINARY, "bench", "collectives", "--backend", "nccl",
+        torchrun = [python_with_torch(), "-m", "torch.distributed.run"]
+        done = subprocess.run([*torchrun, "--standalone", "--nproc-per-node", "3", "--no-python", BINARY, "bench", "collectives", "--backend", "nccl",
                                "--sizes", "64K", "--iterations", "2", "--json"], capture_output=True, text=True, timeout=PATIENCE_S, env=with_gpu(), check=False)
         self.assertEqual(done.returncode, DONE, done.stderr)
         check_rows(self, read(done.stdout)["rows"], 3)

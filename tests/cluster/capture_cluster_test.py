@@ -8,7 +8,8 @@ import gzip
 import json
 import unittest
 
-from slurm_cluster import LOCKSTEP, NODES, Cluster, python_with_torch, trace_files, why_not
+from pytorch import python_with_torch
+from slurm_cluster import LOCKSTEP, NODES, Cluster, trace_files, why_not
 from waiting import PATIENCE_S, wait_until
 
 RANKS = 8

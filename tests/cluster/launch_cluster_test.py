@@ -8,7 +8,8 @@ from slurm_cluster import NODES, SOURCE, Cluster, why_not
 from waiting import wait_until
 
 sys.path.append(str(SOURCE / "tests/launch"))
-from launch_case import BINARY, STAND_IN_NSYS, LaunchCase, python_with_torch  # noqa: E402
+from launch_case import BINARY, STAND_IN_NSYS, LaunchCase  # noqa: E402
+from pytorch import python_with_torch  # noqa: E402
 
 
 class LaunchClusterTest(LaunchCase):

@@ -11,7 +11,6 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-import unittest
 
 from waiting import PATIENCE_S, wait_until
 
@@ -23,7 +22,6 @@ SCRIPTS = pathlib.Path(os.environ.get("LOCKSTEP_CLUSTER_SCRIPTS", SOURCE.parent 
 NODES = ["n001", "n002", "n003", "n004"]
 PORT = 9476
 SOCKET = "/run/lockstep/lockstepd.sock"  # /run is each host's own.
-NO_PYTORCH = 3
 # Asks a node's daemon, on the node: argv is the socket and the path.
 ASK = """
 import http.client, socket, sys
@@ -46,15 +44,6 @@ def why_not():
     if os.geteuid() != 0:
         return "a cluster of network namespaces needs root"
     return None
-
-
-def python_with_torch():
-    done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode == NO_PYTORCH:
-        raise unittest.SkipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return done.stdout.strip()
 
 
 class Cluster:

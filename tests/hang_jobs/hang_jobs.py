@@ -11,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
@@ -19,16 +20,6 @@ EXAMPLES = SOURCE / "examples" / "hangs"
 LIFETIME_S = 800  # Of a job's processes; longer than any test waits for them.
 QUIET_S = 6  # A wait is called a hang beyond three times the job's longest gap: a busy machine's gaps are of a second.
 STEPS_TO_JUDGE = 30  # A job that is not stuck is looked at when its slow rank has made so many steps.
-NO_PYTORCH = 3
-
-
-def python_with_torch():
-    done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode == NO_PYTORCH:
-        raise unittest.SkipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return done.stdout.strip()
 
 
 def marked_lines(script, word):

@@ -6,7 +6,8 @@ import subprocess
 import tempfile
 import unittest
 
-from hang_jobs import BINARY, HangJob, python_with_torch
+from hang_jobs import BINARY, HangJob
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 CALM_STEPS = 60  # Of the slow rank, made while it is watched.

@@ -10,11 +10,11 @@ import subprocess
 import tempfile
 import unittest
 
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
 PROGRAM = os.environ["LOCKSTEP_PRINT_INSPECTION"]
-NO_PYTORCH = 3
 
 JOB = """
 import os, sys, time
@@ -50,12 +50,7 @@ print("done", flush=True)
 class TorchJobTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == NO_PYTORCH:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
-        if done.returncode != 0:
-            raise AssertionError(done.stderr)
-        cls.python = done.stdout.strip()
+        cls.python = python_with_torch()
         scratch = tempfile.TemporaryDirectory(prefix="lkinsp-", dir="/tmp")
         cls.addClassCleanup(scratch.cleanup)
         # The one file, as docs/python.md has it copied; the package's folder also holds a module named logging.

@@ -14,7 +14,6 @@ SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).r
 BINARY = os.environ.get("LOCKSTEP_BINARY", str(SOURCE / "build/release/bin/lockstep"))
 STAND_IN_NSYS = SOURCE / "tests/launch/stand_in_nsys"
 DONE, FAILED, MISUSED = range(3)
-NO_PYTORCH = 3
 # A rank: it notes its number, whether a wrapper is its parent, and what it was given. argv: folder, variable of the rank.
 RANK = """
 import json, os, pathlib, sys
@@ -79,12 +78,3 @@ class LaunchCase(unittest.TestCase):
             self.assertEqual((launcher, world_size), (entry["launcher"], entry["world_size"]))
             self.assertEqual([f"nsys.rank{rank}-of-{world_size}.{entry['host']}.nsys-rep"], entry["files"])
         return manifests
-
-
-def python_with_torch():
-    done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode == NO_PYTORCH:
-        raise unittest.SkipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return done.stdout.strip()

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import unittest
 
-from launch_case import BINARY, DONE, FAILED, MISUSED, STAND_IN_NSYS, LaunchCase, python_with_torch
+from launch_case import BINARY, DONE, FAILED, MISUSED, STAND_IN_NSYS, LaunchCase
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 

@@ -12,10 +12,10 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import web_packages  # noqa: E402
 from monitored import DAEMON, Watched  # noqa: E402
 from live_site import LiveSite  # noqa: E402
+from pytorch import python_with_torch  # noqa: E402
 from shipped import SOURCE  # noqa: E402
 from waiting import PATIENCE_S  # noqa: E402
 
-NO_PYTORCH = 3  # exit status of scripts/python_env where PyTorch is not to be had
 EXAMPLE = SOURCE / "examples/serve_tokens.py"
 LOCKSTEP = DAEMON.with_name("lockstep")
 SECONDS = 30  # Within the minute that quantiles are of.
@@ -51,11 +51,7 @@ class ServingTest(unittest.TestCase):
         web_packages.packages()
 
     def test_latencies_are_those_that_the_load_saw(self):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == NO_PYTORCH:
-            self.skipTest(f"PyTorch cannot be had (scripts/python_env): {done.stderr.strip()}")
-        self.assertEqual(0, done.returncode, done.stderr)
-        python = done.stdout.strip()
+        python = python_with_torch()
         scratch = tempfile.TemporaryDirectory(prefix="lks-", dir="/tmp")
         self.addCleanup(scratch.cleanup)
         folder = pathlib.Path(scratch.name)

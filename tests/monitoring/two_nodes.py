@@ -9,11 +9,11 @@ import subprocess
 import tempfile
 import unittest
 
+from pytorch import python_with_torch
 from shipped import SOURCE
 from waiting import PATIENCE_S
 
 DAEMON = pathlib.Path(os.environ["LOCKSTEP_BINARY"]).with_name("lockstepd")
-NO_PYTORCH = 3  # exit status of scripts/python_env where PyTorch is not to be had
 PORT = 9476
 JOB = "4711"
 
@@ -55,11 +55,7 @@ class TwoNodes(unittest.TestCase):
     def setUp(self):
         if os.getuid() != 0 or subprocess.run(["unshare", "--net", "--pid", "--fork", "true"], capture_output=True).returncode != 0:
             self.skipTest("network and process namespaces cannot be made: run as root, in a container with CAP_SYS_ADMIN")
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == NO_PYTORCH:
-            self.skipTest(f"PyTorch cannot be had (scripts/python_env): {done.stderr.strip()}")
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.python = done.stdout.strip()
+        self.python = python_with_torch()
         scratch = tempfile.TemporaryDirectory(prefix="lka-", dir="/tmp")
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)

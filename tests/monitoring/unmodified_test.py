@@ -9,12 +9,12 @@ import tempfile
 import unittest
 
 from monitored import DAEMON, Watched, parse
+from pytorch import python_with_torch
 from waiting import PATIENCE_S
 
 BINARY = os.environ["LOCKSTEP_BINARY"]
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
-NO_PYTORCH = 3  # exit status of scripts/python_env where PyTorch is not to be had
 RANKS = 2
 STEPS = 60
 
@@ -28,11 +28,7 @@ def clean_environment(**variables):
 class UnmodifiedTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-        if done.returncode == NO_PYTORCH:
-            raise unittest.SkipTest(f"PyTorch cannot be had (scripts/python_env): {done.stderr.strip()}")
-        assert done.returncode == 0, done.stderr
-        cls.python = done.stdout.strip()
+        cls.python = python_with_torch()
         scratch = tempfile.TemporaryDirectory(prefix="lkt-", dir="/tmp")
         cls.addClassCleanup(scratch.cleanup)
         cls.folder = pathlib.Path(scratch.name)

@@ -12,22 +12,12 @@ import subprocess
 import tempfile
 import unittest
 
-from lockstep_program import BINARY, SOURCE
+from lockstep_program import BINARY
 from own_network import own_network
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 DAEMON = str(pathlib.Path(BINARY).with_name("lockstepd"))
-NO_PYTORCH = 3
-
-
-def python_with_torch():
-    """(path, None), or (None, why PyTorch cannot be had)."""
-    done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode == 0:
-        return done.stdout.strip(), None
-    if done.returncode != NO_PYTORCH:
-        raise AssertionError(done.stderr)
-    return None, done.stderr.strip()
 
 
 class TorchTest(unittest.TestCase):
@@ -35,9 +25,7 @@ class TorchTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.python, why = python_with_torch()
-        if cls.python is None:
-            raise unittest.SkipTest(f"PyTorch cannot be had (scripts/python_env): {why}")
+        cls.python = python_with_torch()
         own_network()
 
 

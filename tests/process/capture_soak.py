@@ -14,14 +14,16 @@ import random
 import re
 import sys
 import time
+import unittest
 
 if __name__ == "__main__":
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-from capture_jobs import Api, Node, end, python_with_torch
+from capture_jobs import Api, Node, end
 from exact_interval import exact_interval
 from lockstep_program import BINARY
 from own_network import own_network
+from pytorch import python_with_torch
 from waiting import wait_until
 
 RANKS = 4
@@ -120,9 +122,10 @@ def main():
     parser.add_argument("--kineto", action="store_true")
     parser.add_argument("--python", help="an interpreter that has PyTorch; without it, the tests' own")
     options = parser.parse_args()
-    python, why = (options.python, None) if options.python else python_with_torch()
-    if python is None:
-        sys.exit(f"PyTorch cannot be had: {why}")
+    try:
+        python = options.python or python_with_torch()
+    except unittest.SkipTest as why:
+        sys.exit(str(why))
     own_network()
     soak = Soak(python, options.captures, options.kills, options.kineto)
     begin_s = time.monotonic()

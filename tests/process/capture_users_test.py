@@ -6,9 +6,10 @@ import pathlib
 import subprocess
 import unittest
 
-from capture_jobs import Node, end, python_with_torch
+from capture_jobs import Node, end
 from lockstep_program import BINARY, FAILED
 from own_network import own_network
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 OTHER_UID = 65534
@@ -29,9 +30,7 @@ class CaptureUsersTest(unittest.TestCase):
     def setUpClass(cls):
         if os.geteuid() != 0:
             raise unittest.SkipTest("two users need root to make the second")
-        python, why = python_with_torch()
-        if python is None:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
+        python = python_with_torch()
         script = pathlib.Path(__file__).with_name("steady_job.py")
         their_python, variables, why = cls.interpreter_of_theirs(python, script)
         if their_python is None:

@@ -14,10 +14,10 @@ import jsonschema
 
 from lockstep_program import BINARY, FINDING, SOURCE
 from own_network import CLONE_NEWNET, own_network
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 SCHEMA = json.loads((SOURCE / "docs/schema/doctor-1.schema.json").read_text(encoding="utf-8"))
-NO_PYTORCH = 3
 # Maps a file named as PyTorch's library, says so, and stays.
 STAND_IN = """
 import mmap, sys
@@ -192,10 +192,7 @@ class ProcessTest(DoctorCase):
         self.assertNotIn(child, [check["subject"] for check in checks])
 
     def test_real_pytorch(self):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == NO_PYTORCH:
-            self.skipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
-        python = done.stdout.strip()
+        python = python_with_torch()
         code = "import sys, torch, torch.profiler; print('ready', flush=True); sys.stdin.read()"
         version = subprocess.run([python, "-W", "ignore", "-c", "import torch; print(torch.__version__)"], capture_output=True,
                                  text=True, check=True).stdout.strip()

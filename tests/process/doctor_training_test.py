@@ -8,9 +8,9 @@ import unittest
 
 import jsonschema
 
-from capture_jobs import python_with_torch
 from lockstep_program import BINARY, DONE, FINDING, SOURCE
 from node_namespaces import Nodes
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 SCHEMA = json.loads((SOURCE / "docs/schema/doctor-1.schema.json").read_text(encoding="utf-8"))
@@ -24,9 +24,7 @@ class DoctorTrainingTest(unittest.TestCase):
     def setUpClass(cls):
         cls.nodes = Nodes(*NAMES)
         cls.addClassCleanup(cls.nodes.close)
-        cls.python, why_not = python_with_torch()
-        if why_not:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {why_not}")
+        cls.python = python_with_torch()
 
     def start(self, job, ranks, **odd):
         """A healthy job, so many ranks on each node; `odd` is what the second node's alone have in their environment."""

@@ -7,23 +7,17 @@ import tempfile
 import unittest
 
 from lockstep_program import SOURCE
-
-NO_PYTORCH = 3  # exit status of scripts/python_env where PyTorch is not to be had
+from pytorch import python_with_torch
 
 
 class ExampleJobTest(unittest.TestCase):
-    """Skips its tests where PyTorch is not to be had. `scratch` is a folder of the test's own."""
+    """`scratch` is a folder of the test's own."""
 
     @classmethod
     def setUpClass(cls):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        cls.no_pytorch = done.returncode == NO_PYTORCH and done.stderr.strip()
-        if done.returncode not in (0, NO_PYTORCH):
-            raise AssertionError(done.stderr)
+        python_with_torch()
 
     def setUp(self):
-        if self.no_pytorch:
-            self.skipTest(f"PyTorch cannot be had: {self.no_pytorch}")
         scratch = tempfile.TemporaryDirectory(prefix="lockstep-")
         self.addCleanup(scratch.cleanup)
         self.scratch = pathlib.Path(scratch.name)

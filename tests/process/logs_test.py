@@ -11,9 +11,8 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "launch"))
-from launch_case import python_with_torch
 from lockstep_program import BINARY, DONE, MISUSED, PARTIAL, SOURCE
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 try:

@@ -13,11 +13,11 @@ import tempfile
 import time
 import unittest
 
-from lockstep_program import BINARY, FAILED, MISUSED, SOURCE
+from lockstep_program import BINARY, FAILED, MISUSED
 from own_network import own_network
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
-NO_PYTORCH = 3
 DAEMON = pathlib.Path(BINARY).with_name("lockstepd")
 
 
@@ -160,10 +160,7 @@ class DaemonTest(RunCase):
         self.assertEqual("", said[1])
 
     def test_real_pytorch_registers_with_it(self):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == NO_PYTORCH:
-            self.skipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
-        python = done.stdout.strip()
+        python = python_with_torch()
         process = self.start("--with-daemon", "--", python, "-W", "ignore", "-c",
                              "import os, sys, torch, torch.profiler; print(os.getpid(), flush=True); sys.stdin.read()",
                              stdin=subprocess.PIPE)

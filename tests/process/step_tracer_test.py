@@ -7,16 +7,14 @@ import subprocess
 import tempfile
 import unittest
 
-from capture_jobs import python_with_torch
+from pytorch import python_with_torch
 from waiting import PATIENCE_S
 
 
 class StepTracerTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.python, why = python_with_torch()
-        if cls.python is None:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {why}")
+        cls.python = python_with_torch()
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="lkst-", dir="/tmp")  # Short: Unix sockets' paths are.

@@ -9,19 +9,15 @@ import tempfile
 import unittest
 
 from lockstep_program import SOURCE
+from pytorch import python_with_torch
 
-NO_PYTORCH = 3
 PROGRAM = os.environ["LOCKSTEP_BINARY"]
 
 
 class TrainingScalingTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == NO_PYTORCH:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
-        if done.returncode != 0:
-            raise AssertionError(done.stderr)
+        python_with_torch()
         scratch = tempfile.TemporaryDirectory(prefix="lockstep-")
         cls.addClassCleanup(scratch.cleanup)
         cls.folder = pathlib.Path(scratch.name)

@@ -12,8 +12,9 @@ import unittest
 
 import jsonschema
 
-from capture_jobs import Node, python_with_torch
+from capture_jobs import Node
 from lockstep_program import BINARY, SOURCE
+from pytorch import python_with_torch
 from waiting import PATIENCE_S, wait_until
 
 SCHEMA = json.loads((SOURCE / "docs/schema/watch-1.schema.json").read_text(encoding="utf-8"))
@@ -75,9 +76,7 @@ def metrics_of(path):
 
 class WatchProfileTest(unittest.TestCase):
     def test_a_rank_that_becomes_slow_is_called_once(self):
-        python, why = python_with_torch()
-        if python is None:
-            self.skipTest(f"PyTorch cannot be had (scripts/python_env): {why}")
+        python = python_with_torch()
         node = Node()
         self.addCleanup(node.close)
         slow = node.folder / "slow"

@@ -11,10 +11,10 @@ import unittest
 
 import analyze_program as program
 import lockstep
+from pytorch import python_with_torch
 from samples import SOURCE
 from waiting import PATIENCE_S
 
-NO_PYTORCH = 3
 STEPS = """
 import os, sys, warnings
 warnings.filterwarnings("ignore", message=".*NumPy.*|.*Profiler clears events.*")
@@ -79,12 +79,7 @@ class WithoutTorchTest(unittest.TestCase):
 class JobTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == NO_PYTORCH:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
-        if done.returncode != 0:
-            raise AssertionError(done.stderr)
-        cls.python = done.stdout.strip()
+        cls.python = python_with_torch()
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

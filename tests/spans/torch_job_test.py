@@ -9,11 +9,11 @@ import subprocess
 import tempfile
 import unittest
 
+from pytorch import python_with_torch
 from span_files import LOCKSTEP, ledger, lockstep, query
 from waiting import PATIENCE_S
 
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
-NO_PYTORCH = 3  # exit status of scripts/python_env where PyTorch is not to be had
 RANKS = 4
 # Spans and Kineto read the same counter, but Kineto turns it to wall-clock time by a line of its own; and a rank may be
 # interrupted between the two reads.
@@ -32,10 +32,7 @@ def quantile(values, part):
 class TorchJobTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        done = subprocess.run([SOURCE / "scripts/python_env"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == NO_PYTORCH:
-            raise unittest.SkipTest(f"PyTorch cannot be had: {done.stderr.strip()}")
-        assert done.returncode == 0, done.stderr
+        python = python_with_torch()
         scratch = tempfile.TemporaryDirectory(prefix="lockstep-")
         cls.addClassCleanup(scratch.cleanup)
         cls.spans = pathlib.Path(scratch.name) / "spans"
@@ -45,7 +42,6 @@ class TorchJobTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.logs, ignore_errors=True)
         # Not where the traces are: it would be read as one of them.
         cls.merged = cls.logs / "merged.json"
-        python = done.stdout.strip()
         environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "KINETO_LOG_LEVEL": "5",
                        "PYTHONPATH": os.path.join(os.environ["LOCKSTEP_BUILD"], "python"), "PYTHONWARNINGS": "ignore"}
         command = [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(RANKS), "--rdzv-backend", "c10d",

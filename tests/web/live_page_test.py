@@ -14,8 +14,8 @@ import web_packages  # noqa: E402
 from monitored import Watched  # noqa: E402
 from fake_nodes import ENGINE_JOB, FakeNodes  # noqa: E402
 from live_site import LiveSite  # noqa: E402
+from pytorch import python_with_torch  # noqa: E402
 
-NO_PYTORCH = 3  # exit status of scripts/python_env where PyTorch is not to be had
 SLOW = 1
 JOB = f"page-{os.getpid()}"  # Other tests' ranks are seen here, too.
 
@@ -34,10 +34,7 @@ class LivePage(unittest.TestCase):
 
     def start_training(self, folder, kineto_folder, ranks):
         """Ranks under torchrun that record, can be captured, and of which one is slow."""
-        done = subprocess.run([os.path.join(web_packages.SOURCE_ROOT, "scripts/python_env")], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == NO_PYTORCH:
-            self.skipTest(f"PyTorch cannot be had (scripts/python_env): {done.stderr.strip()}")
-        self.assertEqual(0, done.returncode, done.stderr)
+        python = python_with_torch()
         (folder / "plan.json").write_text(json.dumps({"slow": SLOW}))
         (folder / "kineto.conf").write_text("ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n")
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("KINETO", "SLURM", "PBS"))}
@@ -46,7 +43,7 @@ class LivePage(unittest.TestCase):
             KINETO_LOG_LEVEL="5", GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore", PYTHONPATH=os.path.join(web_packages.BUILD, "python"))
         with open(folder / "job.log", "w", encoding="utf-8") as log:
             launcher = subprocess.Popen(
-                [done.stdout.strip(), "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(ranks), "--rdzv-id", JOB, "--rdzv-backend", "c10d",
+                [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(ranks), "--rdzv-id", JOB, "--rdzv-backend", "c10d",
                  "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", TESTS / "monitoring/watched_training.py", folder / "plan.json"],
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         self.addCleanup(launcher.wait)
