@@ -62,6 +62,27 @@ Utf8Character ReadUtf8(std::string_view text, size_t at) {
   return {code_point, length, true};
 }
 
+void AppendUtf8(uint32_t code_point, std::string* text) {
+  if (code_point > 0x10FFFF || (code_point >= 0xD800 && code_point < 0xE000)) {
+    *text += kReplacement;
+    return;
+  }
+  const auto byte = [text](uint32_t value) { text->push_back(static_cast<char>(value)); };
+  if (code_point < 0x80) return byte(code_point);
+  if (code_point < 0x800) {
+    byte(0xC0 | code_point >> 6);
+  } else {
+    if (code_point < 0x10000) {
+      byte(0xE0 | code_point >> 12);
+    } else {
+      byte(0xF0 | code_point >> 18);
+      byte(0x80 | (code_point >> 12 & 0x3F));
+    }
+    byte(0x80 | (code_point >> 6 & 0x3F));
+  }
+  byte(0x80 | (code_point & 0x3F));
+}
+
 std::string ValidUtf8(std::string_view text) { return Clean(text, false); }
 
 std::string Printable(std::string_view text) { return Clean(text, true); }

@@ -18,6 +18,9 @@ struct Utf8Character {
 /// byte. Overlong forms, surrogates and code points beyond U+10FFFF count as bad.
 Utf8Character ReadUtf8(std::string_view text, size_t at);
 
+/// Of a surrogate and of what lies beyond U+10FFFF: U+FFFD.
+void AppendUtf8(uint32_t code_point, std::string* text);
+
 /// `text` with every byte that is not part of a valid UTF-8 sequence replaced by U+FFFD, one per maximal bad part.
 std::string ValidUtf8(std::string_view text);
 

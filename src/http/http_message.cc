@@ -9,13 +9,6 @@
 namespace lockstep::http {
 namespace {
 
-int HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool Decode(std::string_view text, std::string* decoded) {
   decoded->clear();
   for (size_t i = 0; i < text.size(); ++i) {

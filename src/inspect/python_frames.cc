@@ -21,24 +21,6 @@ constexpr size_t kMaxLineTableBytes = size_t{1} << 20;
 constexpr int kMaxReadings = 4;  // Of a thread's frames, until two agree.
 constexpr int64_t kMaxTid = int64_t{1} << 22;
 
-void AppendUtf8(uint32_t c, std::string* text) {
-  if (c < 0x80) {
-    *text += static_cast<char>(c);
-  } else if (c < 0x800) {
-    *text += static_cast<char>(0xc0 | (c >> 6));
-    *text += static_cast<char>(0x80 | (c & 0x3f));
-  } else if (c < 0x10000) {
-    *text += static_cast<char>(0xe0 | (c >> 12));
-    *text += static_cast<char>(0x80 | ((c >> 6) & 0x3f));
-    *text += static_cast<char>(0x80 | (c & 0x3f));
-  } else {
-    *text += static_cast<char>(0xf0 | ((c >> 18) & 7));
-    *text += static_cast<char>(0x80 | ((c >> 12) & 0x3f));
-    *text += static_cast<char>(0x80 | ((c >> 6) & 0x3f));
-    *text += static_cast<char>(0x80 | (c & 0x3f));
-  }
-}
-
 class FrameReader {
  public:
   FrameReader(pid_t pid, const PythonSymbols& symbols, const PythonLayout& layout)

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -14,43 +15,6 @@ constexpr int kMaxDepth = 512;
 constexpr ptrdiff_t kMaxStringBytes = ptrdiff_t{1} << 20;
 
 bool IsDelimiter(char c) { return c == ',' || c == '}' || c == ']' || c == ':'; }
-
-void AppendUtf8(uint32_t code, std::string* out) {
-  if (code < 0x80) {
-    out->push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    out->push_back(static_cast<char>(0xC0 | (code >> 6)));
-    out->push_back(static_cast<char>(0x80 | (code & 0x3F)));
-  } else if (code < 0x10000) {
-    out->push_back(static_cast<char>(0xE0 | (code >> 12)));
-    out->push_back(static_cast<char>(0x80 | ((code >> 6) & 0x3F)));
-    out->push_back(static_cast<char>(0x80 | (code & 0x3F)));
-  } else {
-    out->push_back(static_cast<char>(0xF0 | (code >> 18)));
-    out->push_back(static_cast<char>(0x80 | ((code >> 12) & 0x3F)));
-    out->push_back(static_cast<char>(0x80 | ((code >> 6) & 0x3F)));
-    out->push_back(static_cast<char>(0x80 | (code & 0x3F)));
-  }
-}
-
-std::optional<uint32_t> ReadHex4(std::string_view text) {
-  if (text.size() < 4) return std::nullopt;
-  uint32_t value = 0;
-  for (int i = 0; i < 4; ++i) {
-    const char c = text[static_cast<size_t>(i)];
-    uint32_t digit = 0;
-    if (IsDigit(c))
-      digit = static_cast<uint32_t>(c - '0');
-    else if (c >= 'a' && c <= 'f')
-      digit = static_cast<uint32_t>(c - 'a' + 10);
-    else if (c >= 'A' && c <= 'F')
-      digit = static_cast<uint32_t>(c - 'A' + 10);
-    else
-      return std::nullopt;
-    value = value * 16 + digit;
-  }
-  return value;
-}
 
 /// Length of the valid UTF-8 sequence at `text`, or 0. Refuses overlong forms, surrogates and code points past
 /// U+10FFFF.
@@ -90,11 +54,11 @@ size_t AppendEscape(std::string_view text, std::string* out) {
     case 'u': break;
     default: return 0;
   }
-  const auto first = ReadHex4(text.substr(2));
+  const auto first = HexNumber(text.substr(2), 4);
   if (!first) return 0;
   if (*first >= 0xD800 && *first < 0xDC00) {
     if (text.size() >= 12 && text[6] == '\\' && text[7] == 'u') {
-      const auto second = ReadHex4(text.substr(8));
+      const auto second = HexNumber(text.substr(8), 4);
       if (second && *second >= 0xDC00 && *second < 0xE000) {
         AppendUtf8(0x10000 + ((*first - 0xD800) << 10) + (*second - 0xDC00), out);
         return 12;

@@ -145,42 +145,6 @@ std::optional<ParsedLine> ParseText(std::string_view line) {
   return parsed;
 }
 
-int HexValue(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-/// Four hexadecimal digits at `at`.
-std::optional<uint32_t> ReadHex(std::string_view text, size_t at) {
-  if (at + 4 > text.size()) return std::nullopt;
-  uint32_t value = 0;
-  for (size_t i = at; i < at + 4; ++i) {
-    const int digit = HexValue(text[i]);
-    if (digit < 0) return std::nullopt;
-    value = value * 16 + static_cast<uint32_t>(digit);
-  }
-  return value;
-}
-
-void AppendUtf8(uint32_t code_point, std::string* out) {
-  const auto byte = [out](uint32_t value) { out->push_back(static_cast<char>(value)); };
-  if (code_point < 0x80) return byte(code_point);
-  if (code_point < 0x800) {
-    byte(0xc0 | code_point >> 6);
-  } else {
-    if (code_point < 0x10000) {
-      byte(0xe0 | code_point >> 12);
-    } else {
-      byte(0xf0 | code_point >> 18);
-      byte(0x80 | (code_point >> 12 & 0x3f));
-    }
-    byte(0x80 | (code_point >> 6 & 0x3f));
-  }
-  byte(0x80 | (code_point & 0x3f));
-}
-
 /// A JSON string behind its opening quote, up to the closing one, which is taken. False: it does not end, or is none.
 bool TakeString(std::string_view* rest, std::string* storage, std::string_view* text) {
   const size_t plain = rest->find_first_of("\"\\");
@@ -212,17 +176,17 @@ bool TakeString(std::string_view* rest, std::string* storage, std::string_view* 
       case '\\':
       case '/': storage->push_back((*rest)[next + 1]); break;
       case 'u': {
-        auto code = ReadHex(*rest, at);
+        auto code = HexNumber(rest->substr(at), 4);
         if (!code) return false;
         at += 4;
         if (*code >= 0xd800 && *code < 0xdc00 && rest->substr(at).starts_with("\\u")) {
-          const auto low = ReadHex(*rest, at + 2);
+          const auto low = HexNumber(rest->substr(at + 2), 4);
           if (low && *low >= 0xdc00 && *low < 0xe000) {
             code = 0x10000 + ((*code - 0xd800) << 10) + (*low - 0xdc00);
             at += 6;
           }
         }
-        AppendUtf8(*code >= 0xd800 && *code < 0xe000 ? 0xfffd : *code, storage);
+        AppendUtf8(*code, storage);
         break;
       }
       default: return false;
