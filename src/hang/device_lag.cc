@@ -17,6 +17,58 @@ int64_t CompletedUpto(const Track& track, bool status_counts) {
   return completed;
 }
 
+/// Up to where a track's collectives began on the device, likewise. Where the recorder does not time them none seems
+/// to.
+int64_t BegunUpto(const JobView& view, const Track& track, bool status_counts) {
+  int64_t begun = CompletedUpto(track, status_counts);
+  if (status_counts) begun = std::max(begun, track.last_started.value_or(0));
+  for (auto call = track.calls.rbegin(); call != track.calls.rend() && call->sequence > begun; ++call) {
+    if (view.EntryOf(track, call->entry).state >= evidence::EntryState::kStarted) return call->sequence;
+  }
+  return begun;
+}
+
+/// The rank's oldest operation that is open on its device, in any group: what comes behind it cannot have begun.
+uint32_t OldestOpen(const JobView& view, const RankView& rank) {
+  uint32_t oldest = kNone;
+  for (const uint32_t g : rank.groups) {
+    const Track* track = view.groups[g].TrackOf(rank.rank);
+    for (const Call& call : track->calls) {
+      if (!call.done) oldest = std::min(oldest, call.entry);
+    }
+    for (const P2pCall& call : track->p2p) {
+      if (!call.done) oldest = std::min(oldest, call.entry);
+    }
+  }
+  return oldest;
+}
+
+/// The members that have not begun what most have, where it is the first that is open on them.
+std::vector<DeviceLag> NotBegun(const JobView& view, uint32_t g, bool status_counts) {
+  const GroupView& group = view.groups[g];
+  std::vector<int64_t> begun;
+  for (const Track& track : group.tracks) begun.push_back(BegunUpto(view, track, status_counts));
+  std::vector<DeviceLag> lags;
+  for (size_t i = 0; i < group.tracks.size(); ++i) {
+    const Track& track = group.tracks[i];
+    const auto open = std::find_if(track.calls.begin(), track.calls.end(), [](const Call& call) { return !call.done; });
+    if (open == track.calls.end() || begun[i] >= open->sequence) continue;
+    const auto ahead = std::count_if(begun.begin(), begun.end(), [&](int64_t of) { return of >= open->sequence; });
+    if (static_cast<size_t>(ahead) * 2 <= begun.size()) continue;
+    if (OldestOpen(view, view.ranks[track.rank_index]) != open->entry) continue;
+    DeviceLag lag;
+    lag.rank = track.rank;
+    lag.group = g;
+    lag.track = &track;
+    lag.sequence = open->sequence;
+    lag.entry = open->entry;
+    lag.ahead_rank =
+        group.tracks[static_cast<size_t>(std::max_element(begun.begin(), begun.end()) - begun.begin())].rank;
+    lags.push_back(lag);
+  }
+  return lags;
+}
+
 }  // namespace
 
 std::vector<DeviceLag> FindDeviceLag(const JobView& view) {
@@ -40,6 +92,9 @@ std::vector<DeviceLag> FindDeviceLag(const JobView& view) {
         furthest = completed;
         ahead = track.rank;
       }
+    }
+    for (const DeviceLag& lag : NotBegun(view, g, !has_p2p)) {
+      if (lag.sequence > furthest) lags.emplace(lag.rank, lag);
     }
     for (const Track& track : group.tracks) {
       const auto open =

@@ -64,6 +64,55 @@ TEST_F(DiagnoseTest, AWaitOfThisMomentIsTheOrdinaryCourse) {
   EXPECT_EQ(Judge().kind, VerdictKind::kHealthy);
 }
 
+/// Everybody has called what nobody completes; the devices of all but `late` have begun it.
+JobForTest OpenOnDevices(const std::vector<int32_t>& late) {
+  JobForTest job(4);
+  const uint32_t world = job.World();
+  CallForTest call = {.operation = "nccl:all_reduce"};
+  for (int i = 0; i < 5; ++i) job.CallAll(world, call);
+  call.done = false;
+  for (const int32_t rank : late) job.Call(rank, world, call);
+  call.begun = true;
+  job.CallAllBut(late, world, call);
+  job.CollectAt(60'000);
+  return job;
+}
+
+TEST(DeviceStallTest, ADeviceThatHasNotBegunWhatAllOthersHaveIsNamed) {
+  JobForTest job = OpenOnDevices({2});
+  const Diagnosis diagnosis = Diagnose(job.evidence());
+  const Verdict& verdict = diagnosis.verdict;
+  EXPECT_EQ(verdict.kind, VerdictKind::kDeviceStalled);
+  EXPECT_THAT(verdict.culprit_ranks, ElementsAre(2));
+  EXPECT_THAT(verdict.victim_ranks, ElementsAre(0, 1, 3));
+  EXPECT_EQ(verdict.sequence, 6);
+  EXPECT_THAT(verdict.explanation, HasSubstr("did not begin all_reduce #6"));
+  ASSERT_FALSE(diagnosis.evidence.empty());
+  EXPECT_THAT(diagnosis.evidence.front().fact, HasSubstr("has not begun; on rank 0 it has"));
+}
+
+TEST(DeviceStallTest, WhereNobodyIsTimedOrMostHaveNotBegunNobodyIs) {
+  EXPECT_THAT(Diagnose(OpenOnDevices({0, 1, 2, 3}).evidence()).verdict.culprit_ranks, IsEmpty());
+  EXPECT_THAT(Diagnose(OpenOnDevices({0, 1, 2}).evidence()).verdict.culprit_ranks, IsEmpty());
+}
+
+TEST(DeviceStallTest, WhatIsHeldUpByAnEarlierOperationIsNoStall) {
+  JobForTest job(3);
+  const uint32_t world = job.World();
+  const uint32_t pair = job.Group("1", "PAIR", {1, 2});
+  const CallForTest done = {.operation = "nccl:all_reduce"};
+  CallForTest open = {.operation = "nccl:all_reduce", .done = false};
+  for (int i = 0; i < 5; ++i) job.CallAll(world, done);
+  open.begun = true;
+  job.Call(2, pair, open);  // Rank 1 never comes to it.
+  job.Call(0, world, open);
+  job.Call(1, world, open);
+  open.begun = false;
+  job.Call(2, world, open);
+  job.CollectAt(60'000);
+  EXPECT_NE(Diagnose(job.evidence()).verdict.kind, VerdictKind::kDeviceStalled);
+}
+
 TEST_F(DiagnoseTest, AnIdleJobIsHealthy) {
   job_.CollectAt(60'000);
   const Verdict verdict = Judge();

@@ -168,11 +168,13 @@ void AddNccl(const Findings& findings, Diagnosis& diagnosis) {
 
 void AddLags(const Findings& findings, Diagnosis& diagnosis) {
   for (const DeviceLag& lag : findings.lags) {
+    const std::string others = lag.has_not_begun() ? fmt::format("has not begun; on rank {} it has", lag.ahead_rank)
+                                                   : fmt::format("is open; rank {} has completed {} more of that group",
+                                                                 lag.ahead_rank, lag.behind);
     Add(diagnosis, "flight_recorder", {lag.rank},
         findings.view.ranks[static_cast<size_t>(lag.rank)].evidence->record_file,
-        fmt::format("On rank {} {} #{} of group {} is open; rank {} has completed {} more of that group.", lag.rank,
-                    PlainNameOf(findings.view, *lag.track, lag.entry), lag.sequence,
-                    GroupText(findings.view.groups[lag.group]), lag.ahead_rank, lag.behind));
+        fmt::format("On rank {} {} #{} of group {} {}.", lag.rank, PlainNameOf(findings.view, *lag.track, lag.entry),
+                    lag.sequence, GroupText(findings.view.groups[lag.group]), others));
   }
 }
 

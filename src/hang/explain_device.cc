@@ -40,15 +40,16 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
   for (const DeviceLag* lag : stalled) {
     verdict.culprit_ranks.push_back(lag->rank);
     most = std::max(most, lag->behind);
-    AddSite(verdict.sites,
-            SiteOfEntry(findings.view, *lag->track, lag->entry, "culprit",
-                        fmt::format("enqueued {} #{}, which its device has not completed",
-                                    PlainNameOf(findings.view, *lag->track, lag->entry), lag->sequence)));
+    AddSite(verdict.sites, SiteOfEntry(findings.view, *lag->track, lag->entry, "culprit",
+                                       fmt::format("enqueued {} #{}, which its device has not {}",
+                                                   PlainNameOf(findings.view, *lag->track, lag->entry), lag->sequence,
+                                                   lag->has_not_begun() ? "begun" : "completed")));
   }
   FillGroup(findings.view, first.group, verdict);
   verdict.sequence = first.sequence;
   verdict.operation = PlainNameOf(findings.view, *first.track, first.entry);
-  verdict.confidence = most > 1 ? 0.9 : 0.65;
+  // Who has not begun may still be in a kernel before it; who has not completed what others have is behind for sure.
+  verdict.confidence = most > 1 ? 0.9 : first.has_not_begun() ? 0.8 : 0.65;
   std::vector<int32_t> victims = findings.waits.HeldUpBy(verdict.culprit_ranks);
   for (const DeviceLag* lag : stalled) {
     const std::vector<int32_t>& members = findings.view.groups[lag->group].members;
@@ -63,10 +64,14 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
   victims.erase(std::unique(victims.begin(), victims.end()), victims.end());
   verdict.victim_ranks = Without(victims, verdict.culprit_ranks);
   verdict.explanation = fmt::format(
-      "The {} of {} did not complete {} #{} of group {}, which the device of rank {} completed: {} enqueued it, so the "
-      "host came and the device does not run it or does not finish.",
-      verdict.culprit_ranks.size() == 1 ? "device" : "devices", Ranks(verdict.culprit_ranks), verdict.operation,
-      first.sequence, GroupText(findings.view.groups[first.group]), first.ahead_rank, Ranks({first.rank}));
+      "The {} of {} did not {} {} #{} of group {}, which {}: {} enqueued it, so the host came and the device does not "
+      "{}.",
+      verdict.culprit_ranks.size() == 1 ? "device" : "devices", Ranks(verdict.culprit_ranks),
+      first.has_not_begun() ? "begin" : "complete", verdict.operation, first.sequence,
+      GroupText(findings.view.groups[first.group]),
+      first.has_not_begun() ? "most other members' devices have begun"
+                            : fmt::format("the device of rank {} completed", first.ahead_rank),
+      Ranks({first.rank}), first.has_not_begun() ? "get to it" : "run it or does not finish");
   verdict.advice = {
       fmt::format("Look for Xid, ECC and NVLink errors on the GPUs of {} (dmesg, nvidia-smi -q, dcgmi diag).",
                   Ranks(verdict.culprit_ranks)),

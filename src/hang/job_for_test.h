@@ -22,6 +22,7 @@ struct CallForTest {
   std::string function = {};  ///< Of the user's frame in train.py; "" = no stack.
   int32_t line = 1;
   bool done = true;
+  bool begun = false;                      ///< On the device, where it is not done.
   std::optional<int64_t> created_ms = {};  ///< Since the job's begin; else a millisecond after the rank's call before.
   std::optional<int64_t> sequence = {};    ///< Else the next of the rank in the group.
   bool is_p2p = false;
@@ -82,7 +83,9 @@ class JobForTest {
     entry.input_sizes = Sizes(record, call.inputs);
     entry.output_sizes = Sizes(record, call.outputs);
     entry.input_dtypes = entry.output_dtypes = Text(record, call.dtype);
-    entry.state = call.done ? evidence::EntryState::kCompleted : evidence::EntryState::kScheduled;
+    entry.state = call.done    ? evidence::EntryState::kCompleted
+                  : call.begun ? evidence::EntryState::kStarted
+                               : evidence::EntryState::kScheduled;
     entry.retired = call.done ? evidence::Tristate::kYes : evidence::Tristate::kNo;
     entry.is_p2p = call.is_p2p;
     if (!call.function.empty()) {
