@@ -11,13 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lockstep::ingest;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   SniffFlightRecord(bytes);
-  const auto record = ReadJsonDump(bytes);
-  if (record) {
-    CheckRecord(*record, size);
-  } else {
-    FUZZ_CHECK(!record.error().message.empty());
+  const auto records = ReadJsonDump(bytes);
+  FUZZ_CHECK(records ? !records->empty() : !records.error().message.empty());
+  const auto cut = ReadFlightRecords(bytes.substr(0, size - size / 3));
+  for (const auto& read : {records, cut}) {
+    for (const RankedRecord& of_rank : read ? *read : std::vector<RankedRecord>()) CheckRecord(of_rank.record, size);
   }
-  const auto cut = ReadFlightRecord(bytes.substr(0, size - size / 3));
-  if (cut) CheckRecord(*cut, size);
   return 0;
 }

@@ -16,12 +16,16 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto by_stack = ReadPickleDump(bytes, PlainEntryPath::kUnused);
   FUZZ_CHECK(plain.has_value() == by_stack.has_value());
   if (plain) {
-    CheckRecord(*plain, size);
-    CheckSameRecord(*plain, *by_stack);
+    FUZZ_CHECK(!plain->empty() && plain->size() == by_stack->size());
+    for (size_t i = 0; i < plain->size(); ++i) {
+      FUZZ_CHECK((*plain)[i].rank == (*by_stack)[i].rank);
+      CheckRecord((*plain)[i].record, size);
+      CheckSameRecord((*plain)[i].record, (*by_stack)[i].record);
+    }
   } else {
     FUZZ_CHECK(plain.error().code == by_stack.error().code && !plain.error().message.empty());
   }
-  const auto cut = ReadFlightRecord(bytes.substr(0, size - size / 3));
-  if (cut) CheckRecord(*cut, size);
+  const auto cut = ReadFlightRecords(bytes.substr(0, size - size / 3));
+  for (const RankedRecord& of_rank : cut ? *cut : std::vector<RankedRecord>()) CheckRecord(of_rank.record, size);
   return 0;
 }

@@ -1,4 +1,5 @@
-// Verdicts on every set of the shared flight-recorder data, against its truth.json or ground_truth.txt.
+// Verdicts on every set of the shared flight-recorder data, against its truth.json or ground_truth.txt, and on the
+// shared cases, against what their README says is right.
 
 #include <gmock/gmock.h>
 
@@ -15,7 +16,7 @@ namespace {
 using ::testing::ElementsAreArray;
 
 struct Sample {
-  std::string folder;
+  std::string folder;           ///< In the shared flight records, or "cases/...".
   std::set<VerdictKind> kinds;  ///< Any of them: a truth file may be coarser than our kinds.
   std::vector<int32_t> culprits;
 };
@@ -39,12 +40,21 @@ const std::vector<Sample> kSamples = {
     {"gloo_torch_2_14/stuck_loader_4", {VerdictKind::kStuckOutsideCollective}, {3}},
     {"gloo_torch_2_14/wrong_order_4", kControlFlow, {1}},
     {"gloo_torch_2_14/wrong_shape_4", {VerdictKind::kSizeMismatch}, {1}},
+    {"cases/hang_device_stalled_8ranks", {VerdictKind::kDeviceStalled}, {5}},
+    {"cases/hang_dump_names_with_host", {VerdictKind::kStuckOutsideCollective}, {5}},
+    {"cases/hang_one_json_all_ranks", {VerdictKind::kStuckOutsideCollective}, {2}},
+    {"cases/hang_pickle_protocol_4", {VerdictKind::kStuckOutsideCollective}, {2}},
 };
+
+std::filesystem::path FolderOf(const Sample& sample) {
+  const bool is_case = sample.folder.starts_with("cases/");
+  return (is_case ? SharedData().parent_path() : SharedData() / "flight_recorder") / sample.folder;
+}
 
 class SampleTest : public ::testing::TestWithParam<Sample> {
  protected:
   void SetUp() override {
-    folder_ = SharedData() / "flight_recorder" / GetParam().folder;
+    folder_ = FolderOf(GetParam());
     if (!std::filesystem::exists(folder_)) {
       GTEST_SKIP() << folder_ << " is not there";
     }

@@ -65,22 +65,20 @@ Result<std::string> WholeMember(ArchiveReader& archive) {
   return bytes;
 }
 
-EvidencePart ReadMember(ArchiveReader& archive, const ArchiveMember& member, const EvidenceFile& file,
-                        std::string& scratch) {
+std::vector<EvidencePart> ReadMember(ArchiveReader& archive, const ArchiveMember& member, const EvidenceFile& file,
+                                     std::string& scratch) {
   const std::string path = file.path + "!/" + member.name;
-  EvidencePart part;
   if (member.encrypted) {
-    part = Failed(file, {.code = ErrorCode::kUnsupported, .message = "is encrypted; decrypt the archive first"});
-  } else if (IsCompressedName(member.name)) {
+    return {Failed(file, {.code = ErrorCode::kUnsupported, .message = "is encrypted; decrypt the archive first"})};
+  }
+  if (IsCompressedName(member.name)) {
     auto bytes = WholeMember(archive);
     auto source = bytes ? OpenMemory(std::move(*bytes), kLimits) : Result<std::unique_ptr<ByteSource>>(bytes.error());
-    part = source ? ReadEvidencePart(**source, path, false, scratch) : Failed(file, source.error());
-  } else {
-    MemberSource source(archive, member.size_bytes);
-    part = ReadEvidencePart(source, path, false, scratch);
+    if (!source) return {Failed(file, source.error())};
+    return ReadEvidenceParts(**source, path, false, scratch);
   }
-  part.root = file.root;
-  return part;
+  MemberSource source(archive, member.size_bytes);
+  return ReadEvidenceParts(source, path, false, scratch);
 }
 
 std::vector<EvidencePart> ReadArchive(const EvidenceFile& file, std::string& scratch) {
@@ -95,8 +93,10 @@ std::vector<EvidencePart> ReadArchive(const EvidenceFile& file, std::string& scr
     }
     if (!*next) return parts;
     if (IsNeverEvidence((*next)->name)) continue;
-    EvidencePart part = ReadMember(**archive, **next, file, scratch);
-    if (part.IsEvidence()) parts.push_back(std::move(part));
+    for (EvidencePart& part : ReadMember(**archive, **next, file, scratch)) {
+      part.root = file.root;
+      if (part.IsEvidence()) parts.push_back(std::move(part));
+    }
   }
 }
 
@@ -110,11 +110,12 @@ std::vector<EvidencePart> ReadFile(const EvidenceFile& file, std::string& scratc
   if (file.is_archive) return ReadArchive(file, scratch);
   auto source = OpenFile(file.path, kLimits);
   if (!source) return {Failed(file, source.error())};
-  std::vector<EvidencePart> parts;
-  parts.push_back(ReadEvidencePart(**source, file.path, file.named_by_user, scratch));
-  parts.back().root = file.root;
-  if (!parts.back().is_written_in_place) parts.back().modified_unix_ns = ModifiedUnixNs(file.path);
-  if (!parts.back().IsEvidence()) parts.pop_back();
+  std::vector<EvidencePart> parts = ReadEvidenceParts(**source, file.path, file.named_by_user, scratch);
+  for (EvidencePart& part : parts) {
+    part.root = file.root;
+    if (!part.is_written_in_place) part.modified_unix_ns = ModifiedUnixNs(file.path);
+  }
+  std::erase_if(parts, [](const EvidencePart& part) { return !part.IsEvidence(); });
   return parts;
 }
 

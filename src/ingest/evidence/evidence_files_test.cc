@@ -1,6 +1,7 @@
 #include "ingest/evidence/evidence_files.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -11,6 +12,7 @@
 #include "base/testing/checkout.h"
 #include "evidence/inspected_process.h"
 #include "ingest/evidence/evidence_names.h"
+#include "ingest/evidence/ranks_of_names.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -206,6 +208,39 @@ TEST_F(EvidenceFilesTest, TheNumberOfThreadsChangesNothing) {
   for (size_t i = 0; i < one->ranks.size(); ++i) {
     EXPECT_EQ(one->ranks[i].record_file, many->ranks[i].record_file);
   }
+}
+
+TEST_F(EvidenceFilesTest, NamesOfAFolderTellTogetherWhichNumberIsTheRank) {
+  for (int r = 0; r < 4; ++r) {
+    Write("gpu-rank0-node" + std::to_string(r / 2) + "-flight" + std::to_string(r) + "_v2.json", Dump(4, 2, 1'000));
+    Write("rank0-a_" + std::to_string(r) + ".log", "Traceback (most recent call last):\nValueError: no\n");
+  }
+  const auto job = Read();
+  ASSERT_TRUE(job) << job.error().ToString();
+  ASSERT_EQ(job->ranks.size(), 4U);
+  for (const auto& rank : job->ranks) {
+    EXPECT_TRUE(rank.record) << rank.rank;
+    EXPECT_THAT(rank.log_file, ::testing::EndsWith("a_" + std::to_string(rank.rank) + ".log"));
+  }
+}
+
+TEST_F(EvidenceFilesTest, OneFileMayHoldTheDumpsOfAllRanks) {
+  Write("all_of_job_17.json", "{\"0\":" + Dump(3, 2, 1'000) + ",\"2\":" + Dump(3, 1, 1'000) + "}");
+  const auto job = Read();
+  ASSERT_TRUE(job) << job.error().ToString();
+  ASSERT_EQ(job->ranks.size(), 3U);
+  EXPECT_TRUE(job->ranks[0].record && !job->ranks[1].record && job->ranks[2].record);
+  EXPECT_EQ(job->ranks[2].record_file, job->ranks[0].record_file);
+}
+
+TEST(EvidenceNamesTest, TheNumberThatDiffersIsTheRank) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(RanksOfNames(Names{"rank0-a_trace_3", "rank0-b_trace_5"}), (std::vector<int32_t>{3, 5}));
+  EXPECT_EQ(RanksOfNames(Names{"v2-rank0.r1", "v2-rank1.r1"}), (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(RanksOfNames(Names{"trace_1", "trace_1.json.gz", "trace_0"}), (std::vector<int32_t>{1, 1, 0}));
+  // Neither is: both occur twice.
+  EXPECT_EQ(RanksOfNames(Names{"node0_local_rank0", "node0_local_rank1", "node1_local_rank0"}), std::nullopt);
+  EXPECT_EQ(RanksOfNames(Names{"flight", "trace"}), std::nullopt);
 }
 
 TEST(EvidenceNamesTest, PathsTellRanks) {

@@ -7,6 +7,7 @@
 #include "base/text_scan.h"
 #include "ingest/bytes/file_names.h"
 #include "ingest/flight_recorder/flight_recorder.h"
+#include "ingest/flight_recorder/name_numbers.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -48,23 +49,12 @@ std::optional<ProcessFolderName> ReadProcessFolderName(std::string_view folder) 
 }
 
 std::optional<int32_t> RankOfEvidencePath(std::string_view path) {
-  std::string name = Lower(BaseName(path));
-  constexpr std::array<std::string_view, 9> kEndings = {".gz",  ".zst",  ".log",    ".out",   ".err",
-                                                        ".txt", ".json", ".stdout", ".stderr"};
-  for (bool cut = true; cut;) {
-    cut = false;
-    for (const std::string_view ending : kEndings) {
-      if (name.size() <= ending.size() || !name.ends_with(ending)) continue;
-      name.resize(name.size() - ending.size());
-      cut = true;
-    }
-  }
+  const std::string name = Lower(StemOfName(path));
   const bool by_word = name.find("rank") != std::string::npos;
   std::string_view word = name;
   while (!word.empty() && (std::isdigit(static_cast<unsigned char>(word.back())) != 0)) word.remove_suffix(1);
   while (!word.empty() && (word.back() == '-' || word.back() == '_' || word.back() == '.')) word.remove_suffix(1);
-  constexpr std::array<std::string_view, 9> kOthers = {"slurm", "nccl", "node",    "host", "job",
-                                                       "run",   "pod",  "attempt", "pid"};
+  constexpr std::array<std::string_view, 2> kOthers = {"slurm", "nccl"};
   const bool other = name.starts_with("slurm") || name.starts_with("nccl") || EndsInOneOf(word, kOthers);
   if (by_word || !other) {
     if (const auto rank = RankOfDumpName(name)) return rank;

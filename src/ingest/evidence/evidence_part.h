@@ -29,7 +29,8 @@ struct EvidencePart {
   std::string path;  ///< Of the file, or of the archive and the member: for names.
   size_t root = 0;
   bool named_by_user = false;
-  std::optional<int32_t> rank;  ///< As the path tells.
+  std::optional<int32_t> rank;
+  bool rank_is_stated = false;  ///< By the content; else `rank` is what the path tells.
   std::optional<evidence::FlightRecord> record;
   std::optional<int64_t> modified_unix_ns;  ///< Of the file; not of a member of an archive.
   /// Its process writes it in place, so that the file's time says nothing: modified_unix_ns is when it was looked at,
@@ -48,9 +49,11 @@ struct EvidencePart {
   }
 };
 
-/// Tells what the bytes are and reads them. Never fails: what cannot be read is in the part's problems.
+/// Tells what the bytes are and reads them: one part, or one for each rank whose dump the file holds. Never fails: what
+/// cannot be read is in the first part's problems.
 /// `scratch`: memory that is used again for file after file; its content is of no meaning.
-EvidencePart ReadEvidencePart(ByteSource& source, const std::string& path, bool named_by_user, std::string& scratch);
+std::vector<EvidencePart> ReadEvidenceParts(ByteSource& source, const std::string& path, bool named_by_user,
+                                            std::string& scratch);
 
 /// Errors: kCorruptData.
 Result<FolderHeader> ReadFolderHeader(std::string_view json);

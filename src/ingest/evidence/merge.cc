@@ -8,6 +8,8 @@
 #include "ingest/bytes/file_names.h"
 #include "ingest/evidence/evidence_names.h"
 #include "ingest/evidence/evidence_part.h"
+#include "ingest/evidence/ranks_of_names.h"
+#include "ingest/flight_recorder/name_numbers.h"
 #include "ingest/nccl/nccl_log.h"
 #include "ingest/nccl/ras_problems.h"
 
@@ -28,10 +30,13 @@ int64_t NewestTime(const FlightRecord& record) {
 }
 
 /// When a record was made: as who asked for it says, else its file's time. A time before what the record tells of is
-/// another clock's, or of another file; a file system's clock may be a little behind.
+/// another clock's, or of another file; a file system's clock may be a little behind. A file's time of a day later is
+/// that of a copy: no time-out of a collective is as long.
 std::optional<int64_t> RecordTime(std::optional<int64_t> told_ns, std::optional<int64_t> modified_ns,
                                   int64_t newest_ns) {
   constexpr int64_t kSlackNs = 1'000'000'000;
+  constexpr int64_t kMostNs = 86'400 * kSlackNs;
+  if (modified_ns && newest_ns != kNotRecorded && *modified_ns - newest_ns > kMostNs) modified_ns.reset();
   for (const std::optional<int64_t>& time : {told_ns, modified_ns}) {
     if (time && (newest_ns == kNotRecorded || *time >= newest_ns - kSlackNs)) {
       return std::max(*time, newest_ns);
@@ -46,6 +51,7 @@ class Merger {
 
   Result<JobEvidence> Merge() {
     ReadHeaders();
+    CompareNames();
     ReadProcesses();
     RETURN_IF_ERROR(ReadRecords());
     for (EvidencePart& part : parts_) {
@@ -90,6 +96,32 @@ class Merger {
   }
 
   void StateWorldSize(int32_t size) { stated_world_size_ = std::max(stated_world_size_.value_or(0), size); }
+
+  /// Where files of one folder and kind seem to be of one rank, since their names hold more numbers than that (a
+  /// host's), all names together tell which number is the rank.
+  void CompareNames() {
+    std::map<std::tuple<std::string_view, bool, std::string_view>, std::vector<EvidencePart*>> kinds;
+    for (EvidencePart& part : parts_) {
+      if (part.rank_is_stated || (!part.record && !part.log && part.stacks.empty())) continue;
+      const std::string_view name = BaseName(part.path);
+      const std::string_view ending = name.substr(StemOfName(name).size());
+      // Dumps may be there in two forms.
+      kinds[{FolderOf(part.path), part.record.has_value(), part.record ? "" : ending}].push_back(&part);
+    }
+    for (const auto& [kind, parts] : kinds) {
+      std::map<int32_t, std::string_view> stem_of_rank;
+      std::vector<std::string> names;
+      bool collide = false;
+      for (const EvidencePart* part : parts) {
+        names.emplace_back(BaseName(part->path));
+        if (!part->rank) continue;
+        const std::string_view stem = StemOfName(part->path);
+        collide = collide || stem_of_rank.emplace(*part->rank, stem).first->second != stem;
+      }
+      const auto ranks = collide ? RanksOfNames(names) : std::nullopt;
+      for (size_t i = 0; ranks && i < parts.size(); ++i) parts[i]->rank = (*ranks)[i];
+    }
+  }
 
   /// A process's own folder names the rank of all files in it; files of several processes may lie in another one.
   void ReadProcesses() {

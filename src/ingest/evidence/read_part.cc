@@ -34,6 +34,9 @@ class PartReader {
     bytes_.clear();
   }
 
+  /// Dumps of more ranks than the part's.
+  std::vector<RankedRecord> TakeOtherRecords() { return std::move(other_records_); }
+
   void Read() {
     bytes_.reserve(kHeadBytes);
     Fill(kHeadBytes);
@@ -104,10 +107,20 @@ class PartReader {
 
   void ReadRecord() {
     FillWhole(kWholeLimit);
-    auto record = ReadFlightRecord(bytes_);
-    if (!record) return Fail(record.error());
-    if (record->truncated) NotWhole("the dump ends early; what comes before is used");
-    part_->record = std::move(*record);
+    auto records = ReadFlightRecords(bytes_);
+    if (!records) return Fail(records.error());
+    if (records->back().record.truncated) NotWhole("the dump ends early; what comes before is used");
+    // A dump's name ends in the rank and in nothing else; a name is nobody's where several lie in the file.
+    const auto named = RankOfDumpName(part_->path);
+    if (records->front().rank || records->size() > 1) {
+      part_->rank = records->front().rank;
+      part_->rank_is_stated = true;
+    } else if (named) {
+      part_->rank = named;
+    }
+    part_->record = std::move(records->front().record);
+    records->erase(records->begin());
+    other_records_ = std::move(*records);
   }
 
   static bool LivesHere(const NcclRing& ring) {
@@ -121,6 +134,7 @@ class PartReader {
     auto ring = ReadNcclRing(bytes_);
     if (!ring) return Fail(ring.error());
     if (ring->rank) part_->rank = ring->rank;
+    part_->rank_is_stated = ring->rank.has_value();
     if (ring->dropped_count > 0) {
       NotWhole(fmt::format("there was no room for {} operations, steps or communicators", ring->dropped_count));
     }
@@ -275,23 +289,35 @@ class PartReader {
   ByteSource& source_;
   EvidencePart* part_;
   std::string& bytes_;
+  std::vector<RankedRecord> other_records_;
   bool ended_ = false;
   std::optional<Error> error_;
 };
 
 }  // namespace
 
-EvidencePart ReadEvidencePart(ByteSource& source, const std::string& path, bool named_by_user, std::string& scratch) {
-  EvidencePart part;
-  part.file = PrintableName(path);
-  part.path = path;
-  part.named_by_user = named_by_user;
-  part.rank = RankOfEvidencePath(path);
-  PartReader(source, &part, scratch).Read();
+std::vector<EvidencePart> ReadEvidenceParts(ByteSource& source, const std::string& path, bool named_by_user,
+                                            std::string& scratch) {
+  std::vector<EvidencePart> parts;
+  const auto add = [&]() -> EvidencePart& {
+    EvidencePart& part = parts.emplace_back();
+    part.file = PrintableName(path);
+    part.path = path;
+    part.named_by_user = named_by_user;
+    return part;
+  };
+  EvidencePart& first = add();
+  first.rank = RankOfEvidencePath(path);
+  PartReader reader(source, &first, scratch);
+  reader.Read();
   if (scratch.capacity() > kKeptBytes) std::string().swap(scratch);
-  // A dump's name ends in the rank and in nothing else.
-  if (part.record) part.rank = RankOfDumpName(path) ? RankOfDumpName(path) : part.rank;
-  return part;
+  for (RankedRecord& other : reader.TakeOtherRecords()) {
+    EvidencePart& part = add();
+    part.rank = other.rank;
+    part.rank_is_stated = true;
+    part.record = std::move(other.record);
+  }
+  return parts;
 }
 
 }  // namespace lockstep::ingest

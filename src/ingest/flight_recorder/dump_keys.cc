@@ -17,6 +17,8 @@ constexpr std::pair<std::string_view, DumpKey> kWords[] = {
     {"pg_status", DumpKey::kPgStatus},
     {"entries", DumpKey::kEntries},
     {"nccl_comm_state", DumpKey::kCommunicatorState},
+    {"rank", DumpKey::kRank},
+    {"global_rank", DumpKey::kRank},
     {"desc", DumpKey::kDescription},
     {"ranks", DumpKey::kRanks},
     {"last_enqueued_collective", DumpKey::kLastEnqueued},

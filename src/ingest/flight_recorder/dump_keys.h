@@ -15,6 +15,7 @@ enum class DumpKey : uint8_t {
   kPgStatus,
   kEntries,
   kCommunicatorState,
+  kRank,  ///< No dump of PyTorch's has it; who collects several puts it in.
   // Of a group in pg_config and pg_status.
   kDescription,
   kRanks,

@@ -92,6 +92,14 @@ bool DumpStack::TupleSinceMark() {
   return Tuple(stack_.size() - mark);
 }
 
+bool DumpStack::DictSinceMark() {
+  size_t mark = 0;
+  if (!PopMark(mark)) return false;
+  stack_.insert(stack_.begin() + static_cast<std::ptrdiff_t>(mark),
+                Value{ValueKind::kEmptyDict, 1, DumpKey::kOther, 0, 0});
+  return FillDict(mark, mark + 1);
+}
+
 bool DumpStack::Append() {
   const size_t floor = marks_.empty() ? 0 : marks_.back();
   if (stack_.size() < floor + 2) return Fail(ErrorCode::kCorruptData, "takes more values than there are");
@@ -130,6 +138,7 @@ bool DumpStack::Memoize(uint32_t number, size_t max_number) {
   } else if (memo_[number].kind != ValueKind::kUnset) {
     return Fail(ErrorCode::kUnsupported, fmt::format("gives the number {} twice", number));
   }
+  ++memo_count_;
   Value& value = stack_.back();
   memo_[number] = value;
   memo_[number].memo = 0;
@@ -152,9 +161,15 @@ std::optional<Value> DumpStack::CloseAll() {
   const auto lowest = [this] { return marks_.empty() ? size_t{1} : marks_.back(); };
   // What was opened and is still empty.
   while (stack_.size() > lowest() && (stack_.back().kind == ValueKind::kEmptyDict)) stack_.pop_back();
+  if (!CloseMarks() || !CloseSingleItems() || stack_.empty()) return std::nullopt;
+  return stack_[0];
+}
+
+// What is filled by MARK ... SETITEMS or APPENDS: all but protocol 0.
+bool DumpStack::CloseMarks() {
   while (!marks_.empty()) {
     size_t mark = 0;
-    if (!PopMark(mark) || mark == 0) return std::nullopt;
+    if (!PopMark(mark) || mark == 0) return false;
     if (mark > stack_.size()) continue;  // What it was to fill went with the one above.
     const size_t target = mark - 1;
     if (IsDict(stack_[target].kind)) {
@@ -164,13 +179,32 @@ std::optional<Value> DumpStack::CloseAll() {
         stack_.resize(target == 0 ? mark : target);
         continue;
       }
-      if (!FillDict(target, mark)) return std::nullopt;
-    } else if (!IsList(stack_[target].kind) || !FillList(target, mark)) {
-      return std::nullopt;
+      if (!FillDict(target, mark)) return false;
+    } else if (IsList(stack_[target].kind)) {
+      if (!FillList(target, mark)) return false;
+    } else {
+      stack_.resize(mark);  // A tuple, or what protocol 0 begins with MARK and fills later.
     }
   }
-  if (stack_.empty()) return std::nullopt;
-  return stack_[0];
+  return true;
+}
+
+// What protocol 0 fills item by item lies on the stack unmarked: each list or dict above the one that it goes into,
+// with its key. An entry or frame that still lies there is not whole.
+bool DumpStack::CloseSingleItems() {
+  while (stack_.size() > 1) {
+    const size_t top = stack_.size() - 1;
+    const ValueKind kind = stack_[top].kind;
+    const bool whole = kind != ValueKind::kEntry && kind != ValueKind::kFrame && kind != ValueKind::kEmptyDict;
+    if (whole && top >= 2 && stack_[top - 1].kind == ValueKind::kText && IsDict(stack_[top - 2].kind)) {
+      if (!FillDict(top - 2, top - 1)) return false;
+    } else if (whole && IsList(stack_[top - 1].kind)) {
+      if (!FillList(top - 1, top)) return false;
+    } else {
+      stack_.pop_back();
+    }
+  }
+  return true;
 }
 
 }  // namespace lockstep::ingest

@@ -42,13 +42,16 @@ class DumpStack {
   [[nodiscard]] bool Mark();
   [[nodiscard]] bool AppendSinceMark();    ///< What lies above the mark goes into the list below it.
   [[nodiscard]] bool SetItemsSinceMark();  ///< The same with keys and values and a dict.
-  [[nodiscard]] bool TupleSinceMark();
+  [[nodiscard]] bool
+  TupleSinceMark();  ///< What lies above the mark becomes a tuple, or a list: they are the same here.
+  [[nodiscard]] bool DictSinceMark();
   [[nodiscard]] bool Append();   ///< The topmost value goes into the list below it.
   [[nodiscard]] bool SetItem();  ///< The two topmost values go into the dict below them.
   [[nodiscard]] bool Tuple(size_t count);
 
   /// `max_number`: what a memo can hold at most at this place of the dump.
   [[nodiscard]] bool Memoize(uint32_t number, size_t max_number);
+  uint32_t memo_count() const { return memo_count_; }  ///< Numbers that were given.
   [[nodiscard]] bool Get(uint32_t number) {
     if (number >= memo_.size() || memo_[number].kind == ValueKind::kUnset) return FailGet(number);
     Value& remembered = memo_[number];
@@ -76,6 +79,8 @@ class DumpStack {
   [[nodiscard]] bool FillList(size_t target, size_t first);
   [[nodiscard]] bool FillDict(size_t target, size_t first);
   [[nodiscard]] bool AfterFill(size_t target);
+  [[nodiscard]] bool CloseMarks();
+  [[nodiscard]] bool CloseSingleItems();
   [[nodiscard]] bool PopMark(size_t& mark);
   std::span<const Value> From(size_t first) const { return std::span(stack_).subspan(first); }
 
@@ -83,6 +88,7 @@ class DumpStack {
   std::vector<Value> stack_;
   std::vector<size_t> marks_;  // Heights of the stack.
   std::vector<Value> memo_;
+  uint32_t memo_count_ = 0;
   Error error_;
 };
 

@@ -29,6 +29,7 @@ struct DumpTables {
   ListTable<uint32_t> stacks;       ///< Of frames.
   ListTable<uint32_t> frame_parts;  ///< {function, file, line} by frame; [0] is none.
   std::vector<std::vector<uint32_t>> entry_lists;
+  std::vector<std::vector<uint32_t>> dict_lists;
   std::vector<std::vector<DictItem>> dicts;
   DumpNotes notes;
   uint64_t copied = 0;

@@ -20,6 +20,7 @@ enum class ValueKind : uint8_t {
   kTexts,      ///< bits: into the lists of texts.
   kFrames,     ///< bits: into the lists of frames. A stack.
   kEntries,    ///< bits: into the lists of entries.
+  kDicts,      ///< bits: into the lists of dicts that are kept. Dumps, where a file holds several.
   kOtherList,  ///< Anything else; its content is gone.
   kEmptyDict,
   kFrame,      ///< bits: into the frames.

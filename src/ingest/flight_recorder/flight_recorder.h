@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "evidence/flight_record.h"
@@ -17,10 +18,19 @@ enum class FlightFormat : uint8_t { kNone, kPickle, kJson };
 /// it is a dump, let ReadFlightRecord say what is wrong with it.
 FlightFormat SniffFlightRecord(std::string_view first_bytes);
 
-/// Reads a dump of any version, pickle or JSON, already decompressed. Pickle is read as data: an opcode that could
-/// call code is refused by name and position. A dump that ends early gives what came before with `truncated` set.
-/// Errors: kCorruptData, kUnsupported (an opcode that no writer of dumps uses), kLimitExceeded (depth, memo, nodes).
-/// Cost: O(bytes); resident memory at most a constant times the bytes. Source: docs/formats/flight-recorder.md.
+struct RankedRecord {
+  std::optional<int32_t> rank;  ///< As the file's content says.
+  evidence::FlightRecord record;
+};
+
+/// Reads a dump of any version, pickle or JSON, already decompressed, or a file in which somebody put the dumps of
+/// several ranks: a dict of dumps by rank, a list of dumps, or one of both within a dict of whatever else. Pickle is
+/// read as data: an opcode that could call code is refused by name and position. A dump that ends early gives what came
+/// before with `truncated` set. Errors: kCorruptData, kUnsupported (an opcode that no writer of dumps uses),
+/// kLimitExceeded (depth, memo, nodes). Cost: O(bytes); resident memory at most a constant times the bytes. Source:
+/// docs/formats/flight-recorder.md.
+Result<std::vector<RankedRecord>> ReadFlightRecords(std::string_view bytes);
+/// The same of a file that has one dump. Errors: also kInvalidArgument where it has several.
 Result<evidence::FlightRecord> ReadFlightRecord(std::string_view bytes);
 
 /// The rank that a dump's file name ends in: "nccl_trace_rank_12", "trace_3.json.gz", "_dump_7", "rank_12.pickle".

@@ -198,6 +198,59 @@ TEST(FlightRecorderTest, UnknownKeysAreNotedOnceEach) {
                                         "the dump has the unknown key \"weather\""));
 }
 
+// Ranks and the numbers of their entries.
+std::vector<std::pair<int32_t, size_t>> RanksIn(const std::string& bytes) {
+  auto records = ReadFlightRecords(bytes);
+  EXPECT_TRUE(records.has_value()) << records.error().ToString();
+  std::vector<std::pair<int32_t, size_t>> found;
+  for (const RankedRecord& of_rank : records ? *records : std::vector<RankedRecord>()) {
+    found.emplace_back(of_rank.rank.value_or(-1), of_rank.record.entries.size());
+  }
+  return found;
+}
+
+TEST(FlightRecorderTest, AFileMayHoldTheDumpsOfSeveralRanks) {
+  const Dump four = SmallDump();
+  Dump two = SmallDump();
+  two.operations.resize(2);
+  const std::string a = JsonOf(four), b = JsonOf(two);
+  const auto both = ElementsAre(std::pair(3, 4u), std::pair(0, 2u));
+  EXPECT_THAT(RanksIn("{\"3\":" + a + ",\"0\":" + b + "}"), both);
+  EXPECT_THAT(RanksIn("{\"rank_3\":" + a + ",\"rank_0\":" + b + "}"), both);
+  EXPECT_THAT(RanksIn("{\"job\":\"x\",\"version\":1,\"dumps\":{\"3\":" + a + ",\"0\":" + b + "}}"), both);
+  EXPECT_THAT(RanksIn("[{\"rank\":3," + a.substr(1) + ",{\"rank\":0," + b.substr(1) + "]"), both);
+  EXPECT_THAT(RanksIn("{\"ranks\":[" + a + "," + b + "]}"), ElementsAre(std::pair(0, 4u), std::pair(1, 2u)));
+  EXPECT_THAT(RanksIn("{\"rank\":7," + a.substr(1)), ElementsAre(std::pair(7, 4u)));
+  EXPECT_THAT(RanksIn(a), ElementsAre(std::pair(-1, 4u)));
+  // pickle.dumps({3: {"entries": [{"record_id": 5}]}, 0: {"entries": []}}, 4)
+  EXPECT_THAT(RanksIn(std::string("\x80\x04\x95\x31\0\0\0\0\0\0\0}\x94(K\x03}\x94\x8c\x07"
+                                  "entries\x94]\x94}\x94\x8c\x09record_id\x94K\x05sasK\0}\x94h\x02]\x94su.",
+                                  60)),
+              ElementsAre(std::pair(3, 1u), std::pair(0, 0u)));
+}
+
+TEST(FlightRecorderTest, EachOfSeveralRecordsHasWhatIsItsOwn) {
+  Dump other = SmallDump();
+  for (DumpOperation& operation : other.operations) operation.group = {"9", "OTHER"}, operation.pg_id = 2;
+  other.operations[0].input_sizes = {{5}};
+  auto records = ReadFlightRecords("{\"0\":" + JsonOf(SmallDump()) + ",\"1\":" + JsonOf(other) + "}");
+  ASSERT_TRUE(records);
+  ASSERT_EQ(records->size(), 2u);
+  EXPECT_EQ(test::TextOf((*records)[0].record), test::TextOf(Read(JsonOf(SmallDump()))));
+  EXPECT_EQ(test::TextOf((*records)[1].record), test::TextOf(Read(JsonOf(other))));
+  EXPECT_EQ((*records)[1].record.size_lists.size(), Read(JsonOf(other)).size_lists.size());
+}
+
+TEST(FlightRecorderTest, OfSeveralDumpsTheOneThatWasCutSaysSo) {
+  const std::string all = "{\"0\":" + JsonOf(SmallDump()) + ",\"1\":" + JsonOf(SmallDump()) + "}";
+  auto records = ReadFlightRecords(std::string_view(all).substr(0, all.size() * 3 / 4));
+  ASSERT_TRUE(records);
+  ASSERT_EQ(records->size(), 2u);
+  EXPECT_FALSE((*records)[0].record.truncated);
+  EXPECT_TRUE((*records)[1].record.truncated);
+  EXPECT_EQ((*records)[0].record.entries.size(), 4u);
+}
+
 TEST(FlightRecorderTest, SniffKnowsDumpsFromOtherThings) {
   EXPECT_EQ(SniffFlightRecord(PickleOf(SmallDump()).substr(0, 10)), FlightFormat::kPickle);
   EXPECT_EQ(SniffFlightRecord("\x80\x02](}("), FlightFormat::kPickle);
@@ -235,10 +288,14 @@ TEST(DumpNameTest, TheRankIsTheNumberAtTheEnd) {
                                                                                {"rank12_node7", 12},
                                                                                {"dump-Rank=5.host3.json", 5},
                                                                                {"0", 0},
+                                                                               {"gpu-rank0-node0_trace_5", 5},
+                                                                               {"node_rank1_trace_9", 9},
+                                                                               {"rank3_local_rank1", 3},
                                                                                {"nccl_trace_rank_007", 7}}) {
     EXPECT_EQ(RankOfDumpName(name), rank) << name;
   }
-  for (const char* name : {"flight_recorder.pickle", "trace", "", "dump_1758610505", "rank_", "rank_99999999999"}) {
+  for (const char* name : {"flight_recorder.pickle", "trace", "", "dump_1758610505", "rank_", "rank_99999999999",
+                           "local_rank_3", "trace-node2"}) {
     EXPECT_EQ(RankOfDumpName(name), std::nullopt) << name;
   }
 }

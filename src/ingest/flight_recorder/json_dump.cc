@@ -13,8 +13,6 @@
 
 namespace lockstep::ingest {
 
-using evidence::FlightRecord;
-
 namespace {
 
 // Drives the stack as a pickle of the same dump would.
@@ -60,7 +58,7 @@ class JsonHandler {
 
 }  // namespace
 
-Result<FlightRecord> ReadJsonDump(std::string_view bytes) {
+Result<std::vector<RankedRecord>> ReadJsonDump(std::string_view bytes) {
   RecordBuilder builder(bytes.size());
   DumpStack stack(builder);
   rapidjson::MemoryStream stream(bytes.data(), bytes.size());

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
-#include "evidence/flight_record.h"
+#include "ingest/flight_recorder/flight_recorder.h"
 
 namespace lockstep::ingest {
 
-/// Reads a dump that is JSON. See ReadFlightRecord, whose errors these are.
-Result<evidence::FlightRecord> ReadJsonDump(std::string_view bytes);
+/// Reads a dump that is JSON. See ReadFlightRecords, whose errors these are.
+Result<std::vector<RankedRecord>> ReadJsonDump(std::string_view bytes);
 
 }  // namespace lockstep::ingest

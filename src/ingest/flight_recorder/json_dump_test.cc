@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 FlightRecord Read(const std::string& bytes) {
-  auto record = ReadJsonDump(bytes);
+  auto record = test::One(ReadJsonDump(bytes));
   EXPECT_TRUE(record.has_value()) << record.error().ToString();
   return record ? std::move(*record) : FlightRecord{};
 }
@@ -35,7 +35,7 @@ TEST(JsonDumpTest, ACutAnywhereLeavesWhatWasWhole) {
   const FlightRecord whole = Read(bytes);
   size_t most = 0;
   for (size_t length = 0; length < bytes.size(); ++length) {
-    const auto record = ReadJsonDump(std::string_view(bytes).substr(0, length));
+    const auto record = test::One(ReadJsonDump(std::string_view(bytes).substr(0, length)));
     if (!record) {
       EXPECT_EQ(record.error().code, ErrorCode::kCorruptData) << length;
       EXPECT_EQ(most, 0u);
@@ -59,14 +59,14 @@ TEST(JsonDumpTest, ANumberThatWasCutIsNotTaken) {
 }
 
 TEST(JsonDumpTest, DepthIsBounded) {
-  const auto record = ReadJsonDump("{\"entries\":" + std::string(1000, '['));
+  const auto record = test::One(ReadJsonDump("{\"entries\":" + std::string(1000, '[')));
   ASSERT_FALSE(record.has_value());
   EXPECT_EQ(record.error().code, ErrorCode::kLimitExceeded);
   EXPECT_THAT(record.error().message, HasSubstr("nests deeper than 64 levels"));
 }
 
 TEST(JsonDumpTest, DamageInTheMiddleIsAnErrorWithItsPlace) {
-  const auto record = ReadJsonDump("{\"version\":\"2.10\",\"entries\":[{\"record_id\":1,}]}");
+  const auto record = test::One(ReadJsonDump("{\"version\":\"2.10\",\"entries\":[{\"record_id\":1,}]}"));
   ASSERT_FALSE(record.has_value());
   EXPECT_EQ(record.error().code, ErrorCode::kCorruptData);
   EXPECT_EQ(record.error().byte_offset, 44u);

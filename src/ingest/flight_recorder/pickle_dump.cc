@@ -3,16 +3,18 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <system_error>
 
 #include "ingest/flight_recorder/dump_stack.h"
 #include "ingest/flight_recorder/pickle_opcodes.h"
+#include "ingest/flight_recorder/raw_unicode.h"
 #include "ingest/flight_recorder/record_builder.h"
 
 namespace lockstep::ingest {
-
-using evidence::FlightRecord;
 
 namespace {
 
@@ -28,7 +30,7 @@ class PickleDump {
         builder_(bytes.size()),
         stack_(builder_) {}
 
-  Result<FlightRecord> Read() {
+  Result<std::vector<RankedRecord>> Read() {
     Step step = Step::kNext;
     const char* opcode = at_;
     while (step == Step::kNext) {
@@ -128,6 +130,78 @@ class PickleDump {
     return Step::kNext;
   }
 
+  // What protocols 0 and 1 write as a line of text.
+  bool TakeLine(std::string_view& line) {
+    const std::string_view rest(at_, static_cast<size_t>(end_ - at_));
+    const size_t length = rest.find('\n');
+    if (length == std::string_view::npos) return false;
+    line = rest.substr(0, length);
+    at_ += length + 1;
+    return true;
+  }
+
+  template <typename Number>
+  Step TakeNumberLine(std::string_view after, Number& number) {
+    std::string_view line;
+    if (!TakeLine(line)) return Step::kCut;
+    if (line.ends_with(after)) line.remove_suffix(after.size());
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (error == std::errc::result_out_of_range) return Refuse(ErrorCode::kLimitExceeded, "a number that is too large");
+    if (error != std::errc() || end != line.data() + line.size()) {
+      return Refuse(ErrorCode::kCorruptData, "a number that is none");
+    }
+    return Step::kNext;
+  }
+
+  Step PushIntLine() {
+    const std::string_view rest(at_, static_cast<size_t>(end_ - at_));
+    if (rest.starts_with("00\n") || rest.starts_with("01\n")) {  // So are False and True written.
+      stack_.PushBool(rest[1] == '1');
+      at_ += 3;
+      return Step::kNext;
+    }
+    return PushLongLine("");
+  }
+
+  Step PushLongLine(std::string_view after) {
+    int64_t number = 0;
+    const Step step = TakeNumberLine(after, number);
+    if (step == Step::kNext) stack_.PushInt(number);
+    return step;
+  }
+
+  Step PushFloatLine() {
+    double number = 0;
+    const Step step = TakeNumberLine("", number);
+    if (step == Step::kNext) stack_.PushFloat(number);
+    return step;
+  }
+
+  Step PushTextLine() {
+    std::string_view line;
+    if (!TakeLine(line)) return Step::kCut;
+    stack_.PushText(builder_.texts().AddCopy(FromRawUnicodeEscape(line)));
+    return Step::kNext;
+  }
+
+  Step PutLine() {
+    uint32_t number = 0;
+    const Step step = TakeNumberLine("", number);
+    return step == Step::kNext ? NextIf(stack_.Memoize(number, static_cast<size_t>(at_ - begin_))) : step;
+  }
+
+  Step GetLine() {
+    uint32_t number = 0;
+    const Step step = TakeNumberLine("", number);
+    return step == Step::kNext ? NextIf(stack_.Get(number)) : step;
+  }
+
+  // Protocol 4 says how much comes before the next one, for readers of pipes.
+  Step Frame() {
+    uint64_t length;
+    return Take(length) ? Step::kNext : Step::kCut;
+  }
+
   Step PushDouble() {
     uint64_t bits;
     if (!Take(bits)) return Step::kCut;
@@ -176,6 +250,17 @@ class PickleDump {
       case Opcode::kNone: return stack_.PushNone(), Step::kNext;
       case Opcode::kNewTrue: return stack_.PushBool(true), Step::kNext;
       case Opcode::kNewFalse: return stack_.PushBool(false), Step::kNext;
+      case Opcode::kShortBinUnicode: return PushText<uint8_t>();
+      case Opcode::kMemoize: return NextIf(stack_.Memoize(stack_.memo_count(), static_cast<size_t>(at_ - begin_)));
+      case Opcode::kFrame: return Frame();
+      case Opcode::kInt: return PushIntLine();
+      case Opcode::kLong: return PushLongLine("L");
+      case Opcode::kFloat: return PushFloatLine();
+      case Opcode::kUnicode: return PushTextLine();
+      case Opcode::kPut: return PutLine();
+      case Opcode::kGet: return GetLine();
+      case Opcode::kDict: return NextIf(stack_.DictSinceMark());
+      case Opcode::kList: return NextIf(stack_.TupleSinceMark());
       case Opcode::kBinFloat: return PushDouble();
       case Opcode::kEmptyTuple: return NextIf(stack_.Tuple(0));
       case Opcode::kTuple1: return NextIf(stack_.Tuple(1));
@@ -199,7 +284,7 @@ class PickleDump {
 
 }  // namespace
 
-Result<FlightRecord> ReadPickleDump(std::string_view bytes, PlainEntryPath path) {
+Result<std::vector<RankedRecord>> ReadPickleDump(std::string_view bytes, PlainEntryPath path) {
   return PickleDump(bytes, path).Read();
 }
 

@@ -2,16 +2,17 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
-#include "evidence/flight_record.h"
+#include "ingest/flight_recorder/flight_recorder.h"
 
 namespace lockstep::ingest {
 
 enum class PlainEntryPath : uint8_t { kUsed, kUnused };
 
-/// Reads a dump that is a pickle. See ReadFlightRecord, whose errors these are.
+/// Reads a dump that is a pickle. See ReadFlightRecords, whose errors these are.
 /// `path`: for tests; PlainEntries changes nothing but the time that it takes.
-Result<evidence::FlightRecord> ReadPickleDump(std::string_view bytes, PlainEntryPath path = PlainEntryPath::kUsed);
+Result<std::vector<RankedRecord>> ReadPickleDump(std::string_view bytes, PlainEntryPath path = PlainEntryPath::kUsed);
 
 }  // namespace lockstep::ingest

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "ingest/flight_recorder/record_parts.h"
 
 namespace lockstep::ingest {
 
 using evidence::FlightEntry;
-using evidence::FlightRecord;
 
 namespace {
 
@@ -48,16 +48,17 @@ bool RecordBuilder::AddToTable(Table& table, ValueKind kind, Value& target, std:
   return true;
 }
 
-bool RecordBuilder::AddEntries(Value& target, std::span<const Value> items) {
-  if (target.kind != ValueKind::kEntries) {
-    tables_.entry_lists.emplace_back();
-    target.kind = ValueKind::kEntries;
-    target.bits = static_cast<int64_t>(tables_.entry_lists.size() - 1);
+bool RecordBuilder::AddToIndexList(std::vector<std::vector<uint32_t>>& lists, ValueKind list, ValueKind item_kind,
+                                   Value& target, std::span<const Value> items) {
+  if (target.kind != list) {
+    lists.emplace_back();
+    target.kind = list;
+    target.bits = static_cast<int64_t>(lists.size() - 1);
   }
-  std::vector<uint32_t>& list = tables_.entry_lists[target.idx()];
+  std::vector<uint32_t>& idxs = lists[target.idx()];
   for (const Value& item : items) {
-    if (item.kind == ValueKind::kEntry) {
-      list.push_back(item.idx());
+    if (item.kind == item_kind) {
+      idxs.push_back(item.idx());
     } else {
       tables_.notes.WrongType(DumpKey::kEntries);
     }
@@ -87,7 +88,10 @@ bool RecordBuilder::FillList(Value& target, std::span<const Value> items) {
   const bool has_entry =
       std::any_of(items.begin(), items.end(), [](const Value& item) { return item.kind == ValueKind::kEntry; });
   if (target.kind == ValueKind::kEntries || (target.kind == ValueKind::kEmptyList && has_entry)) {
-    return AddEntries(target, items);
+    return AddToIndexList(tables_.entry_lists, ValueKind::kEntries, ValueKind::kEntry, target, items);
+  }
+  if (takes(ValueKind::kDicts, ValueKind::kOtherDict, ValueKind::kOtherDict)) {
+    return AddToIndexList(tables_.dict_lists, ValueKind::kDicts, ValueKind::kOtherDict, target, items);
   }
   target.kind = ValueKind::kOtherList;
   target.bits = 0;
@@ -126,8 +130,20 @@ uint32_t RecordBuilder::MakeFrame(const Value& target, std::span<const Value> it
   return tables_.frame_parts.Add(parts);
 }
 
+// What a dict is may show late where it is filled item by item: a frame may begin with its name, as a group does.
+bool RecordBuilder::RefillDict(Value& target, std::span<const Value> items) {
+  std::vector<Value> all;
+  for (const DictItem& item : std::exchange(tables_.dicts[target.idx()], {})) {
+    all.insert(all.end(), {item.key, item.value});
+  }
+  all.insert(all.end(), items.begin(), items.end());
+  target.kind = ValueKind::kEmptyDict;
+  return FillDict(target, all);
+}
+
 bool RecordBuilder::FillDict(Value& target, std::span<const Value> items) {
   if (items.empty()) return true;
+  if (target.kind == ValueKind::kOtherDict && IsEntryOrFrame(items)) return RefillDict(target, items);
   target.depth = std::max(target.depth, DepthAround(items));
   bool is_entry = target.kind == ValueKind::kEntry, is_frame = target.kind == ValueKind::kFrame;
   const bool more = is_entry;
@@ -176,8 +192,8 @@ std::optional<uint32_t> RecordBuilder::ReadPlainEntry(const char*& at, const cha
   return static_cast<uint32_t>(entries_.size() - 1);
 }
 
-Result<FlightRecord> RecordBuilder::Finish(const Value& top, bool truncated) {
-  return MakeRecord(top, truncated, fields_.groups(), std::move(entries_), tables_);
+Result<std::vector<RankedRecord>> RecordBuilder::Finish(const Value& top, bool truncated) {
+  return MakeRecords(top, truncated, fields_.groups(), std::move(entries_), tables_);
 }
 
 }  // namespace lockstep::ingest

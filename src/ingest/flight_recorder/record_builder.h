@@ -11,6 +11,7 @@
 #include "ingest/flight_recorder/dump_tables.h"
 #include "ingest/flight_recorder/dump_value.h"
 #include "ingest/flight_recorder/entry_fields.h"
+#include "ingest/flight_recorder/flight_recorder.h"
 #include "ingest/flight_recorder/plain_entries.h"
 
 namespace lockstep::ingest {
@@ -33,14 +34,15 @@ class RecordBuilder {
   /// Whether a dict with these items is an entry or a frame, which are nothing by half.
   bool IsEntryOrFrame(std::span<const Value> items) const;
 
-  /// The record out of the whole dump. The builder is used up.
-  /// Errors: kCorruptData when `top` is no dump; kLimitExceeded.
-  Result<evidence::FlightRecord> Finish(const Value& top, bool truncated);
+  /// The records out of the whole file; see ReadFlightRecords. The builder is used up.
+  Result<std::vector<RankedRecord>> Finish(const Value& top, bool truncated);
 
  private:
   template <typename T, typename Table>
   bool AddToTable(Table& table, ValueKind kind, Value& target, std::span<const Value> items);
-  bool AddEntries(Value& target, std::span<const Value> items);
+  bool AddToIndexList(std::vector<std::vector<uint32_t>>& lists, ValueKind list, ValueKind item_kind, Value& target,
+                      std::span<const Value> items);
+  bool RefillDict(Value& target, std::span<const Value> items);
   uint32_t MakeFrame(const Value& target, std::span<const Value> items);
 
   DumpTables tables_;

@@ -10,8 +10,16 @@
 
 #include "base/testing/checkout.h"
 #include "evidence/flight_record.h"
+#include "ingest/flight_recorder/flight_recorder.h"
 
 namespace lockstep::ingest::test {
+
+/// Of a file that has one dump.
+inline Result<evidence::FlightRecord> One(Result<std::vector<RankedRecord>> records) {
+  if (!records) return records.error();
+  if (records->size() != 1) return Error{ErrorCode::kInvalidArgument, "not one record"};
+  return std::move(records->front().record);
+}
 
 inline std::string TextOf(int64_t number) {
   return number == evidence::kNotRecorded ? "unknown" : std::to_string(number);

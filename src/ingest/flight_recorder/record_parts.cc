@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "ingest/flight_recorder/find_dumps.h"
+#include "ingest/flight_recorder/renumbering.h"
 
 namespace lockstep::ingest {
 
@@ -40,40 +42,49 @@ std::optional<std::vector<int32_t>> RanksOf(std::string_view text) {
   return ranks;
 }
 
+// What the records of one file number anew, each for itself.
+struct Renumberings {
+  Renumbering texts, size_lists, stacks, groups;
+
+  void Reset() {
+    for (Renumbering* numbers : {&texts, &size_lists, &stacks, &groups}) numbers->Reset();
+  }
+};
+
 class RecordMaker {
  public:
-  RecordMaker(DumpTables& tables, FlightRecord* record) : tables_(tables), record_(record) {}
+  RecordMaker(DumpTables& tables, Renumberings& numbers, FlightRecord* record)
+      : tables_(tables), numbers_(numbers), record_(record) {}
 
-  // False when `top` is no dump.
-  bool ReadTop(const Value& top, std::vector<FlightEntry> entries) {
-    if (top.kind == ValueKind::kEntries || top.kind == ValueKind::kEmptyList) {
-      TakeEntries(top, std::move(entries));
-      return true;
-    }
-    if (top.kind != ValueKind::kOtherDict) return false;
-    bool is_dump = false;
+  // `entries` are moved from where they are the record's all.
+  void ReadTop(const Value& top, std::vector<FlightEntry>& entries) {
+    if (top.kind != ValueKind::kOtherDict) return TakeEntries(top, entries);
     for (const DictItem& item : tables_.dicts[top.idx()]) {
       const DumpKey key = item.key.key;
-      is_dump = is_dump || (key >= DumpKey::kVersion && key <= DumpKey::kCommunicatorState);
       switch (key) {
         case DumpKey::kVersion: record_->version = TextOf(key, item.value); break;
         case DumpKey::kLibraryVersion: record_->library_version = TextOf(key, item.value); break;
         case DumpKey::kPgConfig: config_ = DictOf(key, item.value); break;
         case DumpKey::kPgStatus: status_ = DictOf(key, item.value); break;
-        case DumpKey::kEntries: TakeEntries(item.value, std::move(entries)); break;
+        case DumpKey::kEntries: TakeEntries(item.value, entries); break;
         case DumpKey::kCommunicatorState: break;
+        case DumpKey::kRank: break;
         default: tables_.notes.UnknownKey("the dump", NameOf(item.key));
       }
     }
-    return is_dump;
   }
 
   void MakeGroups(const std::vector<EntryFields::GroupKey>& keys) {
-    for (const EntryFields::GroupKey& key : keys) {
-      FlightGroup& group = record_->groups.emplace_back();
-      group.local_id = key.local_id;
-      group.name = tables_.texts[key.name];
-      group.description = tables_.texts[key.description];
+    for (FlightEntry& entry : record_->entries) {
+      // Numbers of a Renumbering begin with 1, behind that of what is none.
+      entry.group = numbers_.groups(entry.group + 1, [&] {
+        const EntryFields::GroupKey& key = keys[entry.group];
+        FlightGroup& group = record_->groups.emplace_back();
+        group.local_id = key.local_id;
+        group.name = tables_.texts[key.name];
+        group.description = tables_.texts[key.description];
+      });
+      --entry.group;
     }
     ReadConfig();
     ReadStatus();
@@ -83,34 +94,18 @@ class RecordMaker {
   // Entries hold indices into the tables until now. False when shared content would outgrow the dump.
   bool FillTables() {
     record_->texts.assign(1, "");
-    new_text_.assign(tables_.texts.size(), 0);
+    record_->size_lists.resize(1);
+    record_->stacks.resize(1);
     for (FlightEntry& entry : record_->entries) {
       entry.operation = Text(entry.operation);
       entry.input_dtypes = Text(entry.input_dtypes);
       entry.output_dtypes = Text(entry.output_dtypes);
       entry.thread_name = Text(entry.thread_name);
+      entry.input_sizes = Sizes(entry.input_sizes);
+      entry.output_sizes = Sizes(entry.output_sizes);
+      entry.stack = Stack(entry.stack);
     }
-    record_->size_lists.resize(tables_.size_lists.size());
-    for (uint32_t list = 1; list < tables_.size_lists.size(); ++list) {
-      const auto shapes = tables_.size_lists[list];
-      if (!tables_.Charge(shapes.size())) return false;
-      record_->size_lists[list].reserve(shapes.size());
-      for (const uint32_t shape : shapes) {
-        const auto numbers = tables_.numbers[shape];
-        if (!tables_.Charge(numbers.size())) return false;
-        record_->size_lists[list].emplace_back(numbers.begin(), numbers.end());
-      }
-    }
-    record_->stacks.resize(tables_.stacks.size());
-    for (uint32_t stack = 1; stack < tables_.stacks.size(); ++stack) {
-      const auto frames = tables_.stacks[stack];
-      record_->stacks[stack].reserve(frames.size());
-      for (const uint32_t frame : frames) {
-        const auto parts = tables_.frame_parts[frame];
-        record_->stacks[stack].push_back({Text(parts[0]), Text(parts[1]), static_cast<int32_t>(parts[2])});
-      }
-    }
-    return true;
+    return within_limits_;
   }
 
  private:
@@ -134,12 +129,13 @@ class RecordMaker {
   }
 
   // What is no entry of this list was found elsewhere, and is left out.
-  void TakeEntries(const Value& list, std::vector<FlightEntry> entries) {
+  void TakeEntries(const Value& list, std::vector<FlightEntry>& entries) {
     if (list.kind != ValueKind::kEntries) {
       if (list.kind != ValueKind::kEmptyList) tables_.notes.WrongType(DumpKey::kEntries);
       return;
     }
-    const std::vector<uint32_t>& idxs = tables_.entry_lists[list.idx()];
+    // Taken once: of dumps that share a list one has it, so that a short file cannot become many long records.
+    const std::vector<uint32_t> idxs = std::exchange(tables_.entry_lists[list.idx()], {});
     bool are_all = idxs.size() == entries.size();
     for (size_t i = 0; are_all && i < idxs.size(); ++i) are_all = idxs[i] == i;
     if (are_all) {
@@ -277,17 +273,42 @@ class RecordMaker {
   }
 
   uint32_t Text(uint32_t text) {
-    if (text == 0 || new_text_[text] != 0) return new_text_[text];
-    new_text_[text] = static_cast<uint32_t>(record_->texts.size());
-    record_->texts.emplace_back(tables_.texts[text]);
-    return new_text_[text];
+    return numbers_.texts(text, [&] {
+      const std::string_view content = tables_.texts[text];
+      if (Charge(content.size())) record_->texts.emplace_back(content);
+    });
   }
 
+  uint32_t Sizes(uint32_t list) {
+    return numbers_.size_lists(list, [&] {
+      std::vector<std::vector<int64_t>>& shapes = record_->size_lists.emplace_back();
+      if (!Charge(tables_.size_lists[list].size())) return;
+      for (const uint32_t shape : tables_.size_lists[list]) {
+        const auto lengths = tables_.numbers[shape];
+        if (Charge(lengths.size())) shapes.emplace_back(lengths.begin(), lengths.end());
+      }
+    });
+  }
+
+  uint32_t Stack(uint32_t stack) {
+    return numbers_.stacks(stack, [&] {
+      std::vector<evidence::FlightFrame>& frames = record_->stacks.emplace_back();
+      if (!Charge(tables_.stacks[stack].size())) return;
+      for (const uint32_t frame : tables_.stacks[stack]) {
+        const auto parts = tables_.frame_parts[frame];
+        frames.push_back({Text(parts[0]), Text(parts[1]), static_cast<int32_t>(parts[2])});
+      }
+    });
+  }
+
+  bool Charge(uint64_t item_count) { return within_limits_ = within_limits_ && tables_.Charge(item_count); }
+
   DumpTables& tables_;
+  Renumberings& numbers_;
   FlightRecord* record_;
   const std::vector<DictItem>* config_ = nullptr;
   const std::vector<DictItem>* status_ = nullptr;
-  std::vector<uint32_t> new_text_;  // By text of the tables.
+  bool within_limits_ = true;
 };
 
 // Versions up to 2.x are known; their minor numbers add keys.
@@ -302,22 +323,31 @@ void NoteVersion(FlightRecord& record, DumpNotes& notes) {
 
 }  // namespace
 
-Result<FlightRecord> MakeRecord(const Value& top, bool truncated, const std::vector<EntryFields::GroupKey>& group_keys,
-                                std::vector<FlightEntry> entries, DumpTables& tables) {
-  FlightRecord record;
-  record.truncated = truncated;
-  RecordMaker maker(tables, &record);
-  if (!maker.ReadTop(top, std::move(entries))) {
+Result<std::vector<RankedRecord>> MakeRecords(const Value& top, bool truncated,
+                                              const std::vector<EntryFields::GroupKey>& group_keys,
+                                              std::vector<FlightEntry> entries, DumpTables& tables) {
+  const std::vector<FoundDump> dumps = FindDumps(top, tables);
+  if (dumps.empty()) {
     if (truncated) return Error{ErrorCode::kCorruptData, "ends before anything that a flight-recorder dump says"};
     return Error{ErrorCode::kCorruptData, "holds none of the keys of a flight-recorder dump (version, entries, ...)"};
   }
-  maker.MakeGroups(group_keys);
-  if (!maker.FillTables()) {
-    return Error{ErrorCode::kLimitExceeded, "uses its lists so often that they would outgrow the file"};
+  std::vector<RankedRecord> records;
+  Renumberings numbers;
+  for (const FoundDump& dump : dumps) {
+    RankedRecord& ranked = records.emplace_back();
+    ranked.rank = dump.rank;
+    numbers.Reset();
+    RecordMaker maker(tables, numbers, &ranked.record);
+    maker.ReadTop(dump.dump, entries);
+    maker.MakeGroups(group_keys);
+    if (!maker.FillTables()) {
+      return Error{ErrorCode::kLimitExceeded, "uses its lists so often that they would outgrow the file"};
+    }
+    NoteVersion(ranked.record, tables.notes);
   }
-  NoteVersion(record, tables.notes);
-  record.notes = tables.notes.Take(tables.texts);
-  return record;
+  records.back().record.truncated = truncated;
+  records.front().record.notes = tables.notes.Take(tables.texts);
+  return records;
 }
 
 }  // namespace lockstep::ingest
