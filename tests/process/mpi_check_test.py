@@ -56,6 +56,16 @@ class MpiCheckTest(unittest.TestCase):
         self.assertEqual("problem", check["status"])
         self.assertIn("no-such-mpirun", check["finding"])
 
+    def test_a_launcher_that_ends_without_a_word_is_asked_again(self):
+        with tempfile.TemporaryDirectory(prefix="lkmpi-", dir="/tmp") as folder:
+            launcher = pathlib.Path(folder) / "launcher"
+            launcher.write_text(f'#!/bin/sh\necho >>{folder}/times\n[ "$(wc -l <{folder}/times)" -gt 3 ] || kill -PIPE $$\n'
+                                'echo "no host is up" >&2\nexit 7\n', encoding="ascii")
+            launcher.chmod(0o755)
+            self.assertIn("(exit status 7): no host is up", self.collectives(launcher)["finding"])
+            launcher.write_text("#!/bin/sh\nkill -PIPE $$\n", encoding="ascii")
+            self.assertIn("(exit status 141): it printed no result", self.collectives(launcher)["finding"])
+
     def test_a_sweep_that_does_not_end_is_ended_with_its_ranks(self):
         with tempfile.TemporaryDirectory(prefix="lkmpi-", dir="/tmp") as folder:
             program = pathlib.Path(folder) / "endless"
