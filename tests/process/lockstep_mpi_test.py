@@ -150,13 +150,23 @@ class LockstepMpiTest(unittest.TestCase):
         self.assertEqual([row["count"] for row in answer["ledger"] if row["code"] == "same_recording"], [2])
         self.assert_same((1, 2, 3), "analyze", "--json", folder, status=0)
 
-    def move_to(self, traces, recorded):
-        """Gives generated traces the time of what was recorded just now."""
-        bounds = lambda path: json.loads(plain("query", path, "select min(start_ns) as first, max(end_ns) as last from events group by rank",
-                                               "--json").stdout)["rows"]
-        # The middle of what all spans cover, and of the traces.
+    def move_to(self, traces, recorded, holding=None):
+        """Gives generated traces the time of what was recorded just now: the middle of what all ranks recorded, or where it is nearest of those
+        moments at which each rank has an event of the name `holding` within the traces' time."""
+        rows_of = lambda path, query: json.loads(plain("query", path, query, "--json").stdout)["rows"]
+        bounds = lambda path: rows_of(path, "select min(start_ns) as first, max(end_ns) as last from events group by rank")
         middle = lambda rows: (max(row["first"] for row in rows) + min(row["last"] for row in rows)) // 2
-        by_ns = middle(bounds(recorded)) - middle(bounds(traces))
+        trace_bounds, to_ns = bounds(traces), middle(bounds(recorded))
+        if holding:
+            length_ns = min(row["last"] for row in trace_bounds) - max(row["first"] for row in trace_bounds)
+            newest, places = {}, []
+            for row in rows_of(recorded, f"select rank, start_ns from events where name = '{holding}' order by start_ns"):
+                newest[row["rank"]] = row["start_ns"]
+                if len(newest) == len(trace_bounds) and row["start_ns"] - min(newest.values()) < length_ns // 2:
+                    places.append((row["start_ns"] + min(newest.values())) // 2)
+            self.assertTrue(places, "at no moment had all ranks run within half of the traces' time")
+            to_ns = min(places, key=lambda place_ns: abs(place_ns - to_ns))
+        by_ns = to_ns - middle(trace_bounds)
         for path in traces.iterdir():
             text = path.read_text(encoding="utf-8")
             moved = re.sub(r'("baseTimeNanoseconds": ?)(\d+)', lambda found: found[1] + str(int(found[2]) + by_ns), text, count=1)
@@ -176,7 +186,7 @@ class LockstepMpiTest(unittest.TestCase):
         for process in running:
             _, said = process.communicate(timeout=PATIENCE_S)
             self.assertEqual(0, process.returncode, said)
-        self.move_to(folder / "traces", folder / "spans")
+        self.move_to(folder / "traces", folder / "spans", holding="call")
         return folder
 
     def test_spans_join_the_traces_of_their_ranks(self):
