@@ -17,6 +17,16 @@ int64_t CompletedUpto(const Track& track, bool status_counts) {
   return completed;
 }
 
+DeviceLag LagAt(uint32_t group, const Track& track, const Call& open) {
+  DeviceLag lag;
+  lag.rank = track.rank;
+  lag.group = group;
+  lag.track = &track;
+  lag.sequence = open.sequence;
+  lag.entry = open.entry;
+  return lag;
+}
+
 /// Up to where a track's collectives began on the device, likewise. Where the recorder does not time them none seems
 /// to.
 int64_t BegunUpto(const JobView& view, const Track& track, bool status_counts) {
@@ -56,12 +66,7 @@ std::vector<DeviceLag> NotBegun(const JobView& view, uint32_t g, bool status_cou
     const auto ahead = std::count_if(begun.begin(), begun.end(), [&](int64_t of) { return of >= open->sequence; });
     if (static_cast<size_t>(ahead) * 2 <= begun.size()) continue;
     if (OldestOpen(view, view.ranks[track.rank_index]) != open->entry) continue;
-    DeviceLag lag;
-    lag.rank = track.rank;
-    lag.group = g;
-    lag.track = &track;
-    lag.sequence = open->sequence;
-    lag.entry = open->entry;
+    DeviceLag lag = LagAt(g, track, *open);
     lag.ahead_rank =
         group.tracks[static_cast<size_t>(std::max_element(begun.begin(), begun.end()) - begun.begin())].rank;
     lags.push_back(lag);
@@ -102,12 +107,7 @@ std::vector<DeviceLag> FindDeviceLag(const JobView& view) {
       if (open == track.calls.end() || open->sequence > furthest) {
         continue;
       }
-      DeviceLag lag;
-      lag.rank = track.rank;
-      lag.group = g;
-      lag.track = &track;
-      lag.sequence = open->sequence;
-      lag.entry = open->entry;
+      DeviceLag lag = LagAt(g, track, *open);
       lag.behind = furthest - open->sequence + 1;
       lag.ahead_rank = ahead;
       const auto [place, is_new] = lags.emplace(track.rank, lag);

@@ -64,19 +64,26 @@ class CaptureManagerTest : public testing::Test {
     auto capture = manager_->Get(id, {.uid = 0, .may_trace_all = true, .name = "root"});
     return capture ? *capture : control::Capture{};
   }
-  /// A process that asks ten times a second and warms up for no time, so that a common start 6 s ahead is far enough:
-  /// the least time to test one.
-  control::Process RegisterFast(const TestChild& child) {
-    control::Process process = FakeRegistry::ProcessOf(child.pid(), 1);
-    process.poll_period_ns = kSecondNs / 10;
-    registry_.Register(process);
-    return process;
-  }
-  static control::CaptureSpec StartingSoon() {
+  struct CommonStart {
+    control::Process process;
+    std::string id;
+    int64_t start_unix_ns = 0;
+  };
+  /// A capture with a common start 6 s ahead, which is the least: its process asks ten times a second and warms up for
+  /// no time. The process is offered it, and has not fetched it.
+  void BeginWithCommonStart(const TestChild& child, CommonStart* made) {
+    made->process = FakeRegistry::ProcessOf(child.pid(), 1);
+    made->process.poll_period_ns = kSecondNs / 10;
+    registry_.Register(made->process);
+    Begin();
     control::CaptureSpec spec;
     spec.window.warmup_ns = 0;
-    spec.window.start_unix_ns = (Now().wall_ns / kSecondNs + 6) * kSecondNs;
-    return spec;
+    made->start_unix_ns = (Now().wall_ns / kSecondNs + 6) * kSecondNs;
+    spec.window.start_unix_ns = made->start_unix_ns;
+    const auto started = manager_->Start(spec, me_);
+    ASSERT_TRUE(started) << started.error().ToString();
+    made->id = started->id;
+    ASSERT_TRUE(WaitForOffer(made->process));
   }
   /// Both ends: the process fetches its request, and writes a trace of it. False: it was not asked in time.
   bool Trace(const control::Process& process, const std::string& content = "{}") {

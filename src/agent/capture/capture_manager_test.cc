@@ -132,17 +132,13 @@ TEST_F(CaptureManagerTest, OneThatMadeItsFileAndDroppedTheRequestIsAskedAgainAnd
 
 TEST_F(CaptureManagerTest, AStartThatWasMissedIsTakenBack) {
   TestChild child;
-  const control::Process process = RegisterFast(child);
-  Begin();
-  const CaptureSpec spec = StartingSoon();
-  const auto started = manager_->Start(spec, me_);
-  ASSERT_TRUE(started) << started.error().ToString();
-  ASSERT_TRUE(WaitForOffer(process));
-  ASSERT_TRUE(WaitForEnd(started->id));
-  EXPECT_FALSE(registry_.HasOffer(process.id));
-  EXPECT_EQ(Get(started->id).targets[0].state, TargetState::kRefused);
-  EXPECT_EQ(Get(started->id).state, CaptureState::kFailed);
-  EXPECT_LT(Get(started->id).targets[0].finished_unix_ns.value_or(INT64_MAX), *spec.window.start_unix_ns);
+  CommonStart begun;
+  ASSERT_NO_FATAL_FAILURE(BeginWithCommonStart(child, &begun));
+  ASSERT_TRUE(WaitForEnd(begun.id));
+  EXPECT_FALSE(registry_.HasOffer(begun.process.id));
+  EXPECT_EQ(Get(begun.id).targets[0].state, TargetState::kRefused);
+  EXPECT_EQ(Get(begun.id).state, CaptureState::kFailed);
+  EXPECT_LT(Get(begun.id).targets[0].finished_unix_ns.value_or(INT64_MAX), begun.start_unix_ns);
   EXPECT_EQ(FileCount(options_.output_folder), 0u);
 }
 

@@ -89,30 +89,26 @@ TEST_F(CaptureRestartTest, OneThatWasNotFetchedIsPlacedAfterTheWait) {
 
 TEST_F(CaptureRestartTest, OneThatMissedItsCommonStartMeanwhileIsTracedByItself) {
   TestChild child;
-  const control::Process process = RegisterFast(child);
-  Begin();
-  const CaptureSpec spec = StartingSoon();
-  const auto started = manager_->Start(spec, me_);
-  ASSERT_TRUE(started) << started.error().ToString();
-  ASSERT_TRUE(WaitForOffer(process));
-  EXPECT_THAT(registry_.OfferOf(process.id)->text, HasSubstr("PROFILE_START_TIME"));
+  CommonStart begun;
+  ASSERT_NO_FATAL_FAILURE(BeginWithCommonStart(child, &begun));
+  EXPECT_THAT(registry_.OfferOf(begun.process.id)->text, HasSubstr("PROFILE_START_TIME"));
   manager_.reset();
-  registry_.Forget(process.id);
-  ASSERT_TRUE(WaitFor([&] { return Now().wall_ns > *spec.window.start_unix_ns; }));
+  registry_.Forget(begun.process.id);
+  ASSERT_TRUE(WaitFor([&] { return Now().wall_ns > begun.start_unix_ns; }));
   for (int i = 0; i < 2; ++i) {  // It is remembered over one more restart.
     manager_.reset();
-    registry_.Forget(process.id);
+    registry_.Forget(begun.process.id);
     Begin();
-    registry_.Register(process);
-    ASSERT_TRUE(WaitFor([&] { return Get(started->id).targets.at(0).missed_start_unix_ns.has_value(); }));
-    ASSERT_TRUE(WaitForOffer(process));
-    EXPECT_THAT(registry_.OfferOf(process.id)->text, Not(HasSubstr("PROFILE_START_TIME")));
+    registry_.Register(begun.process);
+    ASSERT_TRUE(WaitFor([&] { return Get(begun.id).targets.at(0).missed_start_unix_ns.has_value(); }));
+    ASSERT_TRUE(WaitForOffer(begun.process));
+    EXPECT_THAT(registry_.OfferOf(begun.process.id)->text, Not(HasSubstr("PROFILE_START_TIME")));
   }
-  ASSERT_TRUE(Trace(process));
-  ASSERT_TRUE(WaitForEnd(started->id));
-  const Capture done = Get(started->id);
+  ASSERT_TRUE(Trace(begun.process));
+  ASSERT_TRUE(WaitForEnd(begun.id));
+  const Capture done = Get(begun.id);
   EXPECT_EQ(done.state, CaptureState::kDone);
-  EXPECT_EQ(done.targets[0].missed_start_unix_ns, spec.window.start_unix_ns);
+  EXPECT_EQ(done.targets[0].missed_start_unix_ns, begun.start_unix_ns);
   EXPECT_THAT(done.targets[0].reason, HasSubstr("missed the common start at "));
 }
 
