@@ -6,6 +6,7 @@
 
 #include "ingest/torch_trace/collective_args.h"
 #include "ingest/torch_trace/decimal.h"
+#include "ingest/torch_trace/foreign_trace.h"
 #include "ingest/torch_trace/operator_shape.h"
 #include "ingest/torch_trace/trace_category.h"
 
@@ -315,9 +316,13 @@ void TraceAssembler::AddMemory(int64_t time_ns, int64_t change_bytes, int64_t al
 }
 
 void TraceAssembler::AddMetadata(const EventFields& event) {
-  if (event.name == nullptr || event.name->raw != "thread_name") return;
+  if (event.name == nullptr || (event.name->raw != "thread_name" && event.name->raw != "process_name")) return;
   const Field* name = event.Arg("name");
   if (name == nullptr || name->kind != ValueKind::kString) return;
+  if (event.name->raw == "process_name") {
+    if (content_.foreign.empty()) content_.foreign = ForeignByProcessName(name->raw);
+    return;
+  }
   bool ignored = true;
   const int64_t process_id = ReadPlace(event.process_id, &ignored);
   const int64_t thread_id = ReadPlace(event.thread_id, &ignored);
@@ -360,6 +365,11 @@ TraceContent TraceAssembler::Finish() {
     return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
   });
   for (int64_t& time : trace.memory.time_ns) time += base_ns_;
+  if (content_.foreign.empty()) {
+    std::vector<std::string_view> places;
+    for (const NameId text : text_places_) places.push_back(content_.names[text]);
+    content_.foreign = ForeignByPlaces(places);
+  }
   // Times since 2001 in nanoseconds are absolute even without a base.
   trace.base_time_known = has_base_ || (trace.first_ns && *trace.first_ns > 1'000'000'000'000'000'000);
   return std::move(content_);

@@ -10,6 +10,8 @@
 #include "ingest/torch_trace/damage.h"
 #include "ingest/torch_trace/event_templates.h"
 #include "ingest/torch_trace/event_text.h"
+#include "ingest/torch_trace/lost_correlations.h"
+#include "ingest/torch_trace/lost_times.h"
 #include "ingest/torch_trace/template_matcher.h"
 #include "ingest/torch_trace/text_window.h"
 #include "ingest/torch_trace/top_level.h"
@@ -129,6 +131,9 @@ Result<TraceContent> TraceReader::Read(const std::string& display_name) {
     damage_.Add(DamageKind::kDamagedStream, window_.total_bytes(), window_.stream_error()->message);
   }
   TraceContent content = assembler_.Finish();
+  if (!content.foreign.empty()) {
+    return Error{.code = ErrorCode::kUnsupported, .message = std::move(content.foreign), .file = display_name};
+  }
   if (content.merged_rank_count > 1) {
     return Error{
         .code = ErrorCode::kFailedPrecondition,
@@ -140,6 +145,8 @@ Result<TraceContent> TraceReader::Read(const std::string& display_name) {
   content.trace.source = display_name;
   content.trace.json_bytes = window_.total_bytes();
   damage_.WriteTo(display_name, &content.ledger);
+  SetAsideLostTimes(display_name, &content);
+  GuessLostCorrelations(display_name, &content);
   return content;
 }
 

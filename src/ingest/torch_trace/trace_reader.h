@@ -39,15 +39,16 @@ struct TraceContent {
   uint64_t recording = 0;
   bool is_span_trace = false;  ///< What liblockstep wrote in the job: joins another trace of its rank.
   bool is_nccl_ring = false;   ///< What the NCCL profiler plugin keeps: joins a profiler's trace of its rank.
+  std::string foreign;         ///< A sentence: whose other format of Chrome's trace it is; empty: none that is known.
   std::vector<CommunicatorPlace> communicators;  ///< Of such a one: parallel to RankTrace::groups.
   bool several_processes = false;  ///< One of several ranks of a file whose name can say the rank of none.
 };
 
 /// Reads one PyTorch/Kineto Chrome-trace JSON to columns in one pass over windows of text.
 /// Damage is repaired or skipped and counted in the ledger; a truncated file is read to its last whole event.
-/// Errors: kCorruptData when the bytes are not a trace at all; kFailedPrecondition for merged JSON of several ranks;
-/// kIo, kLimitExceeded from `source` when nothing was read before. Memory: the columns, plus two windows. Format:
-/// docs/formats/torch-trace.md.
+/// Errors: kCorruptData when the bytes are not a trace at all; kUnsupported for another program's; kFailedPrecondition
+/// for merged JSON of several ranks; kIo, kLimitExceeded from `source` when nothing was read before. Memory: the
+/// columns, plus two windows. Format: docs/formats/torch-trace.md.
 Result<TraceContent> ReadTrace(ByteSource& source, const std::string& display_name, const TraceReaderOptions& options);
 
 }  // namespace lockstep::ingest

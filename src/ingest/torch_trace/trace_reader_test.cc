@@ -333,5 +333,121 @@ TEST(TraceReaderTest, RealTracesReadTheSameByBothPaths) {
   }
 }
 
+/// Five launches and kernels a millisecond apart, and what is put behind them.
+std::string WithStrangers(const std::string& strangers) {
+  std::string events;
+  for (int i = 0; i < 5; ++i) {
+    const std::string n = std::to_string(i);
+    events += R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":17641000000)" + n +
+              R"(0000,"dur":6,"args":{"correlation":)" + n + R"(}},{"ph":"X","cat":"kernel","name":"k)" + n +
+              R"(","pid":0,"tid":7,"ts":17641000000)" + n + R"(0100,"dur":500,"args":{"correlation":)" + n + "}},";
+  }
+  return Wrap(events + strangers);
+}
+
+constexpr const char* kLastNs = "1764100000040600000";
+
+TEST(LostTimesTest, EventsFarFromAllOthersAreSetAsideAndCounted) {
+  const std::string kernel = R"({"ph":"X","cat":"kernel","name":"lost","pid":0,"tid":7,"args":{},)";
+  for (const char* time : {R"("ts":0,"dur":5})",                               // CUPTI's own sign of it.
+                           R"("ts":1763400000000000,"dur":5})",                // A week before.
+                           R"("ts":1795636000000000,"dur":5})",                // A year after.
+                           R"("ts":1764100000000000,"dur":604800000000})"}) {  // It ends a week after.
+    SCOPED_TRACE(time);
+    const auto content = Read(WithStrangers(kernel + time));
+    ASSERT_TRUE(content);
+    EXPECT_EQ(LedgerCount(*content, "lost_times"), 1u);
+    EXPECT_EQ(FindTrack(*content, Lane::kDevice)->events.size(), 5u);
+    EXPECT_EQ(content->trace.complete_event_count, 10u);
+    EXPECT_EQ(content->trace.first_ns, 1'764'100'000'000'000'000);
+    EXPECT_EQ(std::to_string(content->trace.last_ns.value_or(0)), kLastNs);
+  }
+}
+
+TEST(LostTimesTest, CollectivesAndMemoryGoWithTheirTimes) {
+  const auto content = Read(WithStrangers(
+      R"({"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":20,"ts":0,"dur":5,)"
+      R"("args":{"Collective name":"allreduce","Process Group Ranks":"[0, 1]","In msg nelems":4}},)"
+      R"({"ph":"i","s":"t","name":"[memory]","pid":1,"tid":1,"ts":0,"args":{"Bytes":512,"Total Allocated":512,)"
+      R"("Device Type":1,"Device Id":0}},)"
+      R"({"ph":"i","s":"t","name":"[memory]","pid":1,"tid":1,"ts":1764100000000000,"args":{"Bytes":64,)"
+      R"("Total Allocated":64,"Device Type":1,"Device Id":0}})"));
+  ASSERT_TRUE(content);
+  EXPECT_TRUE(content->trace.collectives.empty());
+  ASSERT_EQ(content->trace.memory.size(), 1u);
+  EXPECT_EQ(content->trace.memory.change_bytes[0], 64);
+  EXPECT_EQ(LedgerCount(*content, "lost_times"), 1u);
+}
+
+TEST(LostTimesTest, HoursWithoutAGapAreARecording) {
+  std::string events;
+  for (int hour = 0; hour < 40; ++hour) {
+    const std::string ts = std::to_string(1'764'100'000'000'000 + hour * 3'600'000'000LL * 5);
+    events += (hour > 0 ? "," : "") + std::string(R"({"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":)") + ts +
+              R"(,"dur":6})";
+  }
+  const auto content = Read(Wrap(events));
+  ASSERT_TRUE(content);
+  EXPECT_EQ(LedgerCount(*content, "lost_times"), 0u);
+  EXPECT_EQ(content->trace.complete_event_count, 40u);
+}
+
+TEST(LostTimesTest, HalvesThatLieApartAreLeftAsTheyAre) {
+  const auto content =
+      Read(Wrap(R"({"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":0,"dur":6},)"
+                R"({"ph":"X","cat":"cpu_op","name":"b","pid":1,"tid":1,"ts":1764100000000000,"dur":6})"));
+  ASSERT_TRUE(content);
+  EXPECT_EQ(content->trace.complete_event_count, 2u);
+}
+
+/// Launches of a gemm and of an all_reduce in turn; ROCm's profiler wrote 0 for all kernels of the second.
+std::string RocmSteps(int count, int lost_gemms = 0) {
+  std::string events;
+  for (int i = 0; i < count; ++i) {
+    const auto at = [&](int us) { return std::to_string(1'764'100'000'000'000 + i * 1000 + us); };
+    const std::string gemm = std::to_string(100 + 2 * i), sum = std::to_string(101 + 2 * i);
+    const auto launch = [&](int us, const std::string& correlation) {
+      return R"({"ph":"X","cat":"cuda_runtime","name":"hipLaunchKernel","pid":9,"tid":9,"ts":)" + at(us) +
+             R"(,"dur":3,"args":{"correlation":)" + correlation + "}},";
+    };
+    const auto kernel = [&](int us, const std::string& name, int stream, const std::string& correlation) {
+      return R"({"ph":"X","cat":"kernel","name":")" + name + R"(","pid":0,"tid":)" + std::to_string(stream) +
+             R"(,"ts":)" + at(us) + R"(,"dur":100,"args":{"correlation":)" + correlation + "}},";
+    };
+    events += launch(8, gemm) + kernel(20, "gemm", 7, i < lost_gemms ? "0" : gemm) +
+              R"({"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":9,"tid":9,"ts":)" + at(18) +
+              R"(,"dur":6,"args":{"Collective name":"allreduce","In msg nelems":4}},)" + launch(20, sum) +
+              kernel(300, "ncclDevKernel_Generic", 20, "0");
+  }
+  events.pop_back();
+  return Wrap(events);
+}
+
+TEST(LostCorrelationsTest, KernelsWithoutOneAreJoinedByOrder) {
+  const auto content = Read(RocmSteps(4, 2));
+  ASSERT_TRUE(content);
+  EXPECT_EQ(LedgerCount(*content, "guessed_correlations"), 6u);
+  EXPECT_EQ(LedgerCount(*content, "lost_correlations"), 0u);
+  for (const Track& track : content->trace.tracks) {
+    if (track.lane != Lane::kDevice) continue;
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(track.events.correlation[i], (track.thread_id == 7 ? 100 : 101) + 2 * i);
+    }
+  }
+}
+
+TEST(LostCorrelationsTest, WhereTheirNumbersDifferNothingIsGuessed) {
+  const auto content = Read(RocmSteps(4) + " ");
+  ASSERT_TRUE(content);
+  std::string text = RocmSteps(4);
+  const size_t launch = text.find("hipLaunchKernel", text.find("record_param_comms"));
+  text.replace(launch, 15, "hipStreamQuery_");
+  const auto fewer = Read(text);
+  ASSERT_TRUE(fewer);
+  EXPECT_EQ(LedgerCount(*content, "guessed_correlations"), 4u);
+  EXPECT_EQ(LedgerCount(*fewer, "guessed_correlations"), 0u);
+  EXPECT_EQ(LedgerCount(*fewer, "lost_correlations"), 4u);
+}
+
 }  // namespace
 }  // namespace lockstep::ingest
