@@ -31,6 +31,14 @@ enum class LogEventKind : uint8_t {
 
 const char* LogEventKindName(LogEventKind kind);  ///< "exception", "watchdog_timeout", ...
 
+/// What a line says that some ranks called.
+struct NamedCall {
+  int32_t rank = 0;
+  std::string operation;  ///< "all_reduce"; "" = not told.
+  std::string shape;      ///< "4096" or "25, 3"; "" = none, or not told.
+  std::string dtype;      ///< "Float"; "" = not told.
+};
+
 /// One line of a rank's log that tells of a failure.
 struct LogEvent {
   LogEventKind kind = LogEventKind::kOtherError;
@@ -40,13 +48,15 @@ struct LogEvent {
   std::string text;                     ///< The line, at most 1 KiB.
   std::optional<int32_t> rank;          ///< Whose line it is, where the line or the file's name says so.
   std::vector<int32_t> blamed_ranks;    ///< Ranks that the line points to.
-  std::string peer;                     ///< Address or host that it points to, "" = none.
-  std::string group;                    ///< Process group's name or description, "" = not told.
-  std::optional<int64_t> sequence;      ///< Collective's number in its group, counted from 1 as the recorder does.
-  std::string operation;                ///< "all_reduce"; "" = not told.
-  int32_t signal = 0;                   ///< For kSignal.
-  std::optional<int32_t> exit_status;   ///< As a launcher says it.
-  StackFrame frame;                     ///< Of a traceback: the user's innermost frame; line 0 = none.
+  std::vector<int32_t> waiting_ranks;   ///< Ranks that, as the line says, wait for others.
+  std::vector<NamedCall> calls;  ///< Of kCollectiveMismatch: the speaker's and the other's, as far as they can be read.
+  std::string peer;              ///< Address or host that it points to, "" = none.
+  std::string group;             ///< Process group's name or description, "" = not told.
+  std::optional<int64_t> sequence;     ///< Collective's number in its group, counted from 1 as the recorder does.
+  std::string operation;               ///< "all_reduce"; "" = not told.
+  int32_t signal = 0;                  ///< For kSignal.
+  std::optional<int32_t> exit_status;  ///< As a launcher says it.
+  StackFrame frame;                    ///< Of a traceback: the user's innermost frame; line 0 = none.
 };
 
 }  // namespace lockstep::evidence

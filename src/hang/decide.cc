@@ -62,6 +62,7 @@ std::vector<Candidate> Decide(const Findings& findings) {
   Append(all, ExplainMismatches(findings));
   Append(all, ExplainDeaths(findings));
   Append(all, ExplainDeviceLag(findings));
+  Append(all, ExplainReports(findings));
   if (hung) {
     Append(all, ExplainLateRoots(findings));
     Append(all, ExplainAbsence(findings));

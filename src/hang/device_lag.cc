@@ -53,7 +53,8 @@ uint32_t OldestOpen(const JobView& view, const RankView& rank) {
   return oldest;
 }
 
-/// The members that have not begun what most have, where it is the first that is open on them.
+/// The members that have not begun what most have (of two, what the other has), where it is the first that is open on
+/// them.
 std::vector<DeviceLag> NotBegun(const JobView& view, uint32_t g, bool status_counts) {
   const GroupView& group = view.groups[g];
   std::vector<int64_t> begun;
@@ -64,7 +65,8 @@ std::vector<DeviceLag> NotBegun(const JobView& view, uint32_t g, bool status_cou
     const auto open = std::find_if(track.calls.begin(), track.calls.end(), [](const Call& call) { return !call.done; });
     if (open == track.calls.end() || begun[i] >= open->sequence) continue;
     const auto ahead = std::count_if(begun.begin(), begun.end(), [&](int64_t of) { return of >= open->sequence; });
-    if (static_cast<size_t>(ahead) * 2 <= begun.size()) continue;
+    if (static_cast<size_t>(ahead) * 2 <= begun.size() && begun.size() > 2) continue;
+    if (ahead == 0) continue;
     if (OldestOpen(view, view.ranks[track.rank_index]) != open->entry) continue;
     DeviceLag lag = LagAt(g, track, *open);
     lag.ahead_rank =

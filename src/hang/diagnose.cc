@@ -24,6 +24,15 @@ std::optional<int64_t> CollectedAt(const evidence::JobEvidence& job) {
   return latest;
 }
 
+/// Somebody is awaited and waits itself, or has something open that all came to: it has gone on without what it is
+/// awaited in, or goes in a circle with others.
+bool SomebodyWentOn(const WaitGraph& waits) {
+  for (size_t rank = 0; rank < waits.awaited_by.size(); ++rank) {
+    if (waits.awaited_by[rank] > 0 && waits.has_open[rank] != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Diagnosis Diagnose(const evidence::JobEvidence& job, const DiagnoseOptions& options) {
@@ -36,7 +45,7 @@ Diagnosis Diagnose(const evidence::JobEvidence& job, const DiagnoseOptions& opti
   findings.mismatches = VoteOnSignatures(findings.view);
   findings.waits = MakeWaitGraph(findings.view, findings.conditions);
   findings.lags = FindDeviceLag(findings.view);
-  if (!findings.waits.cycles.empty()) {
+  if (SomebodyWentOn(findings.waits)) {
     findings.forks = VoteOnProgram(findings.view);
   }
   findings.ras = ReadRas(findings.view);

@@ -137,24 +137,21 @@ void AddLogs(const Findings& findings, Diagnosis& diagnosis) {
         fmt::format("First error of rank {}: {}", rank, error->text.substr(0, 300)),
         diagnosis.verdict.kind == VerdictKind::kHealthy);
   }
-  for (const RankView& view : findings.view.ranks) {
-    if (view.evidence == nullptr) {
-      continue;
-    }
-    for (const evidence::LogEvent& event : view.evidence->log) {
-      if (event.blamed_ranks.empty() || shown >= 48) {
-        continue;
-      }
-      ++shown;
-      std::vector<int32_t> blamed = event.blamed_ranks;
-      std::sort(blamed.begin(), blamed.end());
-      const bool shared = std::any_of(blamed.begin(), blamed.end(),
-                                      [&](int32_t rank) { return Has(diagnosis.verdict.culprit_ranks, rank); });
-      Add(diagnosis, "log", blamed, event.line == 0 ? event.file : fmt::format("{}:{}", event.file, event.line),
-          fmt::format("The log of rank {} points to {}: {}", view.rank, Ranks(blamed), event.text.substr(0, 200)),
-          !shared && !diagnosis.verdict.culprit_ranks.empty());
-    }
+  const auto add_blame = [&](const evidence::LogEvent& event, const std::string& whose) {
+    if (event.blamed_ranks.empty() || shown >= 48) return;
+    ++shown;
+    std::vector<int32_t> blamed = event.blamed_ranks;
+    std::sort(blamed.begin(), blamed.end());
+    const bool shared = std::any_of(blamed.begin(), blamed.end(),
+                                    [&](int32_t rank) { return Has(diagnosis.verdict.culprit_ranks, rank); });
+    Add(diagnosis, "log", blamed, event.line == 0 ? event.file : fmt::format("{}:{}", event.file, event.line),
+        fmt::format("{} points to {}: {}", whose, Ranks(blamed), event.text.substr(0, 200)),
+        !shared && !diagnosis.verdict.culprit_ranks.empty());
+  };
+  for (const evidence::RankEvidence& rank : findings.job->ranks) {
+    for (const evidence::LogEvent& event : rank.log) add_blame(event, fmt::format("The log of rank {}", rank.rank));
   }
+  for (const evidence::LogEvent& event : findings.job->log) add_blame(event, "A log");
 }
 
 void AddNccl(const Findings& findings, Diagnosis& diagnosis) {

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "hang/unrecorded.h"
 #include "hang/wording.h"
@@ -127,6 +129,10 @@ Verdict UnansweredP2p(const Findings& findings, int32_t rank) {
     const int32_t peer = peers.front();  // The next stage of a send, the one before of a receive.
     verdict.culprit_ranks = {peer};
     verdict.confidence = peers.size() == 1 ? (fewer.empty() ? 0.7 : 0.8) : 0.55;
+    const MainThread& main = ConditionOf(findings, peer).main;
+    if (fewer.empty() && main.place == MainThreadPlace::kP2p && main.operation == OperationKind::kRecv) {
+      verdict.confidence = 0.4;  // It may not have come to it yet: another holds it up in turn.
+    }
     const std::string there = MainThreadText(ConditionOf(findings, peer));
     verdict.explanation =
         fmt::format("Rank {} {} and nobody {}: {}rank {} {}, so it left the {} out. {}.", rank, here,
@@ -156,36 +162,109 @@ Verdict UnansweredP2p(const Findings& findings, int32_t rank) {
   return verdict;
 }
 
-/// A root that waits in calls that everybody came to: it left out what it is missed in and went on.
-Verdict WentOn(const Findings& findings, int32_t rank) {
-  Verdict verdict;
-  const std::string missed = Missed(findings, {rank}, verdict);
-  verdict.culprit_ranks = {rank};
-  const Wait* wait = FirstWaitFor(findings, {rank});
-  const bool is_p2p = wait != nullptr && wait->is_p2p;
-  verdict.kind = is_p2p ? VerdictKind::kUnmatchedP2p : VerdictKind::kSkippedCollective;
-  const bool whole = findings.view.record_count == findings.view.ranks.size();  // Else who is not seen may hold it up.
-  verdict.confidence = !whole ? 0.4 : is_p2p ? 0.8 : 0.65;
+/// Where `rank` called last what is recorded of it.
+void AddWhereItWent(const Findings& findings, int32_t rank, const char* role, const char* verb, Verdict& verdict) {
   const RankView& view = findings.view.ranks[static_cast<size_t>(rank)];
   for (const uint32_t g : view.groups) {
     const Track* track = findings.view.groups[g].TrackOf(rank);
     for (const Call& call : track->calls) {
       if (call.entry == view.newest_entry) {
-        AddSite(verdict.sites, SiteOfCall(findings.view, *track, call, "culprit",
-                                          "went on to " + PlainNameOf(findings.view, *track, call.entry)));
+        AddSite(verdict.sites,
+                SiteOfCall(findings.view, *track, call, role, verb + PlainNameOf(findings.view, *track, call.entry)));
       }
     }
   }
-  std::string what = missed;
-  what[0] = static_cast<char>(std::toupper(what[0]));
+}
+
+/// Roots that wait in calls that everybody came to: they left out what they are missed in and went on.
+Verdict WentOn(const Findings& findings, const std::vector<int32_t>& ranks) {
+  Verdict verdict;
+  const std::string missed = Missed(findings, ranks, verdict);
+  verdict.culprit_ranks = ranks;
+  const Wait* wait = FirstWaitFor(findings, ranks);
+  const bool is_p2p = wait != nullptr && wait->is_p2p;
+  verdict.kind = is_p2p ? VerdictKind::kUnmatchedP2p : VerdictKind::kSkippedCollective;
+  const bool whole = findings.view.record_count == findings.view.ranks.size();  // Else who is not seen may hold it up.
+  verdict.confidence = !whole ? 0.4 : is_p2p ? 0.8 : 0.65;
+  for (const int32_t rank : ranks) AddWhereItWent(findings, rank, "culprit", "went on to ", verdict);
+  const bool many = ranks.size() > 1;
   verdict.explanation = fmt::format(
-      "{} for rank {}, which left {} out and went on: its later calls are open, and everybody "
-      "came to them.",
-      what, rank, is_p2p ? (wait->is_send ? "the receive" : "the send") : "it");
+      "{} for {}, which left {} out and went on: {} later calls are open, and everybody came to them.", Capital(missed),
+      Ranks(ranks), is_p2p ? (wait->is_send ? "the receive" : "the send") : "it", many ? "their" : "its");
   AddVictims(findings, verdict);
   verdict.advice = {is_p2p ? "Compare sends and receives of the two ranks for this step: count, order and direction."
                            : "Look for a branch or an early return that depends on the rank or on its data."};
   return verdict;
+}
+
+/// Fewer wait in a call than went on without it: they made one more than the others, or one less before it.
+Verdict CameAlone(const Findings& findings, const std::vector<int32_t>& waiting, const std::vector<int32_t>& others) {
+  Verdict verdict;
+  const std::string missed = Missed(findings, others, verdict);
+  const bool whole = findings.view.record_count == findings.view.ranks.size();
+  verdict.kind = VerdictKind::kExtraCollective;
+  verdict.culprit_ranks = waiting;
+  verdict.victim_ranks = others;
+  verdict.confidence = whole ? 0.65 : 0.4;
+  verdict.explanation = fmt::format(
+      "{} for {}, which went on: their later calls are open, and everybody came to them. {} one call more than the "
+      "others, or left one out before it.",
+      Capital(missed), Ranks(others), waiting.size() == 1 ? "It made" : "They made");
+  for (const int32_t rank : others) AddWhereItWent(findings, rank, "sibling", "went on to ", verdict);
+  AddVictims(findings, verdict);
+  verdict.advice = {"Look for a branch, an early return or a loop bound that depends on the rank or on its data.",
+                    "Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL: it stops at the first call that differs."};
+  return verdict;
+}
+
+/// Of ranks of sibling groups: how many made as many calls as `sequence`, less how many made fewer.
+int MoreThatMade(const Findings& findings, uint32_t of_group, int64_t sequence) {
+  int more = 0;
+  const std::vector<GroupView>& groups = findings.view.groups;
+  for (uint32_t g = 0; g < groups.size(); ++g) {
+    if (g == of_group || groups[g].siblings != groups[of_group].siblings) continue;
+    for (const Track& track : groups[g].tracks) more += track.issued_upto >= sequence ? 1 : -1;
+  }
+  return more;
+}
+
+/// Of roots that went on: those who are missed in one call together.
+std::vector<Candidate> ExplainWentOn(const Findings& findings, const std::vector<int32_t>& weak) {
+  std::vector<Candidate> candidates;
+  std::map<std::pair<uint32_t, int64_t>, std::vector<int32_t>> by_call;
+  for (const int32_t rank : weak) {
+    const Wait* wait = FirstWaitFor(findings, {rank});
+    if (wait == nullptr || !wait->sequence) {
+      candidates.push_back({40, WentOn(findings, {rank})});
+    } else {
+      by_call[{wait->group, *wait->sequence}].push_back(rank);
+    }
+  }
+  for (const auto& [call, missing] : by_call) {
+    std::vector<int32_t> waiting;
+    for (const Wait& wait : findings.waits.waits) {
+      if (wait.group == call.first && wait.sequence == call.second) waiting.push_back(wait.rank);
+    }
+    int more = static_cast<int>(waiting.size()) - static_cast<int>(missing.size());
+    if (more == 0) more = MoreThatMade(findings, call.first, call.second);
+    // Where records hold what came before, a call that was never made before would have been found by that.
+    candidates.push_back({40, more >= 0 ? WentOn(findings, missing) : CameAlone(findings, waiting, missing)});
+    const bool is_told = more != 0 || !findings.view.ranks[static_cast<size_t>(missing.front())].active_only;
+    if (!is_told) candidates.back().verdict.confidence = 0.4;
+  }
+  return candidates;
+}
+
+/// Whether records hold sends to any of `ranks`, or receives from it: then it may wait for one itself.
+bool TradesWithRecorded(const Findings& findings, const std::vector<int32_t>& ranks) {
+  for (const GroupView& group : findings.view.groups) {
+    for (const Track& track : group.tracks) {
+      for (const P2pCall& call : track.p2p) {
+        if (Has(ranks, call.peer)) return true;
+      }
+    }
+  }
+  return false;
 }
 
 /// Gone or out of reach: everybody else came, and of it there is nothing.
@@ -227,10 +306,11 @@ std::optional<Candidate> Unrecorded(const Findings& findings, bool has_roots) {
   }
   verdict.kind = VerdictKind::kPeerUnreachable;
   const Wait* wait = FirstWaitFor(findings, missing);
-  verdict.confidence = alone && wait != nullptr && !wait->is_p2p ? 0.6 : 0.35;
+  const bool may_wait = TradesWithRecorded(findings, missing);
+  verdict.confidence = alone && wait != nullptr && !wait->is_p2p && !may_wait ? 0.6 : 0.35;
   verdict.explanation = fmt::format(
-      "{} left no dump, and {}; all others came. Nothing tells whether {} crashed, cannot be reached or is stuck.", who,
-      missed, missing.size() == 1 ? "it" : "they");
+      "{} left no dump, and {}; all others came. Nothing tells whether {} crashed, cannot be reached or is stuck{}.",
+      who, missed, missing.size() == 1 ? "it" : "they", may_wait ? ", or waits for a send or receive of another" : "");
   AddVictims(findings, verdict);
   verdict.advice = {fmt::format("Look whether the process of {} lives, and read its log.", Ranks(missing))};
   return candidate;
@@ -251,9 +331,7 @@ std::vector<Candidate> ExplainAbsence(const Findings& findings) {
     (findings.waits.has_open[static_cast<size_t>(rank)] == 0 ? roots : weak).push_back(rank);
   }
   if (roots.empty()) {
-    for (const int32_t rank : weak) {
-      candidates.push_back({40, WentOn(findings, rank)});
-    }
+    candidates = ExplainWentOn(findings, weak);
   }
   std::vector<int32_t> outside;
   std::vector<int32_t> unclear;
@@ -297,8 +375,7 @@ std::vector<Candidate> ExplainAbsence(const Findings& findings) {
       verdict.explanation = fmt::format(
           "{}, for {}. But that rank may be in a communication that is not recorded: {}. Its "
           "stack would tell.",
-          missed, Ranks(unclear), SignOfUnrecorded(findings, unclear.front()));
-      verdict.explanation[0] = static_cast<char>(std::toupper(verdict.explanation[0]));
+          Capital(missed), Ranks(unclear), SignOfUnrecorded(findings, unclear.front()));
     }
     verdict.advice = {
         fmt::format("Take Python stacks of all ranks, above all of {}: lockstep hang --job ID, or py-spy "

@@ -69,7 +69,9 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
       verdict.culprit_ranks.size() == 1 ? "device" : "devices", Ranks(verdict.culprit_ranks),
       first.has_not_begun() ? "begin" : "complete", verdict.operation, first.sequence,
       GroupText(findings.view.groups[first.group]),
-      first.has_not_begun() ? "most other members' devices have begun"
+      first.has_not_begun() ? findings.view.groups[first.group].members.size() == 2
+                                  ? "the other member's device has begun"
+                                  : "most other members' devices have begun"
                             : fmt::format("the device of rank {} completed", first.ahead_rank),
       Ranks({first.rank}), first.has_not_begun() ? "get to it" : "run it or does not finish");
   verdict.advice = {

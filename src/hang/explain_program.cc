@@ -20,7 +20,13 @@ std::vector<Candidate> ExplainProgramForks(const Findings& findings) {
     first = created(fork) < created(*first) ? &fork : first;
   }
   Candidate candidate;
-  candidate.order = 41;
+  // Who is awaited and has nothing open has not come: that goes first.
+  const bool any_absent = std::any_of(findings.waits.roots.begin(), findings.waits.roots.end(), [&](int32_t rank) {
+    return findings.waits.has_open[static_cast<size_t>(rank)] == 0;
+  });
+  // In a circle it may yet come to what it seems to have left out.
+  const bool may_come = first->by_history && first->kind == Divergence::kSkips && !findings.waits.cycles.empty();
+  candidate.order = any_absent ? 41 : 39;
   Verdict& verdict = candidate.verdict;
   for (const ProgramFork& fork : findings.forks) {
     if (fork.before.Same(first->before)) {
@@ -33,10 +39,12 @@ std::vector<Candidate> ExplainProgramForks(const Findings& findings) {
   }
   const int32_t other = first->others.front();
   const Track* common = nullptr;
+  uint32_t common_group = 0;
   uint32_t common_entry = 0;
   for (const uint32_t g : findings.view.ranks[static_cast<size_t>(other)].groups) {
     if (findings.view.groups[g].siblings == first->common.siblings) {
       common = findings.view.groups[g].TrackOf(other);
+      common_group = g;
       const Call* call = FindCall(*common, first->common.sequence);
       if (call != nullptr) {
         common_entry = call->entry;
@@ -50,10 +58,11 @@ std::vector<Candidate> ExplainProgramForks(const Findings& findings) {
   AddSite(verdict.sites, SiteOfEntry(findings.view, *common, common_entry, "sibling",
                                      fmt::format("called {} #{}", PlainNameOf(findings.view, *common, common_entry),
                                                  first->common.sequence)));
-  verdict.kind = first->kind == Divergence::kSkips  ? VerdictKind::kSkippedCollective
-                 : first->kind == Divergence::kAdds ? VerdictKind::kExtraCollective
-                                                    : VerdictKind::kDeadlock;
-  verdict.confidence = first->others.size() >= 3 ? 0.85 : 0.7;
+  verdict.kind = may_come                            ? VerdictKind::kDeadlock
+                 : first->kind == Divergence::kSkips ? VerdictKind::kSkippedCollective
+                 : first->kind == Divergence::kAdds  ? VerdictKind::kExtraCollective
+                                                     : VerdictKind::kDeadlock;
+  verdict.confidence = first->by_history ? 0.65 : first->others.size() >= 3 ? 0.85 : 0.7;
   const bool extra = verdict.kind == VerdictKind::kExtraCollective;
   const Track* own = findings.view.groups[first->own.group].TrackOf(first->rank);
   verdict.operation =
@@ -72,10 +81,10 @@ std::vector<Candidate> ExplainProgramForks(const Findings& findings) {
   const char* verb = verdict.kind == VerdictKind::kSkippedCollective ? "left out what came next there and went on to"
                      : extra                                         ? "alone went on to"
                                                                      : "came first to";
-  verdict.explanation =
-      fmt::format("{} {} {} of group {}, where {}, which did the same until then, called {} of group {}.", who, verb,
-                  own_text, GroupText(findings.view.groups[first->own.group]), Ranks(first->others), common_text,
-                  GroupText(findings.view.groups[group]));
+  verdict.explanation = fmt::format(
+      "{} {} {} of group {}, where {}, which did the same until then, called {} of group {}{}.", who, verb, own_text,
+      GroupText(findings.view.groups[first->own.group]), Ranks(first->others), common_text,
+      GroupText(findings.view.groups[common_group]), first->by_history ? ", as all did in earlier rounds" : "");
   std::vector<int32_t> victims = findings.waits.HeldUpBy(verdict.culprit_ranks);
   verdict.victim_ranks = Without(victims, verdict.culprit_ranks);
   AddVictims(findings, verdict);

@@ -9,11 +9,6 @@ namespace {
 
 constexpr const char* kRemedy = "Ask RAS again a minute later: lockstep hang --job ID, or ncclras -v -f json.";
 
-std::string Capital(std::string text) {
-  if (!text.empty() && text[0] == 'r') text[0] = 'R';
-  return text;
-}
-
 const RankCondition* FindCondition(const Findings& findings, int32_t rank) {
   const bool known = rank >= 0 && static_cast<size_t>(rank) < findings.conditions.size();
   return known ? &findings.conditions[static_cast<size_t>(rank)] : nullptr;

@@ -23,7 +23,7 @@ struct Findings {
   std::vector<Mismatch> mismatches;
   std::vector<DeviceLag> lags;
   RasReading ras;
-  std::vector<ProgramFork> forks;  ///< Only looked for where ranks wait in a circle.
+  std::vector<ProgramFork> forks;  ///< Only looked for where somebody is awaited who waits itself.
   WaitGraph waits;
   ArrivalTable arrival;
   std::optional<int64_t> now_ns;  ///< When the evidence was collected, where that is known.
@@ -43,6 +43,8 @@ std::vector<Candidate> ExplainMismatches(const Findings& findings);
 std::vector<Candidate> ExplainDeviceLag(const Findings& findings);
 std::vector<Candidate> ExplainDeaths(const Findings& findings);
 std::vector<Candidate> ExplainAbsence(const Findings& findings);
+/// What PyTorch itself says of ranks: monitored barriers, desync reports, fingerprints that differ, watchdogs.
+std::vector<Candidate> ExplainReports(const Findings& findings);
 std::vector<Candidate> ExplainCycles(const Findings& findings);
 std::vector<Candidate> ExplainProgramForks(const Findings& findings);
 std::vector<Candidate> ExplainStacks(const Findings& findings);

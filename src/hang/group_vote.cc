@@ -56,6 +56,13 @@ class GroupVote {
     std::sort(mismatch.deviants.begin(), mismatch.deviants.end());
     mismatch.created_ns = FirstCreated();
     TellKind(history_, mismatch);
+    const bool shifts = mismatch.kind == VerdictKind::kSkippedCollective ||
+                        mismatch.kind == VerdictKind::kExtraCollective || mismatch.kind == VerdictKind::kWrongOrder;
+    if (by_oddness_ && shifts) {  // Then the odd call is one that both sides make.
+      mismatch.margin = 0;
+      mismatch.by_history = false;
+      mismatch.deviants.clear();
+    }
     return mismatch;
   }
 
@@ -148,6 +155,8 @@ class GroupVote {
         party.votes += Match(view_, party.signature, usual) ? 0.5 : 0;
       }
     }
+    const bool is_tied = std::all_of(parties_.begin(), parties_.end(),
+                                     [&](const Party& party) { return party.votes == parties_[0].votes; });
     for (Party& party : parties_) {  // What is called nowhere else is odd.
       party.votes += CalledElsewhere(party.signature) ? 0.25 : 0;
     }
@@ -155,6 +164,7 @@ class GroupVote {
                      [](const Party& a, const Party& b) { return a.votes > b.votes; });
     mismatch.margin = parties_[0].votes - parties_[1].votes;
     mismatch.by_history = mismatch.margin > 0;
+    by_oddness_ = is_tied && mismatch.by_history;
   }
 
   std::optional<int64_t> FirstCreated() const {
@@ -176,6 +186,7 @@ class GroupVote {
   const GroupView& group_;
   const int64_t sequence_;
   std::vector<Party> parties_;
+  bool by_oddness_ = false;  // Only that a call is made nowhere else broke the tie.
 };
 
 }  // namespace

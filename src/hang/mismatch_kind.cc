@@ -28,8 +28,14 @@ class KindTeller {
     result.kind = KindByContent();
     const bool sites_known = deviant_site_ != 0 && common_site_ != 0;
     const bool same_site = sites_known && deviant_site_ == common_site_;
-    if (same_site || DiffersInPlace()) {
+    const bool differs_in_place = DiffersInPlace();
+    const int least = differs_in_place ? 2 : 1;
+    const bool shifted_to_the_end = IsShiftedToTheEnd(0, 1, least) || IsShiftedToTheEnd(1, 0, least);
+    if (differs_in_place && !shifted_to_the_end) {
       return;
+    }
+    if (same_site && !shifted_to_the_end && !IsShifted()) {
+      return;  // As gradient buckets, which are all called from one place.
     }
     const uint32_t deviant_next = DeviantsNext();
     const bool then_as_others = deviant_next != 0 && Match(view_, deviant_next, mismatch_.common_signature);
@@ -145,6 +151,37 @@ class KindTeller {
       }
     }
     return compared > 0;
+  }
+
+  /// Both sides went on, and from `own` calls later on the deviants' calls are the others' from `theirs` calls later
+  /// on, to the last of both, in at least `least` of them. In place they may agree as well, where several calls are
+  /// alike, but not in how many there are.
+  bool IsShiftedToTheEnd(int64_t own, int64_t theirs, int least) const {
+    int compared = 0;
+    for (const int32_t rank : deviants_) {
+      const Track* track = group_.TrackOf(rank);
+      const int64_t count = track->issued_upto - sequence_ - own + 1;
+      if (count < 1 || count > static_cast<int64_t>(track->calls.size())) return false;
+      if (Seen(theirs + count).signature != 0) return false;
+      for (int64_t ahead = 0; ahead < count; ++ahead) {
+        const Call* call = CallOf(rank, sequence_ + own + ahead);
+        const uint32_t of_others = Seen(theirs + ahead).signature;
+        if (call == nullptr || of_others == 0 || !Match(view_, call->signature, of_others)) return false;
+        ++compared;
+      }
+    }
+    return compared >= least;
+  }
+
+  /// The deviants' call is what the others call next and not what they called here, and what the deviants called after
+  /// it is not what the others called at those numbers.
+  bool IsShifted() const {
+    const uint32_t next = After(1).signature;
+    if (KindByContent() == VerdictKind::kOperationMismatch) return false;  // A branch at that line.
+    if (next == 0 || Match(view_, next, mismatch_.common_signature)) return false;
+    if (Match(view_, next, mismatch_.deviant_signature)) return true;
+    const uint32_t deviant_next = DeviantsNext();
+    return deviant_next != 0 && Match(view_, deviant_next, mismatch_.common_signature);
   }
 
   uint32_t DeviantsNext() const {

@@ -14,12 +14,15 @@ uint64_t Hash(uint64_t a, uint64_t b) {
   return hash ^ (hash >> 29);
 }
 
-/// The calls from `end - kContext` to `end` by group class and signature, whatever their numbers.
-uint64_t Situation(const std::vector<Step>& steps, size_t end) {
+/// The calls from `last - kContext + 1` to `last` and one after them, by group class and signature, whatever their
+/// numbers.
+uint64_t Situation(const std::vector<Step>& steps, size_t last, const Step& next) {
   uint64_t hash = 0;
-  for (size_t i = end - std::min(end, kContext); i <= end; ++i) {
-    hash = Hash(hash, (static_cast<uint64_t>(steps[i].siblings) << 32) | steps[i].signature);
-  }
+  const auto add = [&hash](const Step& step) {
+    hash = Hash(hash, (static_cast<uint64_t>(step.siblings) << 32) | step.signature);
+  };
+  for (size_t i = last + 1 - std::min(last + 1, kContext); i <= last; ++i) add(steps[i]);
+  add(next);
   return hash;
 }
 
@@ -31,6 +34,13 @@ uint64_t Past(const std::vector<Step>& steps, size_t end) {
                 static_cast<uint64_t>(steps[i].sequence));
   }
   return hash;
+}
+
+/// Groups that lost members' records may look unlike their siblings: a call like the other from the same place is no
+/// other.
+bool IsOneCall(const JobView& view, const Step& a, const Step& b) {
+  return a.signature == b.signature && a.site == b.site &&
+         (a.siblings == b.siblings || view.groups[a.group].description == view.groups[b.group].description);
 }
 
 struct Next {
@@ -62,10 +72,12 @@ Divergence Classify(const std::vector<Step>& own, size_t at, const std::vector<S
   bool later = in(others, there + 2, next, true);
   bool elsewhere = in(others, there + 2, next, false);
   for (size_t i = at; i-- > 0;) {
-    if (own[i].siblings == common.siblings && own[i].signature == common.signature) {
+    const bool sites = own[i].site != 0 && common.site != 0;
+    if (own[i].siblings == common.siblings && own[i].signature == common.signature &&
+        (!sites || own[i].site == common.site)) {
       later = later || in(own, i + 1, next, true, at + 1);
       elsewhere = elsewhere || in(own, i + 1, next, false, at + 1);
-      break;
+      if (sites) break;  // Else it may be another of several like it.
     }
   }
   if (in(own, at + 2, common, true) && !later) {
@@ -120,26 +132,31 @@ std::vector<ProgramFork> VoteOnProgram(const JobView& view) {
   for (size_t r = 0; r < view.ranks.size(); ++r) {
     std::unordered_map<uint64_t, uint32_t> seen;
     for (size_t i = 0; i + 1 < steps[r].size(); ++i) {
-      const bool is_new = seen[Situation(steps[r], i + 1)]++ == 0;
+      const bool is_new = seen[Situation(steps[r], i, steps[r][i + 1])]++ == 0;
       const std::vector<Next>& nexts = after[Past(steps[r], i)];
       if (!is_new || i + 1 < kContext || nexts.size() < 2) {
         continue;
       }
       const Next* most = nullptr;
       size_t votes = 0;
+      size_t own_votes = 0;
       for (const Next& next : nexts) {
         votes += next.ranks.size();
-        most = most == nullptr || next.ranks.size() > most->ranks.size() ? &next : most;
+        const bool is_own = IsOneCall(view, next.step, steps[r][i + 1]);
+        if (is_own) own_votes += next.ranks.size();
+        if (!is_own && (most == nullptr || next.ranks.size() > most->ranks.size())) most = &next;
       }
-      if (most->step.Same(steps[r][i + 1]) || most->ranks.size() * 2 <= votes || most->ranks.size() < 2) {
-        continue;
-      }
+      if (most == nullptr) continue;
+      const bool outvoted = most->ranks.size() * 2 > votes && most->ranks.size() > 1;
+      const bool by_history = most->ranks.size() == own_votes && seen.contains(Situation(steps[r], i, most->step));
+      if (!outvoted && !by_history) continue;
       ProgramFork fork;
       fork.rank = view.ranks[r].rank;
       fork.before = steps[r][i];
       fork.own = steps[r][i + 1];
       fork.common = most->step;
       fork.others = most->ranks;
+      fork.by_history = !outvoted;
       const auto other = static_cast<size_t>(most->ranks.front());
       const auto there = std::find_if(steps[other].begin(), steps[other].end(),
                                       [&](const Step& step) { return step.Same(fork.before); });

@@ -33,6 +33,7 @@ struct ProgramFork {
   Step own;                     ///< What it made next.
   Step common;                  ///< What the others made next.
   std::vector<int32_t> others;  ///< Who did. Ascending.
+  bool by_history = false;  ///< As many went the one way as the other, and only that of `others` is what it used to be.
   Divergence kind = Divergence::kSkips;
 };
 

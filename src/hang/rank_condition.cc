@@ -1,5 +1,7 @@
 #include "hang/rank_condition.h"
 
+#include <signal.h>
+
 #include <algorithm>
 
 #include "hang/contains.h"
@@ -75,7 +77,10 @@ void ReadEvent(const LogEvent& event, RankCondition& condition) {
       is_error = true;
       break;
     case LogEventKind::kMonitoredBarrier:
-    case LogEventKind::kCollectiveMismatch: is_error = true; break;
+    case LogEventKind::kCollectiveMismatch:  // Both sides end with it: ExplainReports tells them apart.
+      condition.peer_lost = true;
+      is_error = true;
+      break;
     case LogEventKind::kWatchdogStatus:
     case LogEventKind::kWatchdogStuck:
     case LogEventKind::kDesyncReport:
@@ -86,6 +91,12 @@ void ReadEvent(const LogEvent& event, RankCondition& condition) {
     condition.first_error = &event;
     condition.first_error_ns = event.time_unix_ns;
   }
+}
+
+/// PyTorch's watchdog ends its own process by SIGABRT when a collective has timed out there.
+void ReadOwnWatchdog(RankCondition& condition) {
+  const bool timed_out = condition.timeout != nullptr && condition.timeout->kind == LogEventKind::kWatchdogTimeout;
+  condition.aborted = condition.aborted || (condition.signal == SIGABRT && timed_out);
 }
 
 void ReadProcess(const evidence::RankEvidence& rank, RankCondition& condition) {
@@ -105,6 +116,15 @@ void ReadProcess(const evidence::RankEvidence& rank, RankCondition& condition) {
   condition.disk_wait = rank.process->state == 'D';
   condition.zombie = rank.process->state == 'Z';
   condition.gone = condition.gone || rank.process->state == 'X';
+}
+
+/// A launcher ends all others with SIGTERM once one has failed, a person with Ctrl-C what is stuck already.
+void ReadEndsByOthers(std::vector<RankCondition>& conditions) {
+  const auto is_request = [](int32_t signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; };
+  const bool any_failed = std::any_of(conditions.begin(), conditions.end(), [&](const RankCondition& of) {
+    return (of.signal != 0 && !is_request(of.signal)) || of.raised || of.peer_lost || of.out_of_memory;
+  });
+  for (RankCondition& condition : conditions) condition.ended_by_others = any_failed && is_request(condition.signal);
 }
 
 }  // namespace
@@ -135,6 +155,7 @@ std::vector<RankCondition> ReadConditions(const JobView& view) {
       ReadEvent(event, condition);
     }
     ReadProcess(*rank, condition);
+    ReadOwnWatchdog(condition);
     condition.raised = condition.raised || condition.main.place == MainThreadPlace::kRaised;
     condition.finished = condition.finished || (condition.main.place == MainThreadPlace::kExiting && !condition.raised);
     if (rank->liveness == Liveness::kRunning && rank->process && rank->process->state != 'Z' &&
@@ -143,6 +164,7 @@ std::vector<RankCondition> ReadConditions(const JobView& view) {
       condition.raised = false;  // It lives and its main thread works: whatever it raised, it caught.
     }
   }
+  ReadEndsByOthers(conditions);
   return conditions;
 }
 

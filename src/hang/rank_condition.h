@@ -20,7 +20,7 @@ struct RankCondition {
   bool disk_wait = false;    ///< State D.
   bool zombie = false;
   bool raised = false;     ///< It ended, or is ending, by an exception.
-  bool aborted = false;    ///< The library ended it (an uncaught C++ exception): also a victim's end.
+  bool aborted = false;    ///< The library ended it (an uncaught C++ exception, its own watchdog): also a victim's end.
   bool peer_lost = false;  ///< Its failure is a lost connection or a time-out: another's fault.
   bool finished = false;   ///< Ended with status 0, or is shutting down.
   bool out_of_memory = false;
@@ -33,8 +33,10 @@ struct RankCondition {
   const evidence::LogEvent* peer_closed = nullptr;
   const evidence::LogEvent* timeout = nullptr;  ///< Watchdog's or transport's.
   bool Failed() const { return gone || zombie || raised || aborted; }
+  bool ended_by_others = false;  ///< A launcher, a scheduler or a person ended it, where another had failed.
   /// Its own doing, not the loss of a peer.
   bool FailedByItself() const {
+    if (ended_by_others) return false;
     const bool told = gone || zombie || first_error != nullptr;  // A bare exception hook may have anything behind it.
     return (Failed() && told && !peer_lost && !size_complaint && !finished) || (signal != 0 && !aborted) ||
            out_of_memory;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace lockstep::hang {
 namespace {
@@ -13,6 +14,11 @@ std::string_view BaseName(std::string_view file) {
 }
 
 }  // namespace
+
+std::string Capital(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
 
 std::string Ranks(const std::vector<int32_t>& ranks) {
   if (ranks.empty()) {

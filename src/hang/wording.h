@@ -11,6 +11,8 @@ namespace lockstep::hang {
 
 /// "rank 3", "ranks 0-2 and 5", "ranks 0-9, 12, 14 and 40 more".
 std::string Ranks(const std::vector<int32_t>& ranks);
+/// "Ranks 0-2": the first letter of a sentence.
+std::string Capital(std::string text);
 std::string Seconds(int64_t nanoseconds);  ///< "41 s", "3.2 s", "12 ms".
 /// "train.py:74 (clip)"; "" where nothing is known.
 std::string Place(std::string_view function, std::string_view file, int32_t line);
@@ -21,9 +23,9 @@ std::string Plural(size_t count, std::string_view noun);
 
 CodeSite SiteOfCall(const JobView& view, const Track& track, const Call& call, std::string role, std::string what);
 CodeSite SiteOfEntry(const JobView& view, const Track& track, uint32_t entry, std::string role, std::string what);
-/// Of a rank's main thread; its function is empty where no stack is known.
 /// Where a traceback of its log ends in the user's code; its function is empty where it does not.
 CodeSite SiteOfError(const evidence::LogEvent& event, int32_t rank, std::string role, std::string what);
+/// Of a rank's main thread; its function is empty where no stack is known.
 CodeSite SiteOfMain(const RankCondition& condition, int32_t rank, std::string role, std::string what);
 /// Joins ranks that are at the same place for the same reason.
 void AddSite(std::vector<CodeSite>& sites, CodeSite site);

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <map>
+#include <utility>
 
 #include "generator/cases.h"
 
@@ -64,6 +67,39 @@ TEST(GeneratedJobsTest, NobodyInnocentIsAccusedOnWholeEvidenceEither) {
   }
 }
 
+TEST(FlatJobsTest, EveryFaultIsToldAndNobodyInnocentIsAccused) {
+  size_t told = 0;
+  size_t right = 0;
+  size_t accused = 0;
+  std::map<int, std::pair<size_t, size_t>> by_percent;  // Of verdicts that name somebody: how many, and right.
+  for (const Case& of : FlatCases()) {
+    const BrokenJob job = RunCase(of);
+    const hang::Verdict verdict = hang::Diagnose(job.evidence).verdict;
+    const bool wrong = AccusesWrongly(job, verdict);
+    if (!verdict.culprit_ranks.empty() && verdict.confidence >= 0.5) {
+      auto& [count, of_them] = by_percent[static_cast<int>(std::lround(100 * verdict.confidence))];
+      ++count;
+      if (!wrong) ++of_them;
+    }
+    if (wrong) {
+      ++accused;
+      printf("accused: %s\n", Told(job, verdict).c_str());
+    }
+    if (!CanBeTold(of, job)) continue;
+    ++told;
+    if (IsRight(of, job, verdict)) {
+      ++right;
+    } else {
+      printf("not told: %s\n", Told(job, verdict).c_str());
+    }
+  }
+  printf("%zu of %zu right, %zu accuse somebody innocent\n", right, told, accused);
+  for (const auto& [percent, of] : by_percent) printf("%d %% sure: %zu of %zu\n", percent, of.second, of.first);
+  EXPECT_EQ(accused, 0U);
+  EXPECT_GE(told, 500U);
+  EXPECT_GE(static_cast<double>(right), 0.98 * static_cast<double>(told));
+}
+
 /// Of a job that is well: the verdict on records that were made in mid-run, each at a moment of its own.
 size_t CountCalledStuck(bool told_times, size_t* count) {
   size_t stuck = 0;
@@ -84,6 +120,7 @@ size_t CountCalledStuck(bool told_times, size_t* count) {
             shape.steps = 40;
             shape.skew_ns = skew_ns;
             shape.told_times = told_times;
+            shape.told_starts = nccl && data != 4;
             const BrokenJob job = RunBrokenJob(shape, fault, seed++);
             const hang::Verdict verdict = hang::Diagnose(job.evidence).verdict;
             const bool calm =

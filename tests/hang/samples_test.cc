@@ -40,10 +40,16 @@ const std::vector<Sample> kSamples = {
     {"gloo_torch_2_14/stuck_loader_4", {VerdictKind::kStuckOutsideCollective}, {3}},
     {"gloo_torch_2_14/wrong_order_4", kControlFlow, {1}},
     {"gloo_torch_2_14/wrong_shape_4", {VerdictKind::kSizeMismatch}, {1}},
+    {"cases/hang_detail_mismatch_logs", {VerdictKind::kOperationMismatch}, {2}},
     {"cases/hang_device_stalled_8ranks", {VerdictKind::kDeviceStalled}, {5}},
+    {"cases/hang_dumps_and_torchrun_abort", {VerdictKind::kStuckOutsideCollective}, {0}},
     {"cases/hang_dump_names_with_host", {VerdictKind::kStuckOutsideCollective}, {5}},
+    {"cases/hang_extra_collective_8ranks", {VerdictKind::kExtraCollective}, {3}},
     {"cases/hang_one_json_all_ranks", {VerdictKind::kStuckOutsideCollective}, {2}},
     {"cases/hang_pickle_protocol_4", {VerdictKind::kStuckOutsideCollective}, {2}},
+    {"cases/hang_pytorch_names_the_rank", {VerdictKind::kStuckOutsideCollective}, {2}},
+    {"cases/hang_skip_and_missing_dump_4ranks", {VerdictKind::kSkippedCollective}, {1}},
+    {"cases/hang_watchdog_alone", {VerdictKind::kStuckOutsideCollective}, {0}},
 };
 
 std::filesystem::path FolderOf(const Sample& sample) {

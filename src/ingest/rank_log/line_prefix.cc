@@ -142,12 +142,15 @@ std::optional<int64_t> TimeOfLine(std::string_view line) {
 
 std::optional<GlogHead> ReadGlogHead(std::string_view text) {
   if (text.starts_with("[")) text.remove_prefix(1);
-  if (text.size() < 14 || std::string_view("IWEF").find(text[0]) == std::string_view::npos || text[5] != ' ') {
+  // glog writes the month with two digits, PyTorch's own head with as many as it has.
+  const size_t blank = text.find(' ');
+  if (text.size() < 14 || std::string_view("IWEF").find(text[0]) == std::string_view::npos ||
+      (blank != 4 && blank != 5)) {
     return std::nullopt;
   }
-  const auto month = Digits(text, 1, 2);
-  const auto day = Digits(text, 3, 2);
-  size_t at = 6;
+  const auto month = Digits(text, 1, blank - 3);
+  const auto day = Digits(text, blank - 2, 2);
+  size_t at = blank + 1;
   if (!month || !day || *month < 1 || *month > 12 || *day < 1 || *day > 31) return std::nullopt;
   const auto of_day = TimeOfDay(text, &at);
   if (!of_day) return std::nullopt;

@@ -25,7 +25,8 @@ std::string_view WithoutColour(std::string_view line, std::string* storage);
 /// also torchrun's "2026-11-21_03:35:23".
 std::optional<int64_t> TimeOfLine(std::string_view line);
 
-/// glog's "E1121 03:35:23.123456789": its letter, and the time given a year; nullopt = the line has none.
+/// glog's "E1121 03:35:23.123456789", PyTorch's "E507 16:21:20.185053341": its letter, and the time given a year;
+/// nullopt = the line has none.
 struct GlogHead {
   char level = 'I';
   int month = 0;

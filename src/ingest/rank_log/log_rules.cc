@@ -62,10 +62,14 @@ void ReadWatchdogStatus(std::string_view line, LogEvent& event) {
   if (!event.sequence) event.sequence = NumberAfter(line, "Timeout at NCCL work:");
 }
 
-/// "- [1, 3] finished collective #14, but didn't join collective #15 (count from 1)".
+/// "- [1, 3] finished collective #14, but didn't join collective #15 (count from 1)", and of those that wait for them
+/// "- [0, 2] joined but didn't finish collective #15 (count from 1)".
 void ReadDesync(std::string_view line, LogEvent& event) {
   const size_t open = line.find('[');
-  if (open != std::string_view::npos) event.blamed_ranks = ReadRankList(line.substr(open));
+  const bool joined = line.find("joined but didn't finish") != std::string_view::npos;
+  if (open != std::string_view::npos) {
+    (joined ? event.waiting_ranks : event.blamed_ranks) = ReadRankList(line.substr(open));
+  }
   event.sequence = NumberAfter(line, "didn't join collective #");
   if (!event.sequence) event.sequence = NumberAfter(line, "collective #");
 }
@@ -83,13 +87,38 @@ void ReadPeer(std::string_view line, LogEvent& event) {
   }
 }
 
+/// "Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=4, OpType=ALLREDUCE, TensorShape=[4096],
+/// TensorDtypes=Float, ...)". Where the two calls have tensors of different ranks PyTorch writes the other's print
+/// wrongly
+/// ("SequenceNumber=0OpType=SCATTER"): then only who it is counts.
+void ReadFingerprint(std::string_view text, LogEvent& event) {
+  TextCursor cursor(text);
+  const auto rank = cursor.Number<int32_t>();
+  if (!rank || *rank < 0 || *rank >= (1 << 24)) return;
+  evidence::NamedCall call;
+  call.rank = *rank;
+  if (cursor.SkipPast(", OpType=")) {
+    const std::string_view print = cursor.rest();
+    call.operation = OperationOfType(print.substr(0, print.find_first_of(",)")));
+    call.shape = std::string(Between(print, "TensorShape=[", "]").substr(0, 64));
+    if (cursor.SkipPast("TensorDtypes=")) {
+      call.dtype = std::string(cursor.rest().substr(0, cursor.rest().find_first_of(",)")).substr(0, 64));
+    }
+  }
+  event.calls.push_back(std::move(call));
+}
+
 void ReadMismatch(std::string_view line, LogEvent& event) {
   event.sequence = NumberAfter(line, "SequenceNumber=");
   if (event.sequence) ++*event.sequence;  // The fingerprint counts from 0, the recorder from 1.
   event.operation = OperationOfType(Between(line, "OpType=", ","));
   event.rank = RankAfter(line, "Rank ");
   TextCursor cursor(line);
+  if (!cursor.SkipPast(". Rank ")) return;
+  const std::string_view own = cursor.rest();
   if (!cursor.SkipPast("but Rank ")) return;
+  ReadFingerprint(own.substr(0, own.find("but Rank ")), event);
+  ReadFingerprint(cursor.rest(), event);
   if (const auto other = cursor.Number<int32_t>(); other && *other >= 0) event.blamed_ranks.push_back(*other);
 }
 

@@ -61,11 +61,25 @@ TEST(RankLogTest, GlogsTimesTakeTheYearOfTheLog) {
   EXPECT_EQ(log.events[1].time_unix_ns, 1'795'232'123'500'000'000);
 }
 
+TEST(RankLogTest, PyTorchsHeadsHaveMonthsOfOneDigit) {
+  const RankLogEvents log = ReadRankLog(
+      "2026-05-07 16:21:20,000 - trainer - ERROR - first\n[rank0]:[E507 16:21:21.5 a.cpp:1] second\n", "log");
+  ASSERT_EQ(log.events.size(), 2U);
+  EXPECT_EQ(*log.events[1].time_unix_ns - *log.events[0].time_unix_ns, 1'500'000'000);
+}
+
 TEST(RankLogTest, DesyncReportsBlameRanks) {
   const LogEvent event = Only("   - [1, 3-4] finished collective #14, but didn't join collective #15 (count from 1)");
   EXPECT_EQ(event.kind, LogEventKind::kDesyncReport);
   EXPECT_EQ(event.sequence, 15);
   EXPECT_THAT(event.blamed_ranks, ElementsAre(1, 3, 4));
+}
+
+TEST(RankLogTest, DesyncReportsTellWhoWaits) {
+  const LogEvent event = Only("   - [0, 2] joined but didn't finish collective #15 (count from 1)");
+  EXPECT_EQ(event.sequence, 15);
+  EXPECT_TRUE(event.blamed_ranks.empty());
+  EXPECT_THAT(event.waiting_ranks, ElementsAre(0, 2));
 }
 
 TEST(RankLogTest, GlooTellsPeers) {
@@ -94,6 +108,13 @@ TEST(RankLogTest, FingerprintsCountFromZeroAndAreReportedFromOne) {
   EXPECT_EQ(event.sequence, 5);
   EXPECT_EQ(event.operation, "all_reduce");
   EXPECT_THAT(event.blamed_ranks, ElementsAre(1));
+  ASSERT_EQ(event.calls.size(), 2U);
+  EXPECT_EQ(event.calls[0].rank, 0);
+  EXPECT_EQ(event.calls[0].operation, "all_reduce");
+  EXPECT_EQ(event.calls[0].shape, "4096");
+  EXPECT_EQ(event.calls[0].dtype, "Float");
+  EXPECT_EQ(event.calls[1].rank, 1);
+  EXPECT_EQ(event.calls[1].operation, "") << "written wrongly";
 }
 
 TEST(RankLogTest, MonitoredBarriersNameWhoFailed) {

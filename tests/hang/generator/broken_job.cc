@@ -97,6 +97,7 @@ class RecordWriter {
         made.ranks = group.ranks;
       }
       int64_t enqueued = 0;
+      int64_t started = 0;
       int64_t completed = 0;
       bool any = false;
       for (const Issued& issued : run_.issued) {
@@ -107,11 +108,15 @@ class RecordWriter {
         const bool collective = issued.action->kind == Action::Kind::kCollective;
         const int64_t number = !shape_.nccl ? issued.operation_id : collective ? issued.sequence : issued.p2p_sequence;
         enqueued = number;
+        started = issued.arrived_ns >= 0 ? number : started;
         completed = issued.completed_ns >= 0 || issued.failed ? number : completed;
       }
       if (any) {
         made.last_enqueued = enqueued;
         made.last_completed = completed;
+        if (shape_.told_starts) {
+          made.last_started = started;
+        }
       }
       const bool recorded = std::any_of(run_.issued.begin(), run_.issued.end(), [&](const Issued& issued) {
         return issued.action->group == static_cast<int32_t>(g) && issued.action->kind == Action::Kind::kCollective;
@@ -156,7 +161,8 @@ class RecordWriter {
     entry.input_dtypes = action.input.empty() ? 0 : Text(action.dtype);
     entry.output_dtypes = entry.input_dtypes;
     entry.stack = Stack(action);
-    entry.state = shape_.nccl && done ? EntryState::kCompleted : EntryState::kScheduled;
+    const bool begun = shape_.told_starts && issued.arrived_ns >= 0;
+    entry.state = shape_.nccl && done ? EntryState::kCompleted : begun ? EntryState::kStarted : EntryState::kScheduled;
     entry.retired = done ? Tristate::kYes : Tristate::kNo;
     record_.entries.push_back(entry);
   }
@@ -229,8 +235,8 @@ BrokenJob RunBrokenJob(const JobShape& shape, Fault fault, uint64_t seed) {
   job.name = std::string(FaultName(fault)) + (shape.nccl ? " nccl" : " gloo") + " tp" + std::to_string(shape.tensor) +
              " pp" + std::to_string(shape.pipeline) + " dp" + std::to_string(shape.data) + " ring" +
              std::to_string(shape.ring) + (shape.with_frames ? " frames" : "") + (shape.with_stacks ? " stacks" : "") +
-             (shape.active_only ? " active" : "") + (shape.coalesced ? " coalesced" : "") + " seed" +
-             std::to_string(seed);
+             shape.ProgramName() + (shape.told_starts ? " starts" : "") + (shape.active_only ? " active" : "") +
+             (shape.coalesced ? " coalesced" : "") + " seed" + std::to_string(seed);
   job.evidence.world_size = shape.World();
   for (size_t i = 0; i < run.ranks.size(); ++i) {
     const RankRun& state = run.ranks[i];

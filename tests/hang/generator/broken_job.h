@@ -26,7 +26,15 @@ enum class Fault : uint8_t {
 constexpr int kFaultCount = 13;
 const char* FaultName(Fault fault);
 
+/// What a step of the job is made of.
+enum class Program : uint8_t {
+  kMegatron,  ///< Tensor, pipeline and data parallel groups.
+  kDdp,       ///< Gradient buckets in a group of all, then a norm in the default one.
+  kFsdp,      ///< Gathers and scatters of weights in a group of all, then norms in the default one.
+};
+
 struct JobShape {
+  Program program = Program::kMegatron;
   int32_t tensor = 2;    ///< Ranks of a tensor-parallel group.
   int32_t pipeline = 1;  ///< Stages.
   int32_t data = 2;      ///< Replicas.
@@ -38,8 +46,12 @@ struct JobShape {
   bool active_only = false;     ///< As torchrun's dumps of open operations only.
   bool mixed_versions = false;  ///< Every third rank writes an older version's fields.
   bool coalesced = false;       ///< Parameters are gathered in one coalesced launch.
+  bool told_starts = false;     ///< NCCL: the recorder tells what has begun on the device.
   int64_t skew_ns = 0;          ///< Over 0: records are made in mid-run, each at a moment of its own within so long.
   bool told_times = true;       ///< With skew_ns: the evidence says when each record was made.
+  const char* ProgramName() const {
+    return program == Program::kMegatron ? "" : program == Program::kDdp ? " ddp" : " fsdp";
+  }
   int32_t World() const { return tensor * pipeline * data; }
 };
 

@@ -83,6 +83,40 @@ std::vector<Case> AllCases() {
   return cases;
 }
 
+std::vector<Case> FlatCases() {
+  std::vector<Case> cases;
+  uint64_t seed = 20'000;
+  for (const Program program : {Program::kDdp, Program::kFsdp}) {
+    for (const int32_t world : {2, 3, 4, 6, 8, 16, 32, 64}) {
+      for (int recorder = 0; recorder < 3; ++recorder) {
+        for (int fault = 0; fault < kFaultCount; ++fault) {
+          for (const bool whole : {true, false}) {
+            for (const size_t lost : {size_t{0}, size_t{1}}) {
+              Case made;
+              made.fault = static_cast<Fault>(fault);
+              made.lost = lost;
+              made.seed = seed++;
+              made.shape.program = program;
+              made.shape.tensor = 1;
+              made.shape.data = world;
+              made.shape.steps = 8;
+              made.shape.nccl = recorder > 0;
+              made.shape.told_starts = recorder > 1;
+              made.shape.ring = whole ? 2000 : 24;
+              made.shape.with_frames = whole || made.seed % 3 != 0;
+              made.shape.active_only = made.shape.nccl && made.seed % 7 == 0;
+              made.shape.with_stacks = made.seed % 5 == 0;
+              const bool other_program = made.fault == Fault::kCross || made.fault == Fault::kSlow;
+              if (!other_program && CanHave(made.shape, made.fault)) cases.push_back(made);
+            }
+          }
+        }
+      }
+    }
+  }
+  return cases;
+}
+
 BrokenJob RunCase(const Case& of) {
   BrokenJob job = RunBrokenJob(of.shape, of.fault, of.seed);
   if (of.lost > 0) {
@@ -94,6 +128,10 @@ BrokenJob RunCase(const Case& of) {
 bool IsRight(const Case& of, const BrokenJob& job, const hang::Verdict& verdict) {
   std::set<VerdictKind> kinds;
   const bool blind = !of.shape.nccl && !of.shape.with_frames;
+  // Of a program whose calls differ in little but their place or what came before.
+  const bool alike = of.shape.program != Program::kMegatron && (!of.shape.with_frames || of.shape.active_only);
+  const std::set<VerdictKind> shifts = {VerdictKind::kSkippedCollective, VerdictKind::kExtraCollective,
+                                        VerdictKind::kSizeMismatch, VerdictKind::kOperationMismatch};
   std::vector<int32_t> culprits = job.culprits;
   switch (of.fault) {
     case Fault::kNone: kinds = {VerdictKind::kHealthy}; break;
@@ -133,7 +171,18 @@ bool IsRight(const Case& of, const BrokenJob& job, const hang::Verdict& verdict)
     case Fault::kMissingRecv: kinds = {VerdictKind::kUnmatchedP2p}; break;
     case Fault::kSlow: kinds = {VerdictKind::kStraggler}; break;
   }
+  if (alike && (of.fault == Fault::kSkip || of.fault == Fault::kExtra)) kinds = shifts;
   return kinds.contains(verdict.kind) && verdict.culprit_ranks == culprits && verdict.confidence >= 0.5;
+}
+
+bool CanBeTold(const Case& of, const BrokenJob& job) {
+  const bool alone = of.fault == Fault::kNone || of.fault == Fault::kStuck || of.fault == Fault::kCrash ||
+                     of.fault == Fault::kDeviceStall;
+  if (of.shape.World() == 2 && !alone) return false;
+  return std::none_of(job.culprits.begin(), job.culprits.end(), [&](int32_t rank) {
+    const evidence::RankEvidence& evidence = job.evidence.ranks[static_cast<size_t>(rank)];
+    return of.lost > 0 && !evidence.record && evidence.exit_signal == 0;
+  });
 }
 
 bool AccusesWrongly(const BrokenJob& job, const hang::Verdict& verdict) {

@@ -63,6 +63,12 @@ class Planner {
       everybody[i] = static_cast<int32_t>(i);
     }
     AddGroup("default_pg", everybody);
+    if (shape_.program != Program::kMegatron) {
+      const int32_t all = AddGroup("DATA_PARALLEL_GROUP", everybody);
+      tensor_.assign(everybody.size(), all);
+      data_ = tensor_;
+      return;
+    }
     AddGroups("TENSOR_MODEL_PARALLEL_GROUP", tensor_,
               [](const Coordinates& a, const Coordinates& b) { return a.data == b.data && a.stage == b.stage; });
     AddGroups("DATA_PARALLEL_GROUP", data_,
@@ -101,8 +107,11 @@ class Planner {
     if (two) {
       plan_.culprits.push_back((culprit + world / 2) % world);
     }
-    fault_step_ = shape_.steps - 1 - (shape_.steps > 2 ? Below(2) : 0);
-    spot_ = Below(4);
+    if (shape_.program != Program::kMegatron)
+      fault_step_ = shape_.steps - 2 - Below(2);  // It goes on after it.
+    else
+      fault_step_ = shape_.steps - 1 - (shape_.steps > 2 ? Below(2) : 0);
+    spot_ = Below(shape_.program == Program::kMegatron ? 4 : 64);
   }
 
   bool IsCulprit(int32_t rank) const {
@@ -147,7 +156,7 @@ class Planner {
   void WriteProgram(int32_t rank) {
     std::vector<Action>& program = plan_.programs[static_cast<size_t>(rank)];
     for (int32_t step = 0; step < shape_.steps; ++step) {
-      std::vector<Action> actions = Step(rank, step);
+      std::vector<Action> actions = shape_.program == Program::kMegatron ? Step(rank, step) : FlatStep(step);
       if (IsCulprit(rank) && (step == fault_step_ || fault_ == Fault::kSlow)) {
         Break(actions);
       }
@@ -203,6 +212,31 @@ class Planner {
     return list;
   }
 
+  /// Of a job whose groups all hold every rank: the host calls what the step needs, then waits for its loss.
+  std::vector<Action> FlatStep(int32_t step) {
+    const int32_t all = data_.front();
+    std::vector<Action> list;
+    if (step == 0) list.push_back(Collective(0, "broadcast", {64, 64}, {64, 64}, "load_weights", 31));
+    list.push_back(Work(1'000'000 + static_cast<int64_t>(random_() % 200'000), "next_batch", 52));
+    if (shape_.program == Program::kDdp) {
+      for (const int64_t bucket : {10'000, 20'000, 30'000}) {
+        list.push_back(Collective(all, "all_reduce", {bucket}, {bucket}, "backward", 121));
+      }
+    } else {
+      const int64_t whole = 4096 * static_cast<int64_t>(shape_.World());
+      for (int layer = 0; layer < 2; ++layer) {
+        list.push_back(Collective(all, "_all_gather_base", {4096}, {whole}, "unshard", 141));
+      }
+      for (int layer = 0; layer < 2; ++layer) {
+        list.push_back(Collective(all, "_reduce_scatter_base", {whole}, {4096}, "reduce_gradients", 147));
+      }
+    }
+    list.push_back(Collective(0, "all_reduce", {1}, {1}, "clip", 160));
+    if (step % 3 == 2) list.push_back(Collective(0, "all_reduce", {3}, {3}, "log_metrics", 171));
+    AddSync(list);
+    return list;
+  }
+
   static void AddSync(std::vector<Action>& list) {
     Action sync;
     sync.kind = Action::Kind::kSync;
@@ -238,11 +272,19 @@ class Planner {
       case Fault::kNone:
       case Fault::kCross: break;
       case Fault::kSkip: {
-        const size_t at = spot_ % 2 == 0 ? find("clip") : NthCollective(actions, spot_);
+        const bool flat = shape_.program != Program::kMegatron;
+        const size_t at = !flat && spot_ % 2 == 0 ? find("clip") : NthCollective(actions, spot_);
         actions.erase(actions.begin() + static_cast<ptrdiff_t>(at));
         break;
       }
       case Fault::kExtra: {
+        if (shape_.program != Program::kMegatron) {
+          Action extra = Collective(spot_ % 3 == 0 ? 0 : data_.front(), "all_gather", {7},
+                                    {7 * int64_t{shape_.World()}}, "evaluate", 201);
+          const size_t before = spot_ % 2 == 0 ? find("clip") : NthCollective(actions, spot_ / 2);
+          actions.insert(actions.begin() + static_cast<ptrdiff_t>(before), extra);
+          break;
+        }
         const size_t at = find(spot_ % 2 == 0 || shape_.data == 1 ? "clip" : "grad_sync");
         Action extra = actions[at];
         extra.operation = "broadcast";
@@ -253,7 +295,9 @@ class Planner {
         break;
       }
       case Fault::kSwap: {
-        const size_t at = find("gather_params") + (shape_.coalesced ? 1 : 0);
+        const bool flat = shape_.program != Program::kMegatron;
+        const size_t at = flat ? find(shape_.program == Program::kDdp ? "backward" : "unshard") + 1
+                               : find("gather_params") + (shape_.coalesced ? 1 : 0);
         Action& first = actions[at];
         Action& second = actions[at + 1];
         std::swap(first, second);
@@ -274,7 +318,11 @@ class Planner {
       }
       case Fault::kDtype: actions[NthCollective(actions, spot_)].dtype = "Double"; break;
       case Fault::kStuck: actions.front().stops_here = true; break;
-      case Fault::kDeviceStall: actions[NthCollective(actions, spot_)].device_dies = true; break;
+      case Fault::kDeviceStall: {
+        Action& action = actions[NthCollective(actions, spot_)];
+        (shape_.told_starts ? action.never_begins : action.device_dies) = true;
+        break;
+      }
       case Fault::kCrash: actions[NthCollective(actions, spot_)].dies_here = true; break;
       case Fault::kMissingRecv: actions.erase(actions.begin() + 1); break;
       case Fault::kSlow: actions.front().work_ns += 40'000'000; break;

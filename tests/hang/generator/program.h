@@ -31,7 +31,8 @@ struct Action {
   int32_t launch = 0;       ///< Same non-zero number: one coalesced launch with its neighbours.
   bool stops_here = false;  ///< The fault: never gets past it.
   bool dies_here = false;
-  bool device_dies = false;  ///< Enqueued, and the device never completes it.
+  bool device_dies = false;   ///< Enqueued, and the device never completes it.
+  bool never_begins = false;  ///< Enqueued, and the device never comes to it.
 };
 
 struct Plan {

@@ -211,6 +211,10 @@ class Simulator {
       return false;
     }
     Issued& head = state.issued[state.device_head];
+    if (head.action->never_begins) {
+      state.device_dead = true;
+      return false;
+    }
     if (head.arrived_ns < 0) {
       Arrive(rank, state.device_head, std::max(state.device_ns, head.created_ns));
       if (head.action->device_dies) {
