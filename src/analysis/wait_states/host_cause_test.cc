@@ -10,6 +10,12 @@ TEST(HostCauseTest, CollectionsAreKnownByTheModulesNames) {
   EXPECT_EQ(HostKindOf("gc: generation 2"), HostKind::kGarbageCollection);
   EXPECT_EQ(HostKindOf("gc"), HostKind::kGarbageCollection);
   EXPECT_EQ(HostKindOf("<built-in function collect>"), HostKind::kGarbageCollection);
+  EXPECT_EQ(HostKindOf("Python GC"), HostKind::kGarbageCollection);
+  EXPECT_EQ(HostKindOf("GC (generation 2)"), HostKind::kGarbageCollection);
+  EXPECT_EQ(HostKindOf("gc.py(12): collect"), HostKind::kGarbageCollection);
+  EXPECT_EQ(HostKindOf("trainer.py(8): manual_gc"), HostKind::kGarbageCollection);
+  EXPECT_EQ(HostKindOf("nn.Module: gc_block_1"), HostKind::kWork);
+  EXPECT_EQ(HostKindOf("agc"), HostKind::kWork);
   EXPECT_EQ(HostKindOf("gcn_layer"), HostKind::kWork);
 }
 
