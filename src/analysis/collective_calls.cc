@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -155,6 +156,7 @@ class CallFinder {
 
   std::vector<CollectiveCall> Find() {
     FindOnDevice();
+    NameWhatWasCutOff();
     FindOnCpu();
     DropAbsurdTimes();
     const auto in_order = [](const CollectiveCall& a, const CollectiveCall& b) {
@@ -201,6 +203,54 @@ class CallFinder {
       if (call.kind == CollectiveKind::kOther) call.kind = ClassifyCollective(names_[track.events.name[i]]);
       calls_.push_back(call);
     });
+  }
+
+  static bool IsBare(const CollectiveCall& call) {
+    return !call.issue && call.group_name.value == 0 && !call.communicator_id && !call.sequence;
+  }
+  /// What a kernel that sends and receives may be.
+  static bool MaySendAndReceive(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter ||
+           kind == CollectiveKind::kSend || kind == CollectiveKind::kReceive;
+  }
+
+  /// Of a kernel whose launch lies before the recording only the kernel's name is known. A communicator has a stream of
+  /// its own: the kernel is of the group that all others of its stream are of, and if it sends and receives it is what
+  /// all of them are that do. Not where calls are numbered: one without a number would spoil the join by numbers.
+  void NameWhatWasCutOff() {
+    if (std::none_of(calls_.begin(), calls_.end(), IsBare)) return;
+    struct Stream {
+      const CollectiveCall* of_group = nullptr;  // Any of them.
+      bool groups_agree = true;
+      std::set<CollectiveKind> kinds;  // Of those that send and receive.
+    };
+    std::map<StreamId, Stream> streams;
+    for (const CollectiveCall& call : calls_) {
+      if (!call.issue) continue;
+      Stream& stream = streams[call.stream];
+      if (MaySendAndReceive(call.kind)) stream.kinds.insert(call.kind);
+      const CollectiveCall* other = std::exchange(stream.of_group, &call);
+      stream.groups_agree =
+          stream.groups_agree && !call.sequence &&
+          (other == nullptr || (call.group_name == other->group_name && call.group_ranks == other->group_ranks &&
+                                call.communicator_id == other->communicator_id));
+    }
+    for (CollectiveCall& call : calls_) {
+      const auto found = streams.find(call.stream);
+      if (!IsBare(call) || found == streams.end()) continue;
+      const Stream& stream = found->second;
+      if (stream.groups_agree) {
+        call.group_name = stream.of_group->group_name;
+        call.group_description = stream.of_group->group_description;
+        call.group_ranks = stream.of_group->group_ranks;
+        call.group_size = stream.of_group->group_size;
+        call.communicator_id = stream.of_group->communicator_id;
+      }
+      if (call.kind != CollectiveKind::kSendReceive || stream.kinds.size() != 1) continue;
+      // Of a message it is not known which side this is.
+      const CollectiveKind kind = *stream.kinds.begin();
+      if (kind != CollectiveKind::kSend && kind != CollectiveKind::kReceive) call.kind = kind;
+    }
   }
 
   /// Ranges of CPU backends run on the backend's threads, which take up what c10d calls on other threads issued.

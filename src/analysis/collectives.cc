@@ -48,6 +48,7 @@ SequenceToken TokenOf(const CollectiveCall& call, bool use_steps) {
     token.exact = MixHash(token.exact, static_cast<uint64_t>(call.out_elements.value_or(-1)));
   }
   if (use_steps && call.step) token.exact = MixHash(token.exact, static_cast<uint64_t>(*call.step) + 1);
+  token.start_ns = call.start_ns;
   token.time_ns = call.start_ns + call.duration_ns;
   return token;
 }
@@ -72,8 +73,10 @@ class WindowMatcher {
         JoinByOrder(group, &joined);
       }
       const std::vector<int32_t> present = PresentMembers(group);
+      if (present.size() > 1 && !group.peer_unknown) CountUnpaired(group, joined);
       for (const JoinedCall& call : joined) Emit(group, basis, present, call);
     }
+    NoteUnpaired();
   }
 
  private:
@@ -212,6 +215,23 @@ class WindowMatcher {
       result_->instances.push_back(std::move(instance));
   }
 
+  void CountUnpaired(const CollectiveGroup& group, const std::vector<JoinedCall>& joined) {
+    call_count_ += joined.size();
+    for (const JoinedCall& call : joined) {
+      if (call.members.size() > 1) continue;
+      if (unpaired_count_++ == 0) first_unpaired_ = {group.label, RankOf(call.members.front().first)};
+    }
+  }
+
+  void NoteUnpaired() {
+    if (unpaired_count_ == 0) return;
+    Note("collectives_unpaired",
+         fmt::format("{} of {} collectives are in one rank's recording alone; the first is of group {}, on rank {}",
+                     unpaired_count_, call_count_, first_unpaired_.first, first_unpaired_.second),
+         "what they belong to lies outside the other ranks' recordings or was lost; no wait is told of them",
+         model::Severity::kInfo);
+  }
+
   /// The largest of the members' sizes: with uneven splits, the fullest buffer bounds the transfer.
   std::optional<int64_t> Bytes(CollectiveKind kind, const CollectiveGroup& group, const JoinedCall& joined) const {
     std::optional<int64_t> largest;
@@ -228,10 +248,11 @@ class WindowMatcher {
     return largest;
   }
 
-  void Note(std::string code, std::string message, std::string advice) {
+  void Note(std::string code, std::string message, std::string advice,
+            model::Severity severity = model::Severity::kWarning) {
     model::LedgerEntry entry;
     entry.code = std::move(code);
-    entry.severity = model::Severity::kWarning;
+    entry.severity = severity;
     entry.message = std::move(message);
     entry.advice = std::move(advice);
     result_->notes.push_back(std::move(entry));
@@ -241,6 +262,9 @@ class WindowMatcher {
   const size_t first_;
   const Calls& calls_;
   Collectives* const result_;
+  size_t call_count_ = 0;
+  size_t unpaired_count_ = 0;
+  std::pair<std::string, int32_t> first_unpaired_;
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 namespace lockstep::analysis {
 namespace {
@@ -14,6 +16,11 @@ using Mapping = std::vector<int64_t>;
 constexpr int64_t kNoPosition = -1;
 constexpr int64_t kMaxEdits = 1000;
 constexpr size_t kTimeSamples = 63;
+constexpr int64_t kMarginNs = 20'000;      // by which ends of one thing differ, by the stamping alone
+constexpr int64_t kDriftDivisor = 10'000;  // two clocks drift apart by less than one part in this many
+constexpr int64_t kFarNs = 1'000'000;
+constexpr size_t kMaxShifts = 16;
+constexpr size_t kMaxGapPairs = 1 << 16;
 
 /// Longest border table of a pattern (Knuth, Morris and Pratt).
 std::vector<size_t> BorderTable(const Tokens& pattern) {
@@ -45,20 +52,90 @@ Occurrences FindOccurrences(const Tokens& text, const Tokens& pattern) {
   return found;
 }
 
-/// Median distance in time of `count` pairs (a[a_begin + i], b[b_begin + i]), absolute.
-int64_t TimeDistance(const Tokens& a, size_t a_begin, const Tokens& b, size_t b_begin, size_t count) {
+/// How elements that are joined lie in time: as they end together, how far apart is the same for all.
+struct TimeFit {
+  int64_t distance_ns = 0;  // median of the second's end less the first's
+  int64_t spread_ns = 0;    // median deviation from that
+};
+
+int64_t MedianOf(std::vector<int64_t>* values) {
+  const auto middle = values->begin() + static_cast<std::ptrdiff_t>(values->size() / 2);
+  std::nth_element(values->begin(), middle, values->end());
+  return *middle;
+}
+
+TimeFit FitOf(std::vector<int64_t> distances) {
+  if (distances.empty()) return {};
+  TimeFit fit;
+  fit.distance_ns = MedianOf(&distances);
+  for (int64_t& distance : distances) distance = std::abs(distance - fit.distance_ns);
+  fit.spread_ns = MedianOf(&distances);
+  return fit;
+}
+
+/// Of `count` pairs (a[a_begin + i], b[b_begin + i]).
+TimeFit FitOf(const Tokens& a, size_t a_begin, const Tokens& b, size_t b_begin, size_t count) {
   std::vector<int64_t> distances;
   const size_t step = std::max<size_t>(1, count / kTimeSamples);
   for (size_t i = 0; i < count; i += step) distances.push_back(b[b_begin + i].time_ns - a[a_begin + i].time_ns);
-  std::nth_element(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2),
-                   distances.end());
-  return std::abs(distances[distances.size() / 2]);
+  return FitOf(std::move(distances));
+}
+
+bool IsClearlyTighter(const TimeFit& fit, const TimeFit& other) {
+  return 4 * fit.spread_ns + kMarginNs < other.spread_ns;
 }
 
 Mapping Shifted(size_t b_size, size_t a_begin, size_t b_begin, size_t count) {
   Mapping mapping(b_size, kNoPosition);
   for (size_t i = 0; i < count; ++i) mapping[b_begin + i] = static_cast<int64_t>(a_begin + i);
   return mapping;
+}
+
+/// Of several places of the whole pattern in the text: where the ends lie equally far apart and, where that leaves a
+/// choice, the nearest in time.
+size_t BestStart(const Tokens& text, const Tokens& pattern, const std::vector<size_t>& starts, bool* ambiguous) {
+  if (starts.size() == 1) return starts.front();
+  const size_t step = std::max<size_t>(1, starts.size() / 4096);
+  std::vector<std::pair<TimeFit, size_t>> fits;
+  for (size_t i = 0; i < starts.size(); i += step) {
+    fits.emplace_back(FitOf(text, starts[i], pattern, 0, pattern.size()), starts[i]);
+  }
+  const TimeFit tightest = std::min_element(fits.begin(), fits.end(), [](const auto& x, const auto& y) {
+                             return x.first.spread_ns < y.first.spread_ns;
+                           })->first;
+  std::erase_if(fits, [&](const auto& each) { return IsClearlyTighter(tightest, each.first); });
+  *ambiguous = fits.size() > 1;
+  return std::min_element(
+             fits.begin(), fits.end(),
+             [](const auto& x, const auto& y) { return std::abs(x.first.distance_ns) < std::abs(y.first.distance_ns); })
+      ->second;
+}
+
+/// Where ends do not tell, as of a few calls, clocks do that are far nearer: those of one host are one.
+bool FitsBetter(const TimeFit& fit, const TimeFit& other) {
+  if (IsClearlyTighter(fit, other)) return true;
+  if (IsClearlyTighter(other, fit)) return false;
+  return 4 * std::abs(fit.distance_ns) + kFarNs < std::abs(other.distance_ns);
+}
+
+/// Lists of equal tokens that repeat may still be windows that began apart: then their ends fit at another distance.
+Mapping JoinEqual(const Tokens& a, const Tokens& b) {
+  const size_t size = a.size();
+  const Mapping in_place = Shifted(size, 0, 0, size);
+  if (size < 2) return in_place;
+  const std::vector<size_t> border = BorderTable(a);
+  TimeFit best = FitOf(a, 0, b, 0, size);
+  Mapping mapping;
+  size_t shift_count = 0;
+  for (size_t length = border.back(); 2 * length >= size && shift_count < kMaxShifts; ++shift_count) {
+    const size_t shift = size - length;
+    const TimeFit later = FitOf(a, shift, b, 0, length);
+    const TimeFit sooner = FitOf(a, 0, b, shift, length);
+    if (FitsBetter(later, best)) best = later, mapping = Shifted(size, shift, 0, length);
+    if (FitsBetter(sooner, best)) best = sooner, mapping = Shifted(size, 0, shift, length);
+    length = border[length - 1];
+  }
+  return mapping.empty() ? in_place : mapping;
 }
 
 /// Joins two windows on one sequence by their longest overlap; false when it is shorter than half of the shorter list.
@@ -68,18 +145,7 @@ bool AlignByOverlap(const Tokens& a, const Tokens& b, Mapping* mapping, bool* am
   const Tokens& pattern = b_is_shorter ? b : a;
   const Occurrences inside = FindOccurrences(text, pattern);
   if (!inside.starts.empty()) {
-    size_t best = inside.starts.front();
-    if (inside.starts.size() > 1) {
-      *ambiguous = true;
-      int64_t best_distance = TimeDistance(text, best, pattern, 0, pattern.size());
-      const size_t step = std::max<size_t>(1, inside.starts.size() / 4096);
-      for (size_t i = step; i < inside.starts.size(); i += step) {
-        const int64_t distance = TimeDistance(text, inside.starts[i], pattern, 0, pattern.size());
-        if (distance >= best_distance) continue;
-        best_distance = distance;
-        best = inside.starts[i];
-      }
-    }
+    const size_t best = BestStart(text, pattern, inside.starts, ambiguous);
     *mapping = b_is_shorter ? Shifted(b.size(), best, 0, b.size()) : Shifted(b.size(), 0, best, a.size());
     return true;
   }
@@ -172,9 +238,111 @@ void AlignByOccurrence(const Tokens& a, const Tokens& b, Mapping* mapping) {
   }
 }
 
+/// How the joined elements lie in time; absent: they are fewer than `least`.
+std::optional<TimeFit> FitOf(const Tokens& a, const Tokens& b, const Mapping& mapping, size_t least) {
+  std::vector<int64_t> distances;
+  for (size_t j = 0; j < b.size(); ++j) {
+    if (mapping[j] != kNoPosition) distances.push_back(b[j].time_ns - a[static_cast<size_t>(mapping[j])].time_ns);
+  }
+  if (distances.size() < least) return std::nullopt;
+  return FitOf(std::move(distances));
+}
+
+/// Moves joined elements to an equal one that stands free beside it and ends when it should.
+class TimeMover {
+ public:
+  TimeMover(const Tokens& a, const Tokens& b, int64_t distance_ns) : a_(a), b_(b), distance_ns_(distance_ns) {}
+
+  void Move(Mapping* mapping) const {
+    size_t limit = a_.size();  // The last first: those before it follow into the place that it leaves.
+    for (size_t j = b_.size(); j-- > 0;) {
+      if (mapping->at(j) == kNoPosition) continue;
+      auto i = static_cast<size_t>(mapping->at(j));
+      for (size_t k = i + 1; k < limit && !IsPast(k, j, i); ++k) {
+        if (IsBetter(k, i, j)) i = k;
+      }
+      mapping->at(j) = static_cast<int64_t>(i);
+      limit = i;
+    }
+    int64_t floor = kNoPosition;
+    for (size_t j = 0; j < b_.size(); ++j) {
+      if (mapping->at(j) == kNoPosition) continue;
+      auto i = static_cast<size_t>(mapping->at(j));
+      for (auto k = static_cast<int64_t>(i) - 1; k > floor && !IsBefore(static_cast<size_t>(k), j, i); --k) {
+        if (IsBetter(static_cast<size_t>(k), i, j)) i = static_cast<size_t>(k);
+      }
+      mapping->at(j) = static_cast<int64_t>(i);
+      floor = mapping->at(j);
+    }
+  }
+
+ private:
+  int64_t MissOf(size_t i, size_t j) const { return b_[j].time_ns - a_[i].time_ns - distance_ns_; }
+  bool IsBetter(size_t candidate, size_t i, size_t j) const {
+    if (a_[candidate].exact != b_[j].exact) return false;
+    const int64_t margin_ns = kMarginNs + std::abs(b_[j].time_ns - b_[b_.size() / 2].time_ns) / kDriftDivisor;
+    return std::abs(MissOf(candidate, j)) + margin_ns < std::abs(MissOf(i, j));
+  }
+  bool IsPast(size_t candidate, size_t j, size_t i) const { return MissOf(candidate, j) < -std::abs(MissOf(i, j)); }
+  bool IsBefore(size_t candidate, size_t j, size_t i) const { return MissOf(candidate, j) > std::abs(MissOf(i, j)); }
+
+  const Tokens& a_;
+  const Tokens& b_;
+  const int64_t distance_ns_;
+};
+
+Mapping Inverse(const Mapping& mapping, size_t size) {
+  Mapping inverse(size, kNoPosition);
+  for (size_t j = 0; j < mapping.size(); ++j) {
+    if (mapping[j] != kNoPosition) inverse[static_cast<size_t>(mapping[j])] = static_cast<int64_t>(j);
+  }
+  return inverse;
+}
+
+/// Sets apart what an edit script, which knows no times, joined with the wrong one of several equal elements.
+void MoveToTime(const Tokens& a, const Tokens& b, Mapping* mapping) {
+  const std::optional<TimeFit> fit = FitOf(a, b, *mapping, 3);
+  if (!fit) return;
+  TimeMover(a, b, fit->distance_ns).Move(mapping);
+  Mapping inverse = Inverse(*mapping, a.size());
+  TimeMover(b, a, -fit->distance_ns).Move(&inverse);
+  *mapping = Inverse(inverse, b.size());
+}
+
+/// A stretch of `a` and one of `b` in which nothing is joined.
+struct Gap {
+  size_t a_begin = 0, a_end = 0, b_begin = 0, b_end = 0;
+};
+
+/// Joins what may be the same thing, is under way at the same time, and is nearest in time both ways.
+void JoinByTime(const Tokens& a, const Tokens& b, const Gap& gap, const TimeFit& fit, Mapping* mapping) {
+  if ((gap.a_end - gap.a_begin) * (gap.b_end - gap.b_begin) > kMaxGapPairs) return;
+  const auto miss_ns = [&](size_t i, size_t j) { return std::abs(b[j].time_ns - a[i].time_ns - fit.distance_ns); };
+  const auto can_be_one = [&](size_t i, size_t j) {
+    return a[i].loose == b[j].loose && a[i].start_ns + fit.distance_ns < b[j].time_ns &&
+           b[j].start_ns < a[i].time_ns + fit.distance_ns;
+  };
+  size_t free_from = gap.a_begin;
+  for (size_t j = gap.b_begin; j < gap.b_end; ++j) {
+    size_t best = gap.a_end;
+    for (size_t i = free_from; i < gap.a_end; ++i) {
+      if (can_be_one(i, j) && (best == gap.a_end || miss_ns(i, j) < miss_ns(best, j))) best = i;
+    }
+    if (best == gap.a_end) continue;
+    bool is_nearest = true;
+    for (size_t other = j + 1; other < gap.b_end && is_nearest; ++other) {
+      is_nearest = !can_be_one(best, other) || miss_ns(best, j) <= miss_ns(best, other);
+    }
+    if (!is_nearest) continue;
+    (*mapping)[j] = static_cast<int64_t>(best);
+    free_from = best + 1;
+  }
+}
+
 /// Between two joined elements, joins leftovers whose loose tokens agree one by one: the same calls with different
-/// details.
+/// details. Where they are not as many on both sides, times must tell.
 void RepairGaps(const Tokens& a, const Tokens& b, Mapping* mapping) {
+  const std::optional<TimeFit> fit = FitOf(a, b, *mapping, 1);
   size_t a_begin = 0;
   size_t b_begin = 0;
   for (size_t j = 0; j <= b.size(); ++j) {
@@ -185,6 +353,8 @@ void RepairGaps(const Tokens& a, const Tokens& b, Mapping* mapping) {
       bool same = true;
       for (size_t i = 0; i < count && same; ++i) same = a[a_begin + i].loose == b[b_begin + i].loose;
       for (size_t i = 0; i < count && same; ++i) (*mapping)[b_begin + i] = static_cast<int64_t>(a_begin + i);
+    } else if (count > 0 && a_end > a_begin && fit) {
+      JoinByTime(a, b, {a_begin, a_end, b_begin, j}, *fit, mapping);
     }
     a_begin = a_end + 1;
     b_begin = j + 1;
@@ -198,7 +368,7 @@ bool SameTokens(const Tokens& a, const Tokens& b) {
 
 Mapping AlignPair(const Tokens& a, const Tokens& b, bool* ambiguous) {
   Mapping mapping;
-  if (SameTokens(a, b)) return Shifted(b.size(), 0, 0, b.size());
+  if (SameTokens(a, b)) return JoinEqual(a, b);
   if (a.empty() || b.empty()) return Mapping(b.size(), kNoPosition);
   // An overlap stands unless a script with fewer edits exists: in a periodic sequence a single lost element would
   // otherwise shift everything.
@@ -217,6 +387,7 @@ Mapping AlignPair(const Tokens& a, const Tokens& b, bool* ambiguous) {
   } else {
     AlignByOccurrence(a, b, &mapping);
   }
+  MoveToTime(a, b, &mapping);
   RepairGaps(a, b, &mapping);
   return mapping;
 }

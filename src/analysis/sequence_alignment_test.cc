@@ -69,6 +69,45 @@ TEST(SequenceAlignmentTest, AmongEquallyGoodAlignmentsTheNearestInTimeIsTaken) {
   EXPECT_TRUE(aligned.ambiguous);
 }
 
+/// A list of tokens that end at `ends_us` on a clock that reads `offset_us` more, each 100 us long.
+Tokens Ending(const std::string& letters, const std::vector<int64_t>& ends_us, int64_t offset_us = 0) {
+  Tokens tokens = Spell(letters);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i].time_ns = (ends_us[i] + offset_us) * 1000;
+    tokens[i].start_ns = tokens[i].time_ns - 100'000;
+  }
+  return tokens;
+}
+
+TEST(SequenceAlignmentTest, PlacesThatTokensDoNotTellApartAreToldByEndsThatLieEquallyFarApart) {
+  // Intervals of 1, 2, 1.2, 2.7, 1.1 ms; the clocks differ by more than the whole list is long.
+  const SequenceAlignment aligned = AlignSequences(
+      {Ending("aaaaaa", {0, 1000, 3000, 4200, 6900, 8000}), Ending("aaaa", {1000, 3000, 4200, 6900}, 50'000)});
+  EXPECT_EQ(aligned.slots[1], (Slots{1, 2, 3, 4}));
+  EXPECT_FALSE(aligned.ambiguous);
+}
+
+TEST(SequenceAlignmentTest, EqualListsThatBeganApartAreShifted) {
+  const SequenceAlignment aligned = AlignSequences({Ending("aaaaaa", {0, 1000, 3000, 4200, 6900, 8000}),
+                                                    Ending("aaaaaa", {1000, 3000, 4200, 6900, 8000, 9700}, -7'000)});
+  EXPECT_EQ(aligned.slots[0], (Slots{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(aligned.slots[1], (Slots{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(SequenceAlignmentTest, OfTwoEqualElementsTheOneIsJoinedThatEndsWhenItShould) {
+  // As in a recording that begins within an element of which only the loose token is known.
+  const SequenceAlignment aligned = AlignSequences({Ending("xyaabcd", {0, 1000, 2000, 2130, 3000, 4000, 5000}),
+                                                    Ending("Aabcd", {2000, 2130, 3000, 4000, 5000}, 300)});
+  EXPECT_EQ(aligned.slots[0], (Slots{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(aligned.slots[1], (Slots{2, 3, 4, 5, 6}));
+}
+
+TEST(SequenceAlignmentTest, WhatIsNotUnderWayAtTheSameTimeIsNotJoinedForItsLooseTokenAlone) {
+  const SequenceAlignment aligned = AlignSequences(
+      {Ending("xabcd", {0, 3000, 4000, 5000, 6000}), Ending("yXabcd", {500, 1000, 3000, 4000, 5000, 6000})});
+  EXPECT_EQ(aligned.slot_count, 7u);
+}
+
 TEST(SequenceAlignmentTest, EmptyListsAreNoTrouble) {
   EXPECT_EQ(AlignSequences({}).slot_count, 0u);
   const SequenceAlignment aligned = AlignSequences({Tokens{}, Spell("ab"), Tokens{}});

@@ -67,12 +67,17 @@ class DlrmCollectivesTest(lockstep.DataCase):
         self.assertAlmostEqual(reduce_large["algbw_bytes_per_s"] / 1e9, 18.34, delta=18.34 * 8 / 86)
         self.assertAlmostEqual(reduce_last["algbw_bytes_per_s"] / 1e9, 13.16, delta=13.16 * 8 / 69)
 
-    def test_rank_7_is_named_the_straggler_and_rank_1_is_not(self):
-        finding = self.answer.finding("straggler")
-        self.assertIsNotNone(finding)
-        self.assertEqual(finding["ranks"][0], 7)
-        self.assertNotIn(1, finding["ranks"])
-        self.assertEqual(self.answer.data["stragglers"][0]["rank"], 7)
+    def test_most_waiting_began_before_the_recording_and_nobody_is_named(self):
+        """Over half of it is in the first collective: the ranks entered the step up to 9 ms apart, and why is not in the traces."""
+        first, total = (sum(wait for row in rows for wait in row["wait_ns"]) for rows in (self.collectives[:1], self.collectives))
+        self.assertGreater(first, total / 2)
+        self.assertIsNone(self.answer.finding("straggler"))
+        start = self.answer.data["wait_states"]["late_start"]
+        self.assertGreater(start["wait_ratio"], 0.3)
+        self.assertEqual(start["spread_ns"], max(self.collectives[0]["wait_ns"]))
+        self.assertIn("before the recording", self.answer.finding("late_start")["title"])
+        self.assertEqual(self.answer.data["stragglers"][0]["rank"], 7)  # The last to arrive, by chance as far as is known.
+        self.assertEqual({row["role"] for row in self.answer.data["stragglers"]}, {"none"})
 
     def test_shares_of_last_arrivals(self):
         """Rank 7 in #0 to #4, rank 5 in #5 and #6, rank 4 in #7; margins within the clocks' error may be left open."""
