@@ -328,12 +328,13 @@ Result<AnalysisResult> Analyze(model::Run* run, const AnalysisOptions& options, 
                                    {.speedup = options.what_if_speedup, .stages = StagesOf(*run, result)});
     });
   }
-  if (result.Has("stragglers")) {
-    RunPass("stragglers", &cpu_ns, &ledger, [&] { result.stragglers = ComputeStragglers(shared, result.collectives); });
-  }
   if (result.Has("wait_states")) {
     RunPass("wait_states", &cpu_ns, &ledger,
             [&] { result.wait_states = ComputeWaitStates(shared, result.collectives); });
+  }
+  if (result.Has("stragglers")) {
+    RunPass("stragglers", &cpu_ns, &ledger,
+            [&] { result.stragglers = ComputeStragglers(shared, result.collectives, result.wait_states); });
   }
   if (result.Has("imbalance")) {
     RunPass("imbalance", &cpu_ns, &ledger,

@@ -26,6 +26,8 @@ struct Finding {
   std::vector<Evidence> evidence;
   std::vector<std::string> advice;
   std::optional<int64_t> gain_ns_per_step;  ///< Upper bound on what the fix saves; per window when there are no steps.
+  std::optional<double>
+      gain_ratio;  ///< Of the step that it was reckoned with: the mean of the ranks', or the simulated.
 };
 
 }  // namespace lockstep::analysis

@@ -35,6 +35,7 @@ bool IsOneJob(const FindingContext& context) {
 void FindComputeImbalance(const FindingContext& context, std::vector<Finding>* findings) {
   const ImbalanceRow* row = FindRow(context, "compute_ns");
   if (row == nullptr || !row->ratio || *row->ratio <= context.options().imbalance_ratio_threshold) return;
+  if (!context.StepCountsAgree()) return;
   Finding finding;
   finding.id = "imbalance";
   const double line = row->mean * (1 + context.options().imbalance_ratio_threshold);

@@ -56,6 +56,12 @@ int64_t FindingContext::StepsOf(size_t rank_index) const {
   return std::max<int64_t>(step_count_, 1);
 }
 
+bool FindingContext::StepCountsAgree() const {
+  return std::all_of(breakdown_.begin(), breakdown_.end(), [this](const BreakdownRow& row) {
+    return steps_[row.rank_index] == steps_[breakdown_.front().rank_index];
+  });
+}
+
 FindingSeverity FindingContext::SeverityOf(std::optional<int64_t> gain_ns) const {
   if (!gain_ns || step_ns_ <= 0) return FindingSeverity::kInfo;
   const double ratio = static_cast<double>(*gain_ns) / static_cast<double>(step_ns_);

@@ -33,6 +33,8 @@ class FindingContext {
   bool has_steps() const { return step_count_ > 0; }
   /// Steps of a rank's window, 1 without steps: what per-step figures are divided by.
   int64_t StepsOf(size_t rank_index) const;
+  /// Whether the ranks' windows hold as many steps: sums over windows that hold more are larger by that alone.
+  bool StepCountsAgree() const;
   /// Mean length of a step over the ranks (of the window, without steps); 0 when unknown.
   int64_t step_ns() const { return step_ns_; }
   /// " per step" or "".

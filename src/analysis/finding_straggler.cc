@@ -1,55 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string_view>
 
 #include "analysis/finding_context.h"
 #include "analysis/interval_union.h"
-#include "analysis/launch_noise.h"
 #include "analysis/shortened_name.h"
 #include "analysis/wait_states/chain_text.h"
 
 namespace lockstep::analysis {
 namespace {
 
-constexpr double kMinimumShareOfStep = 0.01;
+constexpr double kSpreadShareOfStep = 0.05;  // what ranks wait that nobody is named for is worth a word from here on
 constexpr size_t kMaxDescribed = 3;
-
-/// What a rank makes another rank wait, on average over those that waited.
-double MeanGiven(const StragglerRow& row) {
-  return static_cast<double>(row.wait_given_ns) / static_cast<double>(std::max<size_t>(row.waiting_rank_count, 1));
-}
-
-/// A rank counts as late if what it makes another rank wait matters and is not small beside what it waits itself (who
-/// waits more than that is a victim that happened to be last now and then), or if the job by itself lost that much to
-/// it.
-bool IsLate(const FindingContext& context, const StragglerRow& row) {
-  if (row.last_count == 0 || row.waiting_rank_count == 0) return false;
-  const double steps = static_cast<double>(context.StepsOf(row.rank_index));
-  const double floor_ns =
-      std::max(static_cast<double>(kLaunchNoiseNs), kMinimumShareOfStep * static_cast<double>(context.step_ns())) *
-      steps;
-  if (static_cast<double>(row.delay_ns) >= floor_ns) return true;
-  return MeanGiven(row) >= floor_ns && 2 * MeanGiven(row) >= static_cast<double>(row.wait_ns);
-}
-
-/// The late rows, worst first. Where most ranks qualify, they take turns, which is jitter: only those stay that make
-/// others wait twice as long as they wait themselves.
-std::vector<const StragglerRow*> LateRows(const FindingContext& context) {
-  std::vector<const StragglerRow*> late;
-  size_t rank_count = 0;
-  for (const StragglerRow& row : context.result().stragglers.rows) {
-    if (!context.InFirstWindow(row.rank_index)) continue;
-    ++rank_count;
-    if (IsLate(context, row)) late.push_back(&row);
-  }
-  if (2 * late.size() > rank_count) {
-    std::erase_if(late,
-                  [](const StragglerRow* row) { return MeanGiven(*row) < 2 * static_cast<double>(row->wait_ns); });
-  }
-  return late;
-}
 
 struct LateSet {
   std::vector<size_t> ranks;
@@ -82,50 +45,6 @@ int64_t LeastExposedOfOthers(const FindingContext& context, const LateSet& late)
     least_ns = std::min(least_ns, row.exposed_communication_ns / context.StepsOf(row.rank_index));
   }
   return least_ns;
-}
-
-/// The rank that would be the straggler if those of the set came in time, and what the job would lose to it.
-std::pair<size_t, int64_t> NextStraggler(const FindingContext& context, const LateSet& late) {
-  std::map<size_t, IntervalUnion> lost;
-  for (const CollectiveInstance& instance : context.result().collectives.instances) {
-    if (!instance.synchronising || !instance.last_rank_index || !late.Has(*instance.last_rank_index)) continue;
-    const CollectiveMember* last = nullptr;
-    const CollectiveMember* second = nullptr;
-    for (const CollectiveMember& member : instance.members) {
-      if (late.Has(member.rank_index)) continue;
-      if (last == nullptr || member.arrival_ns > last->arrival_ns) {
-        second = last;
-        last = &member;
-      } else if (second == nullptr || member.arrival_ns > second->arrival_ns) {
-        second = &member;
-      }
-    }
-    if (second != nullptr) lost[last->rank_index].Add(second->arrival_ns, last->arrival_ns);
-  }
-  std::pair<size_t, int64_t> worst{0, 0};
-  for (auto& [rank_index, time] : lost) {
-    const int64_t length_ns = time.Length();
-    if (length_ns > worst.second) worst = {rank_index, length_ns};
-  }
-  return worst;
-}
-
-/// Ranks that are late together hide each other: only the very last shows. Adds those that come to light when the late
-/// ones are thought away, as long as they cost half as much as what is known, but never more than half of the ranks.
-void AddHiddenStragglers(const FindingContext& context, std::vector<const StragglerRow*>* late) {
-  const std::vector<StragglerRow>& rows = context.result().stragglers.rows;
-  while (2 * (late->size() + 1) <= rows.size()) {
-    LateSet set;
-    for (const StragglerRow* row : *late) set.ranks.push_back(row->rank_index);
-    const auto [rank_index, lost_ns] = NextStraggler(context, set);
-    const double floor_ns = kMinimumShareOfStep * static_cast<double>(context.step_ns() * context.StepsOf(rank_index));
-    if (static_cast<double>(lost_ns) < floor_ns || 2 * lost_ns < JointDelay(context, set)) return;
-    const auto row = std::find_if(rows.begin(), rows.end(), [&, wanted = rank_index](const StragglerRow& candidate) {
-      return candidate.rank_index == wanted;
-    });
-    if (row == rows.end() || !context.InFirstWindow(row->rank_index)) return;
-    late->push_back(&*row);
-  }
 }
 
 /// The activity that explains most; an idle device only where nothing else is known, since it is an effect.
@@ -190,34 +109,6 @@ void Describe(const FindingContext& context, const StragglerRow& row, Finding* f
       {"worst_wait_ns", static_cast<double>(longest_ns),
        fmt::format("worst: {} number {} of group {}, where a rank waited {} for a transfer of {}", worst.name,
                    worst.sequence, worst.group, TimeText(longest_ns), TimeText(worst.transfer_ns.value_or(0)))});
-}
-
-/// The costliest first cause that began with a rank of the set, or came to one of them through others.
-const RootCauseRow* FirstCause(const FindingContext& context, const LateSet& late) {
-  for (const RootCauseRow& cause : context.result().wait_states.causes) {
-    if (!cause.rank_index || !context.InFirstWindow(*cause.rank_index)) continue;
-    if (late.Has(*cause.rank_index)) return &cause;
-    for (const WaitChain& chain : cause.chains) {
-      for (const WaitHop& hop : chain.hops) {
-        if (late.Has(hop.late_rank_index)) return &cause;
-      }
-    }
-  }
-  return nullptr;
-}
-
-/// Late only because it waited for another rank, as far as is known.
-bool OnlyPassedItOn(const FindingContext& context, size_t rank_index) {
-  bool passed_on = false;
-  for (const RootCauseRow& cause : context.result().wait_states.causes) {
-    if (cause.rank_index == rank_index) return false;
-    for (const WaitChain& chain : cause.chains) {
-      for (const WaitHop& hop : chain.hops) {
-        passed_on = passed_on || (hop.late_rank_index == rank_index && &hop != &chain.hops.back());
-      }
-    }
-  }
-  return passed_on;
 }
 
 /// The chain that shows most of the way.
@@ -312,44 +203,154 @@ void Advise(const FindingContext& context, const StragglerRow& row, std::vector<
                   : "late in a few places only: look at the worst collective first, before changing the set-up");
 }
 
-}  // namespace
+/// The culprits of the first window that are ranks, or those that are links.
+std::vector<const WaitCulprit*> CulpritsOf(const FindingContext& context, bool links) {
+  const WaitStates& states = context.result().wait_states;
+  std::vector<const WaitCulprit*> culprits;
+  for (const WaitCulprit& culprit : states.culprits) {
+    const bool is_link = states.causes[culprit.causes.front()].cause == RootCause::kSlowLink;
+    if (is_link == links && context.InFirstWindow(culprit.rank_indices.front())) culprits.push_back(&culprit);
+  }
+  return culprits;
+}
 
-void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* findings) {
-  std::vector<const StragglerRow*> late = LateRows(context);
-  if (late.empty()) return;
-  AddHiddenStragglers(context, &late);
+const StragglerRow* RowOf(const FindingContext& context, size_t rank_index) {
+  for (const StragglerRow& row : context.result().stragglers.rows) {
+    if (row.rank_index == rank_index) return &row;
+  }
+  return nullptr;
+}
+
+/// With those that are late only because they waited for it: all of them come in time when it does.
+void AddWithVictims(const FindingContext& context, const WaitCulprit& culprit, LateSet* set) {
+  const auto add = [&](size_t rank_index) {
+    if (!set->Has(rank_index)) set->ranks.push_back(rank_index);
+  };
+  for (const size_t rank_index : culprit.rank_indices) add(rank_index);
+  for (const size_t c : culprit.causes) {
+    for (const WaitChain& chain : context.result().wait_states.causes[c].chains) {
+      for (const WaitHop& hop : chain.hops) add(hop.late_rank_index);
+    }
+  }
+}
+
+std::string ChanceText(const WaitCulprit& culprit) {
+  if (culprit.chance < 1e-6) return "ranks that are alike do not differ so by chance";
+  return fmt::format("in a job whose ranks are alike one would be behind as much in fewer than 1 of {} cases",
+                     static_cast<int64_t>(1 / culprit.chance));
+}
+
+void FindLateRanks(const FindingContext& context, std::vector<Finding>* findings) {
+  const std::vector<const WaitCulprit*> culprits = CulpritsOf(context, false);
+  if (culprits.empty()) return;
+  const std::vector<RootCauseRow>& causes = context.result().wait_states.causes;
   Finding finding;
   finding.id = "straggler";
   LateSet set;
-  for (const StragglerRow* row : late) set.ranks.push_back(row->rank_index);
-  // Who only passed it on is not held up for it.
-  const auto passed_on = std::stable_partition(
-      late.begin(), late.end(), [&](const StragglerRow* row) { return !OnlyPassedItOn(context, row->rank_index); });
-  if (passed_on != late.begin()) late.erase(passed_on, late.end());
-  for (const StragglerRow* row : late) finding.ranks.push_back(context.RankOf(row->rank_index));
-  // Who began it goes before those who passed it on.
-  const RootCauseRow* cause = FirstCause(context, set);
-  const bool began_elsewhere = cause != nullptr && !set.Has(*cause->rank_index);
-  if (began_elsewhere) finding.ranks.insert(finding.ranks.begin(), context.RankOf(*cause->rank_index));
+  for (const WaitCulprit* culprit : culprits) {
+    finding.ranks.push_back(context.RankOf(*culprit->rank_index));
+    AddWithVictims(context, *culprit, &set);
+  }
+  const WaitCulprit& worst = *culprits.front();
+  const bool all_late = set.ranks.size() >= context.breakdown().size();  // Then arrivals do not tell what it costs.
+  const int64_t delay_ns = all_late ? worst.delay_ns : JointDelay(context, set);
   finding.gain_ns_per_step =
-      std::min(JointDelay(context, set) / context.StepsOf(set.ranks.front()), LeastExposedOfOthers(context, set));
+      std::min(delay_ns / context.StepsOf(set.ranks.front()), LeastExposedOfOthers(context, set));
   finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
-  finding.title =
-      fmt::format("{} {} the others up", RanksText(finding.ranks), finding.ranks.size() == 1 ? "holds" : "hold");
+  const StragglerRow* row = RowOf(context, *worst.rank_index);
+  const LateActivity* activity = row == nullptr ? nullptr : MainActivity(*row);
+  finding.title = fmt::format(
+      "{} {} the others up ({})", RanksText(finding.ranks), finding.ranks.size() == 1 ? "holds" : "hold",
+      activity == nullptr ? CauseText(context.run(), causes[worst.causes.front()]) : ShortenedName(activity->name));
   finding.title.front() = 'R';
-  if (began_elsewhere) {
-    finding.title += fmt::format(" (it began with {})", CauseText(context.run(), *cause));
-  } else if (const LateActivity* activity = MainActivity(*late.front())) {
-    finding.title += fmt::format(" ({})", ShortenedName(activity->name));
+  for (size_t i = 0; i < culprits.size() && i < kMaxDescribed; ++i) {
+    if (const StragglerRow* of = RowOf(context, *culprits[i]->rank_index)) Describe(context, *of, &finding);
+    for (const size_t c : culprits[i]->causes) DescribeCause(context, causes[c], &finding);
+    finding.evidence.push_back({"chance", culprits[i]->chance, ChanceText(*culprits[i])});
   }
-  for (size_t i = 0; i < late.size() && i < kMaxDescribed; ++i) Describe(context, *late[i], &finding);
-  if (cause != nullptr) {
-    DescribeCause(context, *cause, &finding);
-    const std::string advice = AdviceOf(context.RankOf(*cause->rank_index), *cause);
-    if (!advice.empty()) finding.advice.push_back(advice);
-  }
-  Advise(context, *late.front(), &finding.advice);
+  const std::string advice = AdviceOf(finding.ranks.front(), causes[worst.causes.front()]);
+  if (!advice.empty()) finding.advice.push_back(advice);
+  if (row != nullptr) Advise(context, *row, &finding.advice);
   findings->push_back(std::move(finding));
+}
+
+std::string LinkText(const std::vector<int32_t>& ranks) {
+  if (ranks.size() == 1) return fmt::format("The link of rank {}", ranks[0]);
+  if (ranks.size() == 2) return fmt::format("The link between ranks {} and {}", ranks[0], ranks[1]);
+  return "A link among " + RanksText(ranks);
+}
+
+void FindSlowLinks(const FindingContext& context, std::vector<Finding>* findings) {
+  for (const WaitCulprit* culprit : CulpritsOf(context, true)) {
+    const RootCauseRow& cause = context.result().wait_states.causes[culprit->causes.front()];
+    Finding finding;
+    finding.id = "slow_link";
+    for (const size_t rank_index : culprit->rank_indices) finding.ranks.push_back(context.RankOf(rank_index));
+    finding.gain_ns_per_step = cause.delay_ns / context.StepsOf(culprit->rank_indices.front());
+    finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
+    finding.title = fmt::format("{} is slow; no rank's own work is at fault", LinkText(finding.ranks));
+    DescribeCause(context, cause, &finding);
+    finding.advice = {
+        "compare the network of the node with the others': link speed and width, errors, the switch port (ibstat, "
+        "ethtool -S, nvidia-smi nvlink -s)",
+        "measure it alone: lockstep bench collectives has a matrix of links"};
+    findings->push_back(std::move(finding));
+  }
+}
+
+/// What the ranks wait together, on average of a step.
+int64_t MeanWait(const FindingContext& context) {
+  int64_t sum_ns = 0;
+  int64_t count = 0;
+  for (const StragglerRow& row : context.result().stragglers.rows) {
+    if (!context.InFirstWindow(row.rank_index)) continue;
+    sum_ns += row.wait_ns / context.StepsOf(row.rank_index);
+    ++count;
+  }
+  return count == 0 ? 0 : sum_ns / count;
+}
+
+/// Where nobody is named: why not.
+void FindOtherWaiting(const FindingContext& context, std::vector<Finding>* findings) {
+  const WaitStates& states = context.result().wait_states;
+  const int64_t wait_ns = MeanWait(context);
+  if (Ratio(wait_ns, context.step_ns()) < kSpreadShareOfStep) return;
+  Finding finding;
+  finding.evidence.push_back({"wait_ns", static_cast<double>(wait_ns),
+                              fmt::format("a rank waits {} for others{} on average, {} of it", TimeText(wait_ns),
+                                          context.per_step(), PercentText(Ratio(wait_ns, context.step_ns())))});
+  if (states.late_start.IsWorthAWord()) {
+    finding.id = "late_start";
+    finding.title = fmt::format("Ranks came up to {} apart to what they did first: why lies before the recording",
+                                TimeText(states.late_start.spread_ns));
+    finding.evidence.push_back(
+        {"late_start_wait_ns", static_cast<double>(states.late_start.wait_ns),
+         fmt::format("{} of all waiting began before the recording", PercentText(states.late_start.wait_ratio))});
+    finding.advice = {
+        "record more steps, the first of them as warm-up (schedule(warmup=1)), so that what comes before is seen"};
+  } else if (CulpritsOf(context, false).empty() && CulpritsOf(context, true).empty()) {
+    finding.id = "spread_waiting";
+    finding.title = "Ranks wait for each other in turn: no rank stands out";
+    if (!states.causes.empty()) {
+      finding.evidence.push_back({"largest_wait_ratio", states.causes.front().wait_ratio,
+                                  fmt::format("the largest cause is behind {} of all waiting",
+                                              PercentText(states.causes.front().wait_ratio))});
+    }
+    finding.advice = {
+        "even the work out over the ranks of a step: sort or bucket samples by length, larger micro-batches; fewer "
+        "points at which all wait for all"};
+  } else {
+    return;
+  }
+  findings->push_back(std::move(finding));
+}
+
+}  // namespace
+
+void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* findings) {
+  FindLateRanks(context, findings);
+  FindSlowLinks(context, findings);
+  FindOtherWaiting(context, findings);
 }
 
 }  // namespace lockstep::analysis

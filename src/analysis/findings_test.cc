@@ -96,12 +96,38 @@ void AddLateness(HealthyJob& job, const std::vector<std::pair<size_t, int64_t>>&
     job.result.collectives.instances.push_back(instance);
   }
   for (BreakdownRow& row : job.result.breakdown.ranks) row.exposed_communication_ns = 25 * kMs;
-  job.result.stragglers = ComputeStragglers(job.job.shared, job.result.collectives);
+}
+
+/// Says who is behind the waiting, and what of it each is behind.
+void Name(HealthyJob& job, const std::vector<std::pair<size_t, int64_t>>& culprits,
+          RootCause cause = RootCause::kKernel) {
+  WaitStates& states = job.result.wait_states;
+  for (const auto& [rank_index, wait_ns] : culprits) {
+    RootCauseRow row;
+    row.cause = cause;
+    row.rank_index = rank_index;
+    row.rank_indices = {rank_index};
+    row.name = "gemm";
+    row.direct_wait_ns = wait_ns;
+    row.wait_ratio = 0.5;
+    row.delay_ns = 10 * kMs;
+    row.pattern = WaitPattern::kChronic;
+    states.culprits.push_back({.rank_index = rank_index,
+                               .rank_indices = {rank_index},
+                               .causes = {states.causes.size()},
+                               .wait_ns = wait_ns,
+                               .wait_ratio = 0.5,
+                               .chance = 1e-4,
+                               .delay_ns = row.delay_ns});
+    states.causes.push_back(std::move(row));
+  }
+  job.result.stragglers = ComputeStragglers(job.job.shared, job.result.collectives, states);
 }
 
 TEST(FindingsTest, ALateRankIsNamedWithItsGainPerStep) {
   HealthyJob job;
   AddLateness(job, {{2, kMs}});
+  Name(job, {{2, 30 * kMs}});
   const std::vector<Finding> findings = job.Find();
   const Finding* straggler = Get(findings, "straggler");
   ASSERT_NE(straggler, nullptr);
@@ -116,6 +142,7 @@ TEST(FindingsTest, ALateRankIsNamedWithItsGainPerStep) {
 TEST(FindingsTest, WaitingBesideComputationIsNoGain) {
   HealthyJob job;
   AddLateness(job, {{2, kMs}});
+  Name(job, {{2, 30 * kMs}});
   job.result.breakdown.ranks[0].exposed_communication_ns = 4 * kMs;
   const std::vector<Finding> findings = job.Find();
   ASSERT_NE(Get(findings, "straggler"), nullptr);
@@ -125,30 +152,56 @@ TEST(FindingsTest, WaitingBesideComputationIsNoGain) {
 TEST(FindingsTest, TwoRanksThatAreLateTogetherAreBothNamedAndTheGainIsThatOfBoth) {
   HealthyJob job;
   AddLateness(job, {{1, 2 * kMs}, {3, 2 * kMs + kMs / 4}});
+  Name(job, {{3, 42 * kMs}, {1, 40 * kMs}});
   const std::vector<Finding> findings = job.Find();
   const Finding* straggler = Get(findings, "straggler");
   ASSERT_NE(straggler, nullptr);
-  // Rank 1 is never last: it shows when rank 3 is thought away.
+  // Rank 1 is never last; both are thought away.
   EXPECT_THAT(straggler->ranks, ElementsAre(3, 1));
   EXPECT_EQ(straggler->gain_ns_per_step, 2 * kMs + kMs / 4);
 }
 
-TEST(FindingsTest, LatenessBelowAHundredthOfTheStepIsNotWorthAWord) {
+TEST(FindingsTest, WhoIsLastIsNoStragglerUnlessTheCausesOfWaitingNameIt) {
   HealthyJob job;
-  AddLateness(job, {{2, kMs / 20}});
-  EXPECT_EQ(Get(job.Find(), "straggler"), nullptr);
+  AddLateness(job, {{2, kMs}});
+  Name(job, {});
+  const std::vector<Finding> findings = job.Find();
+  EXPECT_EQ(Get(findings, "straggler"), nullptr);
+  const Finding* spread = Get(findings, "spread_waiting");
+  ASSERT_NE(spread, nullptr);  // 0.75 ms of 10 ms a step.
+  EXPECT_EQ(spread->severity, FindingSeverity::kInfo);
+  EXPECT_TRUE(spread->ranks.empty());
 }
 
-TEST(FindingsTest, RanksThatTakeTurnsAreNoStragglers) {
+TEST(FindingsTest, ALittleWaitingThatIsNobodysIsNotWorthAWord) {
   HealthyJob job;
-  for (StragglerRow& row : job.result.stragglers.rows) {
-    row.last_count = 3;
-    row.waiting_rank_count = 3;
-    row.wait_given_ns = 12 * kMs;
-    row.wait_ns = 12 * kMs;
-    row.delay_ns = 3 * kMs;
-  }
-  EXPECT_EQ(Get(job.Find(), "straggler"), nullptr);
+  AddLateness(job, {{2, kMs / 4}});
+  Name(job, {});
+  EXPECT_EQ(Get(job.Find(), "spread_waiting"), nullptr);
+}
+
+TEST(FindingsTest, WaitingThatBeganBeforeTheRecordingIsSaidToHave) {
+  HealthyJob job;
+  AddLateness(job, {{2, kMs}});
+  Name(job, {});
+  job.result.wait_states.late_start = {.wait_ns = 20 * kMs, .wait_ratio = 0.66, .spread_ns = 9 * kMs};
+  const std::vector<Finding> findings = job.Find();
+  EXPECT_EQ(Get(findings, "spread_waiting"), nullptr);
+  ASSERT_NE(Get(findings, "late_start"), nullptr);
+  EXPECT_THAT(Get(findings, "late_start")->title, HasSubstr("up to 9.00 ms apart"));
+}
+
+TEST(FindingsTest, ASlowLinkIsNamedAsALinkAndNoRankAsAStraggler) {
+  HealthyJob job;
+  AddLateness(job, {{2, kMs}});
+  Name(job, {{2, 30 * kMs}}, RootCause::kSlowLink);
+  const std::vector<Finding> findings = job.Find();
+  EXPECT_EQ(Get(findings, "straggler"), nullptr);
+  const Finding* link = Get(findings, "slow_link");
+  ASSERT_NE(link, nullptr);
+  EXPECT_EQ(link->title, "The link of rank 2 is slow; no rank's own work is at fault");
+  EXPECT_EQ(link->gain_ns_per_step, kMs);
+  EXPECT_DOUBLE_EQ(link->gain_ratio.value_or(0), 0.1);
 }
 
 TEST(FindingsTest, ExposedCommunicationGainsWhatTheLeastExposedRankHas) {
@@ -211,6 +264,15 @@ TEST(FindingsTest, TracesThatAreNotOneJobAreNotCompared) {
   job.result.breakdown.ranks[1].compute_ns = 110 * kMs;
   job.result.imbalance = ComputeImbalance(job.job.shared, job.result.breakdown, {});
   for (model::RankTrace& rank : job.job.run.ranks) rank.rank_source = model::RankSource::kOrder;
+  EXPECT_EQ(Get(job.Find(), "imbalance"), nullptr);
+}
+
+TEST(FindingsTest, WindowsThatHoldMoreStepsAreNotMoreWork) {
+  HealthyJob job;
+  job.result.breakdown.ranks[1].compute_ns = 110 * kMs;
+  job.result.imbalance = ComputeImbalance(job.job.shared, job.result.breakdown, {});
+  std::vector<BreakdownRow>& steps = job.result.breakdown.steps;
+  steps.erase(std::find_if(steps.begin(), steps.end(), [](const auto& row) { return row.rank_index == 2; }));
   EXPECT_EQ(Get(job.Find(), "imbalance"), nullptr);
 }
 

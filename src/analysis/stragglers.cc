@@ -34,10 +34,11 @@ struct RankTally {
 
 class StragglerFinder {
  public:
-  StragglerFinder(const RunContext& shared, const Collectives& collectives)
+  StragglerFinder(const RunContext& shared, const Collectives& collectives, const WaitStates& wait_states)
       : shared_(shared),
         run_(*shared.run),
         collectives_(collectives),
+        wait_states_(wait_states),
         tallies_(run_.ranks.size()),
         steps_(FindRankSteps(shared)) {}
 
@@ -126,8 +127,10 @@ class StragglerFinder {
     row.last_ratio = static_cast<double>(row.last_count) / static_cast<double>(row.collective_count);
     row.step_count = static_cast<int64_t>(tally.steps.size());
     row.late_step_count = late_steps_[r];
-    row.chronic = row.step_count >= 2 ? 2 * row.late_step_count > row.step_count
-                                      : row.last_count >= 2 && 2 * row.last_count > row.collective_count;
+    row.role = wait_states_.RoleOf(r);
+    const bool in_most = row.step_count >= 2 ? 2 * row.late_step_count > row.step_count
+                                             : row.last_count >= 2 && 2 * row.last_count > row.collective_count;
+    row.chronic = row.role == WaitRole::kNamed && in_most;
     const auto worst = std::max_element(tally.late.begin(), tally.late.end(),
                                         [](const auto& a, const auto& b) { return a.delay_ns < b.delay_ns; });
     if (worst != tally.late.end()) row.worst_instance = worst->instance;
@@ -160,6 +163,7 @@ class StragglerFinder {
   const RunContext& shared_;
   const model::Run& run_;
   const Collectives& collectives_;
+  const WaitStates& wait_states_;
   std::vector<RankTally> tallies_;
   std::vector<std::vector<model::Step>> steps_;
   std::vector<int64_t> late_steps_;
@@ -167,8 +171,8 @@ class StragglerFinder {
 
 }  // namespace
 
-Stragglers ComputeStragglers(const RunContext& shared, const Collectives& collectives) {
-  return StragglerFinder(shared, collectives).Find();
+Stragglers ComputeStragglers(const RunContext& shared, const Collectives& collectives, const WaitStates& wait_states) {
+  return StragglerFinder(shared, collectives, wait_states).Find();
 }
 
 }  // namespace lockstep::analysis

@@ -7,6 +7,7 @@
 
 #include "analysis/collectives.h"
 #include "analysis/rank_context.h"
+#include "analysis/wait_states/wait_states.h"
 
 namespace lockstep::analysis {
 
@@ -38,7 +39,8 @@ struct StragglerRow {
   int64_t wait_given_ns = 0;  ///< Waiting of all others in collectives where it was last, added up over them.
   int64_t delay_ns = 0;       ///< From the second-last arrival to its own, where last: what the job lost to it at most.
   double last_ratio = 0;      ///< last_count / collective_count.
-  bool chronic = false;       ///< Late in most of the steps, not in one (docs/metrics.md#stragglers).
+  WaitRole role = WaitRole::kNone;  ///< What the first causes of waiting say of it.
+  bool chronic = false;  ///< It is named, and late in most of the steps, not in one (docs/metrics.md#stragglers).
   size_t waiting_rank_count = 0;         ///< Ranks that ever waited for it.
   int64_t step_count = 0;                ///< Steps that hold a collective of the rank; 0 without steps.
   int64_t late_step_count = 0;           ///< Those of them in which it caused more delay than any other rank.
@@ -50,6 +52,7 @@ struct Stragglers {
   std::vector<StragglerRow> rows;  ///< By wait_given_ns, largest first, then rank.
 };
 
-Stragglers ComputeStragglers(const RunContext& shared, const Collectives& collectives);
+/// In: who is behind the waiting, so that no rank is called late for what another did to it.
+Stragglers ComputeStragglers(const RunContext& shared, const Collectives& collectives, const WaitStates& wait_states);
 
 }  // namespace lockstep::analysis

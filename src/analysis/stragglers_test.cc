@@ -93,9 +93,14 @@ StragglerRow RowOf(const Stragglers& stragglers, size_t rank_index) {
   return {};
 }
 
+Stragglers StragglersOf(Job& job) {
+  const Collectives collectives = job.Time();
+  return ComputeStragglers(job.shared, collectives, ComputeWaitStates(job.shared, collectives));
+}
+
 TEST(StragglersTest, TheLateRankIsFirstAndTheOthersWaitForIt) {
   Job job = StepJob(4).Build(5, {{2, 4 * kMs}});
-  const Stragglers stragglers = ComputeStragglers(job.shared, job.Time());
+  const Stragglers stragglers = StragglersOf(job);
   ASSERT_EQ(stragglers.rows.size(), 4u);
   const StragglerRow& late = stragglers.rows.front();
   EXPECT_EQ(late.rank_index, 2u);
@@ -105,6 +110,7 @@ TEST(StragglersTest, TheLateRankIsFirstAndTheOthersWaitForIt) {
   // Rank 3 begins 1 us later than rank 2 and so waits, and delays, 1 us less.
   EXPECT_EQ(late.delay_ns, 5 * (4 * kMs - 1'000));
   EXPECT_EQ(late.wait_given_ns, 5 * (3 * 4 * kMs + 2'000 + 1'000 - 1'000));
+  EXPECT_EQ(late.role, WaitRole::kNamed);
   EXPECT_TRUE(late.chronic);
   EXPECT_EQ(late.late_step_count, 5);
   EXPECT_EQ(late.waiting_rank_count, 3u);
@@ -114,7 +120,7 @@ TEST(StragglersTest, TheLateRankIsFirstAndTheOthersWaitForIt) {
 
 TEST(StragglersTest, OneLateStepIsNotChronic) {
   Job job = StepJob(4).Build(6, {{1, 5 * kMs, 3}});
-  const Stragglers stragglers = ComputeStragglers(job.shared, job.Time());
+  const Stragglers stragglers = StragglersOf(job);
   EXPECT_EQ(stragglers.rows.front().rank_index, 1u);
   EXPECT_FALSE(stragglers.rows.front().chronic);
   EXPECT_EQ(stragglers.rows.front().late_step_count, 1);
@@ -131,7 +137,7 @@ TEST(StragglersTest, MarginsBelowTheClocksUncertaintyNameNobody) {
     }
   }
   Job job(builder.Build());
-  const Stragglers stragglers = ComputeStragglers(job.shared, job.Time());
+  const Stragglers stragglers = StragglersOf(job);
   for (const StragglerRow& row : stragglers.rows) EXPECT_EQ(row.last_count, 0u);
 }
 
@@ -145,7 +151,7 @@ TEST(StragglersTest, WaitsThatTwoCollectivesShareCountOnce) {
     }
   }
   Job job(builder.Build());
-  const Stragglers stragglers = ComputeStragglers(job.shared, job.Time());
+  const Stragglers stragglers = StragglersOf(job);
   EXPECT_EQ(RowOf(stragglers, 1).wait_given_ns, 8 * kMs + 1);
   EXPECT_EQ(RowOf(stragglers, 1).delay_ns, 8 * kMs + 1);
   EXPECT_EQ(RowOf(stragglers, 0).wait_ns, 8 * kMs + 1);
@@ -164,7 +170,7 @@ class LateCauseTest : public ::testing::TestWithParam<CauseCase> {};
 
 TEST_P(LateCauseTest, WhatTheLateRankDidInsteadIsNamed) {
   Job job = StepJob(4).Build(5, {{2, 4 * kMs, -1, GetParam().how}});
-  const StragglerRow late = ComputeStragglers(job.shared, job.Time()).rows.front();
+  const StragglerRow late = StragglersOf(job).rows.front();
   ASSERT_EQ(late.rank_index, 2u);
   bool found = false;
   for (const LateActivity& activity : late.activities) {
@@ -186,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Causes, LateCauseTest,
 
 TEST(StragglersTest, ASlowDeviceIsNotBlamedOnTheHost) {
   Job job = StepJob(4).Build(5, {{2, 4 * kMs, -1, How::kKernel}});
-  const StragglerRow late = ComputeStragglers(job.shared, job.Time()).rows.front();
+  const StragglerRow late = StragglersOf(job).rows.front();
   ASSERT_EQ(late.activities.size(), 1u);
   EXPECT_EQ(late.activities.front().cause, LateCause::kDeviceCompute);
 }
@@ -218,7 +224,7 @@ TEST(StragglersTest, LatenessThatCarriesOverIsExplainedOnce) {
     }
   }
   Job job(builder.Build());
-  const StragglerRow late = ComputeStragglers(job.shared, job.Time()).rows.front();
+  const StragglerRow late = StragglersOf(job).rows.front();
   EXPECT_EQ(late.rank_index, 1u);
   EXPECT_EQ(late.last_count, 10u);
   ASSERT_FALSE(late.activities.empty());
@@ -232,7 +238,7 @@ TEST(StragglersTest, LatenessThatCarriesOverIsExplainedOnce) {
 
 TEST(StragglersTest, RanksThatAreNotLateAreNotExplained) {
   Job job = StepJob(4).Build(3, {{2, 4 * kMs}});
-  const Stragglers stragglers = ComputeStragglers(job.shared, job.Time());
+  const Stragglers stragglers = StragglersOf(job);
   for (size_t r : {0u, 1u, 3u}) EXPECT_TRUE(RowOf(stragglers, r).activities.empty());
 }
 
@@ -243,7 +249,7 @@ TEST(StragglersTest, IncompleteCollectivesDoNotCount) {
                                            2 * kMs - rank * kMs);
   }
   Job job(builder.Build());
-  EXPECT_TRUE(ComputeStragglers(job.shared, job.Time()).rows.empty());
+  EXPECT_TRUE(StragglersOf(job).rows.empty());
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST(WaitPairsTest, ACulpritsPairsAddUpToTheWaitingItGave) {
     EXPECT_GT(pair.wait_ns, 0);
     given_ns[pair.culprit_rank_index] += pair.wait_ns;
   }
-  const Stragglers stragglers = ComputeStragglers(job.shared, collectives);
+  const Stragglers stragglers = ComputeStragglers(job.shared, collectives, {});
   ASSERT_EQ(stragglers.rows.size(), 5u);
   for (const StragglerRow& row : stragglers.rows) EXPECT_EQ(given_ns[row.rank_index], row.wait_given_ns);
 }

@@ -89,7 +89,8 @@ void AddFindings(const PageModel& model, JsonRow* json) {
     }
     json->EndArray().Key("advice").StartArray();
     for (const std::string& advice : finding.advice) json->Text(advice);
-    json->EndArray().Key("gain_ns_per_step").Optional(finding.gain_ns_per_step).EndObject();
+    json->EndArray().Key("gain_ns_per_step").Optional(finding.gain_ns_per_step);
+    json->Key("gain_ratio").Optional(finding.gain_ratio).EndObject();
   }
   json->EndArray();
 }

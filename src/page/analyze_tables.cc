@@ -80,7 +80,12 @@ void AddStragglers(const PageModel& model, JsonRow* json) {
     json->StartObject().Key("rank_index").Uint(row.rank_index).Key("collective_count").Uint(row.collective_count);
     json->Key("last_count").Uint(row.last_count).Key("wait_ns").Int(row.wait_ns);
     json->Key("wait_given_ns").Int(row.wait_given_ns).Key("delay_ns").Int(row.delay_ns);
-    json->Key("last_ratio").Double(row.last_ratio).Key("chronic").Bool(row.chronic);
+    json->Key("last_ratio")
+        .Double(row.last_ratio)
+        .Key("role")
+        .Text(WaitRoleName(row.role))
+        .Key("chronic")
+        .Bool(row.chronic);
     json->Key("late_step_count").Int(row.late_step_count).Key("step_count").Int(row.step_count);
     json->Key("activities").StartArray();
     for (const analysis::LateActivity& activity : row.activities) {

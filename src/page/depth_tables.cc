@@ -222,7 +222,14 @@ void AddWaitStates(const PageModel& model, JsonRow* json, std::vector<Reduction>
     return;
   }
   const analysis::WaitStates& waits = model.result().wait_states;
-  json->StartObject().Key("wait_ns").Int(waits.wait_ns).Key("states").StartArray();
+  json->StartObject().Key("wait_ns").Int(waits.wait_ns).Key("text").Text(WaitVerdictText(model.run(), waits));
+  json->Key("culprits").StartArray();
+  for (const analysis::WaitCulprit& culprit : waits.culprits) {
+    json->StartObject().Key("rank_index");
+    culprit.rank_index ? json->Uint(*culprit.rank_index) : json->Null();
+    json->Key("wait_ns").Int(culprit.wait_ns).Key("wait_ratio").Double(culprit.wait_ratio).EndObject();
+  }
+  json->EndArray().Key("states").StartArray();
   for (const analysis::WaitStateRow& row : waits.rows) {
     json->StartObject().Key("rank_index").Uint(row.rank_index).Key("kind").Text(WaitStateKindName(row.kind));
     json->Key("count").Uint(row.count).Key("wait_ns").Int(row.wait_ns).EndObject();

@@ -68,8 +68,10 @@ void AddFindings(const PageModel& model, std::string* html) {
     *html += fmt::format("<li><p><strong>{}: {}</strong></p>\n", analysis::FindingSeverityName(finding.severity),
                          EscapeHtml(finding.title));
     if (finding.gain_ns_per_step && *finding.gain_ns_per_step > 0) {
-      *html += fmt::format("<p>Saves up to {} {}.</p>\n", FormatDuration(*finding.gain_ns_per_step),
-                           model.result().step_count > 0 ? "a step" : "in this window");
+      const std::string share =
+          finding.gain_ratio ? fmt::format(" ({})", report::FormatPercent(*finding.gain_ratio)) : "";
+      *html += fmt::format("<p>Saves up to {} {}{}.</p>\n", FormatDuration(*finding.gain_ns_per_step),
+                           model.result().step_count > 0 ? "a step" : "in this window", EscapeHtml(share));
     }
     *html += "<ul>\n";
     for (const analysis::Evidence& evidence : finding.evidence) {

@@ -123,7 +123,10 @@ void Stragglers(const Run& run, const AnalysisResult& result, TableBuilder* tabl
     Row row(table);
     row.Int(trace.rank.value).Int(trace.window).Count(straggler.collective_count).Count(straggler.last_count);
     row.Double(straggler.last_ratio).Int(straggler.wait_ns).Int(straggler.wait_given_ns).Int(straggler.delay_ns);
-    row.Bool(straggler.chronic).Int(straggler.step_count).Int(straggler.late_step_count);
+    row.Text(WaitRoleName(straggler.role))
+        .Bool(straggler.chronic)
+        .Int(straggler.step_count)
+        .Int(straggler.late_step_count);
     ColumnBuilder& worst = row();
     if (straggler.worst_instance) {
       const analysis::CollectiveInstance& instance = result.collectives.instances[*straggler.worst_instance];
@@ -172,7 +175,7 @@ void Findings(const Run&, const AnalysisResult& result, TableBuilder* table) {
     ColumnBuilder& advice = row();
     for (const std::string& sentence : finding.advice) advice.child(0).Text(sentence);
     advice.End();
-    row.Optional(finding.gain_ns_per_step);
+    row.Optional(finding.gain_ns_per_step).Optional(finding.gain_ratio);
   }
 }
 

@@ -16,6 +16,7 @@ using analysis::Finding;
 using analysis::ImbalanceRow;
 using analysis::RootCauseRow;
 using analysis::StragglerRow;
+using analysis::WaitCulprit;
 using analysis::WaitStateRow;
 using model::LedgerEntry;
 using Type = ColumnType;
@@ -49,7 +50,10 @@ std::vector<Field<StragglerRow>> StragglerFields() {
       {{"delay_ns", Type::kInteger, "ns",
         "Time the job lost to it: its arrival less the second-last one, where it was last.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.delay_ns); }},
-      {{"chronic", Type::kBoolean, "", "Late in most steps, not in one.", ""},
+      {{"role", Type::kText, "",
+        "`straggler`: it is named; `passes_on`: late since it waited for one that is; or `none`.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(WaitRoleName(row.role)); }},
+      {{"chronic", Type::kBoolean, "", "Named, and late in most steps, not in one.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Bool(row.chronic); }},
       {{"step_count", Type::kInteger, "count", "Steps that hold a collective of the rank; 0 without steps.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.step_count); }},
@@ -115,7 +119,7 @@ std::vector<Field<RootCauseRow>> RootCauseFields() {
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.direct_wait_ns); }},
       {{"propagated_wait_ns", Type::kInteger, "ns", "Waiting for ranks that were late because they waited for it.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.propagated_wait_ns); }},
-      {{"wait_ratio", Type::kReal, "0..1", "Both together / all waiting of the job.", ""},
+      {{"wait_ratio", Type::kReal, "0..1", "Both together / all waiting of the job, at most 1.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Real(row.wait_ratio); }},
       {{"collective_count", Type::kInteger, "count", "Collectives and messages in which somebody waited for it.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Count(row.collective_count); }},
@@ -129,6 +133,39 @@ std::vector<Field<RootCauseRow>> RootCauseFields() {
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.step_count); }},
       {{"steps", Type::kJson, "", "Numbers of the steps in which it showed.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Copy(fmt::format("[{}]", fmt::join(row.steps, ","))); }},
+  };
+}
+
+std::vector<Field<WaitCulprit>> CulpritFields() {
+  using Row = WaitCulprit;
+  return {
+      {{"rank", Type::kInteger, "", "Rank that is behind it.", "a slow link that no single rank has part in"},
+       [](const Source& source, const Row& row, CellOut& out) {
+         row.rank_index ? out.Int(source.rank(*row.rank_index).rank.value) : out.Null();
+       }},
+      {{"window", Type::kInteger, "", "0 for the first trace of this rank in time, 1 for the next, and so on.", ""},
+       [](const Source& source, const Row& row, CellOut& out) {
+         out.Int(source.rank(row.rank_indices.front()).window);
+       }},
+      {{"ranks", Type::kJson, "", "That rank, or those among which a slow link is to be sought.", ""},
+       [](const Source& source, const Row& row, CellOut& out) {
+         out.Copy(JsonArray([&](report::JsonRow& array) {
+           for (const size_t rank_index : row.rank_indices) array.Int(source.rank(rank_index).rank.value);
+         }));
+       }},
+      {{"cause", Type::kText, "", "Its largest first cause, as in `root_causes`.", ""},
+       [](const Source& source, const Row& row, CellOut& out) {
+         out.Static(RootCauseName(source.result().wait_states.causes[row.causes.front()].cause));
+       }},
+      {{"wait_ns", Type::kInteger, "ns", "Waiting that its causes began, direct and passed on.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.wait_ns); }},
+      {{"wait_ratio", Type::kReal, "0..1", "`wait_ns` / all waiting of the job, at most 1.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Real(row.wait_ratio); }},
+      {{"chance", Type::kReal, "0..1", "How often, at most, a job whose ranks are alike shows one as much; 0: a link.",
+        ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Real(row.chance); }},
+      {{"delay_ns", Type::kInteger, "ns", "What it lost by its causes.", ""},
+       [](const Source&, const Row& row, CellOut& out) { out.Int(row.delay_ns); }},
   };
 }
 
@@ -182,6 +219,9 @@ std::vector<Field<Finding>> FindingFields() {
       {{"gain_ns_per_step", Type::kInteger, "ns",
         "Upper bound on what the fix saves per step; per window without steps.", "not known"},
        [](const Source&, const Row& row, CellOut& out) { out.Optional(row.gain_ns_per_step); }},
+      {{"gain_ratio", Type::kReal, "0..1",
+        "The same / the step that it was reckoned with: the mean of the ranks', or the simulated one.", "not known"},
+       [](const Source&, const Row& row, CellOut& out) { out.Optional(row.gain_ratio); }},
   };
 }
 
@@ -244,6 +284,10 @@ void AddVerdictTables(TableList* tables) {
   AddTable<RootCauseRow>(
       tables, "root_causes", "What made ranks wait first of all, most waiting first", "wait_states", RootCauseFields(),
       [](const Source& source) { return std::span<const RootCauseRow>(source.result().wait_states.causes); });
+  AddTable<WaitCulprit>(
+      tables, "culprits", "Who is behind the waiting beyond chance, and is named for it; most waiting first",
+      "wait_states", CulpritFields(),
+      [](const Source& source) { return std::span<const WaitCulprit>(source.result().wait_states.culprits); });
   AddTable<ImbalanceRow>(
       tables, "imbalance", "Spread of one quantity over the ranks", "imbalance", ImbalanceFields(),
       [](const Source& source) { return std::span<const ImbalanceRow>(source.result().imbalance.rows); });

@@ -114,13 +114,14 @@ void WriteCollectives(std::ostream& out, const Run& run, const AnalysisResult& r
 void WriteStragglers(std::ostream& out, const Run& run, const AnalysisResult& result) {
   CsvRows file(
       out, {"rank", "window", "collective_count", "last_count", "last_ratio", "wait_ns", "wait_given_ns", "delay_ns",
-            "chronic", "step_count", "late_step_count", "first_activity", "first_activity_excess_ns"});
+            "role", "chronic", "step_count", "late_step_count", "first_activity", "first_activity_excess_ns"});
   for (const analysis::StragglerRow& row : result.stragglers.rows) {
     const model::RankTrace& trace = run.ranks[row.rank_index];
     const bool known = !row.activities.empty();
     file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, row.collective_count, row.last_count, row.last_ratio,
-              row.wait_ns, row.wait_given_ns, row.delay_ns, row.chronic, row.step_count, row.late_step_count,
-              known ? Cell(row.activities[0].name) : Cell(), known ? Cell(row.activities[0].excess_ns) : Cell()});
+              row.wait_ns, row.wait_given_ns, row.delay_ns, std::string(WaitRoleName(row.role)), row.chronic,
+              row.step_count, row.late_step_count, known ? Cell(row.activities[0].name) : Cell(),
+              known ? Cell(row.activities[0].excess_ns) : Cell()});
   }
 }
 
@@ -142,6 +143,18 @@ void WriteRootCauses(std::ostream& out, const Run& run, const AnalysisResult& re
               int64_t{run.ranks[row.rank_indices.front()].window}, row.name, row.own_ns, row.peers_ns,
               row.direct_wait_ns, row.propagated_wait_ns, row.wait_ratio, row.collective_count, row.delay_ns,
               std::string(WaitPatternName(row.pattern)), OptionalInt(row.period_steps), row.step_count});
+  }
+}
+
+void WriteCulprits(std::ostream& out, const Run& run, const AnalysisResult& result) {
+  CsvRows file(out, {"rank", "window", "ranks", "cause", "wait_ns", "wait_ratio", "chance", "delay_ns"});
+  for (const analysis::WaitCulprit& culprit : result.wait_states.culprits) {
+    std::vector<int32_t> ranks;
+    for (const size_t rank_index : culprit.rank_indices) ranks.push_back(run.ranks[rank_index].rank.value);
+    file.Row({culprit.rank_index ? Cell(int64_t{run.ranks[*culprit.rank_index].rank.value}) : Cell(),
+              int64_t{run.ranks[culprit.rank_indices.front()].window}, Joined(ranks),
+              std::string(RootCauseName(result.wait_states.causes[culprit.causes.front()].cause)), culprit.wait_ns,
+              culprit.wait_ratio, culprit.chance, culprit.delay_ns});
   }
 }
 
@@ -179,13 +192,13 @@ void WriteBubbles(std::ostream& out, const Run& /*run*/, const AnalysisResult& r
 }
 
 void WriteFindings(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
-  CsvRows file(out, {"id", "severity", "ranks", "title", "evidence", "advice", "gain_ns_per_step"});
+  CsvRows file(out, {"id", "severity", "ranks", "title", "evidence", "advice", "gain_ns_per_step", "gain_ratio"});
   for (const analysis::Finding& finding : result.findings) {
     std::string evidence;
     for (const analysis::Evidence& item : finding.evidence) evidence += (evidence.empty() ? "" : "; ") + item.text;
     file.Row({finding.id, std::string(analysis::FindingSeverityName(finding.severity)), Joined(finding.ranks),
               finding.title, evidence, fmt::format("{}", fmt::join(finding.advice, "; ")),
-              OptionalInt(finding.gain_ns_per_step)});
+              OptionalInt(finding.gain_ns_per_step), finding.gain_ratio ? Cell(*finding.gain_ratio) : Cell()});
   }
 }
 
@@ -209,6 +222,7 @@ constexpr OtherTable kBehind[] = {
     {"stragglers", "stragglers", WriteStragglers},
     {"wait_states", "wait_states", WriteWaitStateRows},
     {"root_causes", "wait_states", WriteRootCauses},
+    {"culprits", "wait_states", WriteCulprits},
     {"imbalance", "imbalance", WriteImbalance},
     {"critical_path", "critical_path", WriteCriticalPath},
     {"what_if", "what_if", WriteWhatIf},

@@ -153,7 +153,7 @@ void WriteStragglers(JsonDocument& json, const Run& run, const AnalysisResult& r
     row.Key("collective_count").Uint(straggler.collective_count).Key("last_count").Uint(straggler.last_count);
     row.Key("last_ratio").Double(straggler.last_ratio).Key("wait_ns").Int(straggler.wait_ns);
     row.Key("wait_given_ns").Int(straggler.wait_given_ns).Key("delay_ns").Int(straggler.delay_ns);
-    row.Key("chronic").Bool(straggler.chronic);
+    row.Key("role").Text(WaitRoleName(straggler.role)).Key("chronic").Bool(straggler.chronic);
     row.Key("step_count").Int(straggler.step_count).Key("late_step_count").Int(straggler.late_step_count);
     row.Key("worst_collective");
     if (straggler.worst_instance) {
@@ -209,6 +209,7 @@ void WriteFindings(JsonDocument& json, const AnalysisResult& result) {
     row.EndArray().Key("advice").StartArray();
     for (const std::string& advice : finding.advice) row.Text(advice);
     row.EndArray().Key("gain_ns_per_step").Optional(finding.gain_ns_per_step);
+    row.Key("gain_ratio").Optional(finding.gain_ratio);
     WriteRow(json, row);
   }
   json.EndArray();

@@ -13,6 +13,7 @@ namespace lockstep::report {
 namespace {
 
 using analysis::CollectiveInstance;
+using analysis::WaitRole;
 
 // Collectives of one group, kind and size.
 struct CollectiveLine {
@@ -71,6 +72,16 @@ std::vector<CollectiveLine> CollectiveLines(const TextPage& page) {
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const CollectiveLine& a, const CollectiveLine& b) { return a.Cost() > b.Cost(); });
   return ordered;
+}
+
+std::string LateText(const analysis::StragglerRow& row) {
+  if (row.last_count == 0) return "-";
+  switch (row.role) {
+    case WaitRole::kNamed: return row.chronic ? "chronic" : "at times";
+    case WaitRole::kPassesOn: return "passes it on";
+    case WaitRole::kNone: break;
+  }
+  return "by chance";
 }
 
 // Where a late rank did most harm, and what it did meanwhile.
@@ -145,11 +156,11 @@ void WriteStragglersSection(const TextPage& page) {
       {{"rank"}, {"collectives"}, {"last in"}, {"waits"}, {"others waited"}, {"delay"}, {"late", Align::kLeft}});
   for (size_t i = 0; i < rows.size() && i < page.options.top; ++i) {
     const analysis::StragglerRow& row = *rows[i];
-    std::string late = row.chronic ? "chronic" : row.last_count > 0 ? "at times" : "-";
+    std::string late = LateText(row);
     if (row.late_step_count > 0) late += fmt::format(", {}/{} steps", row.late_step_count, row.step_count);
     table.AddRow({page.RankLabel(row.rank_index), FormatCount(row.collective_count), FormatCount(row.last_count),
                   FormatDuration(row.wait_ns), FormatDuration(row.wait_given_ns), FormatDuration(row.delay_ns),
-                  TableCell(late, row.chronic ? Paint::kBad : Paint::kPlain)});
+                  TableCell(late, row.role == WaitRole::kNamed ? Paint::kBad : Paint::kPlain)});
   }
   page.Write(table, rows.size());
   for (size_t i = 0; i < rows.size() && i < 3; ++i) {

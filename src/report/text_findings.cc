@@ -25,26 +25,21 @@ Paint PaintOf(FindingSeverity severity) {
   return Paint::kFaint;
 }
 
-std::string Gain(const TextPage& page, const Finding& finding, double step_ns) {
+std::string Gain(const TextPage& page, const Finding& finding) {
   if (!finding.gain_ns_per_step || *finding.gain_ns_per_step <= 0) return {};
-  // A simulated gain is one of the whole job's step, which is longer than the mean of the ranks' own.
-  for (const analysis::Evidence& evidence : finding.evidence) {
-    if (evidence.name == "simulated_step_ns") step_ns = evidence.value + static_cast<double>(*finding.gain_ns_per_step);
-  }
   std::string text = fmt::format("saves up to {} {}", FormatDuration(*finding.gain_ns_per_step),
                                  page.result.step_count > 0 ? "a step" : "in this window");
-  if (step_ns > 0)
-    text += fmt::format(" ({})", FormatPercent(static_cast<double>(*finding.gain_ns_per_step) / step_ns));
+  if (finding.gain_ratio) text += fmt::format(" ({})", FormatPercent(*finding.gain_ratio));
   return text;
 }
 
-void WriteFinding(const TextPage& page, size_t number, const Finding& finding, double step_ns, bool brief) {
+void WriteFinding(const TextPage& page, size_t number, const Finding& finding, bool brief) {
   const std::string lead = fmt::format(
       "  {} {}: ", number, page.style(PaintOf(finding.severity), analysis::FindingSeverityName(finding.severity)));
   WriteWrapped(Printable(finding.title), lead, "    ", page.options.width, page.out, Paint::kStrong, page.style);
   // Briefly: one paragraph of gain and first evidence, and the first thing to do.
   const size_t limit = brief ? 1 : SIZE_MAX;
-  std::string text = Gain(page, finding, step_ns);
+  std::string text = Gain(page, finding);
   if (!brief) {
     WriteWrapped(text, "    ", "    ", page.options.width, page.out, Paint::kGood, page.style);
     text.clear();
@@ -124,13 +119,8 @@ void WriteFindings(const TextPage& page, size_t limit, bool brief) {
     return;
   }
   page.Heading(brief ? "WHAT TO DO FIRST" : "FINDINGS", "largest gain first");
-  TextOptions unfiltered = page.options;
-  unfiltered.rank.reset();
-  unfiltered.step.reset();
-  const double step_ns = Summarise(page.run, page.result, unfiltered).mean.span_ns;
   size_t shown = 0;
-  for (; shown < findings.size() && shown < limit; ++shown)
-    WriteFinding(page, shown + 1, findings[shown], step_ns, brief);
+  for (; shown < findings.size() && shown < limit; ++shown) WriteFinding(page, shown + 1, findings[shown], brief);
   if (shown < findings.size()) {
     page.Paragraph(fmt::format("{} {} more: --section findings", page.style.Ellipsis(), findings.size() - shown),
                    Paint::kFaint);

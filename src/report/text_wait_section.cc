@@ -48,11 +48,9 @@ void WriteWaitStatesSection(const TextPage& page) {
   WriteKinds(page);
   const std::vector<analysis::RootCauseRow>& causes = page.result.wait_states.causes;
   page.out << '\n';
-  if (causes.empty()) {
-    page.Paragraph(
-        "Nobody is to blame: no rank differs from its peers by more than noise and the clocks' uncertainty.");
-    return;
-  }
+  page.Paragraph(Printable(WaitVerdictText(page.run, page.result.wait_states)));
+  if (causes.empty()) return;
+  page.out << '\n';
   TextTable table({{"rank"},
                    {"first cause", Align::kLeft},
                    {"what", Align::kLeft, true, 0, Shorten::kName},

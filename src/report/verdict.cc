@@ -11,9 +11,10 @@ std::vector<const Finding*> VerdictFindings(const std::vector<Finding>& findings
   const auto first = std::find_if(findings.begin(), findings.end(), matters);
   if (first == findings.end()) return {};
   std::vector<const Finding*> verdict = {&*first};
-  const auto late = std::find_if(findings.begin(), findings.end(),
-                                 [&](const Finding& finding) { return matters(finding) && finding.id == "straggler"; });
-  if (late != findings.end() && late != first) verdict.push_back(&*late);
+  for (const Finding& finding : findings) {
+    const bool is_culprit = finding.id == "straggler" || finding.id == "slow_link";
+    if (&finding != &*first && matters(finding) && is_culprit) verdict.push_back(&finding);
+  }
   return verdict;
 }
 

@@ -1,6 +1,7 @@
 #include "report/wait_states_json.h"
 
 #include "analysis/wait_states/chain_text.h"
+#include "report/utf8.h"
 
 namespace lockstep::report {
 namespace {
@@ -38,6 +39,19 @@ void WriteCause(JsonDocument& json, const model::Run& run, const analysis::Analy
   WriteRow(json, row);
 }
 
+void WriteCulprit(JsonDocument& json, const model::Run& run, const analysis::WaitCulprit& culprit) {
+  JsonRow row;
+  row.Key("rank");
+  culprit.rank_index ? RankOf(row, run, *culprit.rank_index) : row.Null();
+  row.Key("window").Int(run.ranks[culprit.rank_indices.front()].window).Key("ranks").StartArray();
+  for (const size_t rank_index : culprit.rank_indices) RankOf(row, run, rank_index);
+  row.EndArray().Key("causes").StartArray();
+  for (const size_t cause : culprit.causes) row.Uint(cause);
+  row.EndArray().Key("wait_ns").Int(culprit.wait_ns).Key("wait_ratio").Double(culprit.wait_ratio);
+  row.Key("chance").Double(culprit.chance).Key("delay_ns").Int(culprit.delay_ns);
+  WriteRow(json, row);
+}
+
 }  // namespace
 
 void WriteHops(JsonRow& row, const model::Run& run, const analysis::Collectives& collectives,
@@ -60,6 +74,8 @@ void WriteWaitStates(JsonDocument& json, const model::Run& run, const analysis::
   json.StartObject();
   WriteKey(json, "wait_ns");
   json.Int64(result.wait_states.wait_ns);
+  WriteKey(json, "text");
+  json.String(ValidUtf8(WaitVerdictText(run, result.wait_states)).c_str());
   WriteKey(json, "states");
   json.StartArray();
   for (const analysis::WaitStateRow& state : result.wait_states.rows) {
@@ -75,6 +91,16 @@ void WriteWaitStates(JsonDocument& json, const model::Run& run, const analysis::
   json.StartArray();
   for (const RootCauseRow& cause : result.wait_states.causes) WriteCause(json, run, result, cause);
   json.EndArray();
+  WriteKey(json, "culprits");
+  json.StartArray();
+  for (const analysis::WaitCulprit& culprit : result.wait_states.culprits) WriteCulprit(json, run, culprit);
+  json.EndArray();
+  WriteKey(json, "late_start");
+  JsonRow late_start;
+  late_start.Key("wait_ns").Int(result.wait_states.late_start.wait_ns);
+  late_start.Key("wait_ratio").Double(result.wait_states.late_start.wait_ratio);
+  late_start.Key("spread_ns").Int(result.wait_states.late_start.spread_ns);
+  WriteRow(json, late_start);
   json.EndObject();
 }
 

@@ -1,6 +1,8 @@
 #include "generator/rank_simulator.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "generator/collective_names.h"
@@ -17,6 +19,10 @@ uint64_t Mix(uint64_t value) {
 }
 
 constexpr int64_t kMemoryBytes = 1 << 20;
+
+int64_t Scaled(int64_t duration_ns, double factor) {
+  return static_cast<int64_t>(static_cast<double>(duration_ns) * factor);
+}
 
 }  // namespace
 
@@ -42,6 +48,13 @@ int64_t RankSimulator::Random(int64_t below) {
   random_ ^= random_ >> 7;
   random_ ^= random_ << 17;
   return static_cast<int64_t>((random_ >> 11) % static_cast<uint64_t>(std::max<int64_t>(below, 1)));
+}
+
+double RankSimulator::LogNormal(double sigma) {
+  constexpr int64_t kFine = int64_t{1} << 40;
+  const auto uniform = [this] { return (static_cast<double>(Random(kFine)) + 0.5) / static_cast<double>(kFine); };
+  const double radius = std::sqrt(-2 * std::log(uniform()));  // Box and Muller's normal deviates.
+  return std::exp(sigma * radius * std::cos(2 * std::numbers::pi * uniform()));
 }
 
 LogEvent* RankSimulator::AddCpu(uint8_t lane, EventKind kind, uint32_t name) {
@@ -103,9 +116,11 @@ void RankSimulator::Run(uint8_t lane, const OpSpec& op, int64_t extra_ns, bool b
 }
 
 void RankSimulator::Launch(uint8_t lane, const KernelSpec& kernel, int64_t extra_ns) {
-  const auto base_ns = static_cast<int64_t>(static_cast<double>(kernel.duration_ns) * spec_.kernel_scale);
-  const auto spread_ns = static_cast<int64_t>(static_cast<double>(base_ns) * spec_.kernel_spread);
-  const int64_t duration_ns = base_ns + Random(2 * spread_ns + 1) - spread_ns + extra_ns;
+  const auto base_ns = Scaled(kernel.duration_ns, spec_.kernel_scale);
+  const auto spread_ns = Scaled(base_ns, spec_.kernel_spread);
+  int64_t noisy_ns = base_ns + Random(2 * spread_ns + 1) - spread_ns;
+  if (spec_.kernel_tail > 0) noisy_ns = Scaled(noisy_ns, LogNormal(spec_.kernel_tail));
+  const int64_t duration_ns = Scaled(noisy_ns, step_factor_) + extra_ns;
   DeviceWork(lane, EventKind::kKernel, kernel.name, launch_, duration_ns);
 }
 
@@ -237,6 +252,7 @@ void RankSimulator::BeginStep(const std::string& name) {
   step_row_ = Open(kMainThread, EventKind::kUserAnnotation, job_->names.Intern(name));
   step_device_begin_ = log_->device.size();
   forward_marks_.clear();
+  if (spec_.step_tail > 0) step_factor_ = LogNormal(spec_.step_tail);
 }
 
 void RankSimulator::EndStep() {

@@ -56,6 +56,7 @@ class RankSimulator {
   int64_t Random(int64_t below);
 
  private:
+  double LogNormal(double sigma);  ///< Of median 1.
   void Launch(uint8_t lane, const KernelSpec& kernel, int64_t extra_ns);
   void DeviceWork(uint8_t lane, EventKind kind, uint32_t name, uint32_t call, int64_t duration_ns);
   void AllocateOutput(uint8_t lane);
@@ -77,6 +78,7 @@ class RankSimulator {
   std::vector<std::pair<uint32_t, uint32_t>>
       forward_marks_;  ///< (flow, sequence) of operators awaiting their backward.
   int64_t kernel_delay_ns_ = 0;
+  double step_factor_ = 1;  ///< On all kernels of the step.
   size_t step_row_ = 0;
   size_t step_device_begin_ = 0;
   int64_t allocated_ = 1 << 28;

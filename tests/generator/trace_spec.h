@@ -88,6 +88,8 @@ struct TraceSpec {
   int64_t jitter_ns = 500;        ///< Ends of one collective differ by less than this between ranks.
   double kernel_scale = 1.0;      ///< Multiplies kernel durations.
   double kernel_spread = 0.03;    ///< Kernel durations vary by up to this share, by rank and instance.
+  double kernel_tail = 0;  ///< Sigma of a log-normal factor on top of that, by rank and instance: noise with a tail.
+  double step_tail = 0;    ///< The same by rank and step: batches that differ.
 
   std::vector<int64_t> offset_ns;  ///< Per rank; missing = 0. What the rank's clock reads more than true time.
   std::vector<double> drift_ppm;   ///< Per rank; missing = 0.

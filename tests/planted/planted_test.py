@@ -241,7 +241,10 @@ class ClockTest(PlantedCase):
                 answer = lockstep.analyze_whole(self.path(f"random{seed}"))
                 self.check_breakdown(answer, truth)
                 self.check_clocks(answer, truth)
-                self.assertEqual(answer.finding("straggler")["ranks"][0], late)
+                self.assertEqual(answer.data["wait_states"]["causes"][0]["rank"], late)
+                named = (answer.finding("straggler") or {"ranks": []})["ranks"]
+                # Two steps are soon alike by chance.
+                self.assertIn(named, [[late]] if truth["step_count"] > 2 else [[late], []])
 
 
 class StragglerTest(PlantedCase):

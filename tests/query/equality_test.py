@@ -21,6 +21,7 @@ FLAT = {"breakdown": "breakdown", "steps": "steps", "idle": "idle", "idle_host":
         "flops": "flops", "flops_by_operator": "flops_by_operator", "kernel_launches": "kernel_launches",
         "kernel_rooflines": "kernel_rooflines", "kernel_sums": "kernel_sums"}
 LISTS = {"findings": ("ranks", "evidence", "advice"), "stragglers": ("activities",), "root_causes": ("steps",),
+         "culprits": ("ranks",),
          "ranks": ("device_ordinals",), "collective_instances": ("missing_ranks",), "process_groups": ("ranks",)}
 KERNEL_SUMS = """SELECT rank, window, name, kind, count(*) AS count, sum(duration_ns) AS total_ns, min(duration_ns) AS min_ns,
                  max(duration_ns) AS max_ns FROM kernels GROUP BY rank, window, name, kind"""
@@ -60,7 +61,7 @@ class EqualityTest(unittest.TestCase):
             with self.assertRaisesRegex(AssertionError, "exit status 1: .*is an operation trace.*lockstep analyze"):
                 ask([str(path) for path in paths], ["SELECT 1"])
             return None
-        tables = [*FLAT.values(), "ranks", "collectives", "collective_instances", "stragglers", "wait_states", "root_causes", "imbalance",
+        tables = [*FLAT.values(), "ranks", "collectives", "collective_instances", "stragglers", "wait_states", "root_causes", "culprits", "imbalance",
                   "critical_path", "findings",
                   "ledger"]
         answers = ask([str(path) for path in paths], [f"SELECT * FROM {table}" for table in tables] + [KERNEL_SUMS, DEVICE_UNIONS, OVERLAPS])
@@ -119,6 +120,9 @@ class EqualityTest(unittest.TestCase):
         causes = [{key: value for key, value in row.items() if key not in ("ranks", "text", "chains")}
                   for row in data["wait_states"]["causes"]]
         self.check_rows(causes, got["root_causes"])
+        told = data["wait_states"]["causes"]
+        self.check_rows([{**row, "cause": told[row["causes"][0]]["cause"], "causes": None} for row in data["wait_states"]["culprits"]],
+                        [{**row, "causes": None} for row in got["culprits"]])
         for row, ours in zip(data["stragglers"], got["stragglers"]):
             worst = row["worst_collective"]
             self.assertEqual(worst is None, ours["worst_instance"] is None)

@@ -219,7 +219,7 @@ class OutputTest(Folder):
         done = run("analyze", "--list")
         self.assertEqual(done.returncode, 0)
         names = [line.split()[0] for line in done.stdout.splitlines()]
-        self.assertEqual(names, ["breakdown", "idle", "kernels", "operators", "collectives", "stragglers", "wait_states", "imbalance",
+        self.assertEqual(names, ["breakdown", "idle", "kernels", "operators", "collectives", "wait_states", "stragglers", "imbalance",
                                  "memory", "launch", "critical_path", "groups", "ddp", "fsdp", "pipeline", "moe", "inference", "regions",
                                  "counters", "flops", "measured_kernels",
                                  "what_if", "bubbles", "fabric"])

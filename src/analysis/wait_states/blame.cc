@@ -8,9 +8,11 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/wait_states/culprits.h"
 #include "analysis/wait_states/late_reasons.h"
 #include "analysis/wait_states/root_table.h"
 #include "analysis/wait_states/slow_links.h"
+#include "analysis/wait_states/wait_rounds.h"
 #include "analysis/wait_states/wait_sharing.h"
 #include "analysis/wait_states/weight_sum.h"
 
@@ -20,6 +22,7 @@ namespace {
 constexpr size_t kMaxChains = 8;
 constexpr int64_t kMinimumShareOfWaiting = 200;  // causes of less than this share of the job's waiting are noise
 constexpr double kNegligible = 1e-3;             // of a wait
+constexpr double kLeastPassedOn = 0.01;          // of a cause's waiting; who passes on less has no part in it
 
 class Blamer {
  public:
@@ -29,6 +32,7 @@ class Blamer {
         collectives_(collectives),
         plan_(plan),
         activity_(activity),
+        rounds_(plan),
         slow_ns_(SlowTransfers(collectives, plan)),
         nodes_(plan.nodes.size()) {}
 
@@ -57,6 +61,7 @@ class Blamer {
     FindVictims();
     for (auto& [root, row] : told_) {
       row.chains = ChainsOf(root);
+      row.passed_on_by = ThosePassingOn(root);
       result.causes.push_back(std::move(row));
     }
     std::sort(result.causes.begin(), result.causes.end(), [](const RootCauseRow& a, const RootCauseRow& b) {
@@ -64,6 +69,10 @@ class Blamer {
       const int64_t b_ns = b.direct_wait_ns + b.propagated_wait_ns;
       return std::tie(b_ns, a.rank_indices, a.cause) < std::tie(a_ns, b.rank_indices, b.cause);
     });
+    result.culprits = FindCulprits(TableOfWaits(), result.causes, result.wait_ns);
+    late_start_.wait_ns = std::llround(late_start_ns_);
+    late_start_.wait_ratio = result.wait_ns > 0 ? Ratio(late_start_.wait_ns, result.wait_ns) : 0;
+    result.late_start = late_start_;
     return result;
   }
 
@@ -198,11 +207,21 @@ class Blamer {
     const std::vector<int64_t> totals = TotalsOf(*sharing, i);
     for (size_t k = waited_for; k < totals.size(); ++k) {
       const auto charged_ns = static_cast<double>(totals[k]);
+      const LateNode& node = plan_.nodes[static_cast<size_t>(sharing->late()[k].node)];
+      const size_t round = rounds_.Of(node.step, i);
+      double told = 0;
       for (const Weight& weight : nodes_[static_cast<size_t>(sharing->late()[k].node)].weights) {
         RootTable::Root& root = roots_[weight.root];
         root.direct_ns += charged_ns * weight.direct;
         root.propagated_ns += charged_ns * weight.propagated;
+        root.wait_by_round[round] += charged_ns * weight.sum();
+        told += weight.sum();
         if (weight.sum() > 0.1) root.instances.insert(i);
+      }
+      if (!node.peers.empty() && !plan_.stretches[node.rank_index][node.stretch].from) {
+        late_start_ns_ += charged_ns * std::max(0.0, 1 - told);
+        const auto [first, last] = std::minmax_element(plan_.arrival_ns[i].begin(), plan_.arrival_ns[i].end());
+        late_start_.spread_ns = std::max(late_start_.spread_ns, *last - *first);
       }
     }
   }
@@ -235,9 +254,12 @@ class Blamer {
     const auto victim = static_cast<uint32_t>(collectives_.instances[i].members[m].rank_index);
     for (const Weight& weight : nodes_[static_cast<size_t>(node)].weights) {
       if (told_.count(weight.root) == 0) continue;
-      RootTable::Victim& of_victim = roots_[weight.root].victims[victim];
+      RootTable::Root& root = roots_[weight.root];
+      RootTable::Victim& of_victim = root.victims[victim];
       const double wait_ns = static_cast<double>(charged_ns) * weight.sum();
       of_victim.wait_ns += wait_ns;
+      const size_t late = plan_.nodes[static_cast<size_t>(node)].rank_index;
+      root.passed_on_ns[late] += static_cast<double>(charged_ns) * weight.propagated;
       const auto part_ns = static_cast<int64_t>(wait_ns);
       if (part_ns > of_victim.worst.wait_ns) of_victim.worst = {part_ns, i, node};
     }
@@ -265,7 +287,7 @@ class Blamer {
     const int64_t wait_ns = row.direct_wait_ns + row.propagated_wait_ns;
     if (pattern.delay_ns <= 0 || wait_ns <= 0 || wait_ns < job_wait_ns / kMinimumShareOfWaiting) return;
     row.cause = root.cause;
-    row.wait_ratio = job_wait_ns > 0 ? Ratio(wait_ns, job_wait_ns) : 0;
+    row.wait_ratio = job_wait_ns > 0 ? std::min(1.0, Ratio(wait_ns, job_wait_ns)) : 0;
     row.collective_count = root.instances.size();
     row.delay_ns = pattern.delay_ns;
     row.steps = pattern.steps;
@@ -282,6 +304,20 @@ class Blamer {
       row.peers_ns = root.worst.peers_ns;
     }
     told_.emplace(number, std::move(row));
+  }
+
+  WaitTable TableOfWaits() {
+    WaitTable table;
+    table.round_count = rounds_.count();
+    table.floor_ns = static_cast<double>(plan_.FloorNs());
+    for (size_t r = 0; r < plan_.places.size(); ++r) {
+      table.windows.push_back(plan_.places[r].empty() ? -1 : run_.ranks[r].window);
+    }
+    for (uint32_t number = 0; number < roots_.size(); ++number) {
+      if (number == kLinkRoot) continue;
+      table.wait_ns[{roots_[number].rank_index, roots_[number].cause}] = std::move(roots_[number].wait_by_round);
+    }
+    return table;
   }
 
   void DescribeLink(const RootTable::Root& root, RootCauseRow* row) const {
@@ -317,6 +353,15 @@ class Blamer {
       chains.push_back({victim, -negative_ns, Follow(number, victim, worst.instance, worst.node)});
     }
     return chains;
+  }
+
+  std::vector<size_t> ThosePassingOn(uint32_t number) {
+    const RootTable::Root& root = roots_[number];
+    std::vector<size_t> ranks;
+    for (const auto& [rank_index, wait_ns] : root.passed_on_ns) {
+      if (wait_ns >= kLeastPassedOn * (root.direct_ns + root.propagated_ns)) ranks.push_back(rank_index);
+    }
+    return ranks;
   }
 
   static double DirectOf(const NodeState& state, uint32_t root) {
@@ -369,6 +414,7 @@ class Blamer {
   const Collectives& collectives_;
   const WaitPlan& plan_;
   const std::vector<WaitRankActivity>& activity_;
+  const WaitRounds rounds_;
   std::vector<int64_t> slow_ns_;
   std::vector<NodeState> nodes_;
   std::array<std::pair<uint32_t, std::shared_ptr<const WaitSharing>>, 16> sharings_;
@@ -378,6 +424,8 @@ class Blamer {
   std::map<int64_t, int64_t> slow_by_step_;
   std::map<size_t, int64_t> slow_by_rank_;
   std::map<std::string, int64_t> slow_by_group_;
+  LateStart late_start_;
+  double late_start_ns_ = 0;
 };
 
 }  // namespace

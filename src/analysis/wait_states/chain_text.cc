@@ -1,8 +1,11 @@
 #include "analysis/wait_states/chain_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "analysis/finding_context.h"
 #include "analysis/shortened_name.h"
@@ -68,6 +71,34 @@ std::string PatternText(const RootCauseRow& cause) {
   }
   if (cause.step_count == 0) return "the trace has no steps";
   return fmt::format("irregular: in {} of {} steps", cause.steps.size(), cause.step_count);
+}
+
+std::string WaitVerdictText(const model::Run& run, const WaitStates& states) {
+  constexpr size_t kMaxTold = 3;
+  std::vector<std::string> sentences;
+  for (size_t i = 0; i < states.culprits.size() && i < kMaxTold; ++i) {
+    const RootCauseRow& cause = states.causes[states.culprits[i].causes.front()];
+    // Transfers that are too long may outweigh all waiting.
+    sentences.push_back(fmt::format("Behind {} of all waiting: {}; {}.", PercentText(states.culprits[i].wait_ratio),
+                                    CauseText(run, cause), PatternText(cause)));
+  }
+  if (states.culprits.size() > kMaxTold) {
+    sentences.push_back(fmt::format("{} more are named.", states.culprits.size() - kMaxTold));
+  } else if (states.culprits.empty() && states.causes.empty()) {
+    sentences.emplace_back(
+        "Nobody is to blame: no rank differs from its peers by more than noise and the clocks' uncertainty.");
+  } else if (states.culprits.empty()) {
+    sentences.push_back(fmt::format(
+        "No rank stands out: the largest cause is behind {} of all waiting, which may be chance among ranks that are "
+        "alike.",
+        PercentText(states.causes.front().wait_ratio)));
+  }
+  if (states.late_start.IsWorthAWord()) {
+    sentences.push_back(fmt::format(
+        "{} of all waiting goes back to before the recording: ranks came up to {} apart to what they called first.",
+        PercentText(states.late_start.wait_ratio), TimeText(states.late_start.spread_ns)));
+  }
+  return fmt::format("{}", fmt::join(sentences, " "));
 }
 
 }  // namespace lockstep::analysis

@@ -38,7 +38,9 @@ class RootTable {
     double propagated_ns = 0;
     std::set<uint32_t> instances;
     std::map<int64_t, int64_t> delay_by_step;
+    std::map<size_t, double> wait_by_round;
     std::map<uint32_t, Victim> victims;
+    std::map<size_t, double> passed_on_ns;  ///< By rank: waiting for it since it had waited for this cause.
   };
 
   uint32_t NumberOf(uint32_t rank_index, RootCause cause) {

@@ -79,7 +79,7 @@ struct RootCauseRow {
   int64_t peers_ns = 0;  ///< The peers' median of the same.
   int64_t direct_wait_ns = 0;      ///< Waiting of others for this rank itself; of a link, members x excess transfer.
   int64_t propagated_wait_ns = 0;  ///< Waiting for ranks that were late because they waited for this one.
-  double wait_ratio = 0;           ///< (direct + propagated) / all waiting of the job.
+  double wait_ratio = 0;           ///< (direct + propagated) / all waiting of the job; at most 1.
   uint64_t collective_count = 0;   ///< Collectives and messages in which somebody waited because of it.
   int64_t delay_ns = 0;            ///< What the rank lost by it, over its steps.
   std::vector<int64_t> steps;      ///< Numbers of the steps in which it showed, ascending.
@@ -87,12 +87,46 @@ struct RootCauseRow {
   WaitPattern pattern = WaitPattern::kIrregular;
   std::optional<int64_t> period_steps;  ///< k of "every k-th step"; only with kPeriodic.
   std::vector<WaitChain> chains;        ///< Largest waiting first, at most 8.
+  std::vector<size_t> passed_on_by;     ///< Ranks that passed on a hundredth of its waiting or more, ascending.
+};
+
+/// Who is behind the waiting beyond chance, and is named for it.
+struct WaitCulprit {
+  std::optional<size_t> rank_index;  ///< None: a slow link, and not of one rank.
+  std::vector<size_t> rank_indices;  ///< That rank, or those among which the link is.
+  std::vector<size_t> causes;        ///< Indices into WaitStates::causes, largest waiting first.
+  int64_t wait_ns = 0;               ///< Of its causes together, direct and propagated.
+  double wait_ratio = 0;             ///< Of all waiting of the job.
+  double chance = 0;     ///< How often, at most, a job whose ranks are alike shows one as much; 0 for a link.
+  int64_t delay_ns = 0;  ///< What it lost by its causes.
+};
+
+/// What a rank has to do with the waiting of others.
+enum class WaitRole : uint8_t {
+  kNone,      ///< Nothing that is beyond chance.
+  kNamed,     ///< It is behind it: one of WaitStates::culprits.
+  kPassesOn,  ///< It was late since it waited for one that is named, and others waited for it.
+};
+const char* WaitRoleName(WaitRole role);  ///< "none", "straggler", "passes_on".
+
+/// Lateness that was there when the recording began, or whose reasons lie before it.
+struct LateStart {
+  static constexpr double kLeastRatio = 0.3;
+
+  int64_t wait_ns = 0;    ///< Waiting that goes back to it.
+  double wait_ratio = 0;  ///< Of all waiting of the job.
+  int64_t spread_ns = 0;  ///< How far apart ranks came to what they called first, at most.
+  bool IsWorthAWord() const { return wait_ratio >= kLeastRatio; }
 };
 
 struct WaitStates {
-  std::vector<WaitStateRow> rows;    ///< By (rank index, kind); only where something waited.
-  std::vector<RootCauseRow> causes;  ///< Largest waiting first.
-  int64_t wait_ns = 0;               ///< All waiting of the job: the sum of `rows`.
+  std::vector<WaitStateRow> rows;     ///< By (rank index, kind); only where something waited.
+  std::vector<RootCauseRow> causes;   ///< Largest waiting first.
+  int64_t wait_ns = 0;                ///< All waiting of the job: the sum of `rows`.
+  std::vector<WaitCulprit> culprits;  ///< Who is named; most waiting first. Every statement of who is at fault is this.
+  LateStart late_start;
+
+  WaitRole RoleOf(size_t rank_index) const;
 };
 
 /// Wait states and their first causes. Blame starts at each late arrival, looks at what the late rank did since it was

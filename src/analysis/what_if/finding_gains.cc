@@ -46,6 +46,7 @@ void TakeSimulatedGains(const WhatIf& what_if, std::vector<Finding>* findings) {
     const Lever* lever = FindLever(what_if, LeverIdOf(finding));
     if (lever == nullptr || lever->gain_ns < 0) continue;
     finding.gain_ns_per_step = lever->gain_ns;
+    finding.gain_ratio = lever->gain_ratio;
     finding.evidence.push_back(
         {"simulated_step_ns", static_cast<double>(lever->step_ns),
          fmt::format("by simulation a step takes {} instead of {} if {}", TimeText(lever->step_ns),

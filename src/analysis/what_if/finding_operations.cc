@@ -73,6 +73,9 @@ class StudyWords {
     finding.title = std::move(title);
     finding.ranks = std::move(ranks);
     finding.gain_ns_per_step = gain_ns;
+    if (gain_ns && study_.no_delay_ns > 0) {
+      finding.gain_ratio = static_cast<double>(*gain_ns) / static_cast<double>(study_.no_delay_ns);
+    }
     finding.severity = std::max(FindingSeverity::kWarning, SeverityOf(gain_ns.value_or(0), study_.no_delay_ns));
     finding.evidence.push_back({"slowdown", study_.slowdown,
                                 fmt::format("a step takes {:.2f} times as long as if every operation took what its "
@@ -187,6 +190,7 @@ void AddBubbles(const Bubbles& bubbles, std::vector<Finding>* findings) {
   Finding finding;
   finding.id = "pipeline_bubble";
   finding.gain_ns_per_step = std::llround(gain_ns / count);
+  if (step_ns > 0) finding.gain_ratio = gain_ns / step_ns;
   finding.severity = SeverityOf(*finding.gain_ns_per_step, std::llround(step_ns / count));
   finding.title = fmt::format("pipeline stages have no work for {} of a step", Percent(ratio / count));
   finding.evidence.push_back(

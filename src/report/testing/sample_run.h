@@ -162,6 +162,7 @@ inline void AddSampleVerdicts(Sample* sample) {
       row.last_ratio = 1;
       row.wait_given_ns = 180'000'000;
       row.delay_ns = 60'000'000;
+      row.role = analysis::WaitRole::kNamed;
       row.chronic = true;
       row.worst_instance = 0;
       row.step_count = 2;
@@ -206,6 +207,7 @@ inline void AddSampleVerdicts(Sample* sample) {
   late.advice = {"Move augment_batch off the training process of rank 2, or give it more data loader workers",
                  "Compare rank 2's host with the others"};
   late.gain_ns_per_step = 30'000'000;
+  late.gain_ratio = 30.0 / 105;
   analysis::Finding launch;
   launch.id = "host_bound";
   launch.severity = analysis::FindingSeverity::kInfo;

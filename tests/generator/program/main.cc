@@ -109,6 +109,8 @@ void AddOptions(CLI::App* app, TraceSpec* spec, Texts* texts) {
   app->add_option("--loader-us", texts->loader_us, "data loader per step");
   app->add_option("--jitter-us", texts->jitter_us, "spread of the ends of one collective");
   app->add_option("--kernel-scale", spec->kernel_scale, "multiplies kernel durations");
+  app->add_option("--kernel-tail", spec->kernel_tail, "sigma of a log-normal factor on kernel durations");
+  app->add_option("--step-tail", spec->step_tail, "sigma of one on all kernels of a rank's step");
   app->add_option("--kernel-spread", spec->kernel_spread, "share by which kernel durations vary");
   app->add_option("--offset-us", texts->offset_us, "clock offset per rank")->delimiter(',');
   app->add_option("--drift-ppm", spec->drift_ppm, "clock drift per rank")->delimiter(',');

@@ -89,6 +89,10 @@ export interface RootCause {
 
 export interface WaitStatesData {
   wait_ns: number;
+  /** Who is behind it, in sentences. */
+  text: string;
+  /** Who is named, most waiting first. */
+  culprits: { rank_index: number | null; wait_ns: number; wait_ratio: number }[];
   states: { rank_index: number; kind: string; count: number; wait_ns: number }[];
   causes: RootCause[];
   cause_count: number;

@@ -39,6 +39,8 @@ export interface Finding {
   evidence: Evidence[];
   advice: string[];
   gain_ns_per_step: number | null;
+  /** Of the step that it was reckoned with. */
+  gain_ratio: number | null;
 }
 
 export interface RankFacts {
@@ -118,6 +120,7 @@ export interface StragglerRow {
   wait_given_ns: number;
   delay_ns: number;
   last_ratio: number;
+  role: 'none' | 'straggler' | 'passes_on';
   chronic: boolean;
   late_step_count: number;
   step_count: number;

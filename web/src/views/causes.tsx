@@ -211,15 +211,14 @@ function States({ data, waits }: { data: AnalyzeData; waits: WaitStatesData }) {
 function Causes({ data }: ViewProps) {
   const waits = data.wait_states!;
   const first = waits.causes[0];
+  const named = waits.culprits[0];
   return (
     <>
       {first === undefined ? (
-        <Answer sentence="Nobody is to blame: no rank differs from its peers by more than noise and the clocks’ uncertainty." />
+        <Answer sentence={waits.text} />
       ) : (
-        <Answer kind={first.wait_ratio >= 0.5 ? 'critical' : first.wait_ratio >= 0.2 ? 'warning' : 'info'} sentence={first.wait_ratio >= 0.2
-          ? `${percent(first.wait_ratio)} of all waiting has one first cause: ${first.text}.`
-          : `No cause stands out: the largest is behind ${percent(first.wait_ratio)} of all waiting, ${first.text}.`}>
-          {capital(first.pattern_text)}. It cost others {duration(waited(first))} of waiting, in {plural(first.collective_count, 'collective')}{first.delay_ns > 0 && <>; the rank itself lost {duration(first.delay_ns)} by it</>}.
+        <Answer kind={named === undefined ? 'info' : named.wait_ratio >= 0.5 ? 'critical' : 'warning'} sentence={waits.text}>
+          The largest cause: {first.text}. {capital(first.pattern_text)}. It cost others {duration(waited(first))} of waiting, in {plural(first.collective_count, 'collective')}{first.delay_ns > 0 && <>; the rank itself lost {duration(first.delay_ns)} by it</>}.
         </Answer>
       )}
       {first !== undefined && <First data={data} waits={waits} />}

@@ -13,13 +13,13 @@ const SEVERITY: Record<Finding['severity'], string> = { critical: 'Critical', wa
 
 /** Where the evidence of a finding is to be seen, by the words of its id. */
 const EVIDENCE: readonly [RegExp, readonly (readonly [string, string])[]][] = [
-  [/straggler/, [['causes', 'Causes of waiting'], ['waits', 'Who waits for whom']]],
+  [/straggler|late_start|spread_waiting|slow_link/, [['causes', 'Causes of waiting'], ['waits', 'Who waits for whom']]],
   [/pipeline|bubble|gather|bucket|gradient|mfu|flops/, [['groups', 'Groups and use of devices']]],
   [/overlap|exposed/, [['overlap', 'Overlap']]],
   [/memory_imbalance|memory|fragment/, [['memory', 'Memory']]],
   [/imbalance|uneven/, [['imbalance', 'Imbalance']]],
   [/host|idle|launch|input|loader|small|short/, [['idle', 'Idle time']]],
-  [/bandwidth|slow_link/, [['bandwidth', 'Bandwidth']]],
+  [/bandwidth/, [['bandwidth', 'Bandwidth']]],
   [/missing|clock|coverage|no_device|partial|data/, [['quality', 'Data quality']]],
 ];
 
@@ -31,13 +31,7 @@ function evidenceOf(data: AnalyzeData, finding: Finding): readonly (readonly [st
   return found.filter(([view]) => view !== 'causes' || causesMissing(data) === null);
 }
 
-function stepTime(times: RankTimes): number | null {
-  const known = times.rows.filter(measured);
-  return times.words !== 'a step' || known.length === 0 ? null : mean(known.map((row) => row.span_ns));
-}
-
-function Gain({ ns, step }: { ns: number; step: number | null }) {
-  const share = step ? Math.min(1, ns / step) : null;
+function Gain({ ns, share }: { ns: number; share: number | null }) {
   return (
     <p class="gain">
       <span class="gain-number">{duration(ns)}</span>
@@ -52,7 +46,7 @@ function Gain({ ns, step }: { ns: number; step: number | null }) {
   );
 }
 
-function Card({ data, finding, place, step }: { data: AnalyzeData; finding: Finding; place: number; step: number | null }) {
+function Card({ data, finding, place }: { data: AnalyzeData; finding: Finding; place: number }) {
   const { ids } = useContext(ViewContext);
   const evidence = evidenceOf(data, finding).filter(([view]) => ids.includes(view));
   return (
@@ -62,7 +56,7 @@ function Card({ data, finding, place, step }: { data: AnalyzeData; finding: Find
           <p class="severity">{place}. {SEVERITY[finding.severity]}{finding.ranks.length > 0 && <span class="muted"> · {rankList(finding.ranks)}</span>}</p>
           <h3>{finding.title}</h3>
         </div>
-        {finding.gain_ns_per_step !== null && finding.gain_ns_per_step > 0 && <Gain ns={finding.gain_ns_per_step} step={step} />}
+        {finding.gain_ns_per_step !== null && finding.gain_ns_per_step > 0 && <Gain ns={finding.gain_ns_per_step} share={finding.gain_ratio} />}
       </div>
       <div class="finding-body">
         <div>
@@ -138,15 +132,14 @@ function extremes(data: AnalyzeData, times: RankTimes) {
 
 function Findings({ data, source }: ViewProps) {
   const times = useRankTimes(source, data);
-  const step = stepTime(times);
   const first = data.findings[0];
   return (
     <>
       <section class={`verdict ${first?.severity ?? 'info'}`} aria-label="Verdict">
         {data.verdict.map((sentence) => <p key={sentence}>{sentence}</p>)}
-        {first && first.gain_ns_per_step !== null && first.gain_ns_per_step > 0 && step !== null && (
+        {first && first.gain_ns_per_step !== null && first.gain_ns_per_step > 0 && (
           <p class="verdict-gain">
-            The first finding alone may save up to {duration(first.gain_ns_per_step)} of {duration(step)} a step ({percent(first.gain_ns_per_step / step)}).
+            The first finding alone may save up to {duration(first.gain_ns_per_step)} {times.words === 'a step' ? 'a step' : 'in this window'}{first.gain_ratio !== null && <> ({percent(first.gain_ratio)})</>}.
           </p>
         )}
       </section>
@@ -155,7 +148,7 @@ function Findings({ data, source }: ViewProps) {
         <h3 id="findings-heading" class="section-title">Findings</h3>
         {data.findings.length === 0 && <Note>Nothing stands out: no rule found a loss worth naming.</Note>}
         <ol class="findings">
-          {data.findings.map((finding, at) => <Card key={finding.id + at} data={data} finding={finding} place={at + 1} step={step} />)}
+          {data.findings.map((finding, at) => <Card key={finding.id + at} data={data} finding={finding} place={at + 1} />)}
         </ol>
       </section>
     </>

@@ -102,6 +102,13 @@ function Matrix({ data }: { data: AnalyzeData }) {
   );
 }
 
+/** What the first causes of waiting say of a rank that comes late. */
+function lateWords(row: StragglerRow): string {
+  if (row.last_count === 0) return '';
+  if (row.role === 'none') return 'by chance';
+  return row.role === 'passes_on' ? 'passes it on' : row.chronic ? 'straggler, chronic' : 'straggler, at times';
+}
+
 function LastArrivals({ data }: { data: AnalyzeData }) {
   const rows = useMemo(() => [...data.stragglers].sort((a, b) => b.last_ratio - a.last_ratio || b.wait_given_ns - a.wait_given_ns), [data]);
   const known = rows.filter((row) => row.collective_count > 0);
@@ -124,7 +131,7 @@ function LastArrivals({ data }: { data: AnalyzeData }) {
         { key: 'collective_count', title: 'Collectives', numeric: true, value: (row) => row.collective_count },
         { key: 'wait_given_ns', title: 'Made others wait', numeric: true, value: (row) => row.wait_given_ns, text: (row) => duration(row.wait_given_ns) },
         { key: 'wait_ns', title: 'Waited', numeric: true, value: (row) => row.wait_ns, text: (row) => duration(row.wait_ns) },
-        { key: 'chronic', title: 'Chronic', value: (row) => (row.chronic ? 'chronic' : '') },
+        { key: 'role', title: 'Late', value: (row) => lateWords(row) },
       ]}
       rows={rows}
       rowKey={(row) => String(row.rank_index)}
@@ -138,7 +145,7 @@ function LastArrivals({ data }: { data: AnalyzeData }) {
         rows={rows.slice(0, BARS).map((row) => ({
           key: String(row.rank_index), label: rankLabel(data, row.rank_index),
           parts: row.collective_count > 0 ? [{ mark: 'communication', label: 'last to arrive', value: row.last_ratio }] : null,
-          text: row.collective_count > 0 ? `${percent(row.last_ratio)}${row.chronic ? ', chronic' : ''}` : 'not measured',
+          text: row.collective_count > 0 ? `${percent(row.last_ratio)}${row.last_count > 0 ? `, ${lateWords(row)}` : ''}` : 'not measured',
         }))}
       />
     </Figure>
