@@ -228,9 +228,7 @@ void AddWithVictims(const FindingContext& context, const WaitCulprit& culprit, L
   };
   for (const size_t rank_index : culprit.rank_indices) add(rank_index);
   for (const size_t c : culprit.causes) {
-    for (const WaitChain& chain : context.result().wait_states.causes[c].chains) {
-      for (const WaitHop& hop : chain.hops) add(hop.late_rank_index);
-    }
+    for (const size_t rank_index : context.result().wait_states.causes[c].passed_on_by) add(rank_index);
   }
 }
 
@@ -281,6 +279,7 @@ std::string LinkText(const std::vector<int32_t>& ranks) {
 }
 
 void FindSlowLinks(const FindingContext& context, std::vector<Finding>* findings) {
+  const bool alone = CulpritsOf(context, false).empty();
   for (const WaitCulprit* culprit : CulpritsOf(context, true)) {
     const RootCauseRow& cause = context.result().wait_states.causes[culprit->causes.front()];
     Finding finding;
@@ -288,7 +287,8 @@ void FindSlowLinks(const FindingContext& context, std::vector<Finding>* findings
     for (const size_t rank_index : culprit->rank_indices) finding.ranks.push_back(context.RankOf(rank_index));
     finding.gain_ns_per_step = cause.delay_ns / context.StepsOf(culprit->rank_indices.front());
     finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
-    finding.title = fmt::format("{} is slow; no rank's own work is at fault", LinkText(finding.ranks));
+    finding.title = LinkText(finding.ranks) + " is slow";
+    if (alone) finding.title += "; no rank's own work is at fault";
     DescribeCause(context, cause, &finding);
     finding.advice = {
         "compare the network of the node with the others': link speed and width, errors, the switch port (ibstat, "

@@ -204,6 +204,30 @@ TEST(FindingsTest, ASlowLinkIsNamedAsALinkAndNoRankAsAStraggler) {
   EXPECT_DOUBLE_EQ(link->gain_ratio.value_or(0), 0.1);
 }
 
+TEST(FindingsTest, ASlowLinkBesideALateRankDoesNotClearTheRank) {
+  HealthyJob job;
+  AddLateness(job, {{2, kMs}});
+  Name(job, {{1, 30 * kMs}}, RootCause::kSlowLink);
+  Name(job, {{2, 20 * kMs}});
+  const std::vector<Finding> findings = job.Find();
+  ASSERT_NE(Get(findings, "straggler"), nullptr);
+  EXPECT_THAT(Get(findings, "straggler")->ranks, ElementsAre(2));
+  ASSERT_NE(Get(findings, "slow_link"), nullptr);
+  EXPECT_EQ(Get(findings, "slow_link")->title, "The link of rank 1 is slow");
+}
+
+TEST(FindingsTest, WhoOnlyPassesLatenessOnDoesNotLessenTheGain) {
+  HealthyJob job;
+  AddLateness(job, {{1, 2 * kMs}, {3, 2 * kMs + kMs / 4}});
+  Name(job, {{3, 42 * kMs}});
+  job.result.wait_states.causes.front().passed_on_by = {1};
+  const std::vector<Finding> findings = job.Find();
+  const Finding* straggler = Get(findings, "straggler");
+  ASSERT_NE(straggler, nullptr);
+  EXPECT_THAT(straggler->ranks, ElementsAre(3));
+  EXPECT_EQ(straggler->gain_ns_per_step, 2 * kMs + kMs / 4);
+}
+
 TEST(FindingsTest, ExposedCommunicationGainsWhatTheLeastExposedRankHas) {
   HealthyJob job;
   for (size_t r = 0; r < 4; ++r)

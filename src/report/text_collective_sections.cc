@@ -81,7 +81,7 @@ std::string LateText(const analysis::StragglerRow& row) {
     case WaitRole::kPassesOn: return "passes it on";
     case WaitRole::kNone: break;
   }
-  return "by chance";
+  return "not named";
 }
 
 // Where a late rank did most harm, and what it did meanwhile.

@@ -78,8 +78,7 @@ std::string WaitVerdictText(const model::Run& run, const WaitStates& states) {
   std::vector<std::string> sentences;
   for (size_t i = 0; i < states.culprits.size() && i < kMaxTold; ++i) {
     const RootCauseRow& cause = states.causes[states.culprits[i].causes.front()];
-    // Transfers that are too long may outweigh all waiting.
-    sentences.push_back(fmt::format("Behind {} of all waiting: {}; {}.", PercentText(states.culprits[i].wait_ratio),
+    sentences.push_back(fmt::format("Behind {} of all waiting: {}; {}.", PercentText(cause.wait_ratio),
                                     CauseText(run, cause), PatternText(cause)));
   }
   if (states.culprits.size() > kMaxTold) {

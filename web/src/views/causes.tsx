@@ -218,7 +218,7 @@ function Causes({ data }: ViewProps) {
         <Answer sentence={waits.text} />
       ) : (
         <Answer kind={named === undefined ? 'info' : named.wait_ratio >= 0.5 ? 'critical' : 'warning'} sentence={waits.text}>
-          The largest cause: {first.text}. {capital(first.pattern_text)}. It cost others {duration(waited(first))} of waiting, in {plural(first.collective_count, 'collective')}{first.delay_ns > 0 && <>; the rank itself lost {duration(first.delay_ns)} by it</>}.
+          {named === undefined ? <>The largest cause: {first.text}. {capital(first.pattern_text)}. It</> : 'The largest cause'} cost others {duration(waited(first))} of waiting, in {plural(first.collective_count, 'collective')}{first.delay_ns > 0 && <>; the rank itself lost {duration(first.delay_ns)} by it</>}.
         </Answer>
       )}
       {first !== undefined && <First data={data} waits={waits} />}

@@ -105,7 +105,7 @@ function Matrix({ data }: { data: AnalyzeData }) {
 /** What the first causes of waiting say of a rank that comes late. */
 function lateWords(row: StragglerRow): string {
   if (row.last_count === 0) return '';
-  if (row.role === 'none') return 'by chance';
+  if (row.role === 'none') return 'not named';
   return row.role === 'passes_on' ? 'passes it on' : row.chronic ? 'straggler, chronic' : 'straggler, at times';
 }
 
