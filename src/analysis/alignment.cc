@@ -130,18 +130,23 @@ class WindowAligner {
     clock.drift_ppm = fit.drift_ppm;
     clock.uncertainty_ns = uncertainty_ns;
     clock.sample_count = fit.sample_count;
-    KeepWallClockIfItAgrees(r);
+    KeepWallClockIfItAgrees(r, fit.span_ns);
   }
 
-  /// Wall clocks that agree within what the tie points can tell are better than a correction by noise: the ranks of one
-  /// host stamp with one clock.
-  void KeepWallClockIfItAgrees(size_t r) {
+  /// Wall clocks that agree, over all of the tie points, within what these can tell are better than a correction by
+  /// noise: the ranks of one host stamp with one clock, and what a busy host does to the ends of collectives for
+  /// seconds looks like drift.
+  void KeepWallClockIfItAgrees(size_t r, int64_t span_ns) {
     ClockMap& clock = Clock(r);
-    if (!Trace(r).base_time_known || !Trace(0).base_time_known || clock.drift_ppm != 0) return;
+    if (!Trace(r).base_time_known || !Trace(0).base_time_known) return;
     const bool same_host = SameKnownHost(Trace(r), Trace(0));
-    if (std::abs(clock.offset_ns) > *clock.uncertainty_ns * (same_host ? 3 : 1)) return;
+    const int64_t agreed_ns = *clock.uncertainty_ns * (same_host ? 3 : 1);
+    for (const int64_t end_ns : {clock.reference_ns - span_ns / 2, clock.reference_ns + span_ns / 2}) {
+      if (std::abs(clock.OffsetAt(end_ns)) > agreed_ns) return;
+    }
     clock.basis = ClockMap::Basis::kWallClock;
     clock.offset_ns = 0;
+    clock.drift_ppm = 0;
     if (same_host) clock.uncertainty_ns = std::min(*clock.uncertainty_ns, kHostClockErrorNs);
   }
 

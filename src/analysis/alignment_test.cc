@@ -143,6 +143,25 @@ TEST(AlignmentTest, OneHostsClockIsNotCorrectedByNoise) {
   EXPECT_EQ(job.run.ranks[3].clock.basis, model::ClockMap::Basis::kWallClock);
 }
 
+TEST(AlignmentTest, OneHostsClockDoesNotDriftByItsLoad) {
+  // The ends come later by and by, as on a host that gets busier: a slope beyond three times its error.
+  std::mt19937 random(8);
+  std::exponential_distribution<double> late(1.0 / 300'000);
+  constexpr int kCount = 400;
+  for (const bool one_host : {true, false}) {
+    RunBuilder builder;
+    for (const int32_t rank : {0, 1}) builder.Rank(rank).Host(one_host ? "a" : "host" + std::to_string(rank));
+    int told = 0;
+    const auto busier = [&](int32_t rank) {
+      return rank == 1 ? late(random) + 1'000.0 * (told++ % kCount) : late(random);
+    };
+    AddGroup(builder, std::vector<PlantedClock>(2), "0", {0, 1}, kCount, 10 * kSecond, random, busier);
+    Job job(builder.Build());
+    job.Time();
+    EXPECT_EQ(job.run.ranks[1].clock.drift_ppm == 0, one_host);
+  }
+}
+
 TEST(AlignmentTest, RanksOfAnotherHostShareOneClock) {
   std::mt19937 random(7);
   std::exponential_distribution<double> late(1.0 / 2'000);

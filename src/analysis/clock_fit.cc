@@ -106,7 +106,8 @@ ClockFit FitClock(std::vector<ClockSample> samples) {
     return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.difference_ns < b.difference_ns;
   });
   const int64_t first_ns = samples.front().time_ns;
-  fit.reference_ns = first_ns + (samples.back().time_ns - first_ns) / 2;
+  fit.span_ns = samples.back().time_ns - first_ns;
+  fit.reference_ns = first_ns + fit.span_ns / 2;
 
   // Doubles hold differences from an anchor exactly; absolute nanoseconds they do not.
   const int64_t anchor_ns = samples[samples.size() / 2].difference_ns;

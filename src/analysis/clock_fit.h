@@ -15,6 +15,7 @@ struct ClockSample {
 struct ClockFit {
   int64_t offset_ns = 0;       ///< At reference_ns.
   int64_t reference_ns = 0;    ///< Middle of the samples.
+  int64_t span_ns = 0;         ///< From the first sample to the last.
   double drift_ppm = 0;        ///< 0 unless the samples show drift beyond doubt.
   int64_t uncertainty_ns = 0;  ///< Half-width: 1 us plus 1.4826 x the median absolute residual.
   uint32_t sample_count = 0;

@@ -14,15 +14,6 @@ namespace lockstep::analysis {
 enum class KernelKind : uint8_t { kCompute, kCommunication, kMemcpy, kMemset };
 const char* KernelKindName(KernelKind kind);  ///< "compute", "communication", "memcpy", "memset".
 
-/// True for names of communication kernels: nccl, rccl, hccl, oneCCL and a documented list of libraries
-/// (docs/metrics.md#communication-kernels). Kernels that carry collective metadata are communication whatever their
-/// name.
-bool IsCommunicationKernelName(std::string_view name);
-
-/// True for names that sound like a collective that an engine wrote itself ("multimem_all_reduce_kernel"). They count
-/// as compute, as in the peers, until the user claims them (AnalysisOptions::communication_kernels).
-bool LooksLikeCollectiveKernel(std::string_view name);
-
 /// True for CPU ranges that are a collective of a CPU backend: "gloo:all_reduce", "mpi:...", "ucc:...".
 bool IsCpuCollectiveName(std::string_view name);
 

@@ -1,10 +1,12 @@
 // Jobs of 4 to 1,024 ranks that a simulator runs and breaks in a known way: what Diagnose says of their dumps.
+// By hand, other jobs of the same kinds: LOCKSTEP_SEED=70000 lockstep_hang_generated_test.
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -12,6 +14,11 @@
 
 namespace lockstep::hang_test {
 namespace {
+
+uint64_t FirstSeed(uint64_t usual) {
+  const char* chosen = std::getenv("LOCKSTEP_SEED");
+  return chosen == nullptr ? usual : std::strtoull(chosen, nullptr, 10);
+}
 
 std::string Told(const BrokenJob& job, const hang::Verdict& verdict) {
   std::string text = job.name + ": " + hang::VerdictKindName(verdict.kind) + " of";
@@ -24,7 +31,7 @@ std::string Told(const BrokenJob& job, const hang::Verdict& verdict) {
 TEST(GeneratedJobsTest, KindAndCulpritsAreRightInAtLeast98Percent) {
   size_t count = 0;
   size_t right = 0;
-  for (const Case& of : AllCases()) {
+  for (const Case& of : AllCases(FirstSeed(1))) {
     if (of.lost > 0) {
       continue;
     }
@@ -44,7 +51,7 @@ TEST(GeneratedJobsTest, KindAndCulpritsAreRightInAtLeast98Percent) {
 
 TEST(GeneratedJobsTest, NobodyInnocentIsAccusedWhereRecordsAreLost) {
   size_t count = 0;
-  for (const Case& of : AllCases()) {
+  for (const Case& of : AllCases(FirstSeed(1))) {
     if (of.lost == 0) {
       continue;
     }
@@ -57,7 +64,7 @@ TEST(GeneratedJobsTest, NobodyInnocentIsAccusedWhereRecordsAreLost) {
 }
 
 TEST(GeneratedJobsTest, NobodyInnocentIsAccusedOnWholeEvidenceEither) {
-  for (const Case& of : AllCases()) {
+  for (const Case& of : AllCases(FirstSeed(1))) {
     if (of.lost > 0) {
       continue;
     }
@@ -72,7 +79,7 @@ TEST(FlatJobsTest, EveryFaultIsToldAndNobodyInnocentIsAccused) {
   size_t right = 0;
   size_t accused = 0;
   std::map<int, std::pair<size_t, size_t>> by_percent;  // Of verdicts that name somebody: how many, and right.
-  for (const Case& of : FlatCases()) {
+  for (const Case& of : FlatCases(FirstSeed(20'000))) {
     const BrokenJob job = RunCase(of);
     const hang::Verdict verdict = hang::Diagnose(job.evidence).verdict;
     const bool wrong = AccusesWrongly(job, verdict);

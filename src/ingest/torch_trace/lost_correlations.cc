@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/event.h"
+#include "model/kernel_name.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -26,13 +27,24 @@ struct Kernel {
   uint32_t* correlation = nullptr;
 };
 
-bool IsCommunication(std::string_view kernel) {  // NCCL, RCCL.
-  return kernel.find("ccl") != std::string_view::npos || kernel.find("CCL") != std::string_view::npos;
-}
-
 bool IsLaunch(std::string_view call) {
   return call.find("aunch") != std::string_view::npos && call.find("Graph") == std::string_view::npos;
 }
+
+/// Each name is looked at once.
+class CommunicationNames {
+ public:
+  explicit CommunicationNames(const model::NameTable& names) : names_(names) {}
+  bool Hold(NameId kernel) {
+    const auto [known, is_new] = known_.emplace(kernel.value, false);
+    if (is_new) known->second = model::IsCommunicationKernelName(names_[kernel]);
+    return known->second;
+  }
+
+ private:
+  const model::NameTable& names_;
+  std::unordered_map<uint32_t, bool> known_;
+};
 
 /// Instants within the collective calls of a thread.
 class CollectiveRanges {
@@ -78,14 +90,14 @@ size_t Pair(std::vector<Launch>& launches, std::vector<Kernel>& kernels) {
 void GuessLostCorrelations(const std::string& source, TraceContent* content) {
   RankTrace& trace = content->trace;
   std::vector<Kernel> kernels[2];  // Of others, of communication.
+  CommunicationNames communication(content->names);
   std::unordered_set<uint32_t> claimed;
   for (Track& track : trace.tracks) {
     if (track.lane != model::Lane::kDevice) continue;
     for (size_t i = 0; i < track.events.size(); ++i) {
       uint32_t& correlation = track.events.correlation[i];
       if (correlation != 0 || track.events.category[i] != Category::kKernel) continue;
-      const bool is_communication = IsCommunication(content->names[track.events.name[i]]);
-      kernels[is_communication].push_back({track.events.start_ns[i], &correlation});
+      kernels[communication.Hold(track.events.name[i])].push_back({track.events.start_ns[i], &correlation});
     }
   }
   const size_t lost_count = kernels[0].size() + kernels[1].size();

@@ -31,11 +31,11 @@ bool CanHave(const JobShape& shape, Fault fault) {
 
 }  // namespace
 
-std::vector<Case> AllCases() {
+std::vector<Case> AllCases(uint64_t first_seed) {
   const std::vector<Layout> layouts = {{2, 1, 2, 2}, {1, 1, 4, 2}, {4, 1, 1, 1}, {2, 1, 4, 2},
                                        {2, 2, 2, 2}, {4, 2, 2, 1}, {2, 4, 4, 1}, {8, 1, 8, 1}};
   std::vector<Case> cases;
-  uint64_t seed = 1;
+  uint64_t seed = first_seed;
   for (const Layout& layout : layouts) {
     for (const bool nccl : {false, true}) {
       for (int variant = 0; variant < 3; ++variant) {
@@ -83,9 +83,9 @@ std::vector<Case> AllCases() {
   return cases;
 }
 
-std::vector<Case> FlatCases() {
+std::vector<Case> FlatCases(uint64_t first_seed) {
   std::vector<Case> cases;
-  uint64_t seed = 20'000;
+  uint64_t seed = first_seed;
   for (const Program program : {Program::kDdp, Program::kFsdp}) {
     for (const int32_t world : {2, 3, 4, 6, 8, 16, 32, 64}) {
       for (int recorder = 0; recorder < 3; ++recorder) {

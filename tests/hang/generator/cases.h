@@ -14,11 +14,12 @@ struct Case {
   size_t lost = 0;  ///< Records that are taken away.
 };
 
-/// Every fault in every shape that can have it, over fixed seeds. Shapes have 4 to 1,024 ranks.
-std::vector<Case> AllCases();
+/// Every fault in every shape that can have it, each with a seed of its own from `first_seed`. Shapes have 4 to 1,024
+/// ranks.
+std::vector<Case> AllCases(uint64_t first_seed);
 /// Jobs whose groups all hold every rank, of 2 to 64 ranks, over NCCL and Gloo, with recorders that tell what began and
 /// such that do not, whole rings and wrapped ones, with and without frames, all records and one that is lost.
-std::vector<Case> FlatCases();
+std::vector<Case> FlatCases(uint64_t first_seed);
 BrokenJob RunCase(const Case& of);
 
 /// Whether a verdict names what was done to the job. Where the evidence cannot tell two kinds apart (Gloo blocks at the
