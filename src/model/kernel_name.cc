@@ -7,10 +7,10 @@
 namespace lockstep::model {
 namespace {
 
-/// Communication libraries, and the cross-device reduction that TraceLens knows of vLLM and SGLang. Compared in lower
-/// case and without underscores.
-constexpr std::array<std::string_view, 9> kLibraryMarks = {
-    "nccl", "rccl", "hccl", "xccl", "oneccl", "nvshmem", "deepep", "hybridep", "crossdevicereduce"};
+/// Communication libraries (RCCL runs MSCCL's algorithms as kernels of that name), and the cross-device reduction that
+/// TraceLens knows of vLLM and SGLang. Compared in lower case and without underscores.
+constexpr std::array<std::string_view, 10> kLibraryMarks = {
+    "nccl", "rccl", "msccl", "hccl", "xccl", "oneccl", "nvshmem", "deepep", "hybridep", "crossdevicereduce"};
 
 /// Operations that engines write themselves (SGLang, vLLM, TensorRT-LLM, FlashInfer, aiter, PyTorch symmetric memory),
 /// whatever their spelling: all_reduce, AllReduce and allreduce are one.

@@ -9,6 +9,7 @@ TEST(KernelNameTest, LibraryKernelsAreCommunicationInAnyCase) {
   EXPECT_TRUE(IsCommunicationKernelName("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"));
   EXPECT_TRUE(IsCommunicationKernelName("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"));
   EXPECT_TRUE(IsCommunicationKernelName("rcclGenericKernel"));
+  EXPECT_TRUE(IsCommunicationKernelName("mscclKernel_Sum_float_LL_0(ncclDevComm*)"));
   EXPECT_TRUE(IsCommunicationKernelName("oneCCL_allreduce"));
   EXPECT_TRUE(IsCommunicationKernelName("void nvshmemi_transfer<int>"));
   EXPECT_TRUE(IsCommunicationKernelName("void deep_ep::internode::dispatch<false>(int4*)"));

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "nccl_interface.h"
@@ -102,8 +103,8 @@ class NcclDriver {
                            nccl_interface::CopyEngine6{sequence, "AllGather", nullptr, nullptr, count, -1, "ncclInt8",
                                                        "MC", false, 1, 1, 0, nullptr});
   }
-  void* Proxy(void* context, void* parent, int peer, bool is_send, int pid = ::getpid()) {
-    const nccl_interface::ProxyOp op{pid, 0, peer, 4, 1 << 19, is_send ? 1 : 0};
+  void* Proxy(void* context, void* parent, int peer, bool is_send, std::optional<int> pid = {}) {
+    const nccl_interface::ProxyOp op{pid.value_or(own_pid_), 0, peer, 4, 1 << 19, is_send ? 1 : 0};
     return version_ >= 5 ? Start<uint64_t>(context, kProxyOp, parent, 0, op)
                          : Start<uint8_t>(context, kProxyOp, parent, 0, op);
   }
@@ -146,6 +147,7 @@ class NcclDriver {
   }
 
   int version_;
+  int own_pid_ = ::getpid();  // Asked once: the callbacks are watched for system calls.
   int mask_ = -1;
   void* table_ = nullptr;
   const nccl_interface::Table<nccl_interface::Init1>* functions_ = nullptr;

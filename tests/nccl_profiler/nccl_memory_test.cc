@@ -1,13 +1,20 @@
-// What the profiler plugin takes on NCCL's threads once it is initialised: no memory, no lock, and no more of its file.
-// The program's own malloc and pthread_mutex_lock count calls of the thread that asks for it, and pass them on.
+// What the profiler plugin takes on NCCL's threads once it is initialised: no memory, no lock, no system call, and no
+// more of its file. The program's own malloc and pthread_mutex_lock count calls of the thread that asks for it, and
+// pass them on; the kernel hands it the thread's system calls (Syscall User Dispatch, Linux 5.11), which it counts and
+// makes.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <linux/prctl.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -38,8 +45,41 @@ namespace {
 __attribute__((tls_model("initial-exec"))) __thread bool is_counting = false;
 __attribute__((tls_model("initial-exec"))) __thread uint64_t allocation_count = 0;
 __attribute__((tls_model("initial-exec"))) __thread uint64_t lock_count = 0;
+__attribute__((tls_model("initial-exec"))) __thread uint64_t system_call_count = 0;
+__attribute__((tls_model("initial-exec"))) __thread int last_system_call = -1;
+__attribute__((tls_model("initial-exec"))) __thread volatile char system_calls_go = SYSCALL_DISPATCH_FILTER_ALLOW;
 
 void CountAllocation() { allocation_count += is_counting ? 1 : 0; }
+
+/// In place of the kernel, on x86-64: counts the call and makes it.
+void OnSystemCall(int /*signal*/, siginfo_t* info, void* context) {
+  system_calls_go = SYSCALL_DISPATCH_FILTER_ALLOW;
+  ++system_call_count;
+  last_system_call = info->si_syscall;
+  greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  const int saved = errno;
+  const long result = ::syscall(info->si_syscall, registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                                registers[REG_R10], registers[REG_R8], registers[REG_R9]);
+  registers[REG_RAX] = result == -1 ? -errno : result;
+  errno = saved;
+}
+
+/// From here to StopCounting(), of the calling thread. System calls: up to the first, whose return from the handler
+/// needs one itself.
+void StartCounting() {
+  struct sigaction action = {};
+  action.sa_sigaction = OnSystemCall;
+  action.sa_flags = SA_SIGINFO;
+  ASSERT_EQ(::sigaction(SIGSYS, &action, nullptr), 0);
+  ASSERT_EQ(::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &system_calls_go), 0) << "needs Linux 5.11";
+  is_counting = true;
+  system_calls_go = SYSCALL_DISPATCH_FILTER_BLOCK;
+}
+
+void StopCounting() {
+  system_calls_go = SYSCALL_DISPATCH_FILTER_ALLOW;
+  is_counting = false;
+}
 
 }  // namespace
 
@@ -150,28 +190,34 @@ class NcclMemoryTest : public testing::TestWithParam<int> {
 
 TEST_P(NcclMemoryTest, CountersSeeWhatTheyCount) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  const uint64_t allocations = allocation_count, locks = lock_count;
-  is_counting = true;
+  const uint64_t allocations = allocation_count, locks = lock_count, calls = system_call_count;
+  StartCounting();
   void* const volatile memory = std::malloc(100);
   pthread_mutex_lock(&mutex);
-  is_counting = false;
+  const long self = ::syscall(SYS_getpid);
+  StopCounting();
   pthread_mutex_unlock(&mutex);
   std::free(memory);
   EXPECT_EQ(allocation_count, allocations + 1);
   EXPECT_EQ(lock_count, locks + LOCKSTEP_OWN_LOCKS);
+  EXPECT_EQ(system_call_count, calls + 1);
+  EXPECT_EQ(self, ::getpid());
 }
 
-TEST_P(NcclMemoryTest, NoCallbackAfterInitTakesMemoryOrALock) {
+TEST_P(NcclMemoryTest, NoCallbackAfterInitTakesMemoryOrALockOrCallsTheKernel) {
   InProcess([](NcclDriver& nccl) {
     void* const context = nccl.Init(kCommunicator, "dp0", 1, 2);
-    uint64_t allocations[2] = {1, 1}, locks[2] = {1, 1};
+    uint64_t allocations[2] = {1, 1}, locks[2] = {1, 1}, calls[2] = {1, 1};
+    int call_numbers[2] = {};
     // Two threads that have never called it before, as NCCL's are.
     const auto run = [&](int thread) {
-      is_counting = true;
+      StartCounting();
       for (uint64_t i = 0; i < 5'000; ++i) CallAll(nccl, context, i);
-      is_counting = false;
+      StopCounting();
       allocations[thread] = allocation_count;
       locks[thread] = lock_count;
+      calls[thread] = system_call_count;
+      call_numbers[thread] = last_system_call;
     };
     std::thread first(run, 0), second(run, 1);
     first.join();
@@ -179,6 +225,7 @@ TEST_P(NcclMemoryTest, NoCallbackAfterInitTakesMemoryOrALock) {
     for (int thread = 0; thread < 2; ++thread) {
       EXPECT_EQ(allocations[thread], 0u) << thread;
       EXPECT_EQ(locks[thread], 0u) << thread;
+      EXPECT_EQ(calls[thread], 0u) << thread << ", system call number " << call_numbers[thread];
     }
   });
 }

@@ -1,7 +1,6 @@
 #include "instrument/nccl_profiler/profiler.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
@@ -260,7 +259,7 @@ void* Profiler::StartKernel(const Layout& layout, void* parent, const void* desc
 
 void* Profiler::StartProxy(void* parent, const void* descriptor) {
   // One process's proxy may send for its neighbour: the parent is an address over there.
-  if (parent == nullptr || Field<int>(descriptor, kProxyOpOffsets.pid) != getpid()) return nullptr;
+  if (parent == nullptr || Field<int>(descriptor, kProxyOpOffsets.pid) != ring_.pid()) return nullptr;
   RingOperation* const operation = OperationOf(parent);
   if (operation == nullptr) return nullptr;
   Proxy* const proxy = proxies_.Take();

@@ -91,7 +91,8 @@ bool Ring::Open(int interface_version, bool records_steps, bool reuses_enqueued)
   auto* const header = static_cast<RingHeader*>(memory);
   header->version = kRingVersion;
   header->header_bytes = kRingHeaderBytes;
-  header->pid = getpid();
+  pid_ = getpid();
+  header->pid = pid_;
   header->rank = facts.rank;
   header->world_size = facts.world_size;
   header->local_rank = facts.local_rank;

@@ -32,12 +32,15 @@ class Ring {
   /// An operation for which Claim had nothing: it counts on its communicator (if that is known: 0 or more).
   void CountDropped(int communicator, OperationKind kind);
   static void Publish(RingOperation* operation, uint64_t number);
+  /// Of the process that opened it: asking the kernel each time would be a system call in NCCL's threads.
+  int pid() const { return pid_; }
   bool Holds(const void* pointer) const;
   /// Of a process that ends by itself nobody will ask: its file goes, unless the user named a folder to keep it in.
   void RemoveAtExit();
   void CountDroppedStep() { __atomic_fetch_add(&header_->dropped_step_count, 1, __ATOMIC_RELAXED); }
 
  private:
+  int pid_ = 0;
   RingHeader* header_ = nullptr;
   RingCommunicator* communicators_ = nullptr;
   RingOperation* operations_ = nullptr;
