@@ -6,7 +6,11 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <optional>
+#include <sstream>
 
+#include "ingest/bench_results/bench_results.h"
+#include "page/fabric/fabric_page.h"
 #include "report/collective_bench/collective_bench_report.h"
 
 namespace lockstep::bench_program {
@@ -25,6 +29,43 @@ Result<int> Number(const std::string& text, int least, int most) {
   return number;
 }
 
+/// What the root has at hand before anybody measures, so that nothing is measured in vain.
+struct Outputs {
+  std::ofstream csv;
+  std::optional<model::Fabric> before;
+};
+
+Error NotWritten(const std::string& path) {
+  return Error{.code = ErrorCode::kPermissionDenied, .message = "cannot be written", .file = path};
+}
+
+Status Prepare(const Words& words, size_t rank_count, Outputs* outputs) {
+  if (!words.csv_path.empty()) {
+    outputs->csv.open(words.csv_path);
+    if (!outputs->csv.is_open()) return NotWritten(words.csv_path);
+  }
+  if (words.page_path.empty()) return {};
+  if (rank_count < 2) {
+    return Error{.code = ErrorCode::kInvalidArgument, .message = "one rank has no bandwidth that a page could draw"};
+  }
+  if (!words.beside_path.empty()) {
+    ASSIGN_OR_RETURN(outputs->before, ingest::ReadBenchResults(words.beside_path));
+  }
+  // What is there stays until there is something to write.
+  if (!std::ofstream(words.page_path, std::ios::app)) return NotWritten(words.page_path);
+  return {};
+}
+
+Status WritePage(const collective_bench::Results& results, const Outputs& outputs, const std::string& path) {
+  std::ostringstream json;
+  report::WriteBenchJson(results, json);
+  ASSIGN_OR_RETURN(const model::Fabric fabric, ingest::ParseBenchResults(json.str(), "lockstep bench collectives"));
+  std::ofstream page(path, std::ios::binary);
+  page << page::FabricPage(fabric, outputs.before ? &*outputs.before : nullptr);
+  page.close();
+  return page ? Status{} : NotWritten(path);
+}
+
 }  // namespace
 
 std::vector<std::string> ToArguments(const Words& words) {
@@ -34,6 +75,8 @@ std::vector<std::string> ToArguments(const Words& words) {
     arguments.push_back(std::move(value));
   };
   if (!words.csv_path.empty()) add("--csv", words.csv_path);
+  if (!words.page_path.empty()) add("--page", words.page_path);
+  if (!words.beside_path.empty()) add("--beside", words.beside_path);
   if (words.backend == BackendKind::kNccl) {
     add("--backend", "nccl");
     add("--timeout", std::to_string(words.timeout.count()));
@@ -60,6 +103,10 @@ Result<Words> FromArguments(const std::vector<std::string>& arguments) {
     const std::string value = i + 1 < arguments.size() ? arguments[++i] : "";
     if (name == "--csv") {
       words.csv_path = value;
+    } else if (name == "--page") {
+      words.page_path = value;
+    } else if (name == "--beside") {
+      words.beside_path = value;
     } else if (name == "--nccl-library") {
       words.nccl_library = value;
     } else if (name == "--timeout") {
@@ -79,13 +126,12 @@ Result<Words> FromArguments(const std::vector<std::string>& arguments) {
 
 Result<int> MeasureAndTell(collective_bench::Backend* backend, const Words& words) {
   const bool is_root = backend->communicator().is_root();
-  std::ofstream csv;
-  if (is_root && !words.csv_path.empty()) csv.open(words.csv_path);
-  std::string can_write = words.csv_path.empty() || csv.is_open() ? "1" : "0";
-  backend->communicator().Broadcast(&can_write);
-  if (can_write == "0") {
-    return Error{.code = ErrorCode::kPermissionDenied, .message = "cannot be written", .file = words.csv_path};
-  }
+  Outputs outputs;
+  const Status prepared = is_root ? Prepare(words, backend->communicator().process_count(), &outputs) : Status{};
+  std::string can_begin = prepared ? "1" : "0";
+  backend->communicator().Broadcast(&can_begin);
+  if (!prepared) return prepared.error();
+  if (can_begin == "0") return Error{.code = ErrorCode::kInvalidArgument, .message = "rank 0 cannot begin"};
   if (is_root && !words.json) report::WriteBenchHead(words.plan, std::cout);
   ASSIGN_OR_RETURN(const auto results,
                    collective_bench::Measure(backend, words.plan, [&](const collective_bench::Row& row) {
@@ -97,8 +143,9 @@ Result<int> MeasureAndTell(collective_bench::Backend* backend, const Words& word
   } else {
     report::WriteBenchTail(results, std::cout);
   }
-  if (csv.is_open()) report::WriteBenchCsv(results, csv);
+  if (outputs.csv.is_open()) report::WriteBenchCsv(results, outputs.csv);
   std::cout.flush();
+  if (!words.page_path.empty()) RETURN_IF_ERROR(WritePage(results, outputs, words.page_path));
   return report::WrongCount(results) == 0 && std::cout ? kDone : kFailed;
 }
 

@@ -25,6 +25,8 @@ struct Words {
   int start_count = 0;  ///< Ranks to start on this host; 0: this process is a rank.
   bool json = false;
   std::string csv_path = {};
+  std::string page_path = {};
+  std::string beside_path = {};  ///< What was measured before, to be drawn on the page.
 };
 std::vector<std::string> ToArguments(const Words& words);
 /// Errors: kInvalidArgument.

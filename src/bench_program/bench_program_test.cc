@@ -14,11 +14,15 @@ TEST(BenchProgramTest, WordsBringThemselvesToOtherProcesses) {
   words.start_count = 8;
   words.json = true;
   words.csv_path = "-x.csv";
+  words.page_path = "a page.html";
+  words.beside_path = "--json";
   const auto back = FromArguments(ToArguments(words));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(ToArguments(*back), ToArguments(words));
   EXPECT_EQ(back->nccl_library, words.nccl_library);
   EXPECT_EQ(back->timeout.count(), 7);
+  EXPECT_EQ(back->page_path, words.page_path);
+  EXPECT_EQ(back->beside_path, words.beside_path);
 }
 
 TEST(BenchProgramTest, WhatIsNotKnownIsRefused) {

@@ -1,14 +1,13 @@
 #include "cli/bench.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
+#include <string_view>
 
 #include "cli/bench_show.h"
 #include "cli/cli.h"
@@ -23,13 +22,10 @@
 namespace lockstep::cli {
 namespace {
 
-using collective_bench::Operation;
-using collective_bench::Plan;
-
 constexpr const char* kMpiProgram = "lockstep-mpi-bench";
 constexpr const char* kNcclProgram = "lockstep-nccl-bench";
 constexpr const char* kMpiLauncher = "mpirun";
-constexpr const char* kDefaultSizes = "8,1K,64K,1M,4M,16M,64M";
+constexpr std::array<std::string_view, 3> kTorchBackends = {"torch", "gloo", "ucc"};
 constexpr const char* kWhat = "collectives";
 constexpr const char* kShow = "show";
 
@@ -52,16 +48,8 @@ constexpr const char* kBenchFooter =
     "  lockstep bench collectives --backend nccl -n 8\n"
     "  torchrun --nnodes 2 --nproc-per-node 8 ... --no-python \\\n"
     "      lockstep bench collectives --backend nccl -b 8 -e 8G\n"
-    "  lockstep bench show bench.json -o bench.html";
-
-template <typename T, typename Parse, typename Name, typename All>
-Result<T> ParsedName(const std::string& text, const char* what, const All& all, const Parse& parse, const Name& name) {
-  if (const auto value = parse(text)) return *value;
-  std::vector<std::string> names;
-  for (const auto& each : all) names.emplace_back(name(each));
-  return Misuse(
-      fmt::format("{} '{}': expected one of {}{}", what, text, fmt::join(names, ", "), DidYouMean(text, names)));
-}
+    "  torchrun --nproc-per-node 4 -m lockstep.bench    (torch.distributed: docs/bench.md)\n"
+    "  lockstep bench show bench.json --beside earlier.json -o bench.html";
 
 /// Beside this program, else whatever PATH has.
 std::string ProgramPath(const char* program) {
@@ -94,82 +82,21 @@ void BenchCommand::Declare(CLI::App& app) {
   app.add_option("--bootstrap", bootstrap_, "What brings NCCL's ranks together: env (where MASTER_ADDR is set), mpi")
       ->type_name("HOW")
       ->group(backend);
-  app.add_option("--timeout", timeout_seconds_, "NCCL: give up after this long without the other ranks (300)")
-      ->type_name("SECONDS")
-      ->group(backend);
-  const char* sweep = "Sweep";
-  app.add_option("--sizes", sizes_, fmt::format("Sizes ({})", kDefaultSizes))->type_name("LIST")->group(sweep);
-  app.add_option("-b,--min-bytes", least_, "Or: from this size on")->type_name("SIZE")->group(sweep);
-  app.add_option("-e,--max-bytes", most_, "to this one")->type_name("SIZE")->group(sweep);
-  app.add_option("-f,--factor", factor_, "each so many times the one before (2)")->type_name("K")->group(sweep);
-  app.add_option("--dtype", type_, "uint8, int32, int64, float32, float64 (float32)")->type_name("TYPE")->group(sweep);
-  app.add_option("--reduction", reduction_, "sum, min, max (sum)")->type_name("OP")->group(sweep);
-  app.add_option("--root", root_, "Root of broadcast and reduce (0)")->type_name("RANK")->group(sweep);
-  const char* method = "Method";
-  app.add_option("--iterations", iterations_, "Timed calls of each size (20)")->type_name("N")->group(method);
-  app.add_option("--warmup", warmup_, "Calls before them (5)")->type_name("N")->group(method);
-  app.add_flag("--no-check", no_check_, "Do not look at the results")->group(method);
-  app.add_flag("--no-in-place", no_in_place_, "Out of place only")->group(method);
-  app.add_flag("--pairs", pairs_, "Also every two ranks alone: a matrix, and slow links")->group(method);
-  const char* output = "Output";
-  app.add_flag("--json", json_, "One JSON object (lockstep.bench-collectives/1, docs/json.md)")->group(output);
-  app.add_option("--csv", csv_file_, "Also write a table")->type_name("FILE")->group(output);
-  app.add_option("-o,--output", page_file_, "Of show: write a page with curves and links drawn: one HTML file")
-      ->type_name("FILE.html")
-      ->group(output);
+  flags_.Declare(app);
   app.footer(kBenchFooter);
 }
 
-Result<Plan> BenchCommand::MakePlan() const {
-  Plan plan;
+Result<bench_program::Words> BenchCommand::MakeWords() const {
   if (words_.empty() || words_.front() != kWhat) {
     return Misuse(fmt::format("bench measures collectives: lockstep bench {} -n 4", kWhat));
   }
-  if (words_.size() > 1) plan.operations.clear();
-  for (size_t i = 1; i < words_.size(); ++i) {
-    ASSIGN_OR_RETURN(const Operation operation,
-                     ParsedName<Operation>(words_[i], "operation", collective_bench::kOperations,
-                                           collective_bench::ParseOperation, collective_bench::OperationName));
-    plan.operations.push_back(operation);
+  ASSIGN_OR_RETURN(bench_program::Words words, flags_.Make({words_.begin() + 1, words_.end()}));
+  if (std::find(kTorchBackends.begin(), kTorchBackends.end(), backend_) != kTorchBackends.end()) {
+    return Misuse(
+        fmt::format("--backend {}: PyTorch's are measured by lockstep.bench of the Python package: "
+                    "torchrun --nproc-per-node 4 -m lockstep.bench (docs/bench.md)",
+                    backend_));
   }
-  ASSIGN_OR_RETURN(plan.type, ParsedName<collective_bench::DataType>(type_, "--dtype", collective_bench::kDataTypes,
-                                                                     collective_bench::ParseDataType,
-                                                                     collective_bench::DataTypeName));
-  constexpr std::array kReductions = {collective_bench::Reduction::kSum, collective_bench::Reduction::kMin,
-                                      collective_bench::Reduction::kMax};
-  ASSIGN_OR_RETURN(plan.reduction, ParsedName<collective_bench::Reduction>(reduction_, "--reduction", kReductions,
-                                                                           collective_bench::ParseReduction,
-                                                                           collective_bench::ReductionName));
-  if (!least_.empty() || !most_.empty()) {
-    if (!sizes_.empty()) return Misuse("--sizes and --min-bytes, --max-bytes exclude each other");
-    ASSIGN_OR_RETURN(const int64_t least, collective_bench::ParseBytes(least_.empty() ? "8" : least_));
-    ASSIGN_OR_RETURN(const int64_t most, collective_bench::ParseBytes(most_.empty() ? "64M" : most_));
-    ASSIGN_OR_RETURN(plan.sizes_bytes, collective_bench::Sweep(least, most, factor_));
-  } else {
-    std::string_view list = sizes_.empty() ? kDefaultSizes : std::string_view(sizes_);
-    while (!list.empty()) {
-      const std::string_view part = list.substr(0, list.find(','));
-      list.remove_prefix(std::min(part.size() + 1, list.size()));
-      ASSIGN_OR_RETURN(const int64_t size, collective_bench::ParseBytes(part));
-      plan.sizes_bytes.push_back(size);
-    }
-  }
-  plan.root = root_;
-  plan.iterations = iterations_;
-  plan.warmup = warmup_;
-  plan.check = !no_check_;
-  plan.in_place = !no_in_place_;
-  plan.pairs = pairs_;
-  // What FromWords refuses would be refused by every rank.
-  ASSIGN_OR_RETURN(const Plan checked, collective_bench::FromWords(collective_bench::ToWords(plan)));
-  return checked;
-}
-
-Result<bench_program::Words> BenchCommand::MakeWords() const {
-  bench_program::Words words;
-  ASSIGN_OR_RETURN(words.plan, MakePlan());
-  words.json = json_;
-  words.csv_path = csv_file_;
   if (backend_ != "mpi" && backend_ != "nccl") {
     return Misuse(fmt::format("--backend {}: expected one of mpi, nccl{}", backend_,
                               DidYouMean(backend_, std::vector<std::string>{"mpi", "nccl"})));
@@ -180,9 +107,7 @@ Result<bench_program::Words> BenchCommand::MakeWords() const {
   if (backend_ == "mpi" && (!nccl_library_.empty() || !bootstrap_.empty())) {
     return Misuse("--nccl-library and --bootstrap are for --backend nccl");
   }
-  if (timeout_seconds_ < 1) return Misuse("--timeout: a second at least");
   words.backend = backend_ == "nccl" ? bench_program::BackendKind::kNccl : bench_program::BackendKind::kMpi;
-  words.timeout = std::chrono::seconds(timeout_seconds_);
   // Ranks may have another folder.
   if (!nccl_library_.empty()) words.nccl_library = std::filesystem::absolute(nccl_library_).string();
   return words;
@@ -239,15 +164,13 @@ Result<std::vector<std::string>> BenchCommand::CommandLine() const {
 }
 
 Result<int> BenchCommand::Run(Console& console) {
+  const std::string& page_path = flags_.page_path();
+  if (!page_path.empty()) RETURN_IF_ERROR(CheckPagePath(page_path));
   if (!words_.empty() && words_.front() == kShow) {
-    if (words_.size() != 2 || page_file_.empty()) {
+    if (words_.size() != 2 || page_path.empty()) {
       return Misuse("bench show takes a file and a page to write: lockstep bench show bench.json -o bench.html");
     }
-    RETURN_IF_ERROR(CheckPagePath(page_file_));
-    return ShowBenchResults(words_[1], page_file_, console);
-  }
-  if (!page_file_.empty()) {
-    return Misuse("-o draws what was measured: --json > bench.json, then lockstep bench show bench.json -o bench.html");
+    return ShowBenchResults(words_[1], flags_.beside_path(), page_path, console);
   }
   ASSIGN_OR_RETURN(std::vector<std::string> words, CommandLine());
   console.out.flush();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "cli/cli.h"
 #include "cli/output_file.h"
@@ -12,9 +13,14 @@
 
 namespace lockstep::cli {
 
-Result<int> ShowBenchResults(const std::string& results_file, const std::string& page_file, Console& console) {
+Result<int> ShowBenchResults(const std::string& results_file, const std::string& earlier_file,
+                             const std::string& page_file, Console& console) {
   ASSIGN_OR_RETURN(const model::Fabric fabric, ingest::ReadBenchResults(results_file));
-  const std::string page = page::FabricPage(fabric);
+  std::optional<model::Fabric> earlier;
+  if (!earlier_file.empty()) {
+    ASSIGN_OR_RETURN(earlier, ingest::ReadBenchResults(earlier_file));
+  }
+  const std::string page = page::FabricPage(fabric, earlier ? &*earlier : nullptr);
   RETURN_IF_ERROR(WriteOutputFile(
       page_file, [&page](std::ostream& out) { out.write(page.data(), static_cast<std::streamsize>(page.size())); }));
   const auto best = std::max_element(fabric.points.begin(), fabric.points.end(), [](const auto& a, const auto& b) {

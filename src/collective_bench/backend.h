@@ -10,7 +10,7 @@
 
 namespace lockstep::collective_bench {
 
-/// Who carries out collectives: MPI, NCCL. All calls are collective. Not thread-safe.
+/// Who carries out collectives: MPI, NCCL, PyTorch. All calls are collective. Not thread-safe.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -21,6 +21,8 @@ class Backend {
 
   /// Whether it has the operation so. Broadcast, for example, has but one buffer in MPI.
   virtual bool Has(Operation operation, bool in_place) const = 0;
+  /// Why it has the operation in neither form.
+  virtual std::string WhyNot(Operation /*operation*/) const { return "the backend has no such operation"; }
   /// The most elements that one such call takes in a buffer; more is not measured.
   virtual size_t max_count(const Call& call) const = 0;
   /// Memory that calls read and write. Errors: kLimitExceeded when there is not so much.

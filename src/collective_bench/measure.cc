@@ -71,6 +71,10 @@ class Measurement {
     row.operation = operation;
     row.bytes = BytesOf(call, size_);
     row.count = call.count;
+    if (!backend_->Has(operation, false) && !backend_->Has(operation, true)) {
+      row.skipped = backend_->WhyNot(operation);
+      return row;
+    }
     if (const size_t most = backend_->max_count(call);
         std::max(SendElements(call, size_), ReceiveElements(call, size_)) > most) {
       row.skipped = fmt::format("more than {} elements in one call, which the backend does not take", most);

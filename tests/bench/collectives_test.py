@@ -175,8 +175,20 @@ class CollectivesTest(unittest.TestCase):
             self.assertEqual(len(re.findall(r'<rect class="slow"', page)), 2 * len(slow))
             self.assertNotIn("<script", page)
             self.assertNotIn("nan", page)
+            self.assertNotIn('class="earlier', page)
+            # The same, drawn by who measures, beside what was measured before.
+            direct = bench("all_reduce", "--sizes", "8,1K", "--iterations", "2", "-o", page_file, "--beside", measured, ranks=2)
+            self.assertEqual(direct.returncode, DONE, direct.stderr)
+            self.assertIn("# Out of bounds values : 0 OK", direct.stdout)
+            page = page_file.read_text(encoding="utf-8")
+            self.assertEqual(len(re.findall(r'<path class="earlier point"', page)), 2 * 3, "three sizes, bandwidth and time")
+            self.assertIn("Measured only then: send_recv.", page)
+            refused = bench("all_reduce", "--sizes", "8", "-o", page_file, "--beside", SOURCE / "README.md", ranks=2)
+            self.assertEqual((refused.returncode, refused.stdout), (FAILED, ""))
+            self.assertIn("README.md: is no result of lockstep bench collectives", refused.stderr)
+            self.assertEqual(page_file.read_text(encoding="utf-8"), page, "what is there stays")
             for words in (["show"], ["show", measured], ["show", measured, "-o", pathlib.Path(folder, "x.txt")],
-                          ["collectives", "-n", "2", "-o", page_file]):
+                          ["collectives", "-n", "2", "-o", pathlib.Path(folder, "x.txt")], ["collectives", "-n", "2", "--beside", measured]):
                 self.assertEqual(run("bench", *words).returncode, MISUSED, words)
             self.assertIn("lockstep bench collectives", run("bench", "show", SOURCE / "README.md", "-o", page_file).stderr)
 

@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "mpi_bench": {"nccl_bench", "mpi", "bench_program", "collective_bench", "base"},
     "nccl_bench": {"rendezvous", "bench_program", "launch", "collective_bench", "base"},
     "rendezvous": {"launch", "base"},
-    "bench_program": {"report/collective_bench", "collective_bench", "base"},
+    "bench_program": {"page/fabric", "ingest/bench_results", "model", "report/collective_bench", "collective_bench", "base"},
     "collective_bench": {"analysis", "base"},
     "report/collective_bench": {"collective_bench", "report", "base"},
     "mpi": {"cli", "comparison", "analysis", "ingest/evidence", "ingest/job", "model", "base"},
@@ -93,7 +93,7 @@ MAY_INCLUDE = {
     "export/flame": {"report", "analysis", "model", "base"},
     "cli": {"profile_history", "ingest/bench_results", "page/fabric", "report/logs", "logs/read", "logs/write", "logs/line", "bench_program", "collective_bench", "inspect", "proc", "launch", "page/hang", "page/kernel_profile", "page/nccl", "report/hang", "report/kernel_profile", "report/nccl", "hang", "ingest/evidence", "ingest/kernel_profile", "ingest/nccl", "evidence", "live_site", "top", "live", "control/client", "control/discovery", "control/api", "export/tensorboard", "export/flame", "export/otlp", "export/live", "serve", "http", "query", "export/timeline", "page", "report", "comparison", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "export/timeline": {"analysis", "model", "base"},
-    "python": {"comparison", "query", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
+    "python": {"bench_program", "collective_bench", "comparison", "query", "page", "report", "analysis", "ingest/job", "ingest/torch_trace", "ingest/bytes", "model", "base"},
     "query": {"report", "analysis", "model", "base"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

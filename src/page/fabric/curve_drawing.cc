@@ -50,15 +50,22 @@ class Drawing {
  public:
   Drawing(const std::vector<FabricCurve>& curves, CurveQuantity quantity) : curves_(curves), quantity_(quantity) {
     double least = INFINITY, most = 0;
+    const auto take = [&](const FabricPoint& point, double low, double high) {
+      least = std::min(least, low);
+      most = std::max(most, high);
+      x_low_ = std::min(x_low_, std::log2(static_cast<double>(point.bytes)) - 0.7);
+      x_high_ = std::max(x_high_, std::log2(static_cast<double>(point.bytes)) + 0.7);
+    };
     for (const FabricCurve& curve : curves) {
       for (const FabricPoint* point : curve.points) {
         const auto spread = Of(*point, quantity);
         if (!spread || !CanBeDrawn(*spread)) continue;
         has_points_ = true;
-        least = std::min(least, spread->low);
-        most = std::max(most, spread->high);
-        x_low_ = std::min(x_low_, std::log2(static_cast<double>(point->bytes)) - 0.7);
-        x_high_ = std::max(x_high_, std::log2(static_cast<double>(point->bytes)) + 0.7);
+        take(*point, spread->low, spread->high);
+      }
+      for (const FabricPoint* point : curve.earlier) {
+        const auto spread = Of(*point, quantity);
+        if (spread && CanBeDrawn(*spread)) take(*point, spread->middle, spread->middle);
       }
     }
     if (!has_points_) return;
@@ -76,6 +83,7 @@ class Drawing {
         "viewBox=\"0 0 {0} {1}\"><title>{2}</title>\n",
         kWidth, height, EscapeHtml(title));
     svg += Axes();
+    for (size_t i = 0; i < curves_.size(); ++i) svg += Earlier(i);
     for (size_t i = 0; i < curves_.size(); ++i) svg += Curve(i);
     for (size_t i = 0; i < curves_.size(); ++i) svg += Key(i);
     return svg + "</svg></div>\n";
@@ -147,6 +155,23 @@ class Drawing {
         i % kColours + 1, band, back, line, points);
   }
 
+  std::string Earlier(size_t i) const {
+    std::string line, points;
+    for (const FabricPoint* point : curves_[i].earlier) {
+      const auto spread = Of(*point, quantity_);
+      if (!spread || !CanBeDrawn(*spread)) continue;
+      const double x = X(point->bytes), y = Y(spread->middle);
+      line += fmt::format("{}{:.1f} {:.1f}", line.empty() ? 'M' : 'L', x, y);
+      points += fmt::format(
+          "<path class=\"earlier point\" transform=\"translate({:.1f},{:.1f}) scale(.8)\" d=\"{}\"><title>{} of {}, "
+          "earlier: {}</title></path>\n",
+          x, y, Shape(i), EscapeHtml(curves_[i].operation), report::FormatBytes(point->bytes), Text(spread->middle));
+    }
+    if (line.empty()) return {};
+    return fmt::format("<g class=\"series-{}\"><path class=\"earlier curve\" d=\"{}\"/>\n{}</g>\n", i % kColours + 1,
+                       line, points);
+  }
+
   std::string Key(size_t i) const {
     const size_t x = kLeft + i % kKeyColumns * ((kWidth - kLeft) / kKeyColumns);
     const size_t y = kHeight + i / kKeyColumns * kKeyRow + 12;
@@ -164,11 +189,17 @@ class Drawing {
 
 }  // namespace
 
-std::vector<FabricCurve> CurvesOf(const model::Fabric& fabric) {
+std::vector<FabricCurve> CurvesOf(const model::Fabric& fabric, const model::Fabric* earlier) {
   std::vector<FabricCurve> curves;
   for (const FabricPoint& point : fabric.points) {
-    if (curves.empty() || curves.back().operation != point.operation) curves.push_back({point.operation, {}});
+    if (curves.empty() || curves.back().operation != point.operation) curves.push_back({point.operation, {}, {}});
     curves.back().points.push_back(&point);
+  }
+  if (earlier == nullptr) return curves;
+  for (const FabricPoint& point : earlier->points) {
+    const auto curve = std::find_if(curves.begin(), curves.end(),
+                                    [&point](const auto& one) { return one.operation == point.operation; });
+    if (curve != curves.end()) curve->earlier.push_back(&point);
   }
   return curves;
 }

@@ -1,10 +1,13 @@
 #include "page/fabric/fabric_page.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "page/fabric/curve_drawing.h"
@@ -33,6 +36,7 @@ td.slow { color: var(--bad); font-weight: 600; } .faint { color: var(--faint); }
 svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg .grid { stroke: var(--line); fill: none; }
 svg .axis { fill: var(--faint); } svg .curve { fill: none; stroke: currentColor; stroke-width: 2; }
 svg .band { fill: currentColor; fill-opacity: .14; } svg .point { fill: currentColor; stroke: var(--paper); }
+svg .earlier.curve { stroke-width: 1.5; stroke-dasharray: 5 4; } svg .earlier.point { fill: var(--paper); stroke: currentColor; }
 svg .cell { fill: rgb(var(--cell)); stroke: var(--line); stroke-width: .5; } svg .slow { fill: none; stroke: var(--bad); stroke-width: 2; }
 .series-1 { color: var(--c1); } .series-2 { color: var(--c2); } .series-3 { color: var(--c3); } .series-4 { color: var(--c4); }
 .series-5 { color: var(--c5); } .series-6 { color: var(--c6); }
@@ -44,7 +48,7 @@ constexpr size_t kMostListedPairs = 200;
 
 double SlowerOf(const FabricPair& pair) { return std::min(pair.bytes_per_s, pair.back_bytes_per_s); }
 
-std::string OpenTable(std::string_view label, std::initializer_list<std::pair<const char*, bool>> columns) {
+std::string OpenTable(std::string_view label, const std::vector<std::pair<const char*, bool>>& columns) {
   std::string html =
       fmt::format("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>", label);
   for (const auto& [title, is_number] : columns) {
@@ -53,21 +57,39 @@ std::string OpenTable(std::string_view label, std::initializer_list<std::pair<co
   return html + "</tr></thead><tbody>\n";
 }
 
-std::string PointTable(const Fabric& fabric) {
-  std::string html = OpenTable("Measured bandwidths", {{"Operation", false},
-                                                       {"Size", true},
-                                                       {"Time", true},
-                                                       {"busbw", true},
-                                                       {"Slowest rank", true},
-                                                       {"Fastest rank", true}});
+const FabricPoint* SamePoint(const Fabric& fabric, const FabricPoint& point) {
+  const auto at = std::lower_bound(fabric.points.begin(), fabric.points.end(), point, [](const auto& a, const auto& b) {
+    return std::tie(a.operation, a.bytes) < std::tie(b.operation, b.bytes);
+  });
+  const bool is_there = at != fabric.points.end() && at->operation == point.operation && at->bytes == point.bytes;
+  return is_there ? &*at : nullptr;
+}
+
+/// "+25.0 %", and beyond ten times "25.3 x".
+std::string ChangeText(double ratio) {
+  return ratio > 0.1 && ratio < 10 ? fmt::format("{:+.1f} %", 100 * (ratio - 1)) : fmt::format("{:.3g} x", ratio);
+}
+
+std::string NumberCell(const std::string& text) { return fmt::format("<td class=\"number\">{}</td>", text); }
+
+std::string PointTable(const Fabric& fabric, const Fabric* earlier) {
+  std::vector<std::pair<const char*, bool>> columns = {{"Operation", false},   {"Size", true},
+                                                       {"Time", true},         {"busbw", true},
+                                                       {"Slowest rank", true}, {"Fastest rank", true}};
+  if (earlier != nullptr) columns.insert(columns.end(), {{"Earlier busbw", true}, {"Change", true}});
+  std::string html = OpenTable("Measured bandwidths", columns);
   for (const FabricPoint& point : fabric.points) {
-    html += fmt::format(
-        "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>"
-        "<td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n",
-        EscapeHtml(point.operation), report::FormatBytes(point.bytes),
-        point.mean_ns ? report::FormatDuration(static_cast<int64_t>(*point.mean_ns)) : "-",
-        report::FormatRate(point.busbw_bytes_per_s), report::FormatRate(point.slowest_busbw_bytes_per_s),
-        report::FormatRate(point.fastest_busbw_bytes_per_s));
+    html += fmt::format("<tr><td>{}</td>", EscapeHtml(point.operation)) + NumberCell(report::FormatBytes(point.bytes)) +
+            NumberCell(point.mean_ns ? report::FormatDuration(static_cast<int64_t>(*point.mean_ns)) : "-") +
+            NumberCell(report::FormatRate(point.busbw_bytes_per_s)) +
+            NumberCell(report::FormatRate(point.slowest_busbw_bytes_per_s)) +
+            NumberCell(report::FormatRate(point.fastest_busbw_bytes_per_s));
+    if (earlier != nullptr) {
+      const FabricPoint* const same = SamePoint(*earlier, point);
+      html += NumberCell(same == nullptr ? "-" : report::FormatRate(same->busbw_bytes_per_s)) +
+              NumberCell(same == nullptr ? "-" : ChangeText(point.busbw_bytes_per_s / same->busbw_bytes_per_s));
+    }
+    html += "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
 }
@@ -161,22 +183,33 @@ std::string Pairs(const Fabric& fabric) {
   return html + "</tbody></table></div>\n";
 }
 
-std::string Facts(const Fabric& fabric) {
+std::string Setup(const Fabric& fabric) {
   const std::set<std::string> hosts(fabric.hosts.begin(), fabric.hosts.end());
+  return fmt::format("{} ranks on {} {}, {}", fabric.rank_count, hosts.size(), hosts.size() == 1 ? "host" : "hosts",
+                     fabric.backend.empty() ? "library not named" : EscapeHtml(fabric.backend));
+}
+
+std::string Facts(const Fabric& fabric) {
   const auto best = std::max_element(fabric.points.begin(), fabric.points.end(), [](const auto& a, const auto& b) {
     return a.busbw_bytes_per_s < b.busbw_bytes_per_s;
   });
-  return fmt::format(
-      "<p>{} ranks on {} {}, {}. At best {} of bus bandwidth: {} of {}.</p>\n<p class=\"faint\">{}</p>\n",
-      fabric.rank_count, hosts.size(), hosts.size() == 1 ? "host" : "hosts",
-      fabric.backend.empty() ? "library not named" : EscapeHtml(fabric.backend),
-      report::FormatRate(best->busbw_bytes_per_s), EscapeHtml(best->operation), report::FormatBytes(best->bytes),
-      EscapeHtml(fabric.source));
+  return fmt::format("<p>{}. At best {} of bus bandwidth: {} of {}.</p>\n<p class=\"faint\">{}</p>\n", Setup(fabric),
+                     report::FormatRate(best->busbw_bytes_per_s), EscapeHtml(best->operation),
+                     report::FormatBytes(best->bytes), EscapeHtml(fabric.source));
+}
+
+/// Dashed: whose curves, and which of its operations are not here.
+std::string EarlierFacts(const std::vector<FabricCurve>& curves, const Fabric& earlier) {
+  std::set<std::string> others;
+  for (const FabricPoint& point : earlier.points) others.insert(EscapeHtml(point.operation));
+  for (const FabricCurve& curve : curves) others.erase(EscapeHtml(curve.operation));
+  return fmt::format("<p>Dashed, the earlier run: {}, {}.{}</p>\n", Setup(earlier), EscapeHtml(earlier.source),
+                     others.empty() ? "" : fmt::format(" Measured only then: {}.", fmt::join(others, ", ")));
 }
 
 }  // namespace
 
-std::string FabricPage(const Fabric& fabric) {
+std::string FabricPage(const Fabric& fabric, const Fabric* earlier) {
   std::string html =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>What the fabric can do - "
       "lockstep</title>\n"
@@ -186,7 +219,8 @@ std::string FabricPage(const Fabric& fabric) {
   html += kStyle;
   html += "</style></head><body>\n<main>\n<h1>What the fabric can do</h1>\n";
   if (!fabric.points.empty()) html += Facts(fabric);
-  const std::vector<FabricCurve> curves = CurvesOf(fabric);
+  const std::vector<FabricCurve> curves = CurvesOf(fabric, earlier);
+  if (earlier != nullptr) html += EarlierFacts(curves, *earlier);
   html +=
       "<h2>Bus bandwidth by message size</h2>\n<p class=\"faint\">Around each curve: from its slowest rank to its "
       "fastest.</p>\n";
@@ -195,7 +229,7 @@ std::string FabricPage(const Fabric& fabric) {
       !times.empty()) {
     html += "<h2>Time of a call by message size</h2>\n" + times;
   }
-  html += Pairs(fabric) + "<h2>The curves as a table</h2>\n" + PointTable(fabric);
+  html += Pairs(fabric) + "<h2>The curves as a table</h2>\n" + PointTable(fabric, earlier);
   return html + "</main>\n</body></html>\n";
 }
 

@@ -47,15 +47,36 @@ TEST(FabricPageTest, ASlowLinkIsFramedBothWaysAndListedFirst) {
   EXPECT_THAT(page, HasSubstr("1 of 3 links is slow."));
 }
 
+TEST(FabricPageTest, AnEarlierRunIsDashedBesideAndHasItsColumns) {
+  const model::Fabric fabric = MakeFabric(2);
+  model::Fabric earlier = MakeFabric(4);
+  earlier.source = "last week.json";
+  earlier.points = {{"all_reduce", 1 << 20, 8e8}, {"broadcast", 8, 1e6}, {"reduce", 8, 1e6}};
+  const std::string page = FabricPage(fabric, &earlier);
+  EXPECT_EQ(Count(page, "<path class=\"earlier curve\""), 1u) << "its times were not recorded";
+  EXPECT_EQ(Count(page, "<path class=\"earlier point\""), 1u);
+  EXPECT_THAT(page, HasSubstr("all_reduce of 1.00 MiB, earlier: 800 MB/s"));
+  EXPECT_THAT(page, HasSubstr("<td class=\"number\">800 MB/s</td><td class=\"number\">+25.0 %</td></tr>"));
+  EXPECT_THAT(page, HasSubstr("<td class=\"number\">-</td><td class=\"number\">-</td></tr>"))
+      << "8 bytes were not measured";
+  EXPECT_THAT(
+      page,
+      HasSubstr("the earlier run: 4 ranks on 1 host, MPI, last week.json. Measured only then: broadcast, reduce."));
+  const std::string alone = FabricPage(fabric);
+  EXPECT_EQ(Count(alone, "class=\"earlier") + Count(alone, "Earlier busbw"), 0u);
+}
+
 TEST(FabricPageTest, WhatAFileSaysStaysText) {
   model::Fabric fabric = MakeFabric(2);
   fabric.backend = "<script>";
   fabric.source = "a&b";
   fabric.points[0].operation = "\"><img src=x>";
   const std::string page = FabricPage(fabric);
-  EXPECT_THAT(page, Not(HasSubstr("<script")));
-  EXPECT_THAT(page, Not(HasSubstr("<img")));
-  EXPECT_THAT(page, HasSubstr("a&amp;b"));
+  for (const std::string& each : {page, FabricPage(MakeFabric(2), &fabric)}) {
+    EXPECT_THAT(each, Not(HasSubstr("<script")));
+    EXPECT_THAT(each, Not(HasSubstr("<img")));
+    EXPECT_THAT(each, HasSubstr("a&amp;b"));
+  }
 }
 
 TEST(FabricPageTest, VeryManyRanksAreATable) {

@@ -16,6 +16,9 @@ void BindRun(pybind11::module_& module);
 /// Registers Comparison and compare().
 void BindComparison(pybind11::module_& module);
 
+/// Registers what `python -m lockstep.bench` needs: BenchRequest, parse_bench(), run_bench().
+void BindBench(pybind11::module_& module);
+
 /// A table as Python holds it.
 struct TableHandle {
   std::shared_ptr<const Table> table;

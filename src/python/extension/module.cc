@@ -10,4 +10,5 @@ PYBIND11_MODULE(_native, module) {
   lockstep::python::BindTables(module);
   lockstep::python::BindRun(module);
   lockstep::python::BindComparison(module);
+  lockstep::python::BindBench(module);
 }
