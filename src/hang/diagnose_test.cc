@@ -129,6 +129,15 @@ TEST_F(DiagnoseTest, AHealthyJobOfWhichARecordIsMissingIsLessSurelySo) {
   EXPECT_EQ(verdict.confidence, 0.6);
 }
 
+TEST_F(DiagnoseTest, AnOperationInFlightThatNothingDatesIsNotCalledHealthy) {
+  job_.CallAll(world_, kOpen);
+  const Verdict verdict = Judge();
+  EXPECT_EQ(verdict.kind, VerdictKind::kUndecidable);
+  EXPECT_LT(verdict.confidence, 0.5);
+  EXPECT_THAT(verdict.culprit_ranks, IsEmpty());
+  EXPECT_THAT(verdict.explanation, HasSubstr("Nothing tells when the records were made"));
+}
+
 TEST_F(DiagnoseTest, AnOperationThatAllCameToAndNobodyEndsIsUndecidable) {
   job_.CallAll(world_, kOpen);
   job_.CollectAt(60'000);

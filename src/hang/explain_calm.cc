@@ -87,23 +87,28 @@ Candidate Healthy(const Findings& findings) {
   return candidate;
 }
 
-/// Everybody came with equal calls, nobody completed, and it takes too long or a log says that it timed out.
+/// Everybody came with equal calls, nobody completed, and it takes too long or a log says that it timed out; or nothing
+/// tells how long it takes.
 std::optional<Candidate> NobodyCompletes(const Findings& findings) {
   const Flight* stuck = nullptr;
+  const Flight* undated = nullptr;
   int64_t oldest = 0;
   for (const Flight& flight : findings.waits.flights) {
     if (flight.completed_somewhere) {
       continue;
     }
+    bool is_dated = false;
     for (const int32_t rank : flight.open_on) {
       const Track* track = findings.view.groups[flight.group].TrackOf(rank);
       const Call* call = FindCall(*track, flight.sequence);
       const std::optional<int64_t> age = call == nullptr ? std::nullopt : OpenFor(findings, *track, call->entry);
+      is_dated = is_dated || age;
       if (age && *age > findings.patience_ns && *age > oldest) {
         oldest = *age;
         stuck = &flight;
       }
     }
+    undated = undated == nullptr && !is_dated && !findings.went_on ? &flight : undated;
   }
   const evidence::LogEvent* timeout = nullptr;
   for (const RankCondition& condition : findings.conditions) {
@@ -114,6 +119,8 @@ std::optional<Candidate> NobodyCompletes(const Findings& findings) {
       stuck = !flight.completed_somewhere && stuck == nullptr ? &flight : stuck;
     }
   }
+  const bool nothing_dates_it = stuck == nullptr;
+  stuck = nothing_dates_it ? undated : stuck;
   if (stuck == nullptr) {
     return std::nullopt;
   }
@@ -133,12 +140,21 @@ std::optional<Candidate> NobodyCompletes(const Findings& findings) {
   }
   verdict.kind = transport ? VerdictKind::kPeerUnreachable : VerdictKind::kUndecidable;
   verdict.confidence = transport ? 0.6 : 0.4;
-  verdict.explanation = fmt::format(
-      "All members of group {} came to {} #{} with matching calls, and none completed it{}: the network or a device "
-      "between "
-      "them, not a rank's code. Records do not tell which link.",
-      GroupText(findings.view.groups[stuck->group]), verdict.operation, stuck->sequence,
-      oldest > 0 ? " in " + Seconds(oldest) : std::string());
+  const std::string came =
+      fmt::format("All members of group {} came to {} #{} with matching calls, and none completed it",
+                  GroupText(findings.view.groups[stuck->group]), verdict.operation, stuck->sequence);
+  if (nothing_dates_it) {
+    verdict.explanation =
+        came +
+        ". Nothing tells when the records were made: if it was just then, the job is well; if it has not moved since, "
+        "it is the network or a device between them, not a rank's code.";
+    verdict.advice = {"Collect once more, and see whether it has moved: lockstep hang --job ID.",
+                      "Copy dumps with their times: cp -p, scp -p."};
+    return candidate;
+  }
+  verdict.explanation =
+      fmt::format("{}{}: the network or a device between them, not a rank's code. Records do not tell which link.",
+                  came, oldest > 0 ? " in " + Seconds(oldest) : std::string());
   verdict.advice = {"Look for completion errors in NCCL's logs: lockstep nccl-log PATH.",
                     "Check links and pairs of nodes: lockstep doctor --host A,B."};
   return candidate;
