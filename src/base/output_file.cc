@@ -1,4 +1,4 @@
-#include "cli/output_file.h"
+#include "base/output_file.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/fd_buffer.h"
+#include "base/system_error.h"
 #include "base/unique_fd.h"
-#include "cli/console.h"
-#include "cli/system_error.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 /// The file that `path` names in the end.
@@ -85,4 +85,4 @@ Status WriteOutputFile(const std::string& path, const std::function<void(std::os
   return {};
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 
 /// Checks that `path` can be written: it is a regular file or nothing yet, in a folder that exists.
 /// Errors: kInvalidArgument for a folder, device, pipe or socket; kNotFound for a missing folder.
@@ -17,4 +17,4 @@ Status CheckOutputFile(const std::string& path);
 /// Errors: those of CheckOutputFile; kIo and kPermissionDenied with the system's words; kCancelled when given up.
 Status WriteOutputFile(const std::string& path, const std::function<void(std::ostream&)>& write);
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "cli/output_file.h"
+#include "base/output_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace lockstep::cli {
+namespace lockstep {
 namespace {
 
 class OutputFileTest : public ::testing::Test {
@@ -87,4 +87,4 @@ TEST_F(OutputFileTest, AWriterThatGivesUpLeavesTheOldFile) {
 }
 
 }  // namespace
-}  // namespace lockstep::cli
+}  // namespace lockstep

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace lockstep::cli {
+namespace lockstep {
 
 /// "cannot write: no space left on device": what the operating system refused with errno `code`, of the file `path`.
 inline Error SystemError(const std::string& path, const char* doing, int code) {
@@ -17,4 +17,4 @@ inline Error SystemError(const std::string& path, const char* doing, int code) {
                .file = path};
 }
 
-}  // namespace lockstep::cli
+}  // namespace lockstep

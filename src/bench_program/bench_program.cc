@@ -9,6 +9,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/output_file.h"
 #include "ingest/bench_results/bench_results.h"
 #include "page/fabric/fabric_page.h"
 #include "report/collective_bench/collective_bench_report.h"
@@ -35,14 +36,12 @@ struct Outputs {
   std::optional<model::Fabric> before;
 };
 
-Error NotWritten(const std::string& path) {
-  return Error{.code = ErrorCode::kPermissionDenied, .message = "cannot be written", .file = path};
-}
-
 Status Prepare(const Words& words, size_t rank_count, Outputs* outputs) {
   if (!words.csv_path.empty()) {
     outputs->csv.open(words.csv_path);
-    if (!outputs->csv.is_open()) return NotWritten(words.csv_path);
+    if (!outputs->csv.is_open()) {
+      return Error{.code = ErrorCode::kPermissionDenied, .message = "cannot be written", .file = words.csv_path};
+    }
   }
   if (words.page_path.empty()) return {};
   if (rank_count < 2) {
@@ -51,19 +50,15 @@ Status Prepare(const Words& words, size_t rank_count, Outputs* outputs) {
   if (!words.beside_path.empty()) {
     ASSIGN_OR_RETURN(outputs->before, ingest::ReadBenchResults(words.beside_path));
   }
-  // What is there stays until there is something to write.
-  if (!std::ofstream(words.page_path, std::ios::app)) return NotWritten(words.page_path);
-  return {};
+  return CheckOutputFile(words.page_path);
 }
 
 Status WritePage(const collective_bench::Results& results, const Outputs& outputs, const std::string& path) {
   std::ostringstream json;
   report::WriteBenchJson(results, json);
   ASSIGN_OR_RETURN(const model::Fabric fabric, ingest::ParseBenchResults(json.str(), "lockstep bench collectives"));
-  std::ofstream page(path, std::ios::binary);
-  page << page::FabricPage(fabric, outputs.before ? &*outputs.before : nullptr);
-  page.close();
-  return page ? Status{} : NotWritten(path);
+  const std::string page = page::FabricPage(fabric, outputs.before ? &*outputs.before : nullptr);
+  return WriteOutputFile(path, [&page](std::ostream& out) { out << page; });
 }
 
 }  // namespace

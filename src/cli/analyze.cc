@@ -8,9 +8,9 @@
 
 #include "analysis/fabric/fabric.h"
 #include "analysis/rank_map.h"
+#include "base/output_file.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
-#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/seconds_since.h"
 #include "ingest/bench_results/bench_results.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/output_file.h"
 #include "cli/cli.h"
-#include "cli/output_file.h"
 #include "ingest/bench_results/bench_results.h"
 #include "page/fabric/fabric_page.h"
 #include "report/format.h"

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "base/nanoseconds.h"
+#include "base/output_file.h"
 #include "cli/capture_display.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
-#include "cli/output_file.h"
 #include "cli/ranges.h"
 #include "control/client/dynolog_capture.h"
 #include "control/client/trace_names.h"

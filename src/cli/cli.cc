@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd_buffer.h"
 #include "base/team.h"
 #include "cli/analyze.h"
 #include "cli/bench.h"

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/nanoseconds.h"
-#include "cli/output_file.h"
+#include "base/output_file.h"
 #include "cli/ranges.h"
 
 namespace lockstep::cli {

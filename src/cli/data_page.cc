@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/output_file.h"
+#include "base/output_file.h"
 #include "page/html.h"
 
 namespace lockstep::cli {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/output_file.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
-#include "cli/output_file.h"
 #include "cli/ranges.h"
 #include "cli/version.h"
 #include "export/live/board.h"

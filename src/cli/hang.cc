@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/output_file.h"
 #include "cli/cli.h"
-#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/run_input.h"
 #include "ingest/evidence/evidence_files.h"

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/now.h"
+#include "base/output_file.h"
 #include "cli/comparison_page.h"
-#include "cli/output_file.h"
 #include "control/client/fan_out.h"
 #include "control/client/trace_names.h"
 #include "page/page_blocks.h"

@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/output_file.h"
 #include "cli/cli.h"
-#include "cli/output_file.h"
 #include "cli/run_input.h"
 #include "ingest/kernel_profile/kernel_profile_files.h"
 #include "page/kernel_profile/kernel_profile_page.h"

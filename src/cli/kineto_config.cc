@@ -14,9 +14,9 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/output_file.h"
+#include "base/system_error.h"
 #include "base/unique_fd.h"
-#include "cli/output_file.h"
-#include "cli/system_error.h"
 
 namespace lockstep::cli {
 namespace {

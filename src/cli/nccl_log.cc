@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/output_file.h"
 #include "cli/cli.h"
-#include "cli/output_file.h"
 #include "cli/run_input.h"
 #include "ingest/nccl/nccl_files.h"
 #include "page/nccl/nccl_page.h"

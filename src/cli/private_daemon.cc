@@ -17,11 +17,11 @@
 #include <optional>
 #include <thread>
 
+#include "base/output_file.h"
+#include "base/system_error.h"
 #include "cli/kineto_config.h"
 #include "cli/kineto_sockets.h"
-#include "cli/output_file.h"
 #include "cli/runtime_folder.h"
-#include "cli/system_error.h"
 #include "control/client/node_client.h"
 
 namespace lockstep::cli {

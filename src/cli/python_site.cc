@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "cli/output_file.h"
+#include "base/output_file.h"
 
 // The Python files themselves are part of the program: what a job imports is what belongs to this version.
 #define LOCKSTEP_ASSEMBLE(name, path)       \

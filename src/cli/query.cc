@@ -11,11 +11,11 @@
 #include <iostream>
 #include <limits>
 
+#include "base/output_file.h"
 #include "base/small_file.h"
 #include "base/unique_fd.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
-#include "cli/output_file.h"
 #include "cli/query_output.h"
 #include "cli/query_prompt.h"
 #include "cli/query_session.h"

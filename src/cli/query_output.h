@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd_buffer.h"
 #include "cli/console.h"
 #include "query/database.h"
 #include "query/row_writer.h"

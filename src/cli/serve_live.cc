@@ -12,12 +12,12 @@
 
 #include "base/nanoseconds.h"
 #include "base/now.h"
+#include "base/output_file.h"
 #include "cli/browser.h"
 #include "cli/capture_output.h"
 #include "cli/cli.h"
 #include "cli/ending_signals.h"
 #include "cli/live_job.h"
-#include "cli/output_file.h"
 #include "cli/ranges.h"
 #include "cli/run_input.h"
 #include "control/client/trace_names.h"

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
-#include "cli/output_file.h"
+#include "base/output_file.h"
 #include "cli/run_input.h"
 
 namespace lockstep::cli {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/fd_buffer.h"
 #include "base/now.h"
 #include "cli/cli.h"
 #include "cli/ranges.h"
