@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 PROGRAM = "lockstep.bench"
-DONE, FAILED, MISUSED = 0, 1, 2
+FAILED, MISUSED = 1, 2
 _NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-# Forms in which an operation is measured everywhere; NCCL documents more (in_place of gather and scatter).
+# Forms in which an operation is measured; NCCL documents more.
 _OUT_OF_PLACE = ("all_gather", "reduce_scatter", "all_to_all", "send_recv")
 _IN_PLACE = ("all_reduce", "broadcast", "reduce")
 _IN_PLACE_WITH_NCCL = ("all_gather", "reduce_scatter")
@@ -55,9 +55,7 @@ class TorchBackend:
             return ""
         return f"device {self._device.index}, {self._torch.cuda.get_device_name(self._device)}"
 
-    # Ranks among themselves.
-
-    # PyTorch's own collectives of objects need NumPy, which need not be there.
+    # Ranks among themselves. PyTorch's own collectives of objects need NumPy, which need not be there.
 
     def broadcast(self, data: bytes) -> bytes:
         """Rank 0's bytes."""
@@ -91,6 +89,10 @@ class TorchBackend:
     def barrier(self) -> None:
         self._dist.barrier()
         self.wait()
+
+    def leave(self) -> None:
+        """Before the interpreter ends: threads of a group that is still there end it by an abort."""
+        self._dist.destroy_process_group()
 
     def wait(self) -> None:
         """Until what was queued is done."""
@@ -247,29 +249,32 @@ def _choose(torch: Any, asked: str) -> tuple[str, Any]:
     return backend, device
 
 
-def _measure(arguments: list[str]) -> int:
-    native = _load_native()
-    request = native.parse_bench(arguments)
-    if request.status is not None:
-        if os.environ.get("RANK", "0") == "0":
-            print(request.message, file=sys.stdout if request.status == DONE else sys.stderr, flush=True)
-        return int(request.status)
+def _join(asked: str, timeout_s: int) -> TorchBackend:
+    """This process as a rank of the job that its environment describes."""
     missing = [name for name in _NEEDED if not os.environ.get(name)]
     if missing:
         raise Misused(f"start it by torchrun, a rank each: torchrun --nproc-per-node 4 -m {PROGRAM} (not set: {', '.join(missing)})")
     torch = _load_torch()
-    backend, device = _choose(torch, request.backend)
-    torch.distributed.init_process_group(backend, timeout=datetime.timedelta(seconds=request.timeout_s))
-    status = int(native.run_bench(request, TorchBackend(torch, backend, device)))
-    torch.distributed.destroy_process_group()
-    return status
+    backend, device = _choose(torch, asked)
+    torch.distributed.init_process_group(backend, timeout=datetime.timedelta(seconds=timeout_s))
+    return TorchBackend(torch, backend, device)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measures as one rank of a job; rank 0 prints. Returns the exit status: 0 done, 1 failed or a result was wrong, 2 misused."""
+    """Measures as one rank of a job; rank 0 prints. Returns the exit status: 0 done, 1 a result was wrong, 2 misused. Where the measurement
+    fails it does not return: it says why and ends the process with status 1."""
     rank = os.environ.get("RANK", "0")
     try:
-        return _measure(sys.argv[1:] if arguments is None else arguments)
+        joined: list[TorchBackend] = []
+
+        def join(asked: str, timeout_s: int) -> TorchBackend:
+            joined.append(_join(asked, timeout_s))
+            return joined[0]
+
+        status = int(_load_native().run_bench(sys.argv[1:] if arguments is None else arguments, rank == "0", join))
+        for backend in joined:
+            backend.leave()
+        return status
     except Misused as error:
         if rank == "0":
             print(f"{PROGRAM}: {error}", file=sys.stderr, flush=True)

@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kMpiProgram = "lockstep-mpi-bench";
 constexpr const char* kNcclProgram = "lockstep-nccl-bench";
 constexpr const char* kMpiLauncher = "mpirun";
-constexpr std::array<std::string_view, 3> kTorchBackends = {"torch", "gloo", "ucc"};
+constexpr std::array<std::string_view, 2> kTorchBackends = {"torch", "gloo"};
 constexpr const char* kWhat = "collectives";
 constexpr const char* kShow = "show";
 

@@ -15,8 +15,8 @@ from samples import SOURCE
 PACKAGE = pathlib.Path(lockstep.__file__).parent
 # What pybind11 adds to every class of its own.
 PYBIND = r"""
-lockstep\._native\.(BenchRequest|Buffer|Column|Comparison|Run|Table)
-lockstep\._native\.(BenchRequest|Buffer|Column|Comparison|Run|Table)\.(__init__|__pybind11_.*|_pybind11_conduit_v1_)
+lockstep\._native\.(Buffer|Column|Comparison|Run|Table)
+lockstep\._native\.(Buffer|Column|Comparison|Run|Table)\.(__init__|__pybind11_.*|_pybind11_conduit_v1_)
 lockstep\._native\.Buffer\.(__release_buffer__|__buffer__)
 """
 

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <optional>
+#include <iostream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -34,51 +34,6 @@ constexpr const char* kFooter =
     "  torchrun --nproc-per-node 4 -m lockstep.bench\n"
     "  torchrun --nproc-per-node 8 -m lockstep.bench --backend nccl all_reduce -b 8 -e 8G\n"
     "  torchrun --nproc-per-node 4 -m lockstep.bench --pairs -o bench.html --beside mpi.json";
-
-/// What the command line asks for, or what to say instead.
-struct BenchRequest {
-  bench_program::Words words;
-  std::string backend;        ///< Empty: as the machine suggests.
-  std::optional<int> status;  ///< Say `message` and exit so.
-  std::string message;
-};
-
-BenchRequest ParseBench(std::vector<std::string> arguments) {
-  BenchRequest request;
-  CLI::App app("Measure torch.distributed's collectives by size: time, algbw, busbw, slow links", kProgram);
-  std::vector<std::string> operations;
-  app.add_option("WHAT", operations,
-                 "Which: all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send_recv "
-                 "(all of them)")
-      ->type_name("");
-  app.add_option("--backend", request.backend,
-                 "PyTorch's: gloo and mpi on memory of the host, nccl on a device a rank (nccl where there are "
-                 "devices, else gloo)")
-      ->type_name("NAME");
-  bench_program::BenchFlags flags;
-  flags.Declare(app);
-  app.footer(kFooter);
-  const auto refuse = [&](const std::string& why) {
-    request.status = bench_program::kMisused;
-    request.message = fmt::format("{}: {}\nTry: python -m {} --help", kProgram, why, kProgram);
-  };
-  try {
-    std::reverse(arguments.begin(), arguments.end());
-    app.parse(std::move(arguments));
-    auto words = flags.Make(operations);
-    if (!words) {
-      refuse(words.error().message);
-    } else {
-      request.words = *std::move(words);
-    }
-  } catch (const CLI::CallForHelp&) {
-    request.status = bench_program::kDone;
-    request.message = app.help();
-  } catch (const CLI::ParseError& error) {
-    refuse(error.what());
-  }
-  return request;
-}
 
 /// Ranks that talk through the Python object's `broadcast` and `gather`.
 class PythonCommunicator final : public Communicator {
@@ -186,21 +141,46 @@ class PythonBackend final : public collective_bench::Backend {
   Prepared prepared_for_ = {};
 };
 
-int RunBench(const BenchRequest& request, py::object backend) {
-  PythonBackend measured(std::move(backend));
-  return ValueOrRaise(bench_program::MeasureAndTell(&measured, request.words));
+/// Measures as one rank of a job. `make_backend(name, timeout_s)` is asked for who carries collectives out once the
+/// arguments make sense; `name` is empty where they leave it open. Of all ranks' common words one speaks.
+int RunBench(std::vector<std::string> arguments, bool speaks, const py::function& make_backend) {
+  CLI::App app("Measure torch.distributed's collectives by size: time, algbw, busbw, slow links", kProgram);
+  std::vector<std::string> operations;
+  app.add_option("WHAT", operations,
+                 "Which: all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send_recv "
+                 "(all of them)")
+      ->type_name("");
+  std::string backend;
+  app.add_option("--backend", backend,
+                 "PyTorch's: gloo and mpi on memory of the host, nccl on a device a rank (nccl where there are "
+                 "devices, else gloo)")
+      ->type_name("NAME");
+  bench_program::BenchFlags flags;
+  flags.Declare(app);
+  app.footer(kFooter);
+  const auto refuse = [speaks](const std::string& why) {
+    if (speaks) std::cerr << fmt::format("{0}: {1}\nTry: python -m {0} --help\n", kProgram, why);
+    return bench_program::kMisused;
+  };
+  try {
+    std::reverse(arguments.begin(), arguments.end());
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    if (speaks) std::cout << app.help() << std::flush;
+    return bench_program::kDone;
+  } catch (const CLI::ParseError& error) {
+    return refuse(error.what());
+  }
+  const auto words = flags.Make(operations);
+  if (!words) return refuse(words.error().message);
+  PythonBackend measured(make_backend(backend, words->timeout.count()));
+  return ValueOrRaise(bench_program::MeasureAndTell(&measured, *words));
 }
 
 }  // namespace
 
 void BindBench(py::module_& module) {
-  py::class_<BenchRequest>(module, "BenchRequest", py::module_local())
-      .def_readonly("backend", &BenchRequest::backend)
-      .def_readonly("status", &BenchRequest::status)
-      .def_readonly("message", &BenchRequest::message)
-      .def_property_readonly("timeout_s", [](const BenchRequest& request) { return request.words.timeout.count(); });
-  module.def("parse_bench", ParseBench, py::arg("arguments"));
-  module.def("run_bench", RunBench, py::arg("request"), py::arg("backend"));
+  module.def("run_bench", RunBench, py::arg("arguments"), py::arg("speaks"), py::arg("make_backend"));
 }
 
 }  // namespace lockstep::python

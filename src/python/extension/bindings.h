@@ -16,7 +16,7 @@ void BindRun(pybind11::module_& module);
 /// Registers Comparison and compare().
 void BindComparison(pybind11::module_& module);
 
-/// Registers what `python -m lockstep.bench` needs: BenchRequest, parse_bench(), run_bench().
+/// Registers run_bench(), of `python -m lockstep.bench`.
 void BindBench(pybind11::module_& module);
 
 /// A table as Python holds it.
