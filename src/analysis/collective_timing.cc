@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -12,6 +13,8 @@
 
 namespace lockstep::analysis {
 namespace {
+
+constexpr int64_t kLeastUnrecordedWaitNs = 50'000;
 
 /// Sum of two clocks' uncertainties; absent when one is unknown.
 std::optional<int64_t> Uncertainty(const model::Run& run, size_t a, size_t b) {
@@ -46,6 +49,7 @@ void TimeInstance(const model::Run& run, CollectiveInstance* instance) {
   instance->algbw_bytes_per_s.reset();
   instance->busbw_bytes_per_s.reset();
   instance->last_rank_index.reset();
+  instance->unrecorded_wait_ns = 0;
   const CollectiveMember* last = nullptr;
   for (CollectiveMember& member : instance->members) {
     const model::ClockMap& clock = run.ranks[member.rank_index].clock;
@@ -54,7 +58,9 @@ void TimeInstance(const model::Run& run, CollectiveInstance* instance) {
     member.end_ns = clock.ToRun(member.trace_end_ns);
     if (last == nullptr || member.arrival_ns > last->arrival_ns) last = &member;
   }
-  if (!instance->complete || last == nullptr || !IsPossible(run, *instance, *last)) return;
+  const bool tells_waits =
+      instance->complete || (instance->some_unrecorded && instance->synchronising && instance->members.size() >= 2);
+  if (last == nullptr || !tells_waits || !IsPossible(run, *instance, *last)) return;
 
   int64_t shortest = std::numeric_limits<int64_t>::max();
   int64_t last_end = std::numeric_limits<int64_t>::min();
@@ -66,8 +72,10 @@ void TimeInstance(const model::Run& run, CollectiveInstance* instance) {
     last_end = std::max(last_end, member.end_ns);
     if (&member != last && (second == nullptr || member.arrival_ns > second->arrival_ns)) second = &member;
   }
-  instance->transfer_ns = instance->synchronising ? shortest : std::max<int64_t>(last_end - last->arrival_ns, 0);
-  SetBandwidth(instance);
+  if (instance->complete) {
+    instance->transfer_ns = instance->synchronising ? shortest : std::max<int64_t>(last_end - last->arrival_ns, 0);
+    SetBandwidth(instance);
+  }
   if (second == nullptr) return;
   const std::optional<int64_t> uncertainty = Uncertainty(run, last->rank_index, second->rank_index);
   if (uncertainty && last->arrival_ns - second->arrival_ns > *uncertainty) instance->last_rank_index = last->rank_index;
@@ -124,6 +132,30 @@ void DropCaptureStarts(const model::Run& run, Collectives* collectives) {
   }
 }
 
+/// The last of all waits for nobody, so that its part takes as long as the transfer; where the last of those recorded
+/// takes longer than that, a rank that was not recorded came later still. What a transfer takes is the shortest part of
+/// any like it. Source: docs/metrics.md#some-ranks-recorded.
+void FindUnrecordedLast(Collectives* collectives) {
+  std::map<std::tuple<std::string_view, std::string_view, int64_t>, int64_t> shortest_ns;
+  const auto key = [](const CollectiveInstance& instance) {
+    return std::tuple(std::string_view(instance.group), std::string_view(instance.name), instance.bytes.value_or(-1));
+  };
+  for (const CollectiveInstance& instance : collectives->instances) {
+    if (!instance.some_unrecorded) continue;
+    int64_t& least_ns = shortest_ns.emplace(key(instance), INT64_MAX).first->second;
+    for (const CollectiveMember& member : instance.members) least_ns = std::min(least_ns, member.duration_ns);
+  }
+  for (CollectiveInstance& instance : collectives->instances) {
+    if (!instance.some_unrecorded) continue;
+    const int64_t transfer_ns = shortest_ns[key(instance)];
+    const auto last = std::min_element(instance.members.begin(), instance.members.end(),
+                                       [](const auto& a, const auto& b) { return a.duration_ns < b.duration_ns; });
+    if (last->duration_ns - transfer_ns <= std::max(transfer_ns / 2, kLeastUnrecordedWaitNs)) continue;
+    instance.unrecorded_wait_ns = last->duration_ns - transfer_ns;
+    instance.last_rank_index.reset();
+  }
+}
+
 int64_t FirstArrival(const CollectiveInstance& instance) {
   int64_t first = std::numeric_limits<int64_t>::max();
   for (const CollectiveMember& member : instance.members) first = std::min(first, member.arrival_ns);
@@ -131,6 +163,10 @@ int64_t FirstArrival(const CollectiveInstance& instance) {
 }
 
 }  // namespace
+
+bool TellsWaits(const CollectiveInstance& instance) {
+  return instance.members.size() >= 2 && instance.members.front().wait_ns.has_value();
+}
 
 void SortInstances(Collectives* collectives) {
   std::vector<CollectiveInstance>& instances = collectives->instances;
@@ -155,6 +191,7 @@ void TimeCollectives(const model::Run& run, Collectives* collectives) {
   for (CollectiveInstance& instance : collectives->instances) TimeInstance(run, &instance);
   SortInstances(collectives);
   DropCaptureStarts(run, collectives);
+  FindUnrecordedLast(collectives);
 }
 
 }  // namespace lockstep::analysis

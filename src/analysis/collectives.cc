@@ -74,7 +74,8 @@ class WindowMatcher {
       }
       const std::vector<int32_t> present = PresentMembers(group);
       if (present.size() > 1 && !group.peer_unknown) CountUnpaired(group, joined);
-      for (const JoinedCall& call : joined) Emit(group, basis, present, call);
+      const bool some_unrecorded = SomeUnrecorded(group, present);
+      for (const JoinedCall& call : joined) Emit(group, basis, present, some_unrecorded, call);
     }
     NoteUnpaired();
   }
@@ -174,7 +175,14 @@ class WindowMatcher {
     return present;
   }
 
-  void Emit(const CollectiveGroup& group, MatchBasis basis, const std::vector<int32_t>& present,
+  /// True if a member has no trace in this window.
+  bool SomeUnrecorded(const CollectiveGroup& group, const std::vector<int32_t>& present) const {
+    if (group.peer_unknown) return false;
+    if (!group.members.empty()) return present.size() < group.members.size();
+    return static_cast<size_t>(std::max(group.size.value_or(0), 0)) > calls_.size();
+  }
+
+  void Emit(const CollectiveGroup& group, MatchBasis basis, const std::vector<int32_t>& present, bool some_unrecorded,
             const JoinedCall& joined) {
     CollectiveInstance instance;
     instance.window = run_.ranks[first_].window;
@@ -205,6 +213,7 @@ class WindowMatcher {
     // Of a group of unknown size one member is never all: nobody calls a collective alone without saying so.
     const size_t expected = instance.group_size ? static_cast<size_t>(std::max(*instance.group_size, 0))
                                                 : std::max<size_t>(present.size(), 2);
+    instance.some_unrecorded = some_unrecorded && instance.missing_ranks.empty();
     instance.complete = instance.missing_ranks.empty() && instance.members.size() >= expected && !group.peer_unknown;
     // A pair that sends and receives is one thing with two sides.
     const bool is_pair = kind == CollectiveKind::kSend || kind == CollectiveKind::kReceive;

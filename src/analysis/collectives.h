@@ -29,7 +29,8 @@ struct CollectiveMember {
   int64_t arrival_ns = 0;
   int64_t end_ns = 0;
   /// Last arrival - own arrival, and where the collective is not synchronising no more than the own duration (the root
-  /// of a broadcast may leave early). Absent when a member's window lacks it.
+  /// of a broadcast may leave early). Absent when a member's window lacks it. Of a synchronising one that
+  /// is some_unrecorded: up to the last arrival of those that were recorded, so that it is at least so long.
   std::optional<int64_t> wait_ns;
   int64_t trace_start_ns = 0;                 ///< The same arrival on the rank's own clock.
   int64_t trace_end_ns = 0;                   ///< The same end on the rank's own clock.
@@ -52,6 +53,8 @@ struct CollectiveInstance {
   std::optional<int32_t> group_size;      ///< Members of the group, with or without a trace; the n of busbw.
   bool synchronising = false;  ///< No member can finish before all have arrived (all_reduce, ..., not broadcast).
   bool complete = false;       ///< Every member of the group is here.
+  /// Not complete only because a member has no trace in this window: who else was late among those here can be told.
+  bool some_unrecorded = false;
   /// Time of the collective itself once everybody is there; absent unless complete. Synchronising ones: the shortest
   /// member's duration (that of the last to arrive: it waits for nobody, and no clock is involved). Others: last end -
   /// last arrival.
@@ -59,7 +62,13 @@ struct CollectiveInstance {
   std::optional<double> algbw_bytes_per_s;
   std::optional<double> busbw_bytes_per_s;
   std::optional<size_t> last_rank_index;  ///< The late one; absent when the margin is below the clocks' uncertainty.
+  /// Of one that is some_unrecorded: how long each member waited on after the last of them had arrived, for a rank that
+  /// was not recorded and came later still; then none of them is `last_rank_index`.
+  int64_t unrecorded_wait_ns = 0;
 };
+
+/// True if the members' arrivals tell who waited for whom.
+bool TellsWaits(const CollectiveInstance& instance);
 
 struct Collectives {
   std::vector<CollectiveInstance> instances;  ///< By (window, first arrival, group, sequence).

@@ -168,15 +168,74 @@ TEST(CollectivesTest, ACutListOfRanksTakesItsMembersFromTheFile) {
   EXPECT_TRUE(collectives.instances[0].complete);
 }
 
-TEST(CollectivesTest, ATraceThatIsMissingMakesNoWait) {
+TEST(CollectivesTest, WhereATraceIsMissingWaitsAreToldUpToTheLastThatHasOne) {
   RunBuilder builder;
   for (const int32_t rank : {0, 1}) AddCall(builder, {rank, 1000 + rank, 1100, "allreduce", 10, "0", "[0, 1, 2]", 1});
   Job job(builder.Build());
   const Collectives collectives = job.Time();
   ASSERT_EQ(collectives.instances.size(), 1u);
   EXPECT_FALSE(collectives.instances[0].complete);
+  EXPECT_TRUE(collectives.instances[0].some_unrecorded);
   EXPECT_TRUE(collectives.instances[0].missing_ranks.empty());
-  EXPECT_THAT(WaitsOf(collectives.instances[0]), ElementsAre(std::nullopt, std::nullopt));
+  EXPECT_THAT(WaitsOf(collectives.instances[0]), ElementsAre(1, 0));
+  EXPECT_FALSE(collectives.instances[0].transfer_ns.has_value());
+  EXPECT_FALSE(collectives.instances[0].busbw_bytes_per_s.has_value());
+}
+
+TEST(CollectivesTest, OneRankOfAGroupTellsNoWait) {
+  RunBuilder builder;
+  AddCall(builder, {0, 1000, 1100, "allreduce", 10, "0", "[0, 1]", 1});
+  builder.Rank(2);
+  Job job(builder.Build());
+  const Collectives collectives = job.Time();
+  ASSERT_EQ(collectives.instances.size(), 1u);
+  EXPECT_TRUE(collectives.instances[0].some_unrecorded);
+  EXPECT_THAT(WaitsOf(collectives.instances[0]), ElementsAre(std::nullopt));
+}
+
+TEST(CollectivesTest, ASendToNobodyKnownIsNotOneToAnUnrecordedRank) {
+  RunBuilder builder;
+  AddCall(builder, {0, 1000, 1100, "send", 10, "0", "[0, 1]"});
+  AddCall(builder, {1, 1000, 1100, "recv", 10, "0", "[0, 1]"});
+  Job job(builder.Build());
+  for (const CollectiveInstance& instance : job.Time().instances) {
+    EXPECT_FALSE(instance.complete);
+    EXPECT_FALSE(instance.some_unrecorded);
+  }
+}
+
+/// Three all_reduces of ranks 0 and 1 of three: in the second rank 2, which has no trace, came `late_ns` after both.
+Collectives TwoOfThree(int64_t late_ns) {
+  constexpr int64_t kApartNs = 10'000'000;
+  constexpr int64_t kTransferNs = 100'000;
+  RunBuilder builder;
+  for (int64_t i = 0; i < 3; ++i) {
+    const int64_t first_ns = i * kApartNs;
+    const int64_t last_ns = first_ns + 200'000;
+    const int64_t end_ns = last_ns + (i == 1 ? late_ns : 0) + kTransferNs;
+    AddCall(builder, {0, first_ns, end_ns, "allreduce", 10, "0", "[0, 1, 2]", i});
+    AddCall(builder, {1, last_ns, end_ns, "allreduce", 10, "0", "[0, 1, 2]", i});
+  }
+  Job job(builder.Build());
+  return job.Time();
+}
+
+TEST(CollectivesTest, WhoIsLastOfThoseRecordedIsNotWhereAnUnrecordedRankCameLater) {
+  const Collectives collectives = TwoOfThree(500'000);
+  ASSERT_EQ(collectives.instances.size(), 3u);
+  for (const size_t i : {0u, 2u}) {
+    EXPECT_EQ(collectives.instances[i].last_rank_index, 1u);
+    EXPECT_EQ(collectives.instances[i].unrecorded_wait_ns, 0);
+  }
+  EXPECT_EQ(collectives.instances[1].last_rank_index, std::nullopt);
+  EXPECT_EQ(collectives.instances[1].unrecorded_wait_ns, 500'000);
+  EXPECT_THAT(WaitsOf(collectives.instances[1]), ElementsAre(200'000, 0));
+}
+
+TEST(CollectivesTest, ATransferThatTakesALittleLongerSpeaksOfNobody) {
+  const Collectives collectives = TwoOfThree(50'000);
+  EXPECT_EQ(collectives.instances[1].last_rank_index, 1u);
+  EXPECT_EQ(collectives.instances[1].unrecorded_wait_ns, 0);
 }
 
 TEST(CollectivesTest, OneRankAloneOfAnUnknownNumberIsNotComplete) {

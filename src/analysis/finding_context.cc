@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string_view>
 
 namespace lockstep::analysis {
@@ -39,6 +40,19 @@ FindingContext::FindingContext(const RunContext& shared, const AnalysisResult& r
     step_count_ = result.step_count;
     step_ns_ = result.job_span_ns / std::max<int64_t>(result.step_count, 1);
   }
+}
+
+FindingContext::Recorded FindingContext::recorded() const {
+  Recorded recorded;
+  std::set<int32_t> ranks;
+  for (size_t i = 0; i < run().ranks.size(); ++i) {
+    if (!InFirstWindow(i)) continue;
+    recorded.world_size = std::max(recorded.world_size, int64_t{run().ranks[i].world_size.value_or(0)});
+    ranks.insert(run().ranks[i].rank.value);
+  }
+  recorded.count = static_cast<int64_t>(ranks.size());
+  recorded.world_size = std::max(recorded.world_size, recorded.count);
+  return recorded;
 }
 
 bool FindingContext::InFirstWindow(size_t rank_index) const {

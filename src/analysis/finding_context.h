@@ -23,6 +23,12 @@ class FindingContext {
 
   bool InFirstWindow(size_t rank_index) const;
   int32_t RankOf(size_t rank_index) const { return run().ranks[rank_index].rank.value; }
+  /// Ranks of the first window: how many have a trace, and of how many.
+  struct Recorded {
+    int64_t count = 0;
+    int64_t world_size = 0;  ///< The largest that a trace names, `count` where that is more.
+  };
+  Recorded recorded() const;
   /// Breakdown rows of the first window that mean something; of the ranks with device events where any rank has them.
   const std::vector<BreakdownRow>& breakdown() const { return breakdown_; }
 

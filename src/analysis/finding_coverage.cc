@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "analysis/finding_context.h"
 
@@ -45,16 +45,32 @@ void FindRanksWithoutDevice(const FindingContext& context, std::vector<Finding>*
   findings->push_back(std::move(finding));
 }
 
-void FindMissingRanks(const FindingContext& context, std::vector<Finding>* findings) {
-  int32_t world_size = 0;
-  std::set<int32_t> present;
-  for (size_t i = 0; i < context.run().ranks.size(); ++i) {
-    if (!context.InFirstWindow(i)) continue;
-    world_size = std::max(world_size, context.run().ranks[i].world_size.value_or(0));
-    present.insert(context.run().ranks[i].rank.value);
+/// How long those that were recorded wait for those that were not.
+void DescribeUnrecordedWaits(const FindingContext& context, Finding* finding) {
+  std::map<size_t, int64_t> waits;  // by rank index
+  size_t count = 0;
+  size_t last_count = 0;
+  for (const CollectiveInstance& instance : context.result().collectives.instances) {
+    if (!instance.some_unrecorded) continue;
+    ++count;
+    if (instance.unrecorded_wait_ns > 0) ++last_count;
+    for (const CollectiveMember& member : instance.members) waits[member.rank_index] += instance.unrecorded_wait_ns;
   }
-  const int64_t missing = int64_t{world_size} - static_cast<int64_t>(present.size());
-  if (missing <= 0) return;
+  if (last_count == 0) return;
+  const auto longest =
+      std::max_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const int64_t wait_ns = longest->second / context.StepsOf(longest->first);
+  finding->evidence.push_back(
+      {"unrecorded_wait_ns", static_cast<double>(wait_ns),
+       fmt::format("in {} of the {} collectives that lack a rank's trace such a rank came last; rank {} waited longest "
+                   "for them, {}{}",
+                   last_count, count, context.RankOf(longest->first), TimeText(wait_ns), context.per_step())});
+}
+
+void FindMissingRanks(const FindingContext& context, std::vector<Finding>* findings) {
+  const auto [recorded, world_size] = context.recorded();
+  const int64_t missing = world_size - recorded;
+  if (missing == 0) return;
   Finding finding;
   finding.id = "missing_ranks";
   finding.severity = FindingSeverity::kInfo;
@@ -64,11 +80,13 @@ void FindMissingRanks(const FindingContext& context, std::vector<Finding>* findi
                     [](const CollectiveInstance& instance) { return instance.complete; });
   finding.evidence.push_back(
       {"missing_rank_count", static_cast<double>(missing),
-       fmt::format("{} of {} collectives have all their members; in the others waiting cannot be told "
-                   "from transfer",
+       fmt::format("{} of {} collectives have all their members; of the others waiting is told up to the last "
+                   "member that has a trace: at least so long",
                    complete, context.result().collectives.instances.size())});
+  DescribeUnrecordedWaits(context, &finding);
   finding.advice = {
-      "analyse the folder with every rank's trace: a straggler shows only beside the ranks that wait for it"};
+      "analyse the folder with every rank's trace: only ranks that were recorded can be named, and only beside ranks "
+      "that wait for them"};
   findings->push_back(std::move(finding));
 }
 

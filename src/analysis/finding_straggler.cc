@@ -105,10 +105,11 @@ void Describe(const FindingContext& context, const StragglerRow& row, Finding* f
   const CollectiveInstance& worst = context.result().collectives.instances[*row.worst_instance];
   int64_t longest_ns = 0;
   for (const CollectiveMember& member : worst.members) longest_ns = std::max(longest_ns, member.wait_ns.value_or(0));
-  finding->evidence.push_back(
-      {"worst_wait_ns", static_cast<double>(longest_ns),
-       fmt::format("worst: {} number {} of group {}, where a rank waited {} for a transfer of {}", worst.name,
-                   worst.sequence, worst.group, TimeText(longest_ns), TimeText(worst.transfer_ns.value_or(0)))});
+  const std::string transfer =
+      worst.transfer_ns ? fmt::format(" for a transfer of {}", TimeText(*worst.transfer_ns)) : "";
+  finding->evidence.push_back({"worst_wait_ns", static_cast<double>(longest_ns),
+                               fmt::format("worst: {} number {} of group {}, where a rank waited {}{}", worst.name,
+                                           worst.sequence, worst.group, TimeText(longest_ns), transfer)});
 }
 
 /// The chain that shows most of the way.
@@ -265,6 +266,12 @@ void FindLateRanks(const FindingContext& context, std::vector<Finding>* findings
     if (const StragglerRow* of = RowOf(context, *culprits[i]->rank_index)) Describe(context, *of, &finding);
     for (const size_t c : culprits[i]->causes) DescribeCause(context, causes[c], &finding);
     finding.evidence.push_back({"chance", culprits[i]->chance, ChanceText(*culprits[i])});
+  }
+  if (const auto [recorded, world_size] = context.recorded(); recorded < world_size) {
+    finding.evidence.push_back({"recorded_rank_count", static_cast<double>(recorded),
+                                fmt::format("told from the {} of {} ranks that have a trace; one of the others may be "
+                                            "late as well",
+                                            recorded, world_size)});
   }
   const std::string advice = AdviceOf(finding.ranks.front(), causes[worst.causes.front()]);
   if (!advice.empty()) finding.advice.push_back(advice);

@@ -65,6 +65,13 @@ const Finding* Get(const std::vector<Finding>& findings, std::string_view id) {
   return nullptr;
 }
 
+const Evidence* EvidenceOf(const Finding& finding, std::string_view name) {
+  for (const Evidence& evidence : finding.evidence) {
+    if (evidence.name == name) return &evidence;
+  }
+  return nullptr;
+}
+
 TEST(FindingsTest, AHealthyJobHasNone) {
   HealthyJob healthy;
   EXPECT_TRUE(healthy.Find().empty());
@@ -325,6 +332,32 @@ TEST(FindingsTest, MissingTracesAreSaid) {
   const std::vector<Finding> findings = job.Find();
   ASSERT_NE(Get(findings, "missing_ranks"), nullptr);
   EXPECT_EQ(Get(findings, "missing_ranks")->title, "1 of 4 ranks has no trace here");
+  EXPECT_EQ(EvidenceOf(*Get(findings, "missing_ranks"), "unrecorded_wait_ns"), nullptr);
+}
+
+TEST(FindingsTest, OfAJobThatLacksTracesItIsSaidWhoseWaitingIsToldAndHowLongItWaitsForTheOthers) {
+  HealthyJob job;
+  AddLateness(job, {{2, 2 * kMs}});
+  Name(job, {{2, 60 * kMs}});
+  ASSERT_EQ(EvidenceOf(*Get(job.Find(), "straggler"), "recorded_rank_count"), nullptr);
+  job.job.run.ranks.pop_back();
+  job.result.breakdown.ranks.pop_back();
+  for (CollectiveInstance& instance : job.result.collectives.instances) {
+    instance.members.pop_back();
+    instance.complete = false;
+    instance.some_unrecorded = true;
+  }
+  job.result.collectives.instances.front().unrecorded_wait_ns = 5 * kMs;
+  const std::vector<Finding> findings = job.Find();
+  const Evidence* recorded = EvidenceOf(*Get(findings, "straggler"), "recorded_rank_count");
+  ASSERT_NE(recorded, nullptr);
+  EXPECT_EQ(recorded->text, "told from the 3 of 4 ranks that have a trace; one of the others may be late as well");
+  const Evidence* waited = EvidenceOf(*Get(findings, "missing_ranks"), "unrecorded_wait_ns");
+  ASSERT_NE(waited, nullptr);
+  EXPECT_EQ(
+      waited->text,
+      "in 1 of the 10 collectives that lack a rank's trace such a rank came last; rank 0 waited longest for them, "
+      "500 us per step");
 }
 
 TEST(FindingsTest, FindingsComeByGainThenSeverityThenId) {

@@ -63,7 +63,7 @@ class StragglerFinder {
  private:
   void Tally(size_t index) {
     const CollectiveInstance& instance = collectives_.instances[index];
-    if (!instance.synchronising || !instance.complete || !instance.transfer_ns || instance.members.size() < 2) return;
+    if (!instance.synchronising || !TellsWaits(instance)) return;
     int64_t last_ns = INT64_MIN;
     for (const CollectiveMember& member : instance.members) last_ns = std::max(last_ns, member.arrival_ns);
     int64_t second_ns = INT64_MIN;

@@ -242,11 +242,26 @@ TEST(StragglersTest, RanksThatAreNotLateAreNotExplained) {
   for (size_t r : {0u, 1u, 3u}) EXPECT_TRUE(RowOf(stragglers, r).activities.empty());
 }
 
-TEST(StragglersTest, IncompleteCollectivesDoNotCount) {
+TEST(StragglersTest, OfAGroupThatLacksATraceThoseRecordedAreCompared) {
   RunBuilder builder;
   for (const int32_t rank : {0, 1}) {
     builder.Rank(rank).WorldSize(3).Kernel(20, testing::KernelName("allreduce"), 1000 + rank * kMs,
                                            2 * kMs - rank * kMs);
+  }
+  Job job(builder.Build());
+  const Stragglers stragglers = StragglersOf(job);
+  ASSERT_EQ(stragglers.rows.size(), 2u);
+  EXPECT_EQ(RowOf(stragglers, 0).wait_ns, kMs);
+  EXPECT_EQ(RowOf(stragglers, 1).collective_count, 1u);
+}
+
+TEST(StragglersTest, CollectivesThatARecordingLacksDoNotCount) {
+  RunBuilder builder;
+  for (const int32_t rank : {0, 1, 2}) {
+    builder.Rank(rank).WorldSize(3);
+    if (rank < 2) {
+      testing::AddCall(builder, {rank, 1000 + rank * kMs, 1000 + 2 * kMs, "allreduce", 10, "0", "[0, 1, 2]"});
+    }
   }
   Job job(builder.Build());
   EXPECT_TRUE(StragglersOf(job).rows.empty());

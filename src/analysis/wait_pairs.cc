@@ -21,7 +21,7 @@ std::vector<WaitPair> ComputeWaitPairs(const Collectives& collectives) {
   std::unordered_map<size_t, std::vector<size_t>> by_culprit;
   for (size_t i = 0; i < collectives.instances.size(); ++i) {
     const CollectiveInstance& instance = collectives.instances[i];
-    if (!instance.synchronising || !instance.complete || !instance.transfer_ns || instance.members.size() < 2) continue;
+    if (!instance.synchronising || !TellsWaits(instance)) continue;
     if (instance.last_rank_index) by_culprit[*instance.last_rank_index].push_back(i);
   }
   std::vector<WaitPair> pairs;

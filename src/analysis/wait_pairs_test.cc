@@ -41,13 +41,11 @@ TEST(WaitPairsTest, WaitingThatTwoCollectivesShareCountsOnce) {
 
 TEST(WaitPairsTest, WhatTellsNothingIsLeftOut) {
   Collectives collectives;
-  CollectiveInstance incomplete = MadeCollective({0, 100}, 5);
-  incomplete.complete = false;
   CollectiveInstance broadcast = MadeCollective({0, 100}, 5);
   broadcast.synchronising = false;
   CollectiveInstance untimed = MadeCollective({0, 100}, 5);
-  untimed.transfer_ns.reset();
-  collectives.instances = {incomplete, broadcast, untimed, MadeCollective({0, 0}, 5)};
+  for (CollectiveMember& member : untimed.members) member.wait_ns.reset();
+  collectives.instances = {broadcast, untimed, MadeCollective({0, 0}, 5)};
   EXPECT_TRUE(ComputeWaitPairs(collectives).empty());
 }
 

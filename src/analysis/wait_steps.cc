@@ -39,7 +39,7 @@ std::vector<WaitStep> ComputeWaitSteps(const RunContext& shared, const Collectiv
   const StepFinder finder(shared);
   std::vector<std::vector<Wait>> by_rank(shared.run->ranks.size());
   for (const CollectiveInstance& instance : collectives.instances) {
-    if (!instance.synchronising || !instance.complete || !instance.transfer_ns || instance.members.size() < 2) continue;
+    if (!instance.synchronising || !TellsWaits(instance)) continue;
     int64_t last_ns = INT64_MIN;
     for (const CollectiveMember& member : instance.members) last_ns = std::max(last_ns, member.arrival_ns);
     for (const CollectiveMember& member : instance.members) {

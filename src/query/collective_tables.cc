@@ -107,7 +107,9 @@ std::vector<Field<MemberPlace>> MemberFields() {
       {{"end_ns", Type::kInteger, "ns, aligned clock", "End of it.", ""},
        [](const Source& source, const Row& row, CellOut& out) { out.Int(MemberOf(source, row).end_ns); }},
       {{"wait_ns", Type::kInteger, "ns",
-        "Last arrival less own arrival; where it is not synchronising, no more than the own duration.",
+        "Last arrival (of the members that were recorded) less own arrival; where it is not synchronising, no more "
+        "than the "
+        "own duration.",
         "a member's window lacks the collective, or it was joined wrongly"},
        [](const Source& source, const Row& row, CellOut& out) { out.Optional(MemberOf(source, row).wait_ns); }},
       {{"duration_ns", Type::kInteger, "ns", "Duration of this rank's kernel or range; needs no clock.", ""},

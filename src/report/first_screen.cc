@@ -113,6 +113,9 @@ void WriteTimeSplit(const TextPage& page, const Summary& summary) {
                         {"exposed copies", Paint::kMemory, mean.exposed_memory_ns},
                         {"idle", Paint::kIdle, mean.idle_ns}};
   const int bar_width = std::max(0, page.options.width - 42);
+  const auto& collectives = page.result.collectives.instances;
+  const bool some_unrecorded = std::any_of(collectives.begin(), collectives.end(),
+                                           [](const auto& instance) { return instance.some_unrecorded; });
   for (const Line& line : lines) {
     if (line.paint == Paint::kMemory && line.value == 0) continue;
     const double share = mean.span_ns > 0 ? line.value / mean.span_ns : 0;
@@ -120,9 +123,9 @@ void WriteTimeSplit(const TextPage& page, const Summary& summary) {
     page.out << fmt::format("  {:<21} {:>8} {:>6}{}{}\n", line.name, Duration(line.value), FormatPercent(share),
                             bar.empty() ? "" : "  ", bar);
     if (line.paint == Paint::kCommunication && mean.wait_ns.value_or(0) > 0 && mean.span_ns > 0) {
-      const std::string waiting =
-          fmt::format("    {:<19} {:>8} {:>6}  until the last rank arrives", "waiting for others",
-                      Duration(*mean.wait_ns), FormatPercent(*mean.wait_ns / mean.span_ns));
+      const std::string waiting = fmt::format(
+          "    {:<19} {:>8} {:>6}  until the last rank{} arrives", "waiting for others", Duration(*mean.wait_ns),
+          FormatPercent(*mean.wait_ns / mean.span_ns), some_unrecorded ? " recorded" : "");
       page.out << Truncate(waiting, page.options.width, page.style.Ellipsis()) << '\n';
     }
   }

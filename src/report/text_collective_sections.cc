@@ -19,7 +19,7 @@ using analysis::WaitRole;
 struct CollectiveLine {
   const CollectiveInstance* first = nullptr;
   uint64_t count = 0;
-  uint64_t complete = 0;
+  uint64_t skew_count = 0;
   int64_t transfer_ns = 0;
   uint64_t transfer_count = 0;
   int64_t longest_wait_ns = 0;  // sum over instances of the longest wait of a member: the skew
@@ -53,7 +53,7 @@ std::vector<CollectiveLine> CollectiveLines(const TextPage& page) {
     CollectiveLine& line = lines[{instance.group, instance.name, instance.bytes}];
     if (line.first == nullptr) line.first = &instance;
     ++line.count;
-    if (instance.complete) ++line.complete;
+    if (TellsWaits(instance)) ++line.skew_count;
     if (instance.transfer_ns) {
       line.transfer_ns += *instance.transfer_ns;
       ++line.transfer_count;
@@ -128,7 +128,7 @@ void WriteCollectivesSection(const TextPage& page) {
         line.busbw_count > 0 ? std::optional(line.busbw_sum / static_cast<double>(line.busbw_count)) : std::nullopt;
     table.AddRow({Printable(line.first->name), Printable(line.first->group),
                   fmt::format("{}", line.first->members.size() + line.first->missing_ranks.size()),
-                  FormatBytes(line.first->bytes), FormatCount(line.count), Mean(line.longest_wait_ns, line.complete),
+                  FormatBytes(line.first->bytes), FormatCount(line.count), Mean(line.longest_wait_ns, line.skew_count),
                   Mean(line.transfer_ns, line.transfer_count), FormatRate(busbw), MostOftenLast(page, line)});
   }
   page.Write(table, lines.size());
@@ -136,8 +136,15 @@ void WriteCollectivesSection(const TextPage& page) {
   const auto incomplete =
       std::count_if(all.begin(), all.end(), [](const auto& instance) { return !instance.complete; });
   if (incomplete > 0) {
-    page.Paragraph(fmt::format("{} of {} collectives lack a rank's window: no wait is told for them.",
-                               FormatCount(static_cast<uint64_t>(incomplete)), FormatCount(all.size())),
+    const auto partly = std::count_if(all.begin(), all.end(),
+                                      [](const auto& instance) { return !instance.complete && TellsWaits(instance); });
+    const std::string told =
+        partly == 0
+            ? "no wait is told for them"
+            : fmt::format("for {} of them the skew is that of the ranks that are here, for the others no wait is told",
+                          FormatCount(static_cast<uint64_t>(partly)));
+    page.Paragraph(fmt::format("{} of {} collectives lack a rank's window: {}.",
+                               FormatCount(static_cast<uint64_t>(incomplete)), FormatCount(all.size()), told),
                    Paint::kFaint);
   }
 }
@@ -149,7 +156,7 @@ void WriteStragglersSection(const TextPage& page) {
     if (page.Shows(row.rank_index)) rows.push_back(&row);
   }
   if (rows.empty()) {
-    page.Paragraph("No collective has all its ranks here, so nobody can be called late.");
+    page.Paragraph("No collective has two of its ranks here, so nobody can be called late.");
     return;
   }
   TextTable table(

@@ -41,6 +41,7 @@ class Blamer {
     std::map<std::pair<size_t, WaitStateKind>, WaitStateRow> rows;
     for (uint32_t i = 0; i < collectives_.instances.size(); ++i) {
       const CollectiveInstance& instance = collectives_.instances[i];
+      unrecorded_ns_ += static_cast<double>(instance.unrecorded_wait_ns) * static_cast<double>(instance.members.size());
       if (!plan_.HasWait(i)) continue;
       for (uint32_t m = 0; m < instance.members.size(); ++m) {
         const int64_t wait_ns = plan_.WaitOf(collectives_, i, m);
@@ -310,6 +311,7 @@ class Blamer {
     WaitTable table;
     table.round_count = rounds_.count();
     table.floor_ns = static_cast<double>(plan_.FloorNs());
+    table.unrecorded_ns = unrecorded_ns_;
     for (size_t r = 0; r < plan_.places.size(); ++r) {
       table.windows.push_back(plan_.places[r].empty() ? -1 : run_.ranks[r].window);
     }
@@ -426,6 +428,7 @@ class Blamer {
   std::map<std::string, int64_t> slow_by_group_;
   LateStart late_start_;
   double late_start_ns_ = 0;
+  double unrecorded_ns_ = 0;
 };
 
 }  // namespace

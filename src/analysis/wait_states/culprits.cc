@@ -93,6 +93,7 @@ class CulpritFinder {
  public:
   CulpritFinder(const WaitTable& table, const std::vector<RootCauseRow>& causes, int64_t wait_ns)
       : table_(table), causes_(causes), wait_ns_(static_cast<double>(wait_ns)) {
+    most_named_ns_ = table.unrecorded_ns;
     for (const auto& [key, rounds] : table.wait_ns) began_ns_ += Sum(rounds);
     for (const RootCauseRow& cause : causes) began_ns_ += cause.cause == RootCause::kSlowLink ? WaitOf(cause) : 0;
   }
@@ -221,7 +222,7 @@ class CulpritFinder {
     Add(by_all ? own : by_themselves, chance);
   }
 
-  bool IsBeyond(double chance) const { return chance <= (culprits_.empty() ? kMaxChance : kMaxChanceBeside); }
+  bool IsBeyond(double chance) const { return chance <= (most_named_ns_ > 0 ? kMaxChanceBeside : kMaxChance); }
 
   void NameLink(size_t c) {
     const bool recurs = causes_[c].pattern == WaitPattern::kChronic || causes_[c].pattern == WaitPattern::kPeriodic;

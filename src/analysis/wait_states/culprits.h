@@ -16,6 +16,7 @@ struct WaitTable {
   std::vector<int32_t> windows;  ///< By rank index: its window; -1: it had no part in anything that is waited in.
   size_t round_count = 0;        ///< Of steps or shares.
   double floor_ns = 0;           ///< Less than this of a round is not told from nothing.
+  double unrecorded_ns = 0;      ///< Waiting for ranks that were not recorded, of which nobody is named.
   /// By (rank index, cause), then by round; only where there is any.
   std::map<std::pair<size_t, RootCause>, std::map<size_t, double>> wait_ns;
 };

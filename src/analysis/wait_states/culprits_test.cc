@@ -171,6 +171,15 @@ TEST(CulpritsTest, WhoIsBehindLittleOfTheWaitingIsNotNamed) {
   EXPECT_THAT(waits.Named(/*unexplained_ms=*/1000), IsEmpty());
 }
 
+TEST(CulpritsTest, WhoIsBehindLittleBesideRanksWithoutATraceIsNotNamed) {
+  Waits waits(4, 3);
+  waits.Add(2, RootCause::kKernel, {30, 31, 29});
+  waits.table.unrecorded_ns = 400 * kMs;
+  EXPECT_THAT(waits.Named(), ElementsAre(2));
+  waits.table.unrecorded_ns = 500 * kMs;
+  EXPECT_THAT(waits.Named(), IsEmpty());
+}
+
 TEST(CulpritsTest, ASlowLinkIsNamedWhereItRecurs) {
   RootCauseRow link;
   link.cause = RootCause::kSlowLink;

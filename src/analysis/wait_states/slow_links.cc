@@ -17,7 +17,7 @@ std::vector<int64_t> SlowTransfers(const Collectives& collectives, const WaitPla
   std::map<std::tuple<std::string_view, int64_t, size_t>, std::vector<size_t>> alike;
   for (size_t i = 0; i < collectives.instances.size(); ++i) {
     const CollectiveInstance& instance = collectives.instances[i];
-    if (!plan.HasWait(static_cast<uint32_t>(i)) || !instance.bytes) continue;
+    if (!plan.HasWait(static_cast<uint32_t>(i)) || !instance.bytes || !instance.transfer_ns) continue;
     alike[{instance.name, *instance.bytes, instance.members.size()}].push_back(i);
   }
   std::vector<int64_t> excess(collectives.instances.size(), 0);

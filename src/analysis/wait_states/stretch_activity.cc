@@ -317,6 +317,8 @@ class StretchMeter {
     BookOutside(std::move(pieces[HostGrip::kNamed]), &cover);
     BookOutside(std::move(pieces[HostGrip::kOperator]), &cover);
     BookOutside(OwnCollectives(), &cover);
+    cover.insert(cover.end(), task_.unexplained.begin(), task_.unexplained.end());
+    cover = Unite(std::move(cover));
     BookOutside(std::move(pieces[HostGrip::kAround]), &cover);
     VisitOutside(wanted_, cover, [&](size_t, Interval span) {
       Book({span, static_cast<uint32_t>(RootCause::kNothingRecorded), 0});
@@ -364,6 +366,7 @@ WaitRankTask MakeWaitRankTask(const Collectives& collectives, const WaitPlan& pl
   if (plan.stretches[rank_index].empty()) return task;
   task.record_start_ns = plan.record_start_ns[rank_index];
   task.stretches = plan.stretches[rank_index];
+  task.unexplained = plan.unexplained[rank_index];
   for (const SequencePlace& place : plan.places[rank_index]) {
     task.members.push_back(collectives.instances[place.instance].members[place.member]);
     task.waits_ns.push_back(plan.WaitOf(collectives, place.instance, place.member));

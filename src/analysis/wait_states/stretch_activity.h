@@ -5,6 +5,7 @@
 
 #include "analysis/collectives.h"
 #include "analysis/rank_context.h"
+#include "analysis/track_merge.h"
 #include "analysis/wait_states/host_cause.h"
 #include "analysis/wait_states/wait_plan.h"
 #include "analysis/wait_states/wait_states.h"
@@ -36,6 +37,7 @@ struct WaitRankTask {
   std::vector<WaitStretch> stretches;     ///< WaitPlan::stretches of the rank.
   std::vector<CollectiveMember> members;  ///< Its part in the collective of every place.
   std::vector<int64_t> waits_ns;          ///< WaitPlan::WaitOf of every place.
+  std::vector<Interval> unexplained;      ///< WaitPlan::unexplained of the rank.
 };
 /// Empty where the rank has no stretches: there is nothing to measure.
 WaitRankTask MakeWaitRankTask(const Collectives& collectives, const WaitPlan& plan, size_t rank_index);
@@ -48,7 +50,8 @@ struct WaitRankActivity {
 /// Books every instant of a stretch once. A rank with a device: compute kernel, else copy, else one of its collectives
 /// (waiting, then transferring), else idle; idle time goes to what the CPU thread did that launched what ended it, and
 /// once that call had returned to launch delay. A rank without: data loading, garbage collection or checkpoint, else
-/// operator, else collective, else annotation or frame, else nothing recorded. Source: docs/metrics.md#wait-states.
+/// operator, else collective, else annotation or frame, else nothing recorded. What is unexplained is booked as nothing:
+/// it neither accuses nor clears the rank. Source: docs/metrics.md#wait-states.
 /// Cost: O(events of the rank) where it has stretches.
 WaitRankActivity MapWaitActivity(const RunContext& shared, const WaitRankTask& task, size_t rank_index);
 

@@ -32,7 +32,7 @@ bool KnowsClocks(const model::Run& run, const CollectiveInstance& instance) {
 
 std::vector<int64_t> ArrivalsOf(const model::Run& run, const CollectiveInstance& instance) {
   std::vector<int64_t> arrivals;
-  if (!instance.complete || !instance.transfer_ns || instance.members.size() < 2) return arrivals;
+  if (!TellsWaits(instance)) return arrivals;
   const bool known = KnowsClocks(run, instance);
   if (!instance.synchronising && !(known && IsMessage(instance))) return arrivals;
   for (const CollectiveMember& member : instance.members) {
@@ -50,10 +50,14 @@ class PlaceLister {
   void List() {
     std::vector<uint64_t> groups(collectives_.instances.size());
     plan_->places.resize(facts_.size());
+    plan_->unexplained.resize(facts_.size());
     plan_->place_of_member.resize(collectives_.instances.size());
     for (size_t i = 0; i < collectives_.instances.size(); ++i) {
       const CollectiveInstance& instance = collectives_.instances[i];
-      if (!plan_->HasWait(static_cast<uint32_t>(i))) continue;
+      if (!plan_->HasWait(static_cast<uint32_t>(i))) {
+        if (!instance.complete) NoteUnexplained(instance);
+        continue;
+      }
       groups[i] = GroupKey(instance);
       plan_->place_of_member[i].assign(instance.members.size(), UINT32_MAX);
       for (size_t m = 0; m < instance.members.size(); ++m) {
@@ -68,6 +72,12 @@ class PlaceLister {
   }
 
  private:
+  void NoteUnexplained(const CollectiveInstance& instance) {
+    for (const CollectiveMember& member : instance.members) {
+      plan_->unexplained[member.rank_index].push_back({member.trace_start_ns, member.trace_end_ns});
+    }
+  }
+
   /// The step in which the member's collective was issued (or, unknown, began): the last to start before it.
   int64_t StepOf(const CollectiveMember& member) const {
     const std::vector<model::Step>& steps = facts_[member.rank_index].steps;

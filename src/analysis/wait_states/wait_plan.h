@@ -7,6 +7,7 @@
 
 #include "analysis/collectives.h"
 #include "analysis/rank_context.h"
+#include "analysis/track_merge.h"
 #include "model/run.h"
 #include "model/step.h"
 
@@ -63,6 +64,8 @@ struct WaitPlan {
   std::vector<int64_t> record_start_ns;  ///< By rank, its own clock: all ranks of its window are recorded from here.
   std::vector<std::vector<SequencePlace>> places;   ///< By rank.
   std::vector<std::vector<WaitStretch>> stretches;  ///< By rank, sorted, each once.
+  /// By rank, its own clock: in collectives of which members are missing, so that nobody knows whom it waited for.
+  std::vector<std::vector<Interval>> unexplained;
   /// By instance and member: arrival on a clock that they share. The aligned one where it is known; else, of
   /// synchronising collectives, one that reads 0 at their common end, since durations need no clock. Empty: no waiting
   /// is told (incomplete, impossible, neither synchronising nor a message, or a message between unknown clocks).
