@@ -21,9 +21,9 @@ TEST(MemorySeriesTest, EachBucketKeepsItsLeastAndItsMost) {
   const model::Run run = builder.Build();
   const std::vector<MemorySeries> series = ComputeMemorySeries(run, 0, 2);
   ASSERT_EQ(series.size(), 1u);
-  EXPECT_THAT(series[0].time_ns, ElementsAre(1000, 1099));
-  EXPECT_THAT(series[0].min_bytes, ElementsAre(10, 5));
-  EXPECT_THAT(series[0].max_bytes, ElementsAre(50, 30));
+  EXPECT_THAT(series[0].bytes.time_ns, ElementsAre(1000, 1099));
+  EXPECT_THAT(series[0].bytes.min, ElementsAre(10, 5));
+  EXPECT_THAT(series[0].bytes.max, ElementsAre(50, 30));
 }
 
 TEST(MemorySeriesTest, NoPeakIsLost) {
@@ -38,9 +38,9 @@ TEST(MemorySeriesTest, NoPeakIsLost) {
   const model::Run run = builder.Build();
   const std::vector<MemorySeries> series = ComputeMemorySeries(run, 0, 64);
   ASSERT_EQ(series.size(), 1u);
-  EXPECT_LE(series[0].time_ns.size(), 64u);
-  EXPECT_EQ(*std::max_element(series[0].max_bytes.begin(), series[0].max_bytes.end()), most);
-  EXPECT_TRUE(std::is_sorted(series[0].time_ns.begin(), series[0].time_ns.end()));
+  EXPECT_LE(series[0].bytes.time_ns.size(), 64u);
+  EXPECT_EQ(*std::max_element(series[0].bytes.max.begin(), series[0].bytes.max.end()), most);
+  EXPECT_TRUE(std::is_sorted(series[0].bytes.time_ns.begin(), series[0].bytes.time_ns.end()));
 }
 
 TEST(MemorySeriesTest, DevicesAreApartAndUnknownCountersAreAbsent) {

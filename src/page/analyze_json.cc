@@ -107,6 +107,7 @@ std::string AnalyzeJson(const PageModel& model, const BlockFacts& blocks, std::v
   AddNameTables(model, &json, reductions);
   AddCommunicationTables(model, &json, reductions);
   AddMemoryTables(model, &json, reductions);
+  AddCounters(model, &json, reductions);
   AddCriticalPath(model, &json, reductions);
   AddWaitStates(model, &json, reductions);
   AddWhatIf(model, &json, reductions);

@@ -172,24 +172,21 @@ void AddCommunicationTables(const PageModel& model, JsonRow* json, std::vector<R
 
 void AddMemoryTables(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
   AddMemory(model, json);
-  constexpr size_t kMostPoints = 512;
-  constexpr size_t kFewestPoints = 16;
-  const size_t rank_count = std::max<size_t>(model.run().ranks.size(), 1);
-  const size_t points = std::clamp(model.limits.memory_points / rank_count, kFewestPoints, kMostPoints);
+  const size_t points = PointsPerSeries(model.limits.memory_points, model.run().ranks.size());
   bool cut = false;
   json->Key("memory_series").StartArray();
   for (size_t rank = 0; model.result().Has("memory") && rank < model.run().ranks.size(); ++rank) {
     cut = cut || model.run().ranks[rank].memory.size() > points;
     for (const analysis::MemorySeries& series : analysis::ComputeMemorySeries(model.run(), rank, points)) {
       json->StartObject().Key("rank_index").Uint(rank).Key("device").Int(series.device);
-      AddNumbers("time_ns", series.time_ns, model.rank_origin_ns[rank], json);
-      AddNumbers("min_bytes", series.min_bytes, 0, json);
-      AddNumbers("max_bytes", series.max_bytes, 0, json);
+      AddNumbers("time_ns", series.bytes.time_ns, model.rank_origin_ns[rank], json);
+      AddNumbers("min_bytes", series.bytes.min, 0, json);
+      AddNumbers("max_bytes", series.bytes.max, 0, json);
       json->EndObject();
     }
   }
   json->EndArray();
-  if (cut && points < kMostPoints) {
+  if (cut && points < kMostSeriesPoints) {
     reductions->push_back({"memory_series", fmt::format("memory over time: the least and the most of each of {} "
                                                         "stretches of time per rank",
                                                         points)});

@@ -18,5 +18,7 @@ void AddNameTables(const PageModel& model, report::JsonRow* json, std::vector<Re
 void AddCommunicationTables(const PageModel& model, report::JsonRow* json, std::vector<Reduction>* reductions);
 /// memory, memory_series.
 void AddMemoryTables(const PageModel& model, report::JsonRow* json, std::vector<Reduction>* reductions);
+/// counters, each with its values over time.
+void AddCounters(const PageModel& model, report::JsonRow* json, std::vector<Reduction>* reductions);
 
 }  // namespace lockstep::page

@@ -43,6 +43,7 @@ constexpr Shrink kShrinks[] = {
       limits->path_pieces = 10'000;
       limits->table_rows = 1'000;
       limits->memory_points = 10'000;
+      limits->counter_points = 10'000;
     },
     [](PageLimits* limits) {
       limits->collective_instances = 1'000;
@@ -62,6 +63,7 @@ constexpr Shrink kShrinks[] = {
       limits->path_pieces = 400;
       limits->table_rows = 100;
       limits->memory_points = 0;
+      limits->counter_points = 0;
     },
 };
 

@@ -318,6 +318,68 @@ TEST(ShortFloatTest, KeepsThreeDigitsOfAnyTime) {
   EXPECT_NE(ShortFloat(INT64_MAX), UINT16_MAX);
 }
 
+model::CounterSeries Counter(const std::string& name, size_t count, double first) {
+  model::CounterSeries series;
+  series.name = name;
+  series.unit = "%";
+  for (size_t i = 0; i < count; ++i) {
+    series.time_ns.push_back(1'000 + static_cast<int64_t>(i));
+    series.value.push_back(first + static_cast<double>(i));
+  }
+  return series;
+}
+
+TEST(PageBlocksTest, ACounterHasItsSumsAndItsValuesOverTime) {
+  analysis::testing::RunBuilder job = Job();
+  job.Rank(1).Op(1, "aten::mm", 1'000, 30);
+  model::Run run = job.Build();
+  run.ranks[0].counters.push_back(Counter("empty", 0, 0));
+  run.ranks[0].counters.push_back(Counter("loss", 3, 5));
+  run.ranks[0].counters.push_back(Counter("SMs Active", 2, 40));
+  run.ranks[1].counters.push_back(Counter("loss", 1, 9));
+  run.ranks[0].counters[2].device = DeviceOrdinal{1};
+  const auto analysed = analysis::Analyze(&run, {}, {"counters"});
+  ASSERT_TRUE(analysed.has_value());
+  const rapidjson::Document main = MainOf(PageBlocks({run, *analysed, kOptions, false}, {}));
+  const auto& counters = main["data"]["counters"];
+  ASSERT_EQ(counters.Size(), 3u);
+  EXPECT_STREQ(counters[0]["name"].GetString(), "loss");
+  EXPECT_TRUE(counters[0]["device"].IsNull());
+  EXPECT_EQ(counters[0]["high"].Size(), 3u);
+  EXPECT_EQ(counters[0]["high"][2].GetDouble(), 7);
+  EXPECT_EQ(counters[0]["time_ns"][1].GetInt64() - counters[0]["time_ns"][0].GetInt64(), 1);
+  EXPECT_EQ(counters[1]["device"].GetInt(), 1);
+  EXPECT_EQ(counters[1]["mean"].GetDouble(), 40);
+  EXPECT_EQ(counters[2]["rank_index"].GetInt(), 1);
+  EXPECT_EQ(counters[2]["low"][0].GetDouble(), 9);
+}
+
+TEST(PageBlocksTest, OfManyCountersTheRanksFarthestApartStayAndOfLongOnesTheExtremes) {
+  analysis::testing::RunBuilder job;
+  for (int32_t rank = 0; rank < 10; ++rank) job.Rank(rank).Op(1, "aten::mm", 1'000, 30);
+  model::Run run = job.Build();
+  for (size_t i = 0; i < 10; ++i) {
+    run.ranks[i].counters.push_back(Counter("loss", 1'000, static_cast<double>(i * 7 % 10)));
+  }
+  const auto analysed = analysis::Analyze(&run, {}, {"counters"});
+  ASSERT_TRUE(analysed.has_value());
+  PageLimits limits;
+  limits.table_rows = 4;
+  limits.counter_points = 80;
+  const PageBlocks page({run, *analysed, kOptions, false}, limits);
+  const rapidjson::Document main = MainOf(page);
+  const auto& counters = main["data"]["counters"];
+  ASSERT_EQ(counters.Size(), 4u);
+  EXPECT_EQ(counters[0]["rank_index"].GetInt(), 0) << "0, 3, 4 and 7 begin at 0, 1, 8 and 9";
+  EXPECT_EQ(counters[3]["rank_index"].GetInt(), 7);
+  EXPECT_LE(counters[0]["time_ns"].Size(), 20u);
+  EXPECT_EQ(counters[0]["low"][0].GetDouble(), 0);
+  EXPECT_EQ(counters[0]["high"][counters[0]["high"].Size() - 1].GetDouble(), 999);
+  std::vector<std::string> what;
+  for (const Reduction& reduction : page.reductions()) what.push_back(reduction.what);
+  EXPECT_THAT(what, ElementsAre("counters", "counter_series"));
+}
+
 TEST(LaneLevelsTest, NestedRangesGoDownAndOverlappingOnesAside) {
   LaneLevels levels;
   EXPECT_EQ(levels.Place(0, 100), 0);

@@ -44,6 +44,25 @@ fact('null is never a number', async () => {
   }
 });
 
+fact('counters are grouped by name and unit, each written in its unit', async () => {
+  const { groupCounters, unitOf } = await load('views/counters.tsx');
+  const row = (rank_index, name, unit, mean) => ({ rank_index, device: null, name, unit, mean });
+  const groups = groupCounters([row(0, 'loss', null, 2), row(0, 'busy', '%', 40), row(1, 'loss', null, 6), row(1, 'busy', 'ns', 1)]);
+  assert.deepEqual(groups.map((group) => [group.key, group.mean, group.rows.map((each) => each.rank_index)]),
+    [['busy (%)', 40, [0]], ['busy (ns)', 1, [1]], ['loss', 4, [1, 0]]], 'the largest mean first');
+  for (const [unit, value, text] of [['bytes', 2048, '2.00 KiB'], ['bytes/s', 2e9, '2.00 GB/s'], ['ns', 1500, '1.50 us'], ['%', 12.34, '12.3 %'], [null, 0.5, '0.50'], ['%', null, '–']]) {
+    assert.equal(unitOf(unit).format(value), text);
+  }
+});
+
+fact('the band over time is from the smallest to the largest of those that are known', async () => {
+  const { envelope } = await load('charts/range_over_time.tsx');
+  const one = { key: 'a', label: 'a', time_ns: [0, 50], low: [-3, 4], high: [-1, 9] };
+  const other = { key: 'b', label: 'b', time_ns: [20, 30], low: [7, 2], high: [7, 2] };
+  assert.deepEqual(envelope([one], 2, 0, 100), [{ low: -3, high: -1 }, { low: 4, high: 9 }]);
+  assert.deepEqual(envelope([one, other], 4, 0, 100), [{ low: -3, high: 7 }, { low: -3, high: 2 }, { low: 4, high: 9 }, { low: Infinity, high: -Infinity }]);
+});
+
 fact('curves of the fabric have the colours of what they are held against', async () => {
   const { fabricCurves, jobSeries, tableRows } = await load('data/fabric.ts');
   const job = (name, group_size, bytes) => ({ name, group_size, bytes, count: 3, busbw_bytes_per_s: [1, 2, 3, 4, 5], algbw_median_bytes_per_s: 2 });

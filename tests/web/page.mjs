@@ -216,6 +216,8 @@ async function sameAsAnswer(page) {
   await sameTable(page, '#/measured-kernels', 'Measured launches', data.kernel_launches ?? [], ['id', 'duration_ns', 'compute_ratio', 'memory_ratio']);
   await sameTable(page, '#/measured-kernels', 'Sums of names', data.kernel_sums ?? [], ['total_ns', 'count', 'max_ns', 'report_count']);
   await sameTable(page, '#/what-if', 'What each change would gain', data.what_if?.levers ?? [], ['step_ns', 'gain_ns', 'gain_ratio']);
+  const counters = data.counter_balance ?? [];
+  if (counters.length > 1) await sameTable(page, '#/counters', 'Means over time, of all ranks', counters, ['series_count', 'mean', 'lowest_mean', 'highest_mean']);
   const steps = data.critical_path?.steps ?? [];
   if (steps.length > 1) await sameTable(page, '#/critical-path', 'Step by step', steps, ['step_ns', 'path_ns', 'unmatched_count']);
 

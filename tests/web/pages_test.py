@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import web_packages  # noqa: E402
 from analyze_program import GENERATOR, PROGRAM, SOURCE_ROOT, data_path  # noqa: E402
 
+COUNTING_JOB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "counting_job.py")
 HOSTILE = "</script><script>window.bad=1</script><img src=x onerror=window.bad=1>&amp;\u2028'\"`${window.bad=1}"
 
 
@@ -102,6 +103,16 @@ class Pages(unittest.TestCase):
 
     def test_one_rank_with_memory(self):
         self.exercise(self.generate("--ranks", "1", "--steps", "3", "--layers", "2", "--memory"))
+
+    def test_counters_of_three_ranks(self):
+        python = os.environ.get("LOCKSTEP_PYTHON_BASE")
+        if not python:
+            self.skipTest("this build has no Python package that the job could count with")
+        spans = os.path.join(self.folder, "spans")
+        environment = {**os.environ, "PYTHONPATH": os.path.join(os.environ["LOCKSTEP_BUILD"], "python"), "LOCKSTEP_TRACE": spans, "WORLD_SIZE": "3"}
+        ranks = [subprocess.Popen([python, COUNTING_JOB], stdin=subprocess.DEVNULL, env={**environment, "RANK": str(rank)}) for rank in range(3)]
+        self.assertEqual([rank.wait() for rank in ranks], [0, 0, 0])
+        self.exercise(spans)
 
     def test_missing_rank_and_shifted_clocks(self):
         self.exercise(self.generate("--ranks", "6", "--steps", "8", "--layers", "2", "--memory", "--missing", "4", "--ranks-per-host", "2",

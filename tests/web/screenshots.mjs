@@ -1,5 +1,5 @@
 // node screenshots.mjs PAGES IMAGES: a picture of each view for docs/views.md and docs/hangs.md. PAGES has recorded.html,
-// dlrm.html, memory.html, profiled.html, compare.html, scaling.html, hang.html, deadlock.html, or some of them.
+// dlrm.html, memory.html, profiled.html, counting.html, compare.html, scaling.html, hang.html, deadlock.html, or some of them.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openWatched, withBrowser } from './browser.mjs';
@@ -27,6 +27,7 @@ const SHOTS = [
   { view: 'timeline', page: 'dlrm', query: '?t=9500000-14500000&open=1&row=1' },
   { view: 'timeline', page: 'dlrm', name: 'timeline-dark', theme: 'dark' },
   { view: 'memory', page: 'memory' },
+  { view: 'counters', page: 'counting', query: '?counter=loss' },
   { view: 'kernels', page: 'dlrm', query: '?kernels.find=nccl&open=communication%3AncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*%2C+unsigned+long%2C+ncclWork*)' },
   { view: 'overlap', page: 'dlrm', name: 'overlap-dark', theme: 'dark' },
 ];
@@ -40,7 +41,7 @@ const OTHERS = [
   { page: 'hang', view: 'stacks', name: 'hang-stacks-dark', theme: 'dark' },
   { page: 'deadlock', view: 'cycle', name: 'hang-cycle' },
 ];
-const ORDER = ['dlrm', 'recorded', 'memory', 'profiled'].filter((name) => existsSync(join(pages, `${name}.html`)));
+const ORDER = ['dlrm', 'recorded', 'memory', 'profiled', 'counting'].filter((name) => existsSync(join(pages, `${name}.html`)));
 
 mkdirSync(images, { recursive: true });
 let failed = false;

@@ -50,6 +50,16 @@ std::vector<CounterRow> MapCounters(const RankContext& context) {
   return rows;
 }
 
+ExtremesOverTime<double> ReduceCounter(const model::RankTrace& trace, const model::CounterSeries& series,
+                                       size_t point_count) {
+  if (series.size() == 0) return {};
+  ExtremesBuilder<double> builder(series.time_ns[0], series.time_ns[series.size() - 1], point_count);
+  for (size_t i = 0; i < series.size(); ++i) {
+    builder.Add(series.time_ns[i], trace.clock.ToRun(series.time_ns[i]), series.value[i]);
+  }
+  return builder.Take();
+}
+
 std::vector<CounterBalanceRow> BalanceCounters(const model::Run& run, const std::vector<CounterRow>& rows) {
   std::map<std::pair<std::string_view, std::string_view>, CounterBalanceRow> by_name;
   for (const CounterRow& row : rows) {

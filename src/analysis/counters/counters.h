@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/extremes_over_time.h"
 #include "analysis/rank_context.h"
 #include "model/run.h"
 
@@ -41,6 +42,10 @@ struct CounterBalanceRow {
 
 /// One rank's counters, by device and name. Cost: O(samples log samples).
 std::vector<CounterRow> MapCounters(const RankContext& context);
+
+/// A counter of a rank over time, in at most `point_count` (>= 1) points; a value holds until the next.
+ExtremesOverTime<double> ReduceCounter(const model::RankTrace& trace, const model::CounterSeries& series,
+                                       size_t point_count);
 
 /// Over the first window, by name.
 std::vector<CounterBalanceRow> BalanceCounters(const model::Run& run, const std::vector<CounterRow>& rows);

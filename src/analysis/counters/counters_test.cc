@@ -8,6 +8,7 @@
 namespace lockstep::analysis {
 namespace {
 
+using ::testing::ElementsAre;
 using Samples = std::initializer_list<std::pair<int64_t, double>>;
 
 model::CounterSeries Series(const std::string& name, Samples samples, std::optional<int32_t> device = {}) {
@@ -46,6 +47,23 @@ TEST(CountersTest, AValueCountsForAsLongAsItHeld) {
   EXPECT_DOUBLE_EQ(rows[0].max, 100);
   EXPECT_EQ(rows[0].sample_count, 3u);
   EXPECT_EQ(rows[0].device, 1);
+}
+
+TEST(CountersTest, ReducedToFewPointsNoPeakIsLostAndTimesAreThoseOfTheJob) {
+  model::RankTrace trace;
+  trace.clock.offset_ns = -1000;
+  const model::CounterSeries series = Series("SMs Active", {{0, 5}, {1, 90}, {49, 1}, {50, 7}, {99, 8}});
+  const ExtremesOverTime<double> reduced = ReduceCounter(trace, series, 2);
+  EXPECT_THAT(reduced.time_ns, ElementsAre(1000, 1050));
+  EXPECT_THAT(reduced.min, ElementsAre(1, 7));
+  EXPECT_THAT(reduced.max, ElementsAre(90, 8));
+  EXPECT_THAT(ReduceCounter(trace, series, 100).max, ElementsAre(5, 90, 1, 7, 8));
+  EXPECT_TRUE(ReduceCounter(trace, Series("none", {}), 2).time_ns.empty());
+}
+
+TEST(CountersTest, TimesFarApartDoNotOverflow) {
+  const model::CounterSeries series = Series("wild", {{INT64_MIN, 1}, {INT64_MAX, 2}});
+  EXPECT_THAT(ReduceCounter({}, series, 2).max, ElementsAre(1, 2));
 }
 
 TEST(CountersTest, OneSampleAndSamplesOfOneInstantHaveTheirLastValue) {

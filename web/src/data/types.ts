@@ -165,6 +165,25 @@ export interface MemorySeries {
   max_bytes: number[];
 }
 
+/** A hardware metric of one device of one rank, or what the rank's program counts. */
+export interface CounterRow {
+  rank_index: number;
+  /** null: of the process or its host. */
+  device: number | null;
+  name: string;
+  unit: string | null;
+  sample_count: number;
+  mean: number;
+  min: number;
+  median: number;
+  p95: number;
+  max: number;
+  /** Over time, reduced to the largest and smallest of each stretch of time; empty where the page has no room. */
+  time_ns: number[];
+  low: number[];
+  high: number[];
+}
+
 export interface ImbalanceRow {
   quantity: string;
   mean: number;
@@ -227,6 +246,7 @@ export interface AnalyzeData extends DepthData {
   imbalance: ImbalanceRow[];
   memory: MemoryRow[];
   memory_series: MemorySeries[];
+  counters: CounterRow[];
   launch: LaunchRow[];
   step_matrix: StepMatrixShape | null;
   collective_count: number;

@@ -3,6 +3,7 @@ import { count, duration, plural } from '../numbers';
 import type { View } from '../view';
 import { bandwidthView } from './bandwidth';
 import { causesView } from './causes';
+import { countersView } from './counters';
 import { criticalPathView } from './critical_path';
 import { findingsView } from './findings';
 import { groupsView } from './groups';
@@ -58,6 +59,7 @@ export const analyzeViews: readonly View[] = [
   measuredView,
   regionsView,
   memoryView,
+  countersView,
   imbalanceView,
   qualityView,
 ];

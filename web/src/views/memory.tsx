@@ -1,16 +1,13 @@
 import { useMemo } from 'preact/hooks';
-import { useParam } from '../app/route';
-import { axisFromZero } from '../charts/scales';
 import { StackedRows } from '../charts/stacked_rows';
-import type { AnalyzeData, MemoryRow, MemorySeries } from '../data/types';
-import { bytes, count, duration, percent } from '../numbers';
-import { Legend, Note, Select } from '../parts/controls';
+import type { AnalyzeData, MemoryRow } from '../data/types';
+import { bytes, count, percent } from '../numbers';
+import { Legend, Note } from '../parts/controls';
 import { DataTable } from '../parts/data_table';
 import { Figure } from '../parts/figure';
-import { useWidth } from '../parts/measure';
-import { Tooltip, useTip } from '../parts/tooltip';
 import type { View, ViewProps } from '../view';
 import { median, rankLabel } from './ranks';
+import { SeriesOverTime } from './series_over_time';
 
 function deviceLabel(data: AnalyzeData, row: { rank_index: number; device: number }): string {
   const several = data.memory.filter((other) => other.rank_index === row.rank_index).length > 1;
@@ -91,129 +88,13 @@ function ByRank({ data }: { data: AnalyzeData }) {
   );
 }
 
-/**
- * Smallest and largest over all series in equal pieces of [start, end); a series holds its value until its next point,
- * and is not known before its first and after its last.
- */
-function envelope(series: readonly MemorySeries[], pieces: number, start: number, end: number): { low: number; high: number }[] {
-  const bands = Array.from({ length: pieces }, () => ({ low: Infinity, high: -Infinity }));
-  for (const each of series) {
-    let at = 0;
-    while (at < each.time_ns.length && each.time_ns[at]! < start) ++at;
-    for (let piece = 0; piece < pieces; ++piece) {
-      const until = start + ((piece + 1) / pieces) * (end - start);
-      const band = bands[piece]!;
-      if (at > 0 && at < each.time_ns.length) {
-        band.low = Math.min(band.low, each.min_bytes[at - 1]!);
-        band.high = Math.max(band.high, each.min_bytes[at - 1]!);
-      }
-      for (; at < each.time_ns.length && each.time_ns[at]! < until; ++at) {
-        band.low = Math.min(band.low, each.min_bytes[at]!);
-        band.high = Math.max(band.high, each.max_bytes[at]!);
-      }
-    }
-  }
-  return bands;
-}
-
-const LEFT = 76;
-const TOP = 8;
-const HEIGHT = 280;
-const BOTTOM = 40;
-
 function OverTime({ data }: { data: AnalyzeData }) {
-  const [ref, width] = useWidth<HTMLDivElement>();
-  const [tip, show] = useTip();
-  const all = data.memory_series;
-  const peak = (each: MemorySeries) => each.max_bytes.reduce((most, value) => Math.max(most, value), 0);
-  const fullest = useMemo(() => all.reduce((a, b) => (peak(b) > peak(a) ? b : a)), [all]);
-  const [text, setText] = useParam('rank', keyOf(fullest));
-  const chosen = all.find((each) => keyOf(each) === text) ?? fullest;
-  // Devices are compared with devices, hosts with hosts, over the time of the one chosen: files may be days apart.
-  const series = useMemo(() => all.filter((each) => each.device < 0 === chosen.device < 0), [all, chosen]);
-  const start = chosen.time_ns[0] ?? 0;
-  const end = Math.max(start + 1, chosen.time_ns[chosen.time_ns.length - 1] ?? 1);
-  const plotWidth = Math.max(80, width - LEFT - 16);
-  const plotHeight = HEIGHT - TOP - BOTTOM;
-  const pieces = Math.max(20, Math.min(400, Math.floor(plotWidth / 3)));
-  const bands = useMemo(() => envelope(series, pieces, start, end), [series, pieces, start, end]);
-  const top = Math.max(...series.map(peak));
-  const y = axisFromZero(top, plotHeight, 'bytes', 50);
-  const x = axisFromZero(end - start, plotWidth, 'ns', 110);
-  const px = (ns: number) => LEFT + ((ns - start) / (end - start)) * plotWidth;
-  const py = (value: number) => TOP + plotHeight - y.at(value);
-  const summary =
-    `Allocated memory of ${deviceLabel(data, chosen)} over ${duration(end - start)}: between ${bytes(Math.min(...chosen.min_bytes))} and ${bytes(peak(chosen))}` +
-    (series.length > 1 ? `; none of ${count(series.length)} goes above ${bytes(top)}.` : '.');
-
-  const up: string[] = [];
-  const down: string[] = [];
-  bands.forEach((band, at) => {
-    if (band.high < 0 || !Number.isFinite(band.low)) return;
-    const left = LEFT + (at / pieces) * plotWidth;
-    const right = LEFT + ((at + 1) / pieces) * plotWidth;
-    up.push(`${left.toFixed(1)} ${py(band.high).toFixed(1)}`, `${right.toFixed(1)} ${py(band.high).toFixed(1)}`);
-    down.push(`${left.toFixed(1)} ${py(band.low).toFixed(1)}`, `${right.toFixed(1)} ${py(band.low).toFixed(1)}`);
-  });
-  let line = '';
-  chosen.time_ns.forEach((ns, at) => {
-    line += `${at ? 'H' : 'M'}${px(ns).toFixed(1)}${at ? 'V' : ' '}${py(chosen.max_bytes[at]!).toFixed(1)}V${py(chosen.min_bytes[at]!).toFixed(1)}`;
-  });
-  const onMove = (event: MouseEvent) => {
-    const box = ref.current!.getBoundingClientRect();
-    const ns = start + ((event.clientX - box.left - LEFT) / plotWidth) * (end - start);
-    let at = chosen.time_ns.findIndex((value) => value > ns) - 1;
-    if (at === -2) at = chosen.time_ns.length - 1;
-    const band = bands[Math.floor(((ns - start) / (end - start)) * pieces)];
-    show(ns < start || ns > end || at < 0 ? null : {
-      x: event.clientX - box.left, y: TOP + 6,
-      content: (
-        <>
-          <strong>at {duration(Math.round(ns - start))}</strong>
-          <div class="tip-line"><span>{deviceLabel(data, chosen)}</span><span class="number">{bytes(chosen.max_bytes[at])}</span></div>
-          {series.length > 1 && band && band.high >= 0 && <div class="tip-line"><span>all ranks</span><span class="number">{bytes(band.low)} … {bytes(band.high)}</span></div>}
-        </>
-      ),
-    });
-  };
-  return (
-    <Figure
-      id="over-time"
-      title="Over time"
-      summary={summary}
-      controls={all.length > 1 && (
-        <Select label="Rank" value={keyOf(chosen)} onChange={setText} options={all.map((each) => ({ value: keyOf(each), label: deviceLabel(data, each) }))} />
-      )}
-      columns={[
-        { key: 'time_ns', title: 'From', numeric: true, value: (at: number) => chosen.time_ns[at]!, text: (at: number) => duration(chosen.time_ns[at]) },
-        { key: 'min_bytes', title: 'Smallest', numeric: true, value: (at: number) => chosen.min_bytes[at]!, text: (at: number) => bytes(chosen.min_bytes[at]) },
-        { key: 'max_bytes', title: 'Largest', numeric: true, value: (at: number) => chosen.max_bytes[at]!, text: (at: number) => bytes(chosen.max_bytes[at]) },
-      ]}
-      rows={chosen.time_ns.map((_, at) => at)}
-      rowKey={String}
-      sort="time_ns"
-    >
-      <Legend items={[{ mark: 'memory', label: deviceLabel(data, chosen) }, ...(series.length > 1 ? [{ mark: 'band', label: 'smallest to largest of all ranks' }] : [])]} />
-      <div ref={ref} class="chart" onMouseMove={onMove} onMouseLeave={() => show(null)}>
-        <svg class="plot" width={width} height={HEIGHT} role="img" aria-label={summary}>
-          {y.ticks.map((tick) => (
-            <g key={tick.value}>
-              <line class="grid" x1={LEFT} x2={LEFT + plotWidth} y1={py(tick.value)} y2={py(tick.value)} />
-              <text class="muted" x={LEFT - 8} y={py(tick.value) + 4} text-anchor="end">{tick.text}</text>
-            </g>
-          ))}
-          {x.ticks.filter((tick) => tick.value <= end - start).map((tick) => (
-            <text key={tick.value} class="muted" x={px(start + tick.value)} y={TOP + plotHeight + 16} text-anchor="middle">{tick.text}</text>
-          ))}
-          {series.length > 1 && up.length > 0 && <path class="fill-band" d={`M${up.join('L')}L${down.reverse().join('L')}Z`} />}
-          <path class="memory-line" d={line} />
-          <line class="axis" x1={LEFT} x2={LEFT + plotWidth} y1={TOP + plotHeight} y2={TOP + plotHeight} />
-          <text class="muted" x={LEFT} y={HEIGHT - 4}>{start === 0 ? 'time since the start of the run' : `time since ${duration(start)} into the run`}</text>
-        </svg>
-        <Tooltip tip={tip} width={width} />
-      </div>
-    </Figure>
+  const series = useMemo(
+    () => data.memory_series.map((each) => ({ key: keyOf(each), label: deviceLabel(data, each), time_ns: each.time_ns, low: each.min_bytes, high: each.max_bytes, is_host: each.device < 0 })),
+    [data],
   );
+  // Devices are compared with devices, hosts with hosts.
+  return <SeriesOverTime what="Allocated memory" series={series} alike={(a, b) => a.is_host === b.is_host} kind="bytes" format={bytes} />;
 }
 
 function Memory({ data }: ViewProps) {
