@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 
@@ -62,6 +63,13 @@ struct Track {
 
   DeviceOrdinal device() const { return {static_cast<int32_t>(process_id)}; }  ///< Device lanes only.
   StreamId stream() const { return {thread_id}; }                              ///< Device lanes only.
+};
+
+/// A row of a track of a rank, by place in RankTrace::tracks.
+struct RowRef {
+  uint32_t track = 0;
+  uint32_t row = 0;
+  friend auto operator<=>(const RowRef&, const RowRef&) = default;
 };
 
 /// What a trace says of one collective call or kernel, beyond name and time. Self-contained: rows of tracks move when

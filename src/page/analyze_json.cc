@@ -108,6 +108,7 @@ std::string AnalyzeJson(const PageModel& model, const BlockFacts& blocks, std::v
   AddCommunicationTables(model, &json, reductions);
   AddMemoryTables(model, &json, reductions);
   AddCounters(model, &json, reductions);
+  AddSpanLinks(model, &json, reductions);
   AddCriticalPath(model, &json, reductions);
   AddWaitStates(model, &json, reductions);
   AddWhatIf(model, &json, reductions);

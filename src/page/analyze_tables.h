@@ -18,6 +18,8 @@ void AddNameTables(const PageModel& model, report::JsonRow* json, std::vector<Re
 void AddCommunicationTables(const PageModel& model, report::JsonRow* json, std::vector<Reduction>* reductions);
 /// memory, memory_series.
 void AddMemoryTables(const PageModel& model, report::JsonRow* json, std::vector<Reduction>* reductions);
+/// span_links: from spans to those that they called, where both lie on tracks.
+void AddSpanLinks(const PageModel& model, report::JsonRow* json, std::vector<Reduction>* reductions);
 /// counters, each with its values over time.
 void AddCounters(const PageModel& model, report::JsonRow* json, std::vector<Reduction>* reductions);
 

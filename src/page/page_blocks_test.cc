@@ -318,6 +318,40 @@ TEST(ShortFloatTest, KeepsThreeDigitsOfAnyTime) {
   EXPECT_NE(ShortFloat(INT64_MAX), UINT16_MAX);
 }
 
+TEST(PageBlocksTest, SpansAreLinkedToThoseTheyCalledWhereBothLieOnTracks) {
+  analysis::testing::RunBuilder job = Job();
+  job.Rank(0).Annotation(1, "send", 1'000, 50);
+  job.Rank(1).Annotation(3, "prefill", 1'200, 70).Annotation(4, "lost", 1'300, 5);
+  model::Run run = job.Build();
+  const auto span = [&](size_t rank, const char* name, int64_t start_ns, int64_t duration_ns, int64_t thread,
+                        model::TraceContext context) {
+    for (const model::Track& track : run.ranks[rank].tracks) {
+      for (size_t row = 0; row < track.events.size(); ++row) {
+        if (run.names[track.events.name[row]] != name) continue;
+        run.ranks[rank].linked_spans.push_back(
+            {start_ns, duration_ns, track.process_id, thread, track.events.name[row], context});
+      }
+    }
+  };
+  span(0, "send", 1'000, 50, 1, {.trace_high = 1, .trace_low = 2, .span_id = 10});
+  span(1, "prefill", 1'200, 70, 3, {.trace_high = 1, .trace_low = 2, .span_id = 11, .parent_id = 10});
+  span(1, "lost", 1'300, 6, 4, {.trace_high = 1, .trace_low = 2, .span_id = 12, .parent_id = 10});
+  model::RequestRecord request;
+  request.start_ns = 1'250;
+  request.context = {.trace_high = 1, .trace_low = 2, .span_id = 13, .parent_id = 10};
+  run.ranks[1].requests.push_back(request);
+  const analysis::AnalysisResult result;
+  const rapidjson::Document main = MainOf(PageBlocks({run, result, kOptions, false}));
+  const auto& links = main["data"]["span_links"];
+  ASSERT_EQ(links["rows"].Size(), 1u);
+  const auto& row = links["rows"][0];
+  EXPECT_EQ(row[0].GetInt(), 0);
+  EXPECT_STREQ(links["names"][row[2].GetUint()].GetString(), "send");
+  EXPECT_EQ(row[3].GetInt(), 1);
+  EXPECT_EQ(row[4].GetInt64() - row[1].GetInt64(), 200);
+  EXPECT_STREQ(links["names"][row[5].GetUint()].GetString(), "prefill");
+}
+
 model::CounterSeries Counter(const std::string& name, size_t count, double first) {
   model::CounterSeries series;
   series.name = name;

@@ -405,6 +405,31 @@ async function timeline(page) {
 
 const TESTS = { heatmap: ['heat-map', heatMap], waits: ['wait-matrix', waits], waterfall: ['waterfall-canvas', waterfall], timeline: ['timeline-canvas', timeline] };
 
+/** Who called the chosen span and whom it called; ARROWS says how many arrows the page of a serving job has. */
+async function arrows(page) {
+  await open(page, '#/timeline?open=0,1&row=1');
+  const id = 'timeline-canvas';
+  await rest(page);
+  assert.match(await page.textContent('main'), new RegExp(`\\b${process.env.ARROWS} arrows from spans`));
+  await focus(page, id);
+  await press(page, 'ArrowDown', '.');
+  await rest(page);
+  assert.match(await status(page, id), /^prefill: .*; called by send of rank 0.*; calls beside prefill of rank 1/);
+  await press(page, 'ArrowUp', 'ArrowUp', '.');
+  await rest(page);
+  assert.match(await status(page, id), /^send: .*; calls prefill of rank 1/);
+  await differs(page, id, () => press(page, 'Escape'));
+  await open(page, '#/timeline?row=1');
+  await focus(page, id);
+  await differs(page, id, () => press(page, 'Enter'));
+  assert.deepEqual(page.trouble, [], 'no message on the console, no request');
+  console.log('ok arrows');
+}
+if (process.env.ARROWS) {
+  await withBrowser({ colorScheme: 'light', reducedMotion: 'reduce' }, async (context) => arrows(await openWatched(context, file)));
+  process.exit(0);
+}
+
 await withBrowser({ colorScheme: 'light', reducedMotion: 'reduce' }, async (context) => {
   const page = await openWatched(context, file);
   await settled(page);

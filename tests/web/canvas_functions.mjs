@@ -32,6 +32,35 @@ function numbers(seed) {
 const tests = [];
 const fact = (name, check) => tests.push({ name, check });
 
+fact('an arrow goes from its caller, while that is there, to the begin of the called one, on the rows of open ranks', async () => {
+  const { arrowsInView, arrowsOf, eventOf } = await load('canvas/arrows.ts');
+  const names = ['beside', 'prefill', 'send'];
+  const track = (events, lane = 'operators') => ({
+    lane, label: '', level_count: 2, start_ns: Float64Array.from(events, (e) => e[0]), duration_ns: Float64Array.from(events, (e) => e[1]),
+    name: Uint32Array.from(events, (e) => e[2]), class: new Uint8Array(events.length), level: Uint8Array.from(events, (e) => e[3]),
+  });
+  const tracks = [[track([[1000, 500, 2, 0]], 'device'), track([[1000, 50, 0, 0], [1000, 500, 2, 1]])], [track([[3000, 9000, 1, 0], [4000, 100, 0, 1]])]];
+  const arrows = arrowsOf({ names: ['send', 'prefill', 'gone'], rows: [[0, 1010, 0, 1, 3000, 1], [0, 1010, 2, 1, 3000, 1]] }, names);
+  assert.deepEqual(arrows.map((arrow) => [arrow.caller.name, arrow.called.name]), [[2, 1], [-1, 1]]);
+  assert.deepEqual(eventOf(tracks[0], arrows[0].caller), { track: 1, event: 1 }, 'of those that begin together the one of its name; times may be cut');
+  assert.equal(eventOf(tracks[0], arrows[1].caller), null);
+  const lines = [
+    { kind: 'rank', rank_index: 0, track: -1, y: 0, height: 22 }, { kind: 'track', rank_index: 0, track: 0, y: 22, height: 34 },
+    { kind: 'track', rank_index: 0, track: 1, y: 56, height: 34 }, { kind: 'rank', rank_index: 1, track: -1, y: 90, height: 22 },
+  ];
+  const scene = {
+    lines, open: new Set([0]), tracksOf: (rank) => tracks[rank], start_ns: 0, end_ns: 10000, xOf: (ns) => ns / 10, yOf: (line) => 100 + line.y,
+    chosen: (end) => end.rank_index === 1,
+  };
+  const [drawn] = arrowsInView(scene, arrows.slice(0, 1));
+  assert.deepEqual([drawn.from, drawn.to, drawn.chosen], [[150, 100 + 56 + 2 + 1.5 * 15], [300, 100 + 90 + 11], true], 'the caller had ended at 1500');
+  assert.equal(arrowsInView({ ...scene, open: new Set() }, arrows).length, 0, 'with all ranks closed there are none');
+  assert.equal(arrowsInView({ ...scene, end_ns: 900 }, arrows).length, 0);
+  const many = Array.from({ length: 500 }, () => arrows[0]);
+  assert.equal(arrowsInView({ ...scene, chosen: () => false }, many).length, 0, 'of a thicket only those of the chosen event');
+  assert.equal(arrowsInView(scene, many).length, 500);
+});
+
 fact('a pixel of a grid shows the largest of its cells, and hatching only where nothing is measured', async () => {
   const { gridPixels, pixelEdges } = await load('canvas/grid.ts');
   const next = numbers(1);

@@ -22,11 +22,11 @@ class Canvas(unittest.TestCase):
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=SOURCE_ROOT)
         self.assertIn(done.returncode, statuses, done.stderr.decode())
 
-    def exercise(self, path, *flags):
+    def exercise(self, path, *flags, **variables):
         web_packages.browser()
         page = os.path.join(self.folder, "report.html")
         self.run_program(PROGRAM, "analyze", path, "-q", "-o", page, *flags, statuses=(0, 4))
-        print(web_packages.run_node("canvas.mjs", page))
+        print(web_packages.run_node("canvas.mjs", page, **variables))
 
     def generate(self, *options):
         out = os.path.join(self.folder, "traces")
@@ -44,6 +44,13 @@ class Canvas(unittest.TestCase):
 
     def test_one_rank_without_steps(self):
         self.exercise(self.generate("--ranks", "1", "--steps", "3", "--layers", "2"), "--step-name", "NoSuchStep")
+
+    def test_arrows_between_spans_of_two_processes(self):
+        spans = os.path.join(self.folder, "spans")
+        environment = {**os.environ, "LOCKSTEP_TRACE": spans, "RANK": "0", "WORLD_SIZE": "2"}
+        subprocess.run([os.path.join(os.environ["LOCKSTEP_BUILD"], "bin", "lockstep_span_job"), "serve", "6"], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, check=True)
+        self.exercise(spans, ARROWS="12")
 
     def test_missing_rank_and_shifted_clocks(self):
         self.exercise(self.generate("--ranks", "6", "--steps", "8", "--layers", "2", "--missing", "4", "--ranks-per-host", "2",

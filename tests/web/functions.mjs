@@ -59,8 +59,8 @@ fact('the band over time is from the smallest to the largest of those that are k
   const { envelope } = await load('charts/range_over_time.tsx');
   const one = { key: 'a', label: 'a', time_ns: [0, 50], low: [-3, 4], high: [-1, 9] };
   const other = { key: 'b', label: 'b', time_ns: [20, 30], low: [7, 2], high: [7, 2] };
-  assert.deepEqual(envelope([one], 2, 0, 100), [{ low: -3, high: -1 }, { low: 4, high: 9 }]);
-  assert.deepEqual(envelope([one, other], 4, 0, 100), [{ low: -3, high: 7 }, { low: -3, high: 2 }, { low: 4, high: 9 }, { low: Infinity, high: -Infinity }]);
+  assert.deepEqual(envelope([one], 2, 0, 100), [{ low: -3, high: -1 }, { low: -3, high: 9 }], 'a value holds until the next');
+  assert.deepEqual(envelope([one, other], 4, 0, 100), [{ low: -3, high: 7 }, { low: -3, high: 7 }, { low: -3, high: 9 }, { low: Infinity, high: -Infinity }]);
 });
 
 fact('curves of the fabric have the colours of what they are held against', async () => {

@@ -1,5 +1,5 @@
 // node screenshots.mjs PAGES IMAGES: a picture of each view for docs/views.md and docs/hangs.md. PAGES has recorded.html,
-// dlrm.html, memory.html, profiled.html, counting.html, compare.html, scaling.html, hang.html, deadlock.html, or some of them.
+// dlrm.html, memory.html, profiled.html, counting.html, serving.html, compare.html, scaling.html, hang.html, deadlock.html, or some of them.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openWatched, withBrowser } from './browser.mjs';
@@ -31,11 +31,12 @@ const SHOTS = [
   { view: 'kernels', page: 'dlrm', query: '?kernels.find=nccl&open=communication%3AncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*%2C+unsigned+long%2C+ncclWork*)' },
   { view: 'overlap', page: 'dlrm', name: 'overlap-dark', theme: 'dark' },
 ];
-// Of pages of other commands only these are taken, under names of their own.
+// Of pages of other commands, and of jobs made for one picture, only these are taken, under names of their own.
 const OTHERS = [
   { page: 'compare', view: 'verdict', name: 'compare' },
   { page: 'compare', view: 'names', name: 'compare-names' },
   { page: 'scaling', view: 'curve', name: 'scaling' },
+  { page: 'serving', view: 'timeline', name: 'timeline-arrows', query: '?open=0,1&row=0' },
   { page: 'hang', view: 'verdict', name: 'hang-verdict' },
   { page: 'hang', view: 'groups', name: 'hang-groups' },
   { page: 'hang', view: 'stacks', name: 'hang-stacks-dark', theme: 'dark' },

@@ -50,9 +50,9 @@ struct WaitRankActivity {
 /// Books every instant of a stretch once. A rank with a device: compute kernel, else copy, else one of its collectives
 /// (waiting, then transferring), else idle; idle time goes to what the CPU thread did that launched what ended it, and
 /// once that call had returned to launch delay. A rank without: data loading, garbage collection or checkpoint, else
-/// operator, else collective, else annotation or frame, else nothing recorded. What is unexplained is booked as nothing:
-/// it neither accuses nor clears the rank. Source: docs/metrics.md#wait-states.
-/// Cost: O(events of the rank) where it has stretches.
+/// operator, else collective, else annotation or frame, else nothing recorded. What is unexplained is booked as
+/// nothing: it neither accuses nor clears the rank. Source: docs/metrics.md#wait-states. Cost: O(events of the rank)
+/// where it has stretches.
 WaitRankActivity MapWaitActivity(const RunContext& shared, const WaitRankTask& task, size_t rank_index);
 
 }  // namespace lockstep::analysis

@@ -10,12 +10,7 @@
 
 namespace lockstep::timeline {
 
-/// A row of a track of a rank.
-struct RowRef {
-  uint32_t track = 0;
-  uint32_t row = 0;
-  friend auto operator<=>(const RowRef&, const RowRef&) = default;
-};
+using model::RowRef;
 
 /// A row's part in a flow, sorted by row in the lists below.
 struct RowFlow {

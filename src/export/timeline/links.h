@@ -30,9 +30,8 @@ struct Links {
   uint64_t backward_count = 0;
 };
 
-/// From every span and request that is written to each that names it as its parent, whichever process and rank that is
-/// of; not to what lies inside its caller on the same thread, where nesting says it. One flow for each pair. Cost:
-/// O(n log n) in the spans with a trace context.
+/// The arrows of analysis::FindSpanLinks between what is written: one flow for each pair. Cost: O(n log n) in the spans
+/// with a trace context.
 Links FindLinks(const model::Run& run, const RunSelection& selection, uint64_t* next_id);
 
 }  // namespace lockstep::timeline

@@ -4,6 +4,7 @@ import { TIMELINE_CLASSES, type PageSource, type TimelineLevel, type TrackEvents
 import { duration, percent, shortName } from '../numbers';
 import { useWidth } from '../parts/measure';
 import { Tooltip } from '../parts/tooltip';
+import { isEnd, paintArrows, type Arrow } from './arrows';
 import { Drawing, fitText, SMALL_FONT, type Pointer } from './drawing';
 import { eventAt, neighbour } from './events';
 import { chooseLevel, classesPresent, meanShares, overviewLine } from './lod';
@@ -36,6 +37,8 @@ export interface TimelineViewProps {
   row: number;
   onRow: (rank: number) => void;
   matches: Uint8Array | null;
+  /** Drawn where they touch an open rank. */
+  arrows: readonly Arrow[];
   tall: boolean;
   selected: EventRef | null;
   onSelect: (event: EventRef | null) => void;
@@ -188,6 +191,12 @@ export function TimelineView(props: TimelineViewProps) {
         label_free = y + Math.max(line.height, 13);
       }
     }
+    const chosen_event = chosenEvent();
+    paintArrows({
+      draw, palette, lines, open, tracksOf, start_ns: window.start_ns, end_ns: window.end_ns, xOf: x_of,
+      yOf: (line) => TOP + line.y - scroll,
+      chosen: (end) => chosen_event !== null && isEnd(end, chosen_event.rank_index, chosen_event.start_ns, chosen_event.name),
+    }, props.arrows);
     paintSelected(draw, palette);
     draw.restore();
     if (content > plot_height) {
@@ -305,6 +314,23 @@ export function TimelineView(props: TimelineViewProps) {
     return `${props.names[track.name[ref.event]!] ?? '?'}: ${duration(track.duration_ns[ref.event])}${kind ? `, ${CLASS_LABELS[kind]}` : ''}; ` +
       `${props.rankLabel(ref.rank_index)}, ${track.label}, at ${tickText(track.start_ns[ref.event]!, Math.max(1, ns_per_pixel), span_ns)}`;
   };
+  const chosenEvent = () => {
+    const chosen = props.selected;
+    const track = chosen && tracksOf(chosen.rank_index)?.[chosen.track];
+    return chosen && track && chosen.event < track.name.length
+      ? { rank_index: chosen.rank_index, start_ns: track.start_ns[chosen.event]!, name: track.name[chosen.event]! }
+      : null;
+  };
+  /** Whom the chosen event called, and who called it. */
+  const describeArrows = (): string => {
+    const event = chosenEvent();
+    if (!event) return '';
+    const named = (end: Arrow['caller']) => `${props.names[end.name] ?? '?'} of ${props.rankLabel(end.rank_index)}`;
+    const callers = props.arrows.filter(({ called }) => isEnd(called, event.rank_index, event.start_ns, event.name)).map(({ caller }) => named(caller));
+    const called = props.arrows.filter(({ caller }) => isEnd(caller, event.rank_index, event.start_ns, event.name)).map((arrow) => named(arrow.called));
+    return (callers.length > 0 ? `; called by ${callers.join(', ')}` : '') +
+      (called.length > 0 ? `; calls ${called.slice(0, 3).join(', ')}${called.length > 3 ? ` and ${called.length - 3} more` : ''}` : '');
+  };
   const describeShares = (rank: number, start_ns: number, end_ns: number): string => {
     const shares = meanShares(levels, rank, start_ns, end_ns);
     const parts = TIMELINE_CLASSES.flatMap((name, k) => (present[k] ? [`${CLASS_LABELS[name]} ${percent(shares[k])}`] : []));
@@ -410,7 +436,7 @@ export function TimelineView(props: TimelineViewProps) {
         height={TOP + plot_height + 2}
         label={props.label}
         keys={`W and S or + and − zoom, A and D or ← and → move in time, ↑ and ↓ from line to line, 0 shows the whole run${props.has_events ? ', Enter opens a rank, . and , go to the next and last event, F fills the view with it, N goes to the next match' : ''}. Mouse: drag to move, Shift and drag or Ctrl and wheel to zoom.`}
-        status={hover?.text ?? (props.selected ? describeEvent(props.selected) : describeLine())}
+        status={hover?.text ?? (props.selected ? describeEvent(props.selected) + describeArrows() : describeLine())}
         paint={paint}
         pointer="grab"
         onKey={onKey}

@@ -184,6 +184,13 @@ export interface CounterRow {
   high: number[];
 }
 
+/** From spans to those that they called, in other threads, processes and ranks. */
+export interface SpanLinks {
+  /** Caller: rank index, start, place in `names`; called: the same. */
+  rows: [number, number, number, number, number, number][];
+  names: string[];
+}
+
 export interface ImbalanceRow {
   quantity: string;
   mean: number;
@@ -247,6 +254,7 @@ export interface AnalyzeData extends DepthData {
   memory: MemoryRow[];
   memory_series: MemorySeries[];
   counters: CounterRow[];
+  span_links: SpanLinks;
   launch: LaunchRow[];
   step_matrix: StepMatrixShape | null;
   collective_count: number;

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { useBlock } from '../app/blocks';
 import { useChoice, useParam } from '../app/route';
+import { arrowsOf } from '../canvas/arrows';
 import { useSettledParam } from '../canvas/drawing';
 import { classesPresent, meanShares } from '../canvas/lod';
 import { parseRankList } from '../canvas/timeline_layout';
@@ -97,6 +98,7 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
     });
     return [marks, found] as const;
   }, [find, names]);
+  const arrows = useMemo(() => arrowsOf(data.span_links, names), [data, names]);
   const table = useMemo<RankRow[]>(
     () => ranks.map((rank_index) => ({ rank_index, shares: meanShares(levels, rank_index, rested.start_ns, rested.end_ns) })),
     [ranks, levels, rested],
@@ -109,7 +111,7 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
   const summary = `${plural(ranks.length, 'rank')}, ${whole ? `the whole run of ${duration(span_ns)}` : `${duration(rested.end_ns - rested.start_ns)} from ${duration(rested.start_ns)} on`}. ` +
     (main && most && least
       ? `Most ${CLASS_LABELS[main.name]}: ${rankLabel(data, most.rank_index)}, ${percent(most.shares[main.k])} of the time; least: ${rankLabel(data, least.rank_index)}, ${percent(least.shares[main.k])}.`
-      : 'Nothing was recorded in it.');
+      : 'No work of devices or operators was recorded in it.');
   const longest = useMemo<EventRow[]>(() => {
     const of = tracks.rank === row ? tracks.tracks : null;
     if (!of) return [];
@@ -156,6 +158,7 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
         search={['rank', 'host']}
       >
         <Legend items={classes.map(({ name }) => ({ mark: name, label: CLASS_LABELS[name] }))} />
+        {arrows.length > 0 && timeline.has_events && <p class="muted">{`${plural(arrows.length, 'arrow')} from spans to those that they called; open a rank to see its own.`}</p>}
         {matches && <p class="muted" role="status">{match_count === 0 ? 'No name has this in it.' : `${plural(match_count, 'name')} ${match_count === 1 ? 'has' : 'have'} this in ${match_count === 1 ? 'it' : 'them'}; N in the picture goes to the next.`}</p>}
         <TimelineView
           source={source}
@@ -176,6 +179,7 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
           row={row}
           onRow={(rank) => setRow(String(rank))}
           matches={matches}
+          arrows={arrows}
           tall={rows === 'tall'}
           selected={selected}
           onSelect={setSelected}
