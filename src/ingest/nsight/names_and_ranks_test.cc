@@ -3,6 +3,7 @@
 #include <map>
 
 #include "ingest/nsight/event_names.h"
+#include "ingest/nsight/nccl_payload.h"
 #include "ingest/nsight/nsys_export.h"
 #include "ingest/nsight/rank_environment.h"
 #include "ingest/nsight/report_events.h"
@@ -89,6 +90,49 @@ TEST(NcclPayloadTest, NumbersAreReadHoweverTheyAreGrouped) {
   EXPECT_EQ(payload.rank, std::nullopt);
   EXPECT_EQ(ReadNcclPayload(R"({"Peer rank": )").peer, std::nullopt);
   EXPECT_EQ(ReadNcclPayload(R"({"Peer rank": 99999999999999999999999999})").peer, std::nullopt);
+}
+
+/// Little-endian, as the struct lies in memory.
+std::string Bytes(std::initializer_list<std::pair<uint64_t, size_t>> members) {
+  std::string bytes;
+  for (const auto& [value, size] : members) {
+    for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i));
+  }
+  return bytes;
+}
+
+TEST(NcclPayloadTest, BytesAreReadByTheFunctionsNameAndTheirNumber) {
+  const auto before = DecodeNcclPayload("ncclSend", Bytes({{4096, 8}, {3, 4}, {0, 4}}));
+  ASSERT_TRUE(before.has_value());
+  EXPECT_EQ(before->communicator, std::nullopt);
+  EXPECT_EQ(before->message_bytes, 4096);
+  EXPECT_EQ(before->peer, 3);
+  const auto since = DecodeNcclPayload("ncclRecv", Bytes({{0xfedcba9876543210, 8}, {4096, 8}, {5, 4}, {0, 4}}));
+  ASSERT_TRUE(since.has_value());
+  EXPECT_EQ(since->communicator, 0xfedcba9876543210);
+  EXPECT_EQ(since->message_bytes, 4096);
+  EXPECT_EQ(since->peer, 5);
+  const auto gathered = DecodeNcclPayload("ncclAllGather", Bytes({{77, 8}, {1 << 20, 8}}));
+  ASSERT_TRUE(gathered.has_value());
+  EXPECT_EQ(gathered->communicator, 77u);
+  EXPECT_EQ(gathered->message_bytes, 1 << 20);
+  const auto first = DecodeNcclPayload("ncclCommInitRank", Bytes({{6, 4}, {8, 4}, {2, 4}}));
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->rank, 6);
+  EXPECT_EQ(first->rank_count, 8);
+  const auto later = DecodeNcclPayload("ncclCommInitRankConfig", Bytes({{77, 8}, {8, 4}, {6, 4}, {2, 4}, {0, 4}}));
+  ASSERT_TRUE(later.has_value());
+  EXPECT_EQ(later->rank, 6);
+  EXPECT_EQ(later->rank_count, 8);
+  EXPECT_EQ(later->communicator, 77u);
+}
+
+TEST(NcclPayloadTest, BytesOfAnotherNumberOrAnotherFunctionAreNotGuessed) {
+  EXPECT_FALSE(DecodeNcclPayload("ncclAllReduce", Bytes({{4096, 8}})).has_value());
+  EXPECT_FALSE(DecodeNcclPayload("ncclAllReduce", "").has_value());
+  EXPECT_FALSE(DecodeNcclPayload("all_reduce", std::string(24, 'x')).has_value());
+  // More bytes than there are numbers for.
+  EXPECT_EQ(DecodeNcclPayload("ncclAllGather", std::string(8, '\xff'))->message_bytes, std::nullopt);
 }
 
 TEST(NsysExportTest, VersionsOfReportsAndOfNsysAreCompared) {

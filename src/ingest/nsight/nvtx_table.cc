@@ -5,8 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "base/ascii.h"
+#include "base/base64.h"
 #include "ingest/nsight/event_names.h"
+#include "ingest/nsight/nccl_payload.h"
 #include "ingest/nsight/report_events.h"
 
 namespace lockstep::ingest::nsight {
@@ -22,33 +23,6 @@ enum NvtxType : int64_t {
   kDomainCreate = 75,
 };
 
-/// The number behind `key` in JSON text, digits grouped by commas or not, in quotes or not, decimal or 0x.
-std::optional<uint64_t> NumberBehind(std::string_view json, std::string_view key) {
-  const size_t at = json.find(key);
-  if (at == std::string_view::npos) return std::nullopt;
-  size_t i = at + key.size();
-  while (i < json.size() && (json[i] == '"' || json[i] == ':' || json[i] == ' ')) ++i;
-  std::string digits;
-  const bool is_hex = json.substr(i).starts_with("0x");
-  for (i += is_hex ? 2 : 0; i < json.size() && digits.size() < 24; ++i) {
-    const char c = json[i];
-    const bool is_digit = IsDigit(c) || (is_hex && ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')));
-    // A comma between groups of digits, not the one behind the member.
-    const bool groups = c == ',' && i + 1 < json.size() && IsDigit(json[i + 1]);
-    if (is_digit) digits += c;
-    if (!is_digit && !groups) break;
-  }
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, is_hex ? 16 : 10);
-  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
-}
-
-std::optional<int64_t> Signed(std::optional<uint64_t> value) {
-  if (!value || *value > INT64_MAX) return std::nullopt;
-  return static_cast<int64_t>(*value);
-}
-
 std::optional<int32_t> Small(std::optional<int64_t> value) {
   if (!value || *value < 0 || *value > INT32_MAX) return std::nullopt;
   return static_cast<int32_t>(*value);
@@ -56,22 +30,11 @@ std::optional<int32_t> Small(std::optional<int64_t> value) {
 
 }  // namespace
 
-NcclPayload ReadNcclPayload(std::string_view json) {
-  NcclPayload payload;
-  if (json.empty()) return payload;
-  payload.communicator = NumberBehind(json, "\"NCCL communicator ID\"");
-  if (!payload.communicator) payload.communicator = NumberBehind(json, "\"commHash\"");
-  payload.message_bytes = Signed(NumberBehind(json, "\"Message size [bytes]\""));
-  payload.peer = Signed(NumberBehind(json, "\"Peer rank\""));
-  payload.rank = Signed(NumberBehind(json, "\"Rank\""));
-  payload.rank_count = Signed(NumberBehind(json, "\"No. of ranks\""));
-  return payload;
-}
-
 void ReportEvents::ReadRanges() {
   constexpr const char* kTable = "NVTX_EVENTS";
   TableScan rows(database_, kTable,
-                 {"start", "end", "eventType", "text", "textId", "globalTid", "domainId", "jsonText", "jsonTextId"});
+                 {"start", "end", "eventType", "text", "textId", "globalTid", "domainId", "jsonText", "jsonTextId",
+                  kPayloadBase64Column});
   // Ranges of a domain whose name has not come yet; without one they are as if it had none.
   std::vector<PendingRange> pending;
   ForEach(&rows, kTable, [&] {
@@ -124,6 +87,7 @@ void ReportEvents::ReadRanges() {
     } else if (!rows.IsNull(8)) {
       range.payload = strings_.Of(rows.Int(8));
     }
+    if (!rows.IsNull(9)) range.payload_base64 = rows.Text(9);
     std::string_view domain_name;
     bool is_clear = domain == 0 || SaysItsDomain(range.text);
     if (!is_clear) {
@@ -134,19 +98,35 @@ void ReportEvents::ReadRanges() {
     if (is_clear && !is_open) {
       AddRange(range, domain_name);
     } else {
-      pending.push_back({range, domain, std::string(range.text), std::string(range.payload)});
+      pending.push_back(
+          {range, domain, std::string(range.text), std::string(range.payload), std::string(range.payload_base64)});
     }
   });
   for (PendingRange& late : pending) {
     Range& range = late.range;
     range.text = late.text;
     range.payload = late.payload;
+    range.payload_base64 = late.payload_base64;
     if (range.span.duration_ns < 0) {
       range.span.duration_ns = std::max<int64_t>(last_end_ns_ - range.span.start_ns, 0);
     }
     const auto known = domains_.find({ProcessOf(range.global_tid), late.domain});
     AddRange(range, known == domains_.end() || late.domain == 0 ? std::string_view() : std::string_view(known->second));
   }
+  if (unknown_payload_count_ > 0) {
+    notes_->Add("nsys_payload_unknown", model::Severity::kInfo,
+                "payloads of ranges are there as bytes whose layout the export does not say, and that are none of "
+                "NCCL's: what is in them was not read",
+                "export with nsys 2025 or newer: nsys export -t sqlite --include-json true", unknown_payload_count_);
+  }
+}
+
+NcclPayload ReportEvents::PayloadOf(const Range& range) {
+  if (range.payload_base64.empty()) return ReadNcclPayload(range.payload);
+  const std::optional<std::string> bytes = DecodeBase64(range.payload_base64);
+  const auto payload = bytes ? DecodeNcclPayload(range.text, *bytes) : std::nullopt;
+  if (!payload) ++unknown_payload_count_;
+  return payload.value_or(NcclPayload());
 }
 
 ReportEvents::KnownRegion ReportEvents::RegionOfRange(const Range& range, std::string_view domain) {
@@ -168,8 +148,8 @@ void ReportEvents::AddRange(const Range& range, std::string_view domain) {
   ProcessEvents& process = Process(ProcessOf(range.global_tid));
   process.Writer(model::Lane::kOperators, pid, tid)
       .Add(range.span.start_ns, range.span.duration_ns, region.name, region.category, 0);
-  if (range.payload.empty() && !region.is_collective) return;
-  const NcclPayload payload = ReadNcclPayload(range.payload);
+  if (range.payload.empty() && range.payload_base64.empty() && !region.is_collective) return;
+  const NcclPayload payload = PayloadOf(range);
   if (payload.rank && payload.rank_count && range.text.starts_with("ncclCommInit") && !mpi_world_) {
     // The largest communicator is taken for the job's.
     const auto rank = Small(payload.rank);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ingest/nsight/database.h"
+#include "ingest/nsight/nccl_payload.h"
 #include "ingest/nsight/process_events.h"
 #include "ingest/nsight/report_notes.h"
 #include "ingest/nsight/string_table.h"
@@ -16,6 +17,9 @@
 #include "model/name_table.h"
 
 namespace lockstep::ingest::nsight {
+
+/// Column of NVTX_EVENTS that the rows of a JSON export have where a range came with a payload's bytes.
+inline constexpr const char* kPayloadBase64Column = "payloadBase64";
 
 /// The events of a report while its tables are walked one after another. Times are the report's own.
 class ReportEvents {
@@ -73,7 +77,8 @@ class ReportEvents {
     int64_t global_tid = 0;
     std::string_view text;
     uint32_t string = StringTable::kNone;  ///< Of `text`, where it is one of StringIds.
-    std::string_view payload;
+    std::string_view payload;              ///< JSON text.
+    std::string_view payload_base64;       ///< Its bytes; where there are any there is no text.
   };
   /// One that waits for its domain's name, or for the end of the recording.
   struct PendingRange {
@@ -81,6 +86,7 @@ class ReportEvents {
     int64_t domain = 0;
     std::string text;
     std::string payload;
+    std::string payload_base64;
   };
   /// What RegionOf said of a text.
   struct KnownRegion {
@@ -100,6 +106,7 @@ class ReportEvents {
   void ReadCalls();
   void ReadRanges();
   void AddRange(const Range& range, std::string_view domain);
+  NcclPayload PayloadOf(const Range& range);
   KnownRegion RegionOfRange(const Range& range, std::string_view domain);
   void ReadThreadNames();
   void ReadWaits();
@@ -157,21 +164,12 @@ class ReportEvents {
   uint64_t kernel_count_ = 0;
   uint64_t graph_count_ = 0;
   uint64_t call_count_ = 0;
+  uint64_t unknown_payload_count_ = 0;
   bool knows_processes_ = true;
   bool began_midway_ = false;
   uint64_t unreported_ = 0;
   bool cancelled_ = false;
   std::string scratch_;
 };
-
-/// What NCCL's payload, decoded by `nsys export --include-json`, says of a call.
-struct NcclPayload {
-  std::optional<uint64_t> communicator = {};
-  std::optional<int64_t> message_bytes = {};
-  std::optional<int64_t> peer = {};
-  std::optional<int64_t> rank = {};
-  std::optional<int64_t> rank_count = {};
-};
-NcclPayload ReadNcclPayload(std::string_view json);
 
 }  // namespace lockstep::ingest::nsight

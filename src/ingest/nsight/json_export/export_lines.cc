@@ -4,6 +4,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "ingest/nsight/report_events.h"
+
 namespace lockstep::ingest::nsight {
 namespace {
 
@@ -123,12 +125,12 @@ Result<bool> MessageLines::AddTexts(const array& texts) {
 }
 
 Result<bool> MessageLines::AddRange(const element& event) {
-  array payloads;
-  if (!event["Payload"]["BinaryData"].get(payloads)) payload_count_ += payloads.size();
   cells_ = {{"start", NumberOf(event, "Timestamp")},      {"end", NumberOf(event, "EndTimestamp")},
             {"eventType", NumberOf(event, "Type")},       {"text", TextOf(event, "Text")},
             {"textId", NumberOf(event, "TextId")},        {"globalTid", NumberOf(event, "GlobalTid")},
             {"domainId", NumberOrZero(event, "DomainId")}};
+  std::string_view payload;
+  if (!event["Payload"]["BinaryData"].at(0)["Data"].get(payload)) cells_.push_back({kPayloadBase64Column, payload});
   return tables_->Add("NVTX_EVENTS", cells_);
 }
 

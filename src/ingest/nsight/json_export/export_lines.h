@@ -27,8 +27,6 @@ class MessageLines {
 
   /// Index of its environment's text in StringIds, by process (globalPid).
   std::map<int64_t, int64_t> Environments() const;
-  /// Payloads of NVTX ranges whose layout the program did not register.
-  uint64_t payload_count() const { return payload_count_; }
   /// Kinds of messages that were not read, with their number.
   const std::map<std::string, uint64_t>& unread() const { return unread_; }
 
@@ -49,7 +47,6 @@ class MessageLines {
   std::vector<TableWriter::Cell> cells_;
   std::map<int64_t, Started> started_;  // By process.
   std::map<std::string, uint64_t> unread_;
-  uint64_t payload_count_ = 0;
 };
 
 /// A line of `nsys export -t jsonlines`: a row with the name of its table. Out: whether it is one.

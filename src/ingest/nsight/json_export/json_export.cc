@@ -66,12 +66,6 @@ void NoteMessages(const MessageLines& messages, ReportNotes* notes) {
   notes->Add(
       "nsys_no_start", Severity::kInfo,
       "this form of export does not say when the recording began: ranks are put on one clock by what they share");
-  if (messages.payload_count() > 0) {
-    notes->Add("nsys_payload_unknown", Severity::kInfo,
-               "payloads of ranges are there as bytes whose layout the export does not say: sizes and communicators in "
-               "them were not read",
-               "export with nsys 2025 or newer: nsys export -t sqlite --include-json true", messages.payload_count());
-  }
   std::string names;
   uint64_t count = 0;
   for (const auto& [kind, number] : messages.unread()) {

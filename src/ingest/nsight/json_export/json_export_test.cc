@@ -123,6 +123,42 @@ TEST(NsysJsonTest, TwoProcessesThatSayTheSameRankAreAGuess) {
   EXPECT_THAT(Codes(contents[0]), Contains("nsys_rank_guess"));
 }
 
+/// A range whose text is one of the strings, with a payload's bytes.
+std::string RangeWithPayload(int64_t start, int text_id, const std::string& payload_base64) {
+  return fmt::format(
+      "{{\"Type\":59,\"NvtxEvent\":{{\"Type\":59,\"Timestamp\":\"{}\",\"TextId\":{},\"Payload\":{{\"BinaryData\":[{{"
+      "\"SchemaId\":\"16777221\",\"Data\":\"{}\"}}]}},\"GlobalTid\":\"{}\",\"EndTimestamp\":\"{}\",\"DomainId\":\"0\","
+      "\"NsTime\":true}}}}\n",
+      start, text_id, payload_base64, kFirstPid + 7, start + 10);
+}
+
+TEST(NsysJsonTest, BytesOfNcclsPayloadsAreReadThoughNoMessageSaysTheirLayout) {
+  // Packed by Python's struct: "<QQi4x" of communicator, bytes, operation; "<Qi4x" of bytes, peer; "<iii" of rank,
+  // ranks, device.
+  const std::string ranges = RangeWithPayload(100, 0, "iHdmVUQzIhEAABAAAAAAAAAAAAAAAAAA") +
+                             RangeWithPayload(200, 1, "ABAAAAAAAAABAAAAAAAAAA==") +
+                             RangeWithPayload(50, 2, "AQAAAAIAAAAAAAAA");
+  const std::string texts = "{\"data\":[\"ncclAllReduce\",\"ncclSend\",\"ncclCommInitRank\"],\"files\":[]}\n";
+  for (const std::string& text : {texts + ranges, ranges + texts}) {
+    const auto contents = Read(text);
+    ASSERT_EQ(contents.size(), 1u);
+    const auto& collectives = contents[0].trace.collectives;
+    ASSERT_EQ(collectives.size(), 2u);
+    EXPECT_EQ(collectives[0].communicator_id, 0x1122334455667788u);
+    EXPECT_EQ(collectives[0].in_elements, 1 << 20);
+    EXPECT_EQ(collectives[1].in_elements, 4096);
+    EXPECT_EQ(collectives[1].destination_rank, 1);
+    EXPECT_EQ(contents[0].trace.rank.value, 1);
+    EXPECT_EQ(contents[0].trace.world_size, 2);
+    EXPECT_THAT(Codes(contents[0]), Not(Contains("nsys_payload_unknown")));
+  }
+  const auto damaged = Read(texts + RangeWithPayload(100, 0, "AAAA") + RangeWithPayload(200, 0, "no base64"));
+  ASSERT_EQ(damaged.size(), 1u);
+  ASSERT_EQ(damaged[0].trace.collectives.size(), 2u);
+  EXPECT_EQ(damaged[0].trace.collectives[0].in_elements, std::nullopt);
+  EXPECT_THAT(Codes(damaged[0]), Contains("nsys_payload_unknown"));
+}
+
 TEST(NsysJsonTest, RowsOfTablesAreThoseTables) {
   const auto contents = Read(fmt::format(
       R"rows({{"id":0,"table":"StringIds","value":"[Unknown]"}}
