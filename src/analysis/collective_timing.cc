@@ -147,6 +147,8 @@ void FindUnrecordedLast(Collectives* collectives) {
   }
   for (CollectiveInstance& instance : collectives->instances) {
     if (!instance.some_unrecorded) continue;
+    // Of several of which nothing is told, their parts say nothing either: they are none, or waited for the profiler.
+    if (instance.synchronising && instance.members.size() >= 2 && !TellsWaits(instance)) continue;
     const int64_t transfer_ns = shortest_ns[key(instance)];
     const auto last = std::min_element(instance.members.begin(), instance.members.end(),
                                        [](const auto& a, const auto& b) { return a.duration_ns < b.duration_ns; });

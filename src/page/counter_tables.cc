@@ -31,6 +31,7 @@ std::vector<size_t> KeptRows(const std::vector<CounterRow>& rows, size_t limit) 
     }
   }
   std::sort(kept.begin(), kept.end());
+  kept.resize(std::min(kept.size(), limit));  // There may be as many names.
   return kept;
 }
 

@@ -54,7 +54,7 @@ template <typename Row>
 std::vector<Field<Row>> OutcomeFields() {
   return {
       {{"last_rank", Type::kInteger, "", "The rank that arrived last.",
-        "the margin is below the clocks' uncertainty, or not complete"},
+        "the margin is below the clocks' uncertainty, or a member lacks it or came later without a trace"},
        [](const Source& source, const Row& row, CellOut& out) {
          const auto& last = InstanceOf(source, row).last_rank_index;
          last ? out.Int(source.rank(*last).rank.value) : out.Null();
