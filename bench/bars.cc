@@ -12,7 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
+#include "analysis/rank_context.h"
 #include "baselines.h"
 #include "bench_inputs.h"
 #include "ingest/bytes/byte_source.h"

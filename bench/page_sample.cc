@@ -12,6 +12,7 @@
 #include <string>
 
 #include "analysis/analyze.h"
+#include "analysis/rank_context.h"
 #include "page/fit_page.h"
 #include "synthetic_run.h"
 

@@ -6,7 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
+#include "analysis/rank_context.h"
 #include "bench_inputs.h"
 #include "ingest/job/ingest_run.h"
 #include "query/database.h"

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analysis/analyze.h"
+#include "analysis/collectives.h"
 #include "analysis/rank_map.h"
 #include "base/team.h"
 #include "base/thread_communicator.h"
@@ -155,7 +156,7 @@ int main(int argc, char** argv) {
       const auto begin = std::chrono::steady_clock::now();
       const auto result = analysis::Analyze(&run, {}, {});
       seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      instance_count = result ? result->collectives.instances.size() : 0;
+      instance_count = result ? result->Get<analysis::Collectives>().instances.size() : 0;
       run.holders = nullptr;
       team.End(0);
     }

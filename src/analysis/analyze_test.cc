@@ -7,6 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/idle.h"
+#include "analysis/kernels.h"
+#include "analysis/launch.h"
+#include "analysis/memory.h"
+#include "analysis/pass.h"
+#include "analysis/pass_registry.h"
+#include "analysis/rank_context.h"
 #include "analysis/testing/trace_builder.h"
 
 namespace lockstep::analysis {
@@ -35,13 +44,13 @@ TEST(AnalyzeTest, AllPassesRunWhenNoneIsNamed) {
   const auto result = Analyze(&run, {}, {});
   ASSERT_TRUE(result);
   const auto on_request =
-      std::count_if(Passes().begin(), Passes().end(), [](const PassInfo& p) { return p.on_request; });
-  EXPECT_EQ(result->computed.size(), Passes().size() - static_cast<size_t>(on_request));
-  EXPECT_EQ(result->breakdown.ranks.size(), 2u);
-  EXPECT_EQ(result->breakdown.steps.size(), 2u);
-  EXPECT_EQ(result->kernels.size(), 4u);
-  EXPECT_EQ(result->launch.size(), 2u);
-  EXPECT_EQ(result->idle_host.size(), 2u);
+      std::count_if(Passes().begin(), Passes().end(), [](const PassInfo& p) { return p.kind == PassKind::kOnRequest; });
+  EXPECT_EQ(PassesOf(*result).size(), Passes().size() - static_cast<size_t>(on_request));
+  EXPECT_EQ(result->Get<Breakdown>().ranks.size(), 2u);
+  EXPECT_EQ(result->Get<Breakdown>().steps.size(), 2u);
+  EXPECT_EQ(result->Get<Kernels>().rows.size(), 4u);
+  EXPECT_EQ(result->Get<Launch>().rows.size(), 2u);
+  EXPECT_EQ(result->Get<Idle>().host.size(), 2u);
   EXPECT_EQ(result->step_count, 1);
   EXPECT_EQ(result->job_span_ns, 500);
 }
@@ -50,11 +59,11 @@ TEST(AnalyzeTest, NeedsComeAlongAndOtherTablesStayEmpty) {
   model::Run run = SmallJob(2);
   const auto result = Analyze(&run, {}, {"imbalance"});
   ASSERT_TRUE(result);
-  EXPECT_THAT(result->computed, ElementsAre("breakdown", "imbalance", "memory"));
-  EXPECT_EQ(result->memory.size(), 2u);
-  EXPECT_TRUE(result->kernels.empty());
-  EXPECT_TRUE(result->idle_host.empty());
-  EXPECT_TRUE(result->collectives.instances.empty());
+  EXPECT_THAT(PassesOf(*result), ElementsAre("breakdown", "imbalance", "memory"));
+  EXPECT_EQ(result->Get<Memory>().rows.size(), 2u);
+  EXPECT_TRUE(result->Get<Kernels>().rows.empty());
+  EXPECT_TRUE(result->Get<Idle>().host.empty());
+  EXPECT_TRUE(result->Get<Collectives>().instances.empty());
 }
 
 TEST(AnalyzeTest, AnUnknownPassIsRefusedWithTheNearestName) {
@@ -74,11 +83,11 @@ TEST(AnalyzeTest, TheNumberOfThreadsChangesNothing) {
     const auto result = Analyze(&run, options, {});
     ASSERT_TRUE(result);
     std::string table;
-    for (const KernelRow& row : result->kernels) {
+    for (const KernelRow& row : result->Get<Kernels>().rows) {
       table += std::to_string(row.rank_index) + " " + std::string(run.names[row.name]) + " " +
                std::to_string(row.total_ns) + "\n";
     }
-    for (const BreakdownRow& row : result->breakdown.ranks) {
+    for (const BreakdownRow& row : result->Get<Breakdown>().ranks) {
       table += std::to_string(row.rank_index) + " " + std::to_string(row.compute_ns) + "\n";
     }
     tables.push_back(table);
@@ -95,9 +104,9 @@ TEST(AnalyzeTest, ARankWithoutDeviceEventsAmongOthersIsNamed) {
   model::Run run = job.Build();
   const auto result = Analyze(&run, {}, {"breakdown"});
   ASSERT_TRUE(result);
-  EXPECT_EQ(result->breakdown.ranks[1].basis, Basis::kCpu);
-  EXPECT_EQ(result->breakdown.ranks[2].basis, Basis::kNone);
-  EXPECT_EQ(result->breakdown.ranks[2].idle_ns, 0);
+  EXPECT_EQ(result->Get<Breakdown>().ranks[1].basis, Basis::kCpu);
+  EXPECT_EQ(result->Get<Breakdown>().ranks[2].basis, Basis::kNone);
+  EXPECT_EQ(result->Get<Breakdown>().ranks[2].idle_ns, 0);
   std::vector<int32_t> named;
   for (const model::LedgerEntry& entry : run.ledger.entries()) {
     if (entry.code == "no_device_events") named.push_back(entry.rank.value_or(-1));
@@ -141,7 +150,7 @@ TEST(AnalyzeTest, AnEmptyRunHasEmptyTables) {
   model::Run run;
   const auto result = Analyze(&run, {}, {});
   ASSERT_TRUE(result);
-  EXPECT_TRUE(result->breakdown.ranks.empty());
+  EXPECT_TRUE(result->Get<Breakdown>().ranks.empty());
   EXPECT_EQ(result->job_span_ns, 0);
 }
 

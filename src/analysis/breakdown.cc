@@ -6,6 +6,7 @@
 #include "analysis/activity.h"
 #include "analysis/cpu_activity.h"
 #include "analysis/device_tracks.h"
+#include "analysis/pass.h"
 #include "analysis/step_windows.h"
 
 namespace lockstep::analysis {
@@ -143,6 +144,26 @@ void ComputeBreakdown(const RankContext& context, BreakdownRow* whole, std::vect
   const WindowedSums sums = SumOverWindows(MakeCursors(activity), rows.windows());
   rows.AddWhole(sums.whole, activity.first_ns, activity.last_ns);
   rows.AddSteps(sums.windows);
+}
+
+Pass BreakdownPass() {
+  return ReducingPass<Breakdown, Breakdown>(
+      {.question = "Where did the time go: compute, communication, memory, idle?"},
+      [](const RankContext& context) {
+        Breakdown rank;
+        ComputeBreakdown(context, &rank.ranks.emplace_back(), &rank.steps);
+        return rank;
+      },
+      [](PassContext&, std::vector<Breakdown> ranks) {
+        Breakdown all;
+        for (size_t i = 0; i < ranks.size(); ++i) {
+          BreakdownRow& row = all.ranks.emplace_back();
+          if (!ranks[i].ranks.empty()) row = ranks[i].ranks.front();
+          row.rank_index = i;
+          MoveRows(&ranks[i].steps, &all.steps);
+        }
+        return all;
+      });
 }
 
 }  // namespace lockstep::analysis

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analysis/rank_context.h"
@@ -41,6 +42,8 @@ struct BreakdownRow {
 };
 
 struct Breakdown {
+  static constexpr std::string_view kPass = "breakdown";
+
   std::vector<BreakdownRow> ranks;  ///< One per rank trace, in order.
   std::vector<BreakdownRow> steps;  ///< By rank, then step. Windows: docs/metrics.md#step-windows.
 };

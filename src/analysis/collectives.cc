@@ -12,6 +12,7 @@
 #include "analysis/collective_groups.h"
 #include "analysis/collective_size.h"
 #include "analysis/mix_hash.h"
+#include "analysis/pass.h"
 #include "analysis/sequence_alignment.h"
 
 namespace lockstep::analysis {
@@ -298,6 +299,16 @@ Collectives MatchCollectives(const RunContext& shared) {
   }
   SortInstances(&result);
   return result;
+}
+
+Pass CollectivesPass() {
+  return RunPass<Collectives>({.question = "How long did each collective wait, and how fast did it transfer?"},
+                              [](PassContext& context) {
+                                // Analyze has matched them to align the clocks by.
+                                Collectives collectives = context.Take<Collectives>();
+                                TimeCollectives(context.run(), &collectives);
+                                return collectives;
+                              });
 }
 
 }  // namespace lockstep::analysis

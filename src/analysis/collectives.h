@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/collective_kind.h"
@@ -71,6 +72,8 @@ struct CollectiveInstance {
 bool TellsWaits(const CollectiveInstance& instance);
 
 struct Collectives {
+  static constexpr std::string_view kPass = "collectives";
+
   std::vector<CollectiveInstance> instances;  ///< By (window, first arrival, group, sequence).
   std::vector<model::LedgerEntry>
       notes;  ///< What matching found doubtful; AlignClocks copies them to the run's ledger.

@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <optional>
 
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
 #include "analysis/finding_context.h"
+#include "analysis/imbalance.h"
+#include "analysis/memory.h"
 
 namespace lockstep::analysis {
 namespace {
 
 const ImbalanceRow* FindRow(const FindingContext& context, std::string_view quantity) {
-  for (const ImbalanceRow& row : context.result().imbalance.rows) {
+  for (const ImbalanceRow& row : context.result().Get<Imbalance>().rows) {
     if (row.quantity == quantity) return &row;
   }
   return nullptr;
@@ -18,7 +23,7 @@ const ImbalanceRow* FindRow(const FindingContext& context, std::string_view quan
 /// Traces that were put into one folder need not be of one job. They are if they share a collective, state one world
 /// size, or at least name their ranks without contradiction.
 bool IsOneJob(const FindingContext& context) {
-  for (const CollectiveInstance& instance : context.result().collectives.instances) {
+  for (const CollectiveInstance& instance : context.result().Get<Collectives>().instances) {
     if (instance.members.size() > 1) return true;
   }
   std::optional<int32_t> world_size;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "analysis/breakdown.h"
+#include "analysis/finding.h"
 #include "analysis/finding_context.h"
+#include "analysis/stragglers.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -13,7 +16,7 @@ constexpr double kLowOverlapRatio = 0.50;
 
 /// A rank's own waiting for late ranks in complete collectives; absent where waiting could not be told.
 std::optional<int64_t> WaitOf(const FindingContext& context, size_t rank_index) {
-  for (const StragglerRow& row : context.result().stragglers.rows) {
+  for (const StragglerRow& row : context.result().Get<Stragglers>().rows) {
     if (row.rank_index == rank_index && row.collective_count > 0) return row.wait_ns;
   }
   return std::nullopt;

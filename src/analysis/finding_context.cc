@@ -7,6 +7,8 @@
 #include <set>
 #include <string_view>
 
+#include "analysis/breakdown.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -20,13 +22,13 @@ std::string ThreeDigits(double value) {
 
 FindingContext::FindingContext(const RunContext& shared, const AnalysisResult& result)
     : shared_(shared), result_(result), steps_(shared.run->ranks.size(), 0) {
-  const bool on_device = std::any_of(result.breakdown.ranks.begin(), result.breakdown.ranks.end(),
+  const bool on_device = std::any_of(result.Get<Breakdown>().ranks.begin(), result.Get<Breakdown>().ranks.end(),
                                      [](const BreakdownRow& row) { return row.basis == Basis::kDevice; });
-  for (const BreakdownRow& row : result.breakdown.ranks) {
+  for (const BreakdownRow& row : result.Get<Breakdown>().ranks) {
     if (!InFirstWindow(row.rank_index) || row.span_ns <= 0) continue;
     if (row.basis == (on_device ? Basis::kDevice : Basis::kCpu)) breakdown_.push_back(row);
   }
-  for (const BreakdownRow& row : result.breakdown.steps) {
+  for (const BreakdownRow& row : result.Get<Breakdown>().steps) {
     if (row.rank_index < steps_.size()) ++steps_[row.rank_index];
   }
   int64_t sum_ns = 0;

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
+#include "analysis/breakdown.h"
 #include "analysis/finding.h"
 #include "analysis/rank_context.h"
 

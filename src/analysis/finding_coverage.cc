@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
 #include "analysis/finding_context.h"
 
 namespace lockstep::analysis {
@@ -50,7 +52,7 @@ void DescribeUnrecordedWaits(const FindingContext& context, Finding* finding) {
   std::map<size_t, int64_t> waits;  // by rank index
   size_t count = 0;
   size_t last_count = 0;
-  for (const CollectiveInstance& instance : context.result().collectives.instances) {
+  for (const CollectiveInstance& instance : context.result().Get<Collectives>().instances) {
     if (!instance.some_unrecorded) continue;
     ++count;
     if (instance.unrecorded_wait_ns > 0) ++last_count;
@@ -75,14 +77,14 @@ void FindMissingRanks(const FindingContext& context, std::vector<Finding>* findi
   finding.id = "missing_ranks";
   finding.severity = FindingSeverity::kInfo;
   finding.title = fmt::format("{} of {} ranks {} no trace here", missing, world_size, missing == 1 ? "has" : "have");
-  const auto complete =
-      std::count_if(context.result().collectives.instances.begin(), context.result().collectives.instances.end(),
-                    [](const CollectiveInstance& instance) { return instance.complete; });
+  const auto complete = std::count_if(context.result().Get<Collectives>().instances.begin(),
+                                      context.result().Get<Collectives>().instances.end(),
+                                      [](const CollectiveInstance& instance) { return instance.complete; });
   finding.evidence.push_back(
       {"missing_rank_count", static_cast<double>(missing),
        fmt::format("{} of {} collectives have all their members; of the others waiting is told up to the last "
                    "member that has a trace: at least so long",
-                   complete, context.result().collectives.instances.size())});
+                   complete, context.result().Get<Collectives>().instances.size())});
   DescribeUnrecordedWaits(context, &finding);
   finding.advice = {
       "analyse the folder with every rank's trace: only ranks that were recorded can be named, and only beside ranks "

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/breakdown.h"
+#include "analysis/finding.h"
 #include "analysis/finding_context.h"
 #include "analysis/host_role.h"
+#include "analysis/idle.h"
+#include "analysis/launch.h"
+#include "analysis/operators.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -44,7 +49,7 @@ bool FillRanks(const FindingContext& context, std::vector<Affected> all, double 
 /// The stream whose gaps speak for the rank: that with the most time in short gaps, which is where the work is.
 const IdleRow* MainStream(const FindingContext& context, size_t rank_index) {
   const IdleRow* main = nullptr;
-  for (const IdleRow& row : context.result().idle) {
+  for (const IdleRow& row : context.result().Get<Idle>().rows) {
     if (row.rank_index != rank_index) continue;
     if (main == nullptr || row.kernel_wait_ns > main->kernel_wait_ns) main = &row;
   }
@@ -60,7 +65,7 @@ int64_t IdleOfClass(const FindingContext& context, const BreakdownRow& row, int6
 }
 
 const IdleHostRow* HostRow(const FindingContext& context, size_t rank_index) {
-  for (const IdleHostRow& row : context.result().idle_host) {
+  for (const IdleHostRow& row : context.result().Get<Idle>().host) {
     if (row.rank_index == rank_index) return &row;
   }
   return nullptr;
@@ -132,7 +137,7 @@ int64_t DataLoaderTime(const FindingContext& context, const BreakdownRow& row) {
     return host == nullptr ? 0 : host->data_loader_ns;
   }
   int64_t longest_ns = 0;
-  for (const OperatorRow& op : context.result().operators) {
+  for (const OperatorRow& op : context.result().Get<Operators>().rows) {
     if (op.rank_index != row.rank_index || HostRoleOf(context.run().names[op.name]) != HostRole::kDataLoader) continue;
     longest_ns = std::max(longest_ns, op.cpu_total_ns);
   }
@@ -180,7 +185,7 @@ void FindShortKernels(const FindingContext& context, std::vector<Finding>* findi
   double worst_ratio = 0;
   Finding finding;
   finding.id = "short_kernels";
-  for (const LaunchRow& row : context.result().launch) {
+  for (const LaunchRow& row : context.result().Get<Launch>().rows) {
     if (!context.InFirstWindow(row.rank_index) || row.launch_count < kManyLaunches) continue;
     const double ratio = static_cast<double>(row.short_kernel_count) / static_cast<double>(row.launch_count);
     if (ratio < kShortKernelRatio) continue;
@@ -205,7 +210,7 @@ void FindShortKernels(const FindingContext& context, std::vector<Finding>* findi
 
 void FindQueueFull(const FindingContext& context, std::vector<Finding>* findings) {
   std::map<size_t, int64_t> full_by_rank;
-  for (const QueueRow& row : context.result().queues) {
+  for (const QueueRow& row : context.result().Get<Launch>().queues) {
     if (context.InFirstWindow(row.rank_index)) full_by_rank[row.rank_index] += row.full_ns;
   }
   std::vector<Affected> all;

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/finding.h"
 #include "analysis/finding_context.h"
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/parallelism/ddp.h"
+#include "analysis/parallelism/fsdp.h"
+#include "analysis/parallelism/moe.h"
+#include "analysis/parallelism/process_groups.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -145,12 +149,13 @@ const MoeRankRow* MostExposed(const FindingContext& context, const Moe& moe, uin
 }
 
 /// The group whose uneven exchanges cost most.
-void FindUnevenExchange(const FindingContext& context, const Parallelism& tables, std::vector<Finding>* findings) {
+void FindUnevenExchange(const FindingContext& context, std::vector<Finding>* findings) {
+  const Moe& moe = context.result().Get<Moe>();
   const MoeRow* worst = nullptr;
   const MoeRankRow* waits = nullptr;
-  for (const MoeRow& row : tables.moe.groups) {
+  for (const MoeRow& row : moe.groups) {
     if (row.pattern == LoadPattern::kEven || row.pattern == LoadPattern::kUnknown) continue;
-    const MoeRankRow* most = MostExposed(context, tables.moe, row.group);
+    const MoeRankRow* most = MostExposed(context, moe, row.group);
     if (most == nullptr || (waits != nullptr && most->exposed_ns <= waits->exposed_ns)) continue;
     worst = &row;
     waits = most;
@@ -159,7 +164,8 @@ void FindUnevenExchange(const FindingContext& context, const Parallelism& tables
   const int64_t per_step_ns = waits->exposed_ns / context.StepsOf(waits->rank_index);
   if (Ratio(per_step_ns, context.step_ns()) < kExchangeStepRatio) return;
   const bool named = worst->pattern != LoadPattern::kVarying && worst->hottest_rank_index;
-  const bool experts = tables.groups[worst->group].kind == GroupKind::kExpert;
+  const ProcessGroupRow& group = context.result().Get<ProcessGroups>().rows[worst->group];
+  const bool experts = group.kind == GroupKind::kExpert;
   const std::string what = experts ? "tokens" : "bytes of its group's all_to_alls";
   Finding finding;
   finding.id = "uneven_all_to_all";
@@ -176,7 +182,7 @@ void FindUnevenExchange(const FindingContext& context, const Parallelism& tables
       {"load_ratio", *worst->load_ratio,
        fmt::format("group '{}', {} ranks, {} exchanges: the largest load is {:.2f} times the mean over all of them, "
                    "{:.2f} times within one",
-                   tables.groups[worst->group].name, worst->rank_count, worst->exchange_count, *worst->load_ratio,
+                   group.name, worst->rank_count, worst->exchange_count, *worst->load_ratio,
                    *worst->exchange_load_ratio)});
   finding.evidence.push_back(
       {"exposed_ns", static_cast<double>(waits->exposed_ns),
@@ -201,11 +207,11 @@ void FindUnevenExchange(const FindingContext& context, const Parallelism& tables
 }  // namespace
 
 void FindParallelismFindings(const FindingContext& context, std::vector<Finding>* findings) {
-  const Parallelism& tables = ParallelismOf(context.result());
-  FindSmallBuckets(context, tables.ddp, findings);
-  FindTail(context, tables.ddp, findings);
-  FindExposedGathers(context, tables.fsdp, findings);
-  FindUnevenExchange(context, tables, findings);
+  const Ddp& ddp = context.result().Get<Ddp>();
+  FindSmallBuckets(context, ddp, findings);
+  FindTail(context, ddp, findings);
+  FindExposedGathers(context, context.result().Get<Fsdp>().rows, findings);
+  FindUnevenExchange(context, findings);
 }
 
 }  // namespace lockstep::analysis

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
+#include "analysis/finding.h"
 #include "analysis/testing/collective_job.h"
 
 namespace lockstep::analysis {

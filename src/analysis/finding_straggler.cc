@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analysis/analysis_result.h"
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
 #include "analysis/finding_context.h"
 #include "analysis/interval_union.h"
 #include "analysis/shortened_name.h"
+#include "analysis/stragglers.h"
 #include "analysis/wait_states/chain_text.h"
+#include "analysis/wait_states/wait_states.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -22,7 +28,7 @@ struct LateSet {
 /// What the job gains if no rank of the set is late: from the last arrival of the others to that of the set.
 int64_t JointDelay(const FindingContext& context, const LateSet& late) {
   IntervalUnion lost;
-  for (const CollectiveInstance& instance : context.result().collectives.instances) {
+  for (const CollectiveInstance& instance : context.result().Get<Collectives>().instances) {
     if (!instance.synchronising || !instance.last_rank_index || !late.Has(*instance.last_rank_index)) continue;
     int64_t others_ns = INT64_MAX;
     int64_t last_ns = INT64_MIN;
@@ -101,8 +107,8 @@ void Describe(const FindingContext& context, const StragglerRow& row, Finding* f
       finding->evidence.push_back({"excess_ns", static_cast<double>(activity.excess_ns), ActivityText(rank, activity)});
     }
   }
-  if (!row.worst_instance || *row.worst_instance >= context.result().collectives.instances.size()) return;
-  const CollectiveInstance& worst = context.result().collectives.instances[*row.worst_instance];
+  if (!row.worst_instance || *row.worst_instance >= context.result().Get<Collectives>().instances.size()) return;
+  const CollectiveInstance& worst = context.result().Get<Collectives>().instances[*row.worst_instance];
   int64_t longest_ns = 0;
   for (const CollectiveMember& member : worst.members) longest_ns = std::max(longest_ns, member.wait_ns.value_or(0));
   const std::string transfer =
@@ -128,7 +134,7 @@ void DescribeCause(const FindingContext& context, const RootCauseRow& cause, Fin
   const WaitChain* chain = LongestChain(cause);
   if (chain == nullptr || chain->hops.size() < 2) return;
   finding->evidence.push_back({"chain_wait_ns", static_cast<double>(chain->wait_ns),
-                               ChainText(context.run(), context.result().collectives, cause, *chain)});
+                               ChainText(context.run(), context.result().Get<Collectives>(), cause, *chain)});
 }
 
 /// What the kinds of activities do not tell apart. Empty: their own advice says it.
@@ -206,7 +212,7 @@ void Advise(const FindingContext& context, const StragglerRow& row, std::vector<
 
 /// The culprits of the first window that are ranks, or those that are links.
 std::vector<const WaitCulprit*> CulpritsOf(const FindingContext& context, bool links) {
-  const WaitStates& states = context.result().wait_states;
+  const WaitStates& states = context.result().Get<WaitStates>();
   std::vector<const WaitCulprit*> culprits;
   for (const WaitCulprit& culprit : states.culprits) {
     const bool is_link = states.causes[culprit.causes.front()].cause == RootCause::kSlowLink;
@@ -216,7 +222,7 @@ std::vector<const WaitCulprit*> CulpritsOf(const FindingContext& context, bool l
 }
 
 const StragglerRow* RowOf(const FindingContext& context, size_t rank_index) {
-  for (const StragglerRow& row : context.result().stragglers.rows) {
+  for (const StragglerRow& row : context.result().Get<Stragglers>().rows) {
     if (row.rank_index == rank_index) return &row;
   }
   return nullptr;
@@ -229,7 +235,7 @@ void AddWithVictims(const FindingContext& context, const WaitCulprit& culprit, L
   };
   for (const size_t rank_index : culprit.rank_indices) add(rank_index);
   for (const size_t c : culprit.causes) {
-    for (const size_t rank_index : context.result().wait_states.causes[c].passed_on_by) add(rank_index);
+    for (const size_t rank_index : context.result().Get<WaitStates>().causes[c].passed_on_by) add(rank_index);
   }
 }
 
@@ -242,7 +248,7 @@ std::string ChanceText(const WaitCulprit& culprit) {
 void FindLateRanks(const FindingContext& context, std::vector<Finding>* findings) {
   const std::vector<const WaitCulprit*> culprits = CulpritsOf(context, false);
   if (culprits.empty()) return;
-  const std::vector<RootCauseRow>& causes = context.result().wait_states.causes;
+  const std::vector<RootCauseRow>& causes = context.result().Get<WaitStates>().causes;
   Finding finding;
   finding.id = "straggler";
   LateSet set;
@@ -288,7 +294,7 @@ std::string LinkText(const std::vector<int32_t>& ranks) {
 void FindSlowLinks(const FindingContext& context, std::vector<Finding>* findings) {
   const bool alone = CulpritsOf(context, false).empty();
   for (const WaitCulprit* culprit : CulpritsOf(context, true)) {
-    const RootCauseRow& cause = context.result().wait_states.causes[culprit->causes.front()];
+    const RootCauseRow& cause = context.result().Get<WaitStates>().causes[culprit->causes.front()];
     Finding finding;
     finding.id = "slow_link";
     for (const size_t rank_index : culprit->rank_indices) finding.ranks.push_back(context.RankOf(rank_index));
@@ -309,7 +315,7 @@ void FindSlowLinks(const FindingContext& context, std::vector<Finding>* findings
 int64_t MeanWait(const FindingContext& context) {
   int64_t sum_ns = 0;
   int64_t count = 0;
-  for (const StragglerRow& row : context.result().stragglers.rows) {
+  for (const StragglerRow& row : context.result().Get<Stragglers>().rows) {
     if (!context.InFirstWindow(row.rank_index)) continue;
     sum_ns += row.wait_ns / context.StepsOf(row.rank_index);
     ++count;
@@ -319,7 +325,7 @@ int64_t MeanWait(const FindingContext& context) {
 
 /// Where nobody is named: why not.
 void FindOtherWaiting(const FindingContext& context, std::vector<Finding>* findings) {
-  const WaitStates& states = context.result().wait_states;
+  const WaitStates& states = context.result().Get<WaitStates>();
   const int64_t wait_ns = MeanWait(context);
   if (Ratio(wait_ns, context.step_ns()) < kSpreadShareOfStep) return;
   Finding finding;

@@ -1,8 +1,8 @@
+#include "analysis/findings.h"
+
 #include <algorithm>
 #include <tuple>
 
-#include "analysis/analyze.h"
-#include "analysis/finding.h"
 #include "analysis/finding_context.h"
 
 namespace lockstep::analysis {

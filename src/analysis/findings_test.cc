@@ -1,11 +1,23 @@
+#include "analysis/findings.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
 #include "analysis/finding_context.h"
+#include "analysis/idle.h"
+#include "analysis/imbalance.h"
+#include "analysis/launch.h"
+#include "analysis/memory.h"
+#include "analysis/rank_context.h"
+#include "analysis/stragglers.h"
 #include "analysis/testing/collective_job.h"
+#include "analysis/wait_states/wait_states.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -33,17 +45,17 @@ struct HealthyJob {
       row.overlapped_communication_ns = 12 * kMs;
       row.exposed_communication_ns = 8 * kMs;
       row.idle_ns = 2 * kMs;
-      result.breakdown.ranks.push_back(row);
+      result.Edit<Breakdown>().ranks.push_back(row);
       for (int64_t step = 0; step < 10; ++step) {
         row.step_number = step;
-        result.breakdown.steps.push_back(row);
+        result.Edit<Breakdown>().steps.push_back(row);
       }
       row.step_number.reset();
       StragglerRow straggler;
       straggler.rank_index = r;
       straggler.collective_count = 10;
       straggler.wait_ns = kMs / 10;
-      result.stragglers.rows.push_back(straggler);
+      result.Edit<Stragglers>().rows.push_back(straggler);
     }
   }
 
@@ -100,15 +112,15 @@ void AddLateness(HealthyJob& job, const std::vector<std::pair<size_t, int64_t>>&
     }
     for (CollectiveMember& member : instance.members) member.wait_ns = last_ns - member.arrival_ns;
     instance.transfer_ns = 1000;
-    job.result.collectives.instances.push_back(instance);
+    job.result.Edit<Collectives>().instances.push_back(instance);
   }
-  for (BreakdownRow& row : job.result.breakdown.ranks) row.exposed_communication_ns = 25 * kMs;
+  for (BreakdownRow& row : job.result.Edit<Breakdown>().ranks) row.exposed_communication_ns = 25 * kMs;
 }
 
 /// Says who is behind the waiting, and what of it each is behind.
 void Name(HealthyJob& job, const std::vector<std::pair<size_t, int64_t>>& culprits,
           RootCause cause = RootCause::kKernel) {
-  WaitStates& states = job.result.wait_states;
+  WaitStates& states = job.result.Edit<WaitStates>();
   for (const auto& [rank_index, wait_ns] : culprits) {
     RootCauseRow row;
     row.cause = cause;
@@ -128,7 +140,7 @@ void Name(HealthyJob& job, const std::vector<std::pair<size_t, int64_t>>& culpri
                                .delay_ns = row.delay_ns});
     states.causes.push_back(std::move(row));
   }
-  job.result.stragglers = ComputeStragglers(job.job.shared, job.result.collectives, states);
+  job.result.Edit<Stragglers>() = ComputeStragglers(job.job.shared, job.result.Get<Collectives>(), states);
 }
 
 TEST(FindingsTest, ALateRankIsNamedWithItsGainPerStep) {
@@ -150,7 +162,7 @@ TEST(FindingsTest, WaitingBesideComputationIsNoGain) {
   HealthyJob job;
   AddLateness(job, {{2, kMs}});
   Name(job, {{2, 30 * kMs}});
-  job.result.breakdown.ranks[0].exposed_communication_ns = 4 * kMs;
+  job.result.Edit<Breakdown>().ranks[0].exposed_communication_ns = 4 * kMs;
   const std::vector<Finding> findings = job.Find();
   ASSERT_NE(Get(findings, "straggler"), nullptr);
   EXPECT_EQ(Get(findings, "straggler")->gain_ns_per_step, 4 * kMs / 10);
@@ -191,7 +203,7 @@ TEST(FindingsTest, WaitingThatBeganBeforeTheRecordingIsSaidToHave) {
   HealthyJob job;
   AddLateness(job, {{2, kMs}});
   Name(job, {});
-  job.result.wait_states.late_start = {.wait_ns = 20 * kMs, .wait_ratio = 0.66, .spread_ns = 9 * kMs};
+  job.result.Edit<WaitStates>().late_start = {.wait_ns = 20 * kMs, .wait_ratio = 0.66, .spread_ns = 9 * kMs};
   const std::vector<Finding> findings = job.Find();
   EXPECT_EQ(Get(findings, "spread_waiting"), nullptr);
   ASSERT_NE(Get(findings, "late_start"), nullptr);
@@ -227,7 +239,7 @@ TEST(FindingsTest, WhoOnlyPassesLatenessOnDoesNotLessenTheGain) {
   HealthyJob job;
   AddLateness(job, {{1, 2 * kMs}, {3, 2 * kMs + kMs / 4}});
   Name(job, {{3, 42 * kMs}});
-  job.result.wait_states.causes.front().passed_on_by = {1};
+  job.result.Edit<WaitStates>().causes.front().passed_on_by = {1};
   const std::vector<Finding> findings = job.Find();
   const Finding* straggler = Get(findings, "straggler");
   ASSERT_NE(straggler, nullptr);
@@ -238,7 +250,7 @@ TEST(FindingsTest, WhoOnlyPassesLatenessOnDoesNotLessenTheGain) {
 TEST(FindingsTest, ExposedCommunicationGainsWhatTheLeastExposedRankHas) {
   HealthyJob job;
   for (size_t r = 0; r < 4; ++r)
-    job.result.breakdown.ranks[r].exposed_communication_ns = (30 + 5 * static_cast<int64_t>(r)) * kMs;
+    job.result.Edit<Breakdown>().ranks[r].exposed_communication_ns = (30 + 5 * static_cast<int64_t>(r)) * kMs;
   const std::vector<Finding> findings = job.Find();
   const Finding* exposed = Get(findings, "exposed_communication");
   ASSERT_NE(exposed, nullptr);
@@ -256,9 +268,9 @@ TEST(FindingsTest, TheThresholdOfExposedCommunicationCanBeSet) {
 TEST(FindingsTest, ADeviceThatWaitsForLaunchesIsHostBound) {
   HealthyJob job;
   for (size_t r = 0; r < 4; ++r) {
-    job.result.breakdown.ranks[r].idle_ns = 40 * kMs;
-    job.result.idle.push_back({r, {0}, {7}, 36 * kMs, 4 * kMs, 0});
-    job.result.idle_host.push_back({r, 5 * kMs, 1 * kMs, 30 * kMs, 4 * kMs});
+    job.result.Edit<Breakdown>().ranks[r].idle_ns = 40 * kMs;
+    job.result.Edit<Idle>().rows.push_back({r, {0}, {7}, 36 * kMs, 4 * kMs, 0});
+    job.result.Edit<Idle>().host.push_back({r, 5 * kMs, 1 * kMs, 30 * kMs, 4 * kMs});
   }
   const std::vector<Finding> findings = job.Find();
   const Finding* bound = Get(findings, "host_bound");
@@ -271,8 +283,8 @@ TEST(FindingsTest, ADeviceThatWaitsForLaunchesIsHostBound) {
 TEST(FindingsTest, ShortGapsThatAddUpAreNamed) {
   HealthyJob job;
   for (size_t r = 0; r < 4; ++r) {
-    job.result.breakdown.ranks[r].idle_ns = 15 * kMs;
-    job.result.idle.push_back({r, {0}, {7}, 0, 15 * kMs, 0});
+    job.result.Edit<Breakdown>().ranks[r].idle_ns = 15 * kMs;
+    job.result.Edit<Idle>().rows.push_back({r, {0}, {7}, 0, 15 * kMs, 0});
   }
   const std::vector<Finding> findings = job.Find();
   EXPECT_NE(Get(findings, "kernel_launch_gaps"), nullptr);
@@ -281,8 +293,8 @@ TEST(FindingsTest, ShortGapsThatAddUpAreNamed) {
 
 TEST(FindingsTest, OneRankThatComputesMoreIsAnImbalance) {
   HealthyJob job;
-  job.result.breakdown.ranks[1].compute_ns = 110 * kMs;
-  job.result.imbalance = ComputeImbalance(job.job.shared, job.result.breakdown, {});
+  job.result.Edit<Breakdown>().ranks[1].compute_ns = 110 * kMs;
+  job.result.Edit<Imbalance>() = ComputeImbalance(job.job.shared, job.result.Get<Breakdown>(), {});
   const std::vector<Finding> findings = job.Find();
   const Finding* imbalance = Get(findings, "imbalance");
   ASSERT_NE(imbalance, nullptr);
@@ -292,17 +304,17 @@ TEST(FindingsTest, OneRankThatComputesMoreIsAnImbalance) {
 
 TEST(FindingsTest, TracesThatAreNotOneJobAreNotCompared) {
   HealthyJob job;
-  job.result.breakdown.ranks[1].compute_ns = 110 * kMs;
-  job.result.imbalance = ComputeImbalance(job.job.shared, job.result.breakdown, {});
+  job.result.Edit<Breakdown>().ranks[1].compute_ns = 110 * kMs;
+  job.result.Edit<Imbalance>() = ComputeImbalance(job.job.shared, job.result.Get<Breakdown>(), {});
   for (model::RankTrace& rank : job.job.run.ranks) rank.rank_source = model::RankSource::kOrder;
   EXPECT_EQ(Get(job.Find(), "imbalance"), nullptr);
 }
 
 TEST(FindingsTest, WindowsThatHoldMoreStepsAreNotMoreWork) {
   HealthyJob job;
-  job.result.breakdown.ranks[1].compute_ns = 110 * kMs;
-  job.result.imbalance = ComputeImbalance(job.job.shared, job.result.breakdown, {});
-  std::vector<BreakdownRow>& steps = job.result.breakdown.steps;
+  job.result.Edit<Breakdown>().ranks[1].compute_ns = 110 * kMs;
+  job.result.Edit<Imbalance>() = ComputeImbalance(job.job.shared, job.result.Get<Breakdown>(), {});
+  std::vector<BreakdownRow>& steps = job.result.Edit<Breakdown>().steps;
   steps.erase(std::find_if(steps.begin(), steps.end(), [](const auto& row) { return row.rank_index == 2; }));
   EXPECT_EQ(Get(job.Find(), "imbalance"), nullptr);
 }
@@ -314,9 +326,10 @@ TEST(FindingsTest, UnevenMemoryIsAWarningWithoutGain) {
     row.rank_index = r;
     row.device = 0;
     row.peak_allocated_bytes = r == 3 ? 16'000'000'000 : 8'000'000'000;
-    job.result.memory.push_back(row);
+    job.result.Edit<Memory>().rows.push_back(row);
   }
-  job.result.imbalance = ComputeImbalance(job.job.shared, job.result.breakdown, job.result.memory);
+  job.result.Edit<Imbalance>() =
+      ComputeImbalance(job.job.shared, job.result.Get<Breakdown>(), job.result.Get<Memory>().rows);
   const std::vector<Finding> findings = job.Find();
   const Finding* memory = Get(findings, "memory_imbalance");
   ASSERT_NE(memory, nullptr);
@@ -328,7 +341,7 @@ TEST(FindingsTest, UnevenMemoryIsAWarningWithoutGain) {
 TEST(FindingsTest, MissingTracesAreSaid) {
   HealthyJob job;
   job.job.run.ranks.pop_back();
-  job.result.breakdown.ranks.pop_back();
+  job.result.Edit<Breakdown>().ranks.pop_back();
   const std::vector<Finding> findings = job.Find();
   ASSERT_NE(Get(findings, "missing_ranks"), nullptr);
   EXPECT_EQ(Get(findings, "missing_ranks")->title, "1 of 4 ranks has no trace here");
@@ -341,13 +354,13 @@ TEST(FindingsTest, OfAJobThatLacksTracesItIsSaidWhoseWaitingIsToldAndHowLongItWa
   Name(job, {{2, 60 * kMs}});
   ASSERT_EQ(EvidenceOf(*Get(job.Find(), "straggler"), "recorded_rank_count"), nullptr);
   job.job.run.ranks.pop_back();
-  job.result.breakdown.ranks.pop_back();
-  for (CollectiveInstance& instance : job.result.collectives.instances) {
+  job.result.Edit<Breakdown>().ranks.pop_back();
+  for (CollectiveInstance& instance : job.result.Edit<Collectives>().instances) {
     instance.members.pop_back();
     instance.complete = false;
     instance.some_unrecorded = true;
   }
-  job.result.collectives.instances.front().unrecorded_wait_ns = 5 * kMs;
+  job.result.Edit<Collectives>().instances.front().unrecorded_wait_ns = 5 * kMs;
   const std::vector<Finding> findings = job.Find();
   const Evidence* recorded = EvidenceOf(*Get(findings, "straggler"), "recorded_rank_count");
   ASSERT_NE(recorded, nullptr);
@@ -364,11 +377,11 @@ TEST(FindingsTest, FindingsComeByGainThenSeverityThenId) {
   HealthyJob job;
   AddLateness(job, {{2, kMs / 2}});
   for (size_t r = 0; r < 4; ++r) {
-    job.result.breakdown.ranks[r].exposed_communication_ns = 60 * kMs;
-    job.result.launch.push_back({});
-    job.result.launch.back().rank_index = r;
-    job.result.launch.back().launch_count = 1000;
-    job.result.launch.back().short_kernel_count = 900;
+    job.result.Edit<Breakdown>().ranks[r].exposed_communication_ns = 60 * kMs;
+    job.result.Edit<Launch>().rows.push_back({});
+    job.result.Edit<Launch>().rows.back().rank_index = r;
+    job.result.Edit<Launch>().rows.back().launch_count = 1000;
+    job.result.Edit<Launch>().rows.back().short_kernel_count = 900;
   }
   const std::vector<Finding> findings = job.Find();
   EXPECT_TRUE(std::is_sorted(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {

@@ -6,6 +6,7 @@
 #include "analysis/cpu_activity.h"
 #include "analysis/device_tracks.h"
 #include "analysis/host_idle.h"
+#include "analysis/pass.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -83,6 +84,26 @@ void ComputeIdle(const RankContext& context, std::vector<IdleRow>* rows, IdleHos
     const CpuActivity activity = FindCpuActivity(context);
     if (activity.any) AddShares(AttributeToHost(context, FindCpuGaps(activity)), host);
   }
+}
+
+Pass IdlePass() {
+  return ReducingPass<Idle, Idle>(
+      {.question = "Why was the device idle: host too late, gap between kernels, other?"},
+      [](const RankContext& context) {
+        Idle rank;
+        ComputeIdle(context, &rank.rows, &rank.host.emplace_back());
+        return rank;
+      },
+      [](PassContext&, std::vector<Idle> ranks) {
+        Idle all;
+        for (size_t i = 0; i < ranks.size(); ++i) {
+          MoveRows(&ranks[i].rows, &all.rows);
+          IdleHostRow& row = all.host.emplace_back();
+          if (!ranks[i].host.empty()) row = ranks[i].host.front();
+          row.rank_index = i;
+        }
+        return all;
+      });
 }
 
 }  // namespace lockstep::analysis

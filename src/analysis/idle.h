@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analysis/rank_context.h"
@@ -29,6 +30,13 @@ struct IdleHostRow {
   int64_t data_loader_ns = 0;
   int64_t operator_ns = 0;
   int64_t unknown_ns = 0;
+};
+
+struct Idle {
+  static constexpr std::string_view kPass = "idle";
+
+  std::vector<IdleRow> rows;      ///< By rank.
+  std::vector<IdleHostRow> host;  ///< One per rank trace, in order.
 };
 
 void ComputeIdle(const RankContext& context, std::vector<IdleRow>* rows, IdleHostRow* host);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/memory.h"
+#include "analysis/pass.h"
 #include "analysis/rank_map.h"
 #include "analysis/rank_passes.h"
 
@@ -109,6 +111,13 @@ Imbalance ComputeImbalance(const RunContext& shared, const Breakdown& breakdown,
   add_memory("peak_reserved_bytes", true, &MemoryRow::peak_reserved_bytes);
   add_memory("cpu_peak_allocated_bytes", false, &MemoryRow::peak_allocated_bytes);
   return imbalance;
+}
+
+Pass ImbalancePass() {
+  return RunPass<Imbalance>(
+      {.question = "Do the ranks have equal work?", .needs = {"breakdown", "memory"}}, [](PassContext& context) {
+        return ComputeImbalance(context.shared(), context.Get<Breakdown>(), context.Get<Memory>().rows);
+      });
 }
 
 }  // namespace lockstep::analysis

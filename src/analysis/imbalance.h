@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/breakdown.h"
@@ -24,6 +25,8 @@ struct ImbalanceRow {
 };
 
 struct Imbalance {
+  static constexpr std::string_view kPass = "imbalance";
+
   std::vector<ImbalanceRow> rows;  ///< Empty for a single rank.
 };
 

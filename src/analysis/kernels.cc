@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/name_rows.h"
+#include "analysis/pass.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -80,6 +81,15 @@ void ComputeKernels(const RankContext& context, std::vector<KernelRow>* rows) {
               if (a.name != b.name) return names[a.name] < names[b.name];
               return a.kind < b.kind;
             });
+}
+
+Pass KernelsPass() {
+  return RankPass<Kernels>({.question = "Which kernels, copies and sets take the device's time?"},
+                           [](const RankContext& context) {
+                             Kernels rank;
+                             ComputeKernels(context, &rank.rows);
+                             return rank;
+                           });
 }
 
 }  // namespace lockstep::analysis

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analysis/kernel_kind.h"
@@ -20,6 +21,12 @@ struct KernelRow {
   int64_t max_ns = 0;
   double mean_ns = 0;
   double stddev_ns = 0;  ///< Sample standard deviation (n - 1); 0 for one event.
+};
+
+struct Kernels {
+  static constexpr std::string_view kPass = "kernels";
+
+  std::vector<KernelRow> rows;  ///< By rank, largest total first.
 };
 
 /// Rows of a rank, largest total first, then by name.

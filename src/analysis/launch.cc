@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "analysis/name_rows.h"
+#include "analysis/pass.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -113,6 +114,16 @@ void ComputeLaunch(const RankContext& context, LaunchRow* row, std::vector<Queue
     queues->push_back(queue);
   }
   row->median_delay_ns = Median(&delays);
+}
+
+Pass LaunchPass() {
+  return RankPass<Launch>({.question = "Does the host launch work early enough?"}, [](const RankContext& context) {
+    Launch rank;
+    LaunchRow row;
+    ComputeLaunch(context, &row, &rank.queues);
+    if (context.trace().HasDeviceEvents()) rank.rows.push_back(row);
+    return rank;
+  });
 }
 
 }  // namespace lockstep::analysis

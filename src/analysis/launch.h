@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analysis/rank_context.h"
@@ -34,6 +35,13 @@ struct QueueRow {
   double mean_length = 0;  ///< Mean over changes, as Holistic Trace Analysis prints.
   int64_t max_length = 0;
   int64_t full_ns = 0;  ///< Time with length >= 1024: the launch queue is full, the host blocks.
+};
+
+struct Launch {
+  static constexpr std::string_view kPass = "launch";
+
+  std::vector<LaunchRow> rows;   ///< Ranks with device events.
+  std::vector<QueueRow> queues;  ///< By rank.
 };
 
 void ComputeLaunch(const RankContext& context, LaunchRow* row, std::vector<QueueRow>* queues);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/name_rows.h"
+#include "analysis/pass.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -45,6 +46,15 @@ void ComputeMemory(const RankContext& context, std::vector<MemoryRow>* rows) {
     }
     rows->push_back(found);
   }
+}
+
+Pass MemoryPass() {
+  return RankPass<Memory>({.question = "How much memory was in use, and how near to the limit?"},
+                          [](const RankContext& context) {
+                            Memory rank;
+                            ComputeMemory(context, &rank.rows);
+                            return rank;
+                          });
 }
 
 }  // namespace lockstep::analysis

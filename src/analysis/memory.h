@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analysis/rank_context.h"
@@ -18,6 +19,12 @@ struct MemoryRow {
   uint64_t allocation_count = 0;
   uint64_t free_count = 0;
   int64_t net_bytes = 0;  ///< Allocated less freed over the window.
+};
+
+struct Memory {
+  static constexpr std::string_view kPass = "memory";
+
+  std::vector<MemoryRow> rows;  ///< By rank, then device.
 };
 
 void ComputeMemory(const RankContext& context, std::vector<MemoryRow>* rows);

@@ -5,6 +5,7 @@
 
 #include "analysis/host_role.h"
 #include "analysis/name_rows.h"
+#include "analysis/pass.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -183,6 +184,15 @@ void ComputeOperators(const RankContext& context, std::vector<OperatorRow>* rows
               if (a.cpu_self_ns != b.cpu_self_ns) return a.cpu_self_ns > b.cpu_self_ns;
               return names[a.name] < names[b.name];
             });
+}
+
+Pass OperatorsPass() {
+  return RankPass<Operators>({.question = "Which operators take the time, on the CPU and on the device?"},
+                             [](const RankContext& context) {
+                               Operators rank;
+                               ComputeOperators(context, &rank.rows);
+                               return rank;
+                             });
 }
 
 }  // namespace lockstep::analysis

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analysis/rank_context.h"
@@ -21,6 +22,12 @@ struct OperatorRow {
   int64_t cpu_total_ns = 0;
   int64_t device_self_ns = 0;
   int64_t device_total_ns = 0;
+};
+
+struct Operators {
+  static constexpr std::string_view kPass = "operators";
+
+  std::vector<OperatorRow> rows;  ///< By rank.
 };
 
 /// Rows of a rank, largest device_self first, then cpu_self, then name.

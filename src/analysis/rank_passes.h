@@ -11,11 +11,7 @@ void AddImbalancePasses(RankPasses* passes);
 void AddKernelKindPasses(RankPasses* passes);
 void AddLateActivityPasses(RankPasses* passes);
 void AddRankStepsPasses(RankPasses* passes);
-void AddRankTablesPasses(RankPasses* passes);
+void AddRankAnswersPasses(RankPasses* passes);
 void AddWaitStatePasses(RankPasses* passes);
-
-/// Whether a pass of the registry reads events through MapRanks alone. For one that does not, events that are elsewhere
-/// are brought here first (FetchEvents): right, and as large as the whole job.
-bool AsksRanks(std::string_view pass);
 
 }  // namespace lockstep::analysis

@@ -7,6 +7,7 @@
 
 #include "analysis/interval_union.h"
 #include "analysis/late_activity.h"
+#include "analysis/pass.h"
 #include "analysis/rank_steps.h"
 
 namespace lockstep::analysis {
@@ -173,6 +174,14 @@ class StragglerFinder {
 
 Stragglers ComputeStragglers(const RunContext& shared, const Collectives& collectives, const WaitStates& wait_states) {
   return StragglerFinder(shared, collectives, wait_states).Find();
+}
+
+Pass StragglersPass() {
+  return RunPass<Stragglers>(
+      {.question = "Which rank do the others wait for, and what was it doing?", .needs = {"wait_states"}},
+      [](PassContext& context) {
+        return ComputeStragglers(context.shared(), context.Get<Collectives>(), context.Get<WaitStates>());
+      });
 }
 
 }  // namespace lockstep::analysis

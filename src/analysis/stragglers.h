@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/collectives.h"
@@ -49,6 +50,8 @@ struct StragglerRow {
 };
 
 struct Stragglers {
+  static constexpr std::string_view kPass = "stragglers";
+
   std::vector<StragglerRow> rows;  ///< By wait_given_ns, largest first, then rank.
 };
 

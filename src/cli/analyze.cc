@@ -6,7 +6,12 @@
 #include <chrono>
 #include <filesystem>
 
+#include "analysis/breakdown.h"
+#include "analysis/critical_path/critical_path.h"
 #include "analysis/fabric/fabric.h"
+#include "analysis/finding.h"
+#include "analysis/pass.h"
+#include "analysis/pass_registry.h"
 #include "analysis/rank_map.h"
 #include "base/output_file.h"
 #include "cli/cli.h"
@@ -180,7 +185,7 @@ Status AnalyzeCommand::CheckSelection(const model::Run& run, const analysis::Ana
     return Misuse(fmt::format("--rank {}: no such rank in these traces (there are {} of them, {} to {})", *rank_,
                               run.ranks.size(), run.ranks.front().rank.value, run.ranks.back().rank.value));
   }
-  const auto& steps = result.breakdown.steps;
+  const auto& steps = result.Get<analysis::Breakdown>().steps;
   if (step_ && std::none_of(steps.begin(), steps.end(), [&](const auto& row) { return row.step_number == *step_; })) {
     return Misuse(fmt::format("--step {}: no such step in these traces{}", *step_,
                               steps.empty() ? "; they mark no steps (try --step-name)" : "; see --section steps"));
@@ -266,7 +271,7 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   analysis_wall_s_ = SecondsSince(start);
 
   RETURN_IF_ERROR(CheckSelection(run, result));
-  if (range_name_ && result.Has("critical_path") && result.range_paths.empty())
+  if (range_name_ && result.Has<analysis::CriticalPath>() && result.Get<analysis::CriticalPath>().range_paths.empty())
     return Misuse(fmt::format("--critical-path-range '{}' {}: no rank has that range", *range_name_, range_instance_));
   const bool partial = IsPartial(run);
   RETURN_IF_ERROR(Write(run, result, partial, console));

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
 #include "cli/run_input.h"
 #include "cli/subcommand.h"
 #include "page/page_limits.h"

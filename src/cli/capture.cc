@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "analysis/analysis_result.h"
 #include "base/nanoseconds.h"
 #include "base/output_file.h"
 #include "cli/capture_display.h"

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "analysis/analysis_result.h"
 #include "cli/cli.h"
 #include "cli/comparison_page.h"
 #include "report/comparison_report.h"

@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/pass.h"
+#include "analysis/pass_registry.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "report/report.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/analysis_result.h"
 #include "base/output_file.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/rank_context.h"
 #include "cli/follow_job.h"
 #include "cli/follow_otlp.h"
 #include "cli/run_input.h"

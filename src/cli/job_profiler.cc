@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "analysis/analysis_result.h"
 #include "base/now.h"
 #include "base/output_file.h"
 #include "cli/comparison_page.h"

@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "analysis/analysis_result.h"
 #include "cli/cli.h"
 #include "cli/log_level.h"
 #include "cli/ranges.h"

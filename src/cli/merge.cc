@@ -6,6 +6,9 @@
 #include <chrono>
 #include <utility>
 
+#include "analysis/analysis_result.h"
+#include "analysis/collectives.h"
+#include "analysis/critical_path/critical_path.h"
 #include "analysis/rank_map.h"
 #include "cli/cli.h"
 #include "cli/log_level.h"
@@ -289,7 +292,7 @@ Result<int> MergeCommand::Run(Console& console) {
   ASSIGN_OR_RETURN(const analysis::AnalysisResult result,
                    input_.Analyze(&run, {critical_path_ ? "critical_path" : "collectives"}));
   analysis::FetchEvents(&run);
-  if (critical_path_) options_.critical_path = &result.critical_path;
+  if (critical_path_) options_.critical_path = &result.Get<analysis::CriticalPath>();
   RETURN_IF_ERROR(ReadLogs(run, console));
   options_.step_name = input_.analysis().step_name;
   options_.version = VersionText();
@@ -297,7 +300,7 @@ Result<int> MergeCommand::Run(Console& console) {
   {
     WritingLine line(console, quiet_);
     options_.on_progress = [&](double share) { line.Update(share); };
-    summary = timeline::WriteTimeline(run, result.collectives, output_, kind, options_);
+    summary = timeline::WriteTimeline(run, result.Get<analysis::Collectives>(), output_, kind, options_);
     options_.on_progress = {};
   }
   if (!summary) return std::move(summary).error();

@@ -10,6 +10,8 @@
 #include <memory>
 #include <string_view>
 
+#include "analysis/analysis_result.h"
+#include "analysis/collectives.h"
 #include "base/temporary_folder.h"
 #include "cli/browser.h"
 #include "cli/cli.h"
@@ -86,7 +88,7 @@ Result<std::string> OpenCommand::Merge(const std::string& folder, bool* partial,
   options.step_name = input_.analysis().step_name;
   options.version = VersionText();
   ASSIGN_OR_RETURN(const timeline::OutputKind kind, timeline::KindOfOutput(file));
-  RETURN_IF_ERROR(timeline::WriteTimeline(run, result.collectives, file, kind, options));
+  RETURN_IF_ERROR(timeline::WriteTimeline(run, result.Get<analysis::Collectives>(), file, kind, options));
   return file;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "analysis/finding.h"
 #include "control/api/json_writer.h"
 #include "report/format.h"
 

@@ -9,6 +9,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "analysis/analysis_result.h"
 #include "cli/run_input.h"
 #include "query/database.h"
 #include "query/tables.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "analysis/analysis_result.h"
 #include "cli/progress.h"
 #include "ingest/job/team_ingest.h"
 #include "report/tables.h"

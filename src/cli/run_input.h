@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
+#include "analysis/rank_context.h"
 #include "cli/subcommand.h"
 #include "ingest/job/ingest_run.h"
 

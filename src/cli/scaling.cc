@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "analysis/analysis_result.h"
 #include "cli/cli.h"
 #include "cli/data_page.h"
 #include "report/scaling_report.h"

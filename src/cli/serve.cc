@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "analysis/analysis_result.h"
 #include "analysis/fabric/fabric.h"
 #include "cli/browser.h"
 #include "cli/cli.h"

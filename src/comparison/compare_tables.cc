@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/finding.h"
 #include "comparison/compare.h"
 
 namespace lockstep::comparison {

@@ -3,6 +3,9 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/analysis_result.h"
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
 #include "analysis/name_rows.h"
 #include "analysis/rank_context.h"
 #include "analysis/rank_map.h"
@@ -176,7 +179,8 @@ void AddNames(const model::Run& run, const analysis::AnalysisOptions& analysis, 
 void AddCollectives(const model::Run& run, const analysis::AnalysisResult& result, RunProfile* profile) {
   // The step of an instance: that of its first member's window of time.
   std::map<size_t, std::vector<const analysis::BreakdownRow*>> windows;  // by rank index, ascending start
-  for (const analysis::BreakdownRow& row : result.breakdown.steps) windows[row.rank_index].push_back(&row);
+  for (const analysis::BreakdownRow& row : result.Get<analysis::Breakdown>().steps)
+    windows[row.rank_index].push_back(&row);
   const auto step_of = [&](const analysis::CollectiveInstance& instance) -> size_t {
     if (!profile->has_steps) return profile->steps.empty() ? kNoStep : 0;
     if (instance.members.empty()) return kNoStep;
@@ -192,7 +196,7 @@ void AddCollectives(const model::Run& run, const analysis::AnalysisResult& resul
                                                           : kNoStep;
   };
   std::map<std::pair<std::string, std::optional<int64_t>>, CollectiveProfile> rows;
-  for (const analysis::CollectiveInstance& instance : result.collectives.instances) {
+  for (const analysis::CollectiveInstance& instance : result.Get<analysis::Collectives>().instances) {
     const size_t step = step_of(instance);
     if (step == kNoStep) continue;
     CollectiveProfile& row = rows[{instance.name, instance.bytes}];

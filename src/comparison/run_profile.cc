@@ -4,6 +4,11 @@
 #include <map>
 #include <set>
 
+#include "analysis/analysis_result.h"
+#include "analysis/breakdown.h"
+#include "analysis/memory.h"
+#include "analysis/rank_context.h"
+
 namespace lockstep::comparison {
 namespace {
 
@@ -18,13 +23,13 @@ std::array<int64_t, kPartCount> PartsOf(const BreakdownRow& row) {
 using RowsByStep = std::map<StepKey, std::map<int32_t, const BreakdownRow*>>;
 
 RowsByStep CollectRows(const model::Run& run, const analysis::AnalysisResult& result, RunProfile* profile) {
-  const auto& whole = result.breakdown.ranks;
+  const auto& whole = result.Get<analysis::Breakdown>().ranks;
   const bool on_device = std::any_of(whole.begin(), whole.end(),
                                      [](const BreakdownRow& row) { return row.basis == analysis::Basis::kDevice; });
   profile->basis = on_device ? analysis::Basis::kDevice : analysis::Basis::kCpu;
-  profile->has_steps = !result.breakdown.steps.empty();
+  profile->has_steps = !result.Get<analysis::Breakdown>().steps.empty();
   RowsByStep rows;
-  for (const BreakdownRow& row : profile->has_steps ? result.breakdown.steps : whole) {
+  for (const BreakdownRow& row : profile->has_steps ? result.Get<analysis::Breakdown>().steps : whole) {
     if (row.basis != profile->basis || row.span_ns <= 0) continue;
     const model::RankTrace& trace = run.ranks[row.rank_index];
     rows[{trace.window, row.step_number.value_or(0)}][trace.rank.value] = &row;
@@ -109,7 +114,7 @@ void AddMemory(const model::Run& run, const analysis::AnalysisResult& result, Ru
   const auto larger = [](std::optional<int64_t> x, std::optional<int64_t> y) {
     return x && y ? std::max(x, y) : x ? x : y;
   };
-  for (const analysis::MemoryRow& row : result.memory) {
+  for (const analysis::MemoryRow& row : result.Get<analysis::Memory>().rows) {
     if (!row.peak_allocated_bytes && !row.peak_reserved_bytes) continue;
     const int32_t rank = run.ranks[row.rank_index].rank.value;
     MemoryProfile& profile_row = rows[{rank, row.device}];

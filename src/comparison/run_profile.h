@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
+#include "analysis/breakdown.h"
+#include "analysis/finding.h"
+#include "analysis/rank_context.h"
 #include "analysis/rank_map.h"
 #include "model/run.h"
 

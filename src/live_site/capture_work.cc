@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"

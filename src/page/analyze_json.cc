@@ -2,6 +2,9 @@
 
 #include <set>
 
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
 #include "page/analyze_tables.h"
 #include "page/depth_tables.h"
 #include "report/tables.h"
@@ -57,7 +60,7 @@ void AddVerdict(const PageModel& model, JsonRow* json) {
 
 void AddRanks(const PageModel& model, JsonRow* json) {
   std::vector<std::set<int64_t>> steps(model.run().ranks.size());
-  for (const analysis::BreakdownRow& row : model.result().breakdown.steps) {
+  for (const analysis::BreakdownRow& row : model.result().Get<analysis::Breakdown>().steps) {
     if (row.step_number) steps[row.rank_index].insert(*row.step_number);
   }
   json->Key("ranks").StartArray();
@@ -115,7 +118,7 @@ std::string AnalyzeJson(const PageModel& model, const BlockFacts& blocks, std::v
   AddParallelism(model, &json, reductions);
   AddFabricSource(model, &json, reductions);
   json.Key("step_matrix").Raw(blocks.step_matrix_json);
-  json.Key("collective_count").Uint(model.result().collectives.instances.size());
+  json.Key("collective_count").Uint(model.result().Get<analysis::Collectives>().instances.size());
   json.Key("timeline").Raw(blocks.timeline_json);
   return std::string(json.Finish());
 }

@@ -8,7 +8,14 @@
 #include <tuple>
 
 #include "analysis/bandwidth.h"
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/idle.h"
+#include "analysis/imbalance.h"
+#include "analysis/launch.h"
+#include "analysis/memory.h"
 #include "analysis/memory_series.h"
+#include "analysis/stragglers.h"
 #include "analysis/wait_pairs.h"
 #include "report/format.h"
 
@@ -19,7 +26,7 @@ using report::JsonRow;
 
 void AddBreakdown(const PageModel& model, JsonRow* json) {
   json->Key("breakdown").StartArray();
-  for (const analysis::BreakdownRow& row : model.result().breakdown.ranks) {
+  for (const analysis::BreakdownRow& row : model.result().Get<analysis::Breakdown>().ranks) {
     json->StartObject().Key("rank_index").Uint(row.rank_index).Key("basis").Text(analysis::BasisName(row.basis));
     json->Key("span_ns").Int(row.span_ns).Key("busy_ns").Int(row.busy_ns).Key("compute_ns").Int(row.compute_ns);
     json->Key("communication_ns").Int(row.communication_ns);
@@ -33,7 +40,7 @@ void AddBreakdown(const PageModel& model, JsonRow* json) {
 
 void AddIdle(const PageModel& model, JsonRow* json) {
   std::map<size_t, analysis::IdleRow> by_rank;
-  for (const analysis::IdleRow& row : model.result().idle) {
+  for (const analysis::IdleRow& row : model.result().Get<analysis::Idle>().rows) {
     analysis::IdleRow& sum = by_rank[row.rank_index];
     sum.host_wait_ns += row.host_wait_ns;
     sum.kernel_wait_ns += row.kernel_wait_ns;
@@ -45,7 +52,7 @@ void AddIdle(const PageModel& model, JsonRow* json) {
     json->Key("kernel_wait_ns").Int(row.kernel_wait_ns).Key("other_ns").Int(row.other_ns).EndObject();
   }
   json->EndArray().Key("idle_host").StartArray();
-  for (const analysis::IdleHostRow& row : model.result().idle_host) {
+  for (const analysis::IdleHostRow& row : model.result().Get<analysis::Idle>().host) {
     json->StartObject().Key("rank_index").Uint(row.rank_index).Key("runtime_ns").Int(row.runtime_ns);
     json->Key("data_loader_ns").Int(row.data_loader_ns).Key("operator_ns").Int(row.operator_ns);
     json->Key("unknown_ns").Int(row.unknown_ns).EndObject();
@@ -55,7 +62,7 @@ void AddIdle(const PageModel& model, JsonRow* json) {
 
 void AddImbalance(const PageModel& model, JsonRow* json) {
   json->Key("imbalance").StartArray();
-  for (const analysis::ImbalanceRow& row : model.result().imbalance.rows) {
+  for (const analysis::ImbalanceRow& row : model.result().Get<analysis::Imbalance>().rows) {
     json->StartObject().Key("quantity").Text(row.quantity).Key("mean").Double(row.mean).Key("min").Double(row.min);
     json->Key("max").Double(row.max).Key("ratio").Optional(row.ratio);
     json->Key("max_rank_index").Uint(row.max_rank_index).Key("min_rank_index").Uint(row.min_rank_index).EndObject();
@@ -65,7 +72,7 @@ void AddImbalance(const PageModel& model, JsonRow* json) {
 
 void AddLaunch(const PageModel& model, JsonRow* json) {
   json->Key("launch").StartArray();
-  for (const analysis::LaunchRow& row : model.result().launch) {
+  for (const analysis::LaunchRow& row : model.result().Get<analysis::Launch>().rows) {
     json->StartObject().Key("rank_index").Uint(row.rank_index).Key("launch_count").Uint(row.launch_count);
     json->Key("median_delay_ns").Optional(row.median_delay_ns).Key("max_delay_ns").Int(row.max_delay_ns);
     json->Key("long_delay_count").Uint(row.long_delay_count).Key("short_kernel_count").Uint(row.short_kernel_count);
@@ -76,7 +83,7 @@ void AddLaunch(const PageModel& model, JsonRow* json) {
 
 void AddStragglers(const PageModel& model, JsonRow* json) {
   json->Key("stragglers").StartArray();
-  for (const analysis::StragglerRow& row : model.result().stragglers.rows) {
+  for (const analysis::StragglerRow& row : model.result().Get<analysis::Stragglers>().rows) {
     json->StartObject().Key("rank_index").Uint(row.rank_index).Key("collective_count").Uint(row.collective_count);
     json->Key("last_count").Uint(row.last_count).Key("wait_ns").Int(row.wait_ns);
     json->Key("wait_given_ns").Int(row.wait_given_ns).Key("delay_ns").Int(row.delay_ns);
@@ -99,7 +106,8 @@ void AddStragglers(const PageModel& model, JsonRow* json) {
 
 void AddWaits(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
   std::vector<analysis::WaitPair> pairs;
-  if (model.result().Has("stragglers")) pairs = analysis::ComputeWaitPairs(model.result().collectives);
+  if (model.result().Has<analysis::Stragglers>())
+    pairs = analysis::ComputeWaitPairs(model.result().Get<analysis::Collectives>());
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const analysis::WaitPair& a, const analysis::WaitPair& b) { return a.wait_ns > b.wait_ns; });
   if (pairs.size() > model.limits.wait_pairs) {
@@ -127,7 +135,7 @@ void AddWaits(const PageModel& model, JsonRow* json, std::vector<Reduction>* red
 
 void AddBandwidth(const PageModel& model, JsonRow* json) {
   json->Key("bandwidth").StartArray();
-  for (const analysis::BandwidthRow& row : analysis::ComputeBandwidth(model.result().collectives)) {
+  for (const analysis::BandwidthRow& row : analysis::ComputeBandwidth(model.result().Get<analysis::Collectives>())) {
     json->StartObject().Key("name").Text(row.name).Key("group_size");
     row.group_size ? json->Int(*row.group_size) : json->Null();
     json->Key("bytes").Int(row.bytes).Key("count").Uint(row.count).Key("busbw_bytes_per_s").StartArray();
@@ -139,7 +147,7 @@ void AddBandwidth(const PageModel& model, JsonRow* json) {
 
 void AddMemory(const PageModel& model, JsonRow* json) {
   json->Key("memory").StartArray();
-  for (const analysis::MemoryRow& row : model.result().memory) {
+  for (const analysis::MemoryRow& row : model.result().Get<analysis::Memory>().rows) {
     json->StartObject().Key("rank_index").Uint(row.rank_index).Key("device").Int(row.device);
     json->Key("peak_allocated_bytes").Optional(row.peak_allocated_bytes);
     json->Key("peak_reserved_bytes").Optional(row.peak_reserved_bytes);
@@ -175,7 +183,7 @@ void AddMemoryTables(const PageModel& model, JsonRow* json, std::vector<Reductio
   const size_t points = PointsPerSeries(model.limits.memory_points, model.run().ranks.size());
   bool cut = false;
   json->Key("memory_series").StartArray();
-  for (size_t rank = 0; model.result().Has("memory") && rank < model.run().ranks.size(); ++rank) {
+  for (size_t rank = 0; model.result().Has<analysis::Memory>() && rank < model.run().ranks.size(); ++rank) {
     cut = cut || model.run().ranks[rank].memory.size() > points;
     for (const analysis::MemorySeries& series : analysis::ComputeMemorySeries(model.run(), rank, points)) {
       json->StartObject().Key("rank_index").Uint(rank).Key("device").Int(series.device);

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "analysis/collectives.h"
 #include "analysis/name_rows.h"
 #include "analysis/wait_steps.h"
 #include "page/column_block.h"
@@ -71,7 +72,7 @@ struct Columns {
 class Builder {
  public:
   Builder(const PageModel& model, const std::vector<size_t>& indices) : model_(model), indices_(indices) {
-    const auto& all = model.result().collectives.instances;
+    const auto& all = model.result().Get<analysis::Collectives>().instances;
     int64_t most_ns = 0;
     int64_t longest_ns = 0;
     for (const size_t i : indices) {
@@ -85,8 +86,8 @@ class Builder {
   }
 
   std::string Build() {
-    const auto& all = model_.result().collectives.instances;
-    const auto steps = analysis::StepsOfInstances(model_.shared, model_.result().collectives);
+    const auto& all = model_.result().Get<analysis::Collectives>().instances;
+    const auto steps = analysis::StepsOfInstances(model_.shared, model_.result().Get<analysis::Collectives>());
     for (const size_t i : indices_) {
       AddInstance(all[i]);
       columns_.step.push_back(OrUnknown(steps[i]));
@@ -186,7 +187,7 @@ class Builder {
 }  // namespace
 
 std::vector<size_t> PlanCollectives(const PageModel& model, std::vector<Reduction>* reductions) {
-  const auto& all = model.result().collectives.instances;
+  const auto& all = model.result().Get<analysis::Collectives>().instances;
   std::vector<size_t> kept(all.size());
   std::iota(kept.begin(), kept.end(), size_t{0});
   size_t member_count = 0;

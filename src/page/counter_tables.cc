@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "analysis/counters/counters.h"
-#include "analysis/parallelism/parallelism.h"
 #include "page/analyze_tables.h"
 
 namespace lockstep::page {
@@ -62,7 +61,7 @@ void AddSeries(const analysis::ExtremesOverTime<double>& series, int64_t origin_
 }  // namespace
 
 void AddCounters(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
-  const std::vector<CounterRow>& rows = ParallelismOf(model.result()).counters;
+  const std::vector<CounterRow>& rows = model.result().Get<analysis::Counters>().rows;
   const std::vector<const model::CounterSeries*> series = SeriesOf(model.run(), rows);
   const std::vector<size_t> kept = KeptRows(rows, model.limits.table_rows);
   const size_t points = PointsPerSeries(model.limits.counter_points, kept.size());

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/critical_path/critical_path.h"
 #include "page/depth_tables.h"
 #include "report/format.h"
 
@@ -82,7 +83,7 @@ std::vector<std::pair<Key, int64_t>> LargestSumFirst(const std::map<Key, int64_t
 }
 
 void AddSums(const PageModel& model, const PathSums& sums, JsonRow* json) {
-  const analysis::CriticalPath& path = model.result().critical_path;
+  const analysis::CriticalPath& path = model.result().Get<analysis::CriticalPath>();
   json->Key("step_ns").Int(sums.step_ns).Key("path_ns").Int(sums.path_ns);
   json->Key("largest_error_ns").Int(sums.largest_error_ns).Key("categories").StartArray();
   for (const auto& [kind, sum_ns] : LargestSumFirst(sums.kind_ns)) {
@@ -123,7 +124,7 @@ void AddSums(const PageModel& model, const PathSums& sums, JsonRow* json) {
 
 /// Indices of the steps that are told one by one, in order of time: the longest where there are too many.
 std::vector<size_t> ChooseSteps(const PageModel& model, std::vector<Reduction>* reductions) {
-  const std::vector<CriticalPathStep>& steps = model.result().critical_path.steps;
+  const std::vector<CriticalPathStep>& steps = model.result().Get<analysis::CriticalPath>().steps;
   std::vector<size_t> chosen(steps.size());
   std::iota(chosen.begin(), chosen.end(), size_t{0});
   if (chosen.size() <= model.limits.path_steps) return chosen;
@@ -140,7 +141,7 @@ std::vector<size_t> ChooseSteps(const PageModel& model, std::vector<Reduction>* 
 
 void AddSteps(const PageModel& model, const std::vector<size_t>& chosen, JsonRow* json,
               std::vector<Reduction>* reductions) {
-  const std::vector<CriticalPathStep>& steps = model.result().critical_path.steps;
+  const std::vector<CriticalPathStep>& steps = model.result().Get<analysis::CriticalPath>().steps;
   size_t slack_count = 0;
   for (const size_t i : chosen) slack_count += steps[i].slack.size();
   const bool with_slack = slack_count <= model.limits.path_rows;
@@ -177,7 +178,7 @@ void AddSteps(const PageModel& model, const std::vector<size_t>& chosen, JsonRow
 /// largest of each step, and what the others hold.
 void AddRows(const PageModel& model, const std::vector<size_t>& chosen, NameList* names, JsonRow* json,
              std::vector<Reduction>* reductions) {
-  const analysis::CriticalPath& path = model.result().critical_path;
+  const analysis::CriticalPath& path = model.result().Get<analysis::CriticalPath>();
   const size_t most = std::max<size_t>(kFewestPieces, model.limits.path_rows / std::max<size_t>(1, chosen.size()));
   std::map<std::pair<int32_t, int64_t>, size_t> place;  // (window, step) -> place in `steps`
   for (size_t i = 0; i < chosen.size(); ++i) place[{path.steps[chosen[i]].window, path.steps[chosen[i]].step}] = i;
@@ -253,7 +254,7 @@ void AddPieces(const PageModel& model, const std::vector<size_t>& chosen, NameLi
   bool cut = false;
   json->Key("pieces").StartArray();
   for (size_t i = 0; i < chosen.size(); ++i) {
-    const CriticalPathStep& step = model.result().critical_path.steps[chosen[i]];
+    const CriticalPathStep& step = model.result().Get<analysis::CriticalPath>().steps[chosen[i]];
     for (const Stretch& stretch : Stretches(step, most, &cut)) {
       json->StartArray().Uint(i).Uint(stretch.rank_index).Uint(static_cast<uint64_t>(stretch.kind));
       json->Uint(names->Place(stretch.name)).Int(stretch.start_ns - step.start_ns).Int(stretch.duration_ns).EndArray();
@@ -272,12 +273,12 @@ void AddPieces(const PageModel& model, const std::vector<size_t>& chosen, NameLi
 
 void AddCriticalPath(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
   json->Key("critical_path");
-  if (!model.result().Has("critical_path")) {
+  if (!model.result().Has<analysis::CriticalPath>()) {
     json->Null();
     return;
   }
-  json->StartObject().Key("step_count").Uint(model.result().critical_path.steps.size());
-  AddSums(model, SumPath(model.result().critical_path), json);
+  json->StartObject().Key("step_count").Uint(model.result().Get<analysis::CriticalPath>().steps.size());
+  AddSums(model, SumPath(model.result().Get<analysis::CriticalPath>()), json);
   const std::vector<size_t> chosen = ChooseSteps(model, reductions);
   AddSteps(model, chosen, json, reductions);
   NameList names;

@@ -10,8 +10,12 @@
 #include <set>
 #include <utility>
 
+#include "analysis/collectives.h"
 #include "analysis/parallelism/device_peak.h"
 #include "analysis/wait_states/chain_text.h"
+#include "analysis/wait_states/wait_states.h"
+#include "analysis/what_if/pipeline_bubbles.h"
+#include "analysis/what_if/what_if.h"
 #include "report/format.h"
 #include "report/tables.h"
 #include "report/wait_states_json.h"
@@ -33,7 +37,7 @@ void AddOptional(const char* key, const std::optional<double>& value, JsonRow* j
 }
 
 void AddCause(const PageModel& model, const RootCauseRow& cause, JsonRow* json) {
-  const analysis::Collectives& collectives = model.result().collectives;
+  const analysis::Collectives& collectives = model.result().Get<analysis::Collectives>();
   json->StartObject().Key("cause").Text(RootCauseName(cause.cause)).Key("rank_index");
   cause.rank_index ? json->Uint(*cause.rank_index) : json->Null();
   json->Key("rank_count").Uint(cause.rank_indices.size()).Key("rank_indices").StartArray();
@@ -85,7 +89,7 @@ void AddStudy(const std::optional<StragglerStudy>& study, JsonRow* json) {
 }
 
 void AddSimulation(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
-  const analysis::WhatIf& what_if = model.result().what_if;
+  const analysis::WhatIf& what_if = model.result().Get<analysis::WhatIf>();
   json->Key("observed_step_ns").Int(what_if.observed_step_ns).Key("simulated_step_ns").Int(what_if.simulated_step_ns);
   AddOptional("error_ratio", what_if.error_ratio, json);
   json->Key("replayed_step_ns").Optional(what_if.replayed_step_ns);
@@ -114,7 +118,7 @@ void AddSimulation(const PageModel& model, JsonRow* json, std::vector<Reduction>
 }
 
 void AddBubbles(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
-  const analysis::Bubbles& bubbles = model.result().bubbles;
+  const analysis::Bubbles& bubbles = model.result().Get<analysis::Bubbles>();
   json->Key("steps").StartArray();
   for (size_t i = 0; i < bubbles.steps.size() && i < model.limits.table_rows; ++i) {
     const analysis::PipelineStepRow& step = bubbles.steps[i];
@@ -217,11 +221,11 @@ void AddPeaks(const PageModel& model, JsonRow* json) {
 
 void AddWaitStates(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
   json->Key("wait_states");
-  if (!model.result().Has("wait_states")) {
+  if (!model.result().Has<analysis::WaitStates>()) {
     json->Null();
     return;
   }
-  const analysis::WaitStates& waits = model.result().wait_states;
+  const analysis::WaitStates& waits = model.result().Get<analysis::WaitStates>();
   json->StartObject().Key("wait_ns").Int(waits.wait_ns).Key("text").Text(WaitVerdictText(model.run(), waits));
   json->Key("culprits").StartArray();
   for (const analysis::WaitCulprit& culprit : waits.culprits) {
@@ -254,7 +258,7 @@ void AddWaitStates(const PageModel& model, JsonRow* json, std::vector<Reduction>
 
 void AddWhatIf(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
   json->Key("what_if");
-  if (model.result().Has("what_if")) {
+  if (model.result().Has<analysis::WhatIf>()) {
     json->StartObject();
     AddSimulation(model, json, reductions);
     json->EndObject();
@@ -262,7 +266,7 @@ void AddWhatIf(const PageModel& model, JsonRow* json, std::vector<Reduction>* re
     json->Null();
   }
   json->Key("bubbles");
-  if (model.result().Has("bubbles")) {
+  if (model.result().Has<analysis::Bubbles>()) {
     json->StartObject();
     AddBubbles(model, json, reductions);
     json->EndObject();

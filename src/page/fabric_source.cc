@@ -1,7 +1,7 @@
 // What the page says of the fabric: curves to hold collectives against.
 #include <fmt/format.h>
 
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/fabric/fabric.h"
 #include "page/depth_tables.h"
 #include "report/format.h"
 
@@ -11,14 +11,13 @@ using report::JsonRow;
 
 void AddFabricSource(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
   json->Key("fabric_source");
-  if (!model.result().Has("fabric")) {
+  if (!model.result().Has<analysis::FabricComparison>()) {
     json->Null();
     return;
   }
-  const analysis::Parallelism& tables = ParallelismOf(model.result());
-  const model::Fabric& fabric = tables.fabric_source;
+  const auto& [rows, fabric] = model.result().Get<analysis::FabricComparison>();
   json->StartObject().Key("source").Text(fabric.source).Key("backend").Text(fabric.backend);
-  json->Key("rank_count").Int(fabric.rank_count).Key("ratio").Optional(analysis::FabricRatio(tables.fabric));
+  json->Key("rank_count").Int(fabric.rank_count).Key("ratio").Optional(analysis::FabricRatio(rows));
   // A curve with every second of its points is the same curve.
   size_t stride = 1;
   while (fabric.points.size() / stride > model.limits.table_rows) stride *= 2;

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <string>
 
+#include "analysis/kernels.h"
 #include "analysis/name_totals.h"
+#include "analysis/operators.h"
 #include "page/analyze_tables.h"
 #include "report/format.h"
 
@@ -63,8 +65,8 @@ void NoteCut(const char* what, size_t kept, size_t all, std::vector<Reduction>* 
 }  // namespace
 
 void AddNameTables(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
-  const auto kernels = analysis::TotalKernels(model.result().kernels, model.run().names);
-  const auto operators = analysis::TotalOperators(model.result().operators, model.run().names);
+  const auto kernels = analysis::TotalKernels(model.result().Get<analysis::Kernels>().rows, model.run().names);
+  const auto operators = analysis::TotalOperators(model.result().Get<analysis::Operators>().rows, model.run().names);
   json->Key("kernels").StartArray();
   for (size_t i = 0; i < kernels.size() && i < model.limits.name_rows; ++i) AddKernel(model, kernels[i], json);
   json->EndArray().Key("operators").StartArray();

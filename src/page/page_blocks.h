@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
+#include "analysis/rank_context.h"
 #include "base/result.h"
 #include "model/run.h"
 #include "page/page.h"

@@ -6,6 +6,11 @@
 #include <cmath>
 #include <sstream>
 
+#include "analysis/analysis_result.h"
+#include "analysis/analyze.h"
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/rank_context.h"
 #include "analysis/testing/trace_builder.h"
 #include "page/data_blocks.h"
 #include "page/fit_page.h"
@@ -81,7 +86,7 @@ TEST(PageBlocksTest, MainHoldsTheTables) {
 TEST(PageBlocksTest, AStepLastsFromItsFirstRankToItsLast) {
   Sample sample = MakeSample();
   const int64_t first_ns = *sample.run.ranks[0].first_ns;
-  for (auto& row : sample.result.breakdown.steps) {
+  for (auto& row : sample.result.Edit<analysis::Breakdown>().steps) {
     if (*row.step_number != 6) continue;
     row.start_ns = first_ns + 1'000'000 * static_cast<int64_t>(row.rank_index + 1);
     row.span_ns = 5'000'000;
@@ -96,7 +101,7 @@ TEST(PageBlocksTest, AStepLastsFromItsFirstRankToItsLast) {
 
 TEST(PageBlocksTest, StepsAreExactAndMissingCellsSaySo) {
   Sample sample = MakeSample();
-  sample.result.breakdown.steps.pop_back();  // rank 3 lacks step 6
+  sample.result.Edit<analysis::Breakdown>().steps.pop_back();  // rank 3 lacks step 6
   const ReadBlock steps = BlockOf(PageBlocks({sample.run, sample.result, kOptions, true}), "steps");
   EXPECT_THAT(steps.Column<uint32_t>("compute_ns"), ElementsAre(50'000'000, 50'000'000, 50'000'000, 50'000'000,
                                                                 50'000'000, 50'000'000, 50'000'000, UINT32_MAX));
@@ -105,7 +110,7 @@ TEST(PageBlocksTest, StepsAreExactAndMissingCellsSaySo) {
 
 TEST(PageBlocksTest, TimesBeyondTheTypeTakeALargerUnit) {
   Sample sample = MakeSample();
-  sample.result.breakdown.steps[0].span_ns = 10'000'000'000;
+  sample.result.Edit<analysis::Breakdown>().steps[0].span_ns = 10'000'000'000;
   const ReadBlock steps = BlockOf(PageBlocks({sample.run, sample.result, kOptions, true}), "steps");
   const int64_t unit_ns = steps.header()["unit_ns"]["step_ns"].GetInt64();
   EXPECT_EQ(unit_ns, 3);
@@ -129,9 +134,10 @@ TEST(PageBlocksTest, MembersOfCollectivesComeBack) {
 
 TEST(PageBlocksTest, TooManyCollectivesKeepTheWorstAndASpread) {
   Sample sample = MakeSample();
-  sample.result.collectives.instances.clear();
+  sample.result.Edit<analysis::Collectives>().instances.clear();
   for (int64_t i = 0; i < 100; ++i)
-    sample.result.collectives.instances.push_back(report::testing::SampleCollective(i, i == 57 ? 9'000'000 : 1'000));
+    sample.result.Edit<analysis::Collectives>().instances.push_back(
+        report::testing::SampleCollective(i, i == 57 ? 9'000'000 : 1'000));
   PageLimits limits;
   limits.collective_instances = 10;
   const PageBlocks page({sample.run, sample.result, kOptions, true}, limits);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/analysis_result.h"
 #include "analysis/rank_context.h"
 #include "page/page_blocks.h"
 

@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
 #include "analysis/wait_steps.h"
 #include "page/column_block.h"
 #include "page/data_blocks.h"
@@ -85,7 +87,7 @@ void SetStepTimes(const PageModel& model, StepPlan* plan) {
   std::vector<std::optional<int32_t>> windows(plan->step_numbers.size());
   plan->start_ns.assign(plan->step_numbers.size(), 0);
   plan->end_ns.assign(plan->step_numbers.size(), 0);
-  for (const BreakdownRow& row : model.result().breakdown.steps) {
+  for (const BreakdownRow& row : model.result().Get<analysis::Breakdown>().steps) {
     if (!row.step_number || row.basis == analysis::Basis::kNone) continue;
     const auto column = columns.find(*row.step_number);
     if (column == columns.end()) continue;
@@ -122,7 +124,7 @@ StepPlan PlanSteps(const PageModel& model, std::vector<Reduction>* reductions) {
   StepPlan plan;
   std::set<int64_t> numbers;
   std::set<size_t> ranks;
-  for (const BreakdownRow& row : model.result().breakdown.steps) {
+  for (const BreakdownRow& row : model.result().Get<analysis::Breakdown>().steps) {
     if (!row.step_number || row.basis == analysis::Basis::kNone) continue;
     numbers.insert(*row.step_number);
     ranks.insert(row.rank_index);
@@ -176,12 +178,13 @@ std::string StepsBytes(const PageModel& model, const StepPlan& plan) {
       if (cell && cells[*cell] == kMissing) cells[*cell] = std::max<int64_t>(value_ns, 0);
     };
     if (quantity.field != nullptr) {
-      for (const BreakdownRow& row : model.result().breakdown.steps) {
+      for (const BreakdownRow& row : model.result().Get<analysis::Breakdown>().steps) {
         if (row.step_number && row.basis != analysis::Basis::kNone)
           set(row.rank_index, *row.step_number, row.*quantity.field);
       }
-    } else if (model.result().Has("collectives")) {
-      for (const analysis::WaitStep& row : analysis::ComputeWaitSteps(model.shared, model.result().collectives))
+    } else if (model.result().Has<analysis::Collectives>()) {
+      for (const analysis::WaitStep& row :
+           analysis::ComputeWaitSteps(model.shared, model.result().Get<analysis::Collectives>()))
         set(row.rank_index, row.step_number, row.wait_ns);
     }
     if (IsWide(model, plan)) {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "analysis/breakdown.h"
+#include "analysis/finding.h"
 #include "page/html.h"
 #include "report/format.h"
 #include "report/rank_summary.h"
@@ -98,7 +100,7 @@ void AddRank(const PageModel& model, const report::RankSummary& row, std::string
 }
 
 void AddRanks(const PageModel& model, std::string* html) {
-  if (!model.result().Has("breakdown")) return;
+  if (!model.result().Has<analysis::Breakdown>()) return;
   const report::Summary summary = report::Summarise(model.run(), model.result(), {});
   const bool steps = summary.scope == report::Scope::kStepMean;
   *html += fmt::format("<section id=\"summary-ranks\"><h2>Ranks</h2>\n<table><caption>{}, worst first</caption>\n",

@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "analysis/breakdown.h"
+#include "analysis/finding.h"
 #include "comparison/statistics.h"
 
 namespace lockstep::profile_history {

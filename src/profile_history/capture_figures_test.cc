@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "analysis/breakdown.h"
+
 namespace lockstep::profile_history {
 namespace {
 

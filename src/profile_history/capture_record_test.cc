@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "analysis/finding.h"
+
 namespace lockstep::profile_history {
 namespace {
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/finding.h"
 #include "profile_history/capture_record.h"
 #include "profile_history/level_detector.h"
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/finding.h"
+
 namespace lockstep::profile_history {
 namespace {
 

@@ -5,6 +5,9 @@
 #include <sstream>
 #include <utility>
 
+#include "analysis/analysis_result.h"
+#include "analysis/pass.h"
+#include "analysis/pass_registry.h"
 #include "report/comparison_report.h"
 
 namespace lockstep::python {
@@ -13,7 +16,7 @@ namespace {
 Result<comparison::RunProfile> ProfileOf(LoadedRun* run, std::string label, const comparison::ProfileOptions& steps) {
   const analysis::AnalysisResult& result = run->Analysis();
   for (const analysis::PassInfo& pass : analysis::Passes()) {
-    if (!pass.on_request && !result.Has(pass.name)) {
+    if (pass.kind == analysis::PassKind::kUsual && !result.Has(pass.name)) {
       return Error{.code = ErrorCode::kFailedPrecondition,
                    .message = fmt::format("to be compared a run needs every pass, and '{}' was not run; leave passes= "
                                           "out of load()",

@@ -13,6 +13,8 @@
 #include <sstream>
 #include <utility>
 
+#include "analysis/analyze.h"
+#include "analysis/pass.h"
 #include "analysis/pass_registry.h"
 #include "page/page_blocks.h"
 #include "python/event_tables.h"
@@ -208,7 +210,7 @@ Result<std::shared_ptr<const Table>> LoadedRun::Query(const std::string& sql, co
   if (!tables) return ErrorOf(tables.error(), sql);
   const query::PassesNeeded needed = query::PassesFor({tables->begin(), tables->end()});
   for (const analysis::PassInfo& pass : analysis::Passes()) {
-    const bool wanted = (needed.all && !pass.on_request) ||
+    const bool wanted = (needed.all && pass.kind == analysis::PassKind::kUsual) ||
                         std::find(needed.names.begin(), needed.names.end(), pass.name) != needed.names.end();
     if (wanted && !result.Has(pass.name)) return NotRun(pass.name);
   }

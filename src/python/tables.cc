@@ -6,6 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
+#include "analysis/imbalance.h"
+#include "analysis/stragglers.h"
 #include "python/column_builder.h"
 #include "python/table_specs.h"
 #include "report/declared_tables.h"
@@ -90,7 +94,7 @@ void End(const Run& run, const analysis::CollectiveInstance& instance, Row* row)
 
 void Collectives(const Run& run, const AnalysisResult& result, TableBuilder* table) {
   using Member = analysis::CollectiveMember;
-  for (const analysis::CollectiveInstance& instance : result.collectives.instances) {
+  for (const analysis::CollectiveInstance& instance : result.Get<analysis::Collectives>().instances) {
     Row row(table);
     Begin(instance, &row);
     row.Ints(instance.members, [&](const Member& member) { return run.ranks[member.rank_index].rank.value; });
@@ -106,7 +110,7 @@ void Collectives(const Run& run, const AnalysisResult& result, TableBuilder* tab
 }
 
 void CollectiveMembers(const Run& run, const AnalysisResult& result, TableBuilder* table) {
-  for (const analysis::CollectiveInstance& instance : result.collectives.instances) {
+  for (const analysis::CollectiveInstance& instance : result.Get<analysis::Collectives>().instances) {
     for (const analysis::CollectiveMember& member : instance.members) {
       Row row(table);
       Begin(instance, &row);
@@ -118,7 +122,7 @@ void CollectiveMembers(const Run& run, const AnalysisResult& result, TableBuilde
 }
 
 void Stragglers(const Run& run, const AnalysisResult& result, TableBuilder* table) {
-  for (const analysis::StragglerRow& straggler : result.stragglers.rows) {
+  for (const analysis::StragglerRow& straggler : result.Get<analysis::Stragglers>().rows) {
     const RankTrace& trace = run.ranks[straggler.rank_index];
     Row row(table);
     row.Int(trace.rank.value).Int(trace.window).Count(straggler.collective_count).Count(straggler.last_count);
@@ -129,7 +133,8 @@ void Stragglers(const Run& run, const AnalysisResult& result, TableBuilder* tabl
         .Int(straggler.late_step_count);
     ColumnBuilder& worst = row();
     if (straggler.worst_instance) {
-      const analysis::CollectiveInstance& instance = result.collectives.instances[*straggler.worst_instance];
+      const analysis::CollectiveInstance& instance =
+          result.Get<analysis::Collectives>().instances[*straggler.worst_instance];
       worst.child(0).Int(instance.window);
       worst.child(1).Text(instance.group);
       worst.child(2).Int(instance.sequence);
@@ -151,7 +156,7 @@ void Stragglers(const Run& run, const AnalysisResult& result, TableBuilder* tabl
 }
 
 void Imbalance(const Run& run, const AnalysisResult& result, TableBuilder* table) {
-  for (const analysis::ImbalanceRow& spread : result.imbalance.rows) {
+  for (const analysis::ImbalanceRow& spread : result.Get<analysis::Imbalance>().rows) {
     Row row(table);
     row.Text(spread.quantity).Double(spread.mean).Double(spread.min).Double(spread.max).Optional(spread.ratio);
     row.Int(run.ranks[spread.min_rank_index].rank.value).Int(run.ranks[spread.max_rank_index].rank.value);

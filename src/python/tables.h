@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
 #include "model/run.h"
 #include "python/array.h"
 

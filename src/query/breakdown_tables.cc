@@ -77,14 +77,20 @@ void AddBreakdownTables(TableList* tables) {
       .sentence = "Where the time of each step of each rank went",
       .pass = "breakdown",
       .fields = Fields(true),
-      .rows = [](const Source& source) { return std::span<const BreakdownRow>(source.result().breakdown.steps); },
+      .rows =
+          [](const Source& source) {
+            return std::span<const BreakdownRow>(source.result().Get<analysis::Breakdown>().steps);
+          },
       .sorted_by = {kWindowColumn, kRankColumn}}));
   tables->push_back(std::make_unique<RowTable<BreakdownRow>>(RowTable<BreakdownRow>::Parts{
       .name = "breakdown",
       .sentence = "Where the time of each rank went, over its whole window",
       .pass = "breakdown",
       .fields = Fields(false),
-      .rows = [](const Source& source) { return std::span<const BreakdownRow>(source.result().breakdown.ranks); },
+      .rows =
+          [](const Source& source) {
+            return std::span<const BreakdownRow>(source.result().Get<analysis::Breakdown>().ranks);
+          },
       .sorted_by = {kWindowColumn, kRankColumn}}));
 }
 

@@ -13,13 +13,13 @@ using Type = ColumnType;
 
 const CollectiveInstance& InstanceOf(const Source&, const CollectiveInstance& row) { return row; }
 const CollectiveInstance& InstanceOf(const Source& source, const MemberPlace& row) {
-  return source.result().collectives.instances[row.instance];
+  return source.result().Get<analysis::Collectives>().instances[row.instance];
 }
 const CollectiveMember& MemberOf(const Source& source, const MemberPlace& row) {
   return InstanceOf(source, row).members[row.member];
 }
 int64_t NumberOf(const Source& source, const CollectiveInstance& row) {
-  return &row - source.result().collectives.instances.data();
+  return &row - source.result().Get<analysis::Collectives>().instances.data();
 }
 int64_t NumberOf(const Source&, const MemberPlace& row) { return row.instance; }
 
@@ -163,7 +163,7 @@ void AddCollectiveTables(TableList* tables) {
       .fields = Join(IdentityFields<CollectiveInstance>(), InstanceFields(), OutcomeFields<CollectiveInstance>()),
       .rows =
           [](const Source& source) {
-            return std::span<const CollectiveInstance>(source.result().collectives.instances);
+            return std::span<const CollectiveInstance>(source.result().Get<analysis::Collectives>().instances);
           },
       .sorted_by = {0}}));
 }

@@ -73,14 +73,14 @@ void AddIdle(TableList* tables) {
        Number<&IdleRow::kernel_wait_ns, IdleRow>("kernel_wait_ns", "ns",
                                                  "Launched in time, gap below the threshold (30 us)."),
        Number<&IdleRow::other_ns, IdleRow>("other_ns", "ns", "The rest.")},
-      [](const Source& source) { return std::span<const IdleRow>(source.result().idle); });
+      [](const Source& source) { return std::span<const IdleRow>(source.result().Get<analysis::Idle>().rows); });
   AddRankTable<IdleHostRow>(
       tables, "idle_host", "What the host was doing while the whole device was idle", "idle",
       {Number<&IdleHostRow::runtime_ns, IdleHostRow>("runtime_ns", "ns", "In a call of the device runtime or driver."),
        Number<&IdleHostRow::data_loader_ns, IdleHostRow>("data_loader_ns", "ns", "In a data loader."),
        Number<&IdleHostRow::operator_ns, IdleHostRow>("operator_ns", "ns", "In an operator."),
        Number<&IdleHostRow::unknown_ns, IdleHostRow>("unknown_ns", "ns", "Nothing was recorded.")},
-      [](const Source& source) { return std::span<const IdleHostRow>(source.result().idle_host); });
+      [](const Source& source) { return std::span<const IdleHostRow>(source.result().Get<analysis::Idle>().host); });
 }
 
 void AddLaunch(TableList* tables) {
@@ -97,7 +97,7 @@ void AddLaunch(TableList* tables) {
        Number<&LaunchRow::short_kernel_count, LaunchRow>("short_kernel_count", "count",
                                                          "Device events shorter than their launch call."),
        Number<&LaunchRow::long_call_count, LaunchRow>("long_call_count", "count", "Launch calls over 50 us.")},
-      [](const Source& source) { return std::span<const LaunchRow>(source.result().launch); });
+      [](const Source& source) { return std::span<const LaunchRow>(source.result().Get<analysis::Launch>().rows); });
   AddRankTable<QueueRow>(
       tables, "queues", "Length of each stream's launch queue: launched and not yet started", "launch",
       {DeviceField<QueueRow>(), StreamField<QueueRow>(),
@@ -105,23 +105,24 @@ void AddLaunch(TableList* tables) {
        Number<&QueueRow::mean_length, QueueRow>("mean_length", "events", "Mean over changes."),
        Number<&QueueRow::max_length, QueueRow>("max_length", "events", "Largest."),
        Number<&QueueRow::full_ns, QueueRow>("full_ns", "ns", "Time with 1,024 or more: the host blocks.")},
-      [](const Source& source) { return std::span<const QueueRow>(source.result().queues); });
+      [](const Source& source) { return std::span<const QueueRow>(source.result().Get<analysis::Launch>().queues); });
 }
 
 void AddMemory(TableList* tables) {
   using Row = MemoryRow;
-  AddRankTable<Row>(tables, "memory", "The caching allocator's counters for one device of one rank", "memory",
-                    {Number<&Row::device, Row>("device", "", "Device ordinal; -1 = CPU."),
-                     OptionalNumber<&Row::peak_allocated_bytes, Row>("peak_allocated_bytes", "bytes",
-                                                                     "Largest `Total Allocated`.", "not recorded"),
-                     OptionalNumber<&Row::peak_reserved_bytes, Row>("peak_reserved_bytes", "bytes",
-                                                                    "Largest `Total Reserved`.", "not recorded"),
-                     OptionalNumber<&Row::device_memory_bytes, Row>("device_memory_bytes", "bytes",
-                                                                    "Capacity of the device.", "not stated"),
-                     Number<&Row::allocation_count, Row>("allocation_count", "count", "Allocations."),
-                     Number<&Row::free_count, Row>("free_count", "count", "Frees."),
-                     Number<&Row::net_bytes, Row>("net_bytes", "bytes", "Allocated less freed over the window.")},
-                    [](const Source& source) { return std::span<const Row>(source.result().memory); });
+  AddRankTable<Row>(
+      tables, "memory", "The caching allocator's counters for one device of one rank", "memory",
+      {Number<&Row::device, Row>("device", "", "Device ordinal; -1 = CPU."),
+       OptionalNumber<&Row::peak_allocated_bytes, Row>("peak_allocated_bytes", "bytes", "Largest `Total Allocated`.",
+                                                       "not recorded"),
+       OptionalNumber<&Row::peak_reserved_bytes, Row>("peak_reserved_bytes", "bytes", "Largest `Total Reserved`.",
+                                                      "not recorded"),
+       OptionalNumber<&Row::device_memory_bytes, Row>("device_memory_bytes", "bytes", "Capacity of the device.",
+                                                      "not stated"),
+       Number<&Row::allocation_count, Row>("allocation_count", "count", "Allocations."),
+       Number<&Row::free_count, Row>("free_count", "count", "Frees."),
+       Number<&Row::net_bytes, Row>("net_bytes", "bytes", "Allocated less freed over the window.")},
+      [](const Source& source) { return std::span<const Row>(source.result().Get<analysis::Memory>().rows); });
 }
 
 }  // namespace

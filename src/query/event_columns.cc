@@ -1,6 +1,7 @@
 #include "query/event_columns.h"
 
 #include "analysis/kernel_kind.h"
+#include "analysis/rank_context.h"
 
 namespace lockstep::query {
 namespace {

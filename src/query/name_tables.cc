@@ -58,19 +58,25 @@ std::vector<Field<OperatorRow>> OperatorFields() {
 }  // namespace
 
 void AddNameTables(TableList* tables) {
-  tables->push_back(std::make_unique<RowTable<KernelRow>>(RowTable<KernelRow>::Parts{
-      .name = "kernel_totals",
-      .sentence = "Device events of one name on one rank, added up",
-      .pass = "kernels",
-      .fields = KernelFields(),
-      .rows = [](const Source& source) { return std::span<const KernelRow>(source.result().kernels); },
-      .sorted_by = {kWindowColumn, kRankColumn}}));
+  tables->push_back(std::make_unique<RowTable<KernelRow>>(
+      RowTable<KernelRow>::Parts{.name = "kernel_totals",
+                                 .sentence = "Device events of one name on one rank, added up",
+                                 .pass = "kernels",
+                                 .fields = KernelFields(),
+                                 .rows =
+                                     [](const Source& source) {
+                                       return std::span<const KernelRow>(source.result().Get<analysis::Kernels>().rows);
+                                     },
+                                 .sorted_by = {kWindowColumn, kRankColumn}}));
   tables->push_back(std::make_unique<RowTable<OperatorRow>>(RowTable<OperatorRow>::Parts{
       .name = "operators",
       .sentence = "Operators and annotations of one name on one rank, added up",
       .pass = "operators",
       .fields = OperatorFields(),
-      .rows = [](const Source& source) { return std::span<const OperatorRow>(source.result().operators); },
+      .rows =
+          [](const Source& source) {
+            return std::span<const OperatorRow>(source.result().Get<analysis::Operators>().rows);
+          },
       .sorted_by = {kWindowColumn, kRankColumn}}));
 }
 

@@ -5,6 +5,7 @@
 #include <queue>
 #include <utility>
 
+#include "analysis/collectives.h"
 #include "analysis/kernel_kind.h"
 #include "analysis/step_windows.h"
 
@@ -103,7 +104,7 @@ analysis::KernelKind Source::KindOf(const model::EventColumns& events, size_t ro
 
 std::span<const MemberPlace> Source::members() const {
   if (members_.empty()) {
-    const auto& instances = result_.collectives.instances;
+    const auto& instances = result_.Get<analysis::Collectives>().instances;
     for (size_t i = 0; i < instances.size(); ++i) {
       for (size_t m = 0; m < instances[i].members.size(); ++m)
         members_.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(m)});

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
+#include "analysis/kernel_kind.h"
 #include "analysis/rank_context.h"
 #include "model/run.h"
 #include "model/step.h"

@@ -4,6 +4,7 @@
 #include "analysis/finding.h"
 #include "analysis/imbalance.h"
 #include "analysis/stragglers.h"
+#include "analysis/wait_states/wait_states.h"
 #include "query/rank_fields.h"
 #include "query/tables.h"
 #include "report/json_stream.h"
@@ -155,7 +156,7 @@ std::vector<Field<WaitCulprit>> CulpritFields() {
        }},
       {{"cause", Type::kText, "", "Its largest first cause, as in `root_causes`.", ""},
        [](const Source& source, const Row& row, CellOut& out) {
-         out.Static(RootCauseName(source.result().wait_states.causes[row.causes.front()].cause));
+         out.Static(RootCauseName(source.result().Get<analysis::WaitStates>().causes[row.causes.front()].cause));
        }},
       {{"wait_ns", Type::kInteger, "ns", "Waiting that its causes began, direct and passed on.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.wait_ns); }},
@@ -276,25 +277,30 @@ void AddTable(TableList* tables, std::string_view name, std::string_view sentenc
 void AddVerdictTables(TableList* tables) {
   AddTable<StragglerRow>(tables, "stragglers", "Each rank's part in waiting at collectives, most waiting given first",
                          "stragglers", StragglerFields(), [](const Source& source) {
-                           return std::span<const StragglerRow>(source.result().stragglers.rows);
+                           return std::span<const StragglerRow>(source.result().Get<analysis::Stragglers>().rows);
                          });
-  AddTable<WaitStateRow>(
-      tables, "wait_states", "Waiting of each rank by kind of wait state", "wait_states", WaitStateFields(),
-      [](const Source& source) { return std::span<const WaitStateRow>(source.result().wait_states.rows); });
-  AddTable<RootCauseRow>(
-      tables, "root_causes", "What made ranks wait first of all, most waiting first", "wait_states", RootCauseFields(),
-      [](const Source& source) { return std::span<const RootCauseRow>(source.result().wait_states.causes); });
-  AddTable<WaitCulprit>(
-      tables, "culprits", "Who is behind the waiting beyond chance, and is named for it; most waiting first",
-      "wait_states", CulpritFields(),
-      [](const Source& source) { return std::span<const WaitCulprit>(source.result().wait_states.culprits); });
-  AddTable<ImbalanceRow>(
-      tables, "imbalance", "Spread of one quantity over the ranks", "imbalance", ImbalanceFields(),
-      [](const Source& source) { return std::span<const ImbalanceRow>(source.result().imbalance.rows); });
-  AddTable<CriticalPathRow>(tables, "critical_path", "Time on the steps' critical paths by rank, category and name",
-                            "critical_path", CriticalPathFields(), [](const Source& source) {
-                              return std::span<const CriticalPathRow>(source.result().critical_path.rows);
-                            });
+  AddTable<WaitStateRow>(tables, "wait_states", "Waiting of each rank by kind of wait state", "wait_states",
+                         WaitStateFields(), [](const Source& source) {
+                           return std::span<const WaitStateRow>(source.result().Get<analysis::WaitStates>().rows);
+                         });
+  AddTable<RootCauseRow>(tables, "root_causes", "What made ranks wait first of all, most waiting first", "wait_states",
+                         RootCauseFields(), [](const Source& source) {
+                           return std::span<const RootCauseRow>(source.result().Get<analysis::WaitStates>().causes);
+                         });
+  AddTable<WaitCulprit>(tables, "culprits",
+                        "Who is behind the waiting beyond chance, and is named for it; most waiting first",
+                        "wait_states", CulpritFields(), [](const Source& source) {
+                          return std::span<const WaitCulprit>(source.result().Get<analysis::WaitStates>().culprits);
+                        });
+  AddTable<ImbalanceRow>(tables, "imbalance", "Spread of one quantity over the ranks", "imbalance", ImbalanceFields(),
+                         [](const Source& source) {
+                           return std::span<const ImbalanceRow>(source.result().Get<analysis::Imbalance>().rows);
+                         });
+  AddTable<CriticalPathRow>(
+      tables, "critical_path", "Time on the steps' critical paths by rank, category and name", "critical_path",
+      CriticalPathFields(), [](const Source& source) {
+        return std::span<const CriticalPathRow>(source.result().Get<analysis::CriticalPath>().rows);
+      });
   AddTable<Finding>(tables, "findings", "What is wrong, for whom, how that is known, what to do; largest gain first",
                     "all", FindingFields(),
                     [](const Source& source) { return std::span<const Finding>(source.result().findings); });

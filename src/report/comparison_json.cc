@@ -1,5 +1,6 @@
 #include <sstream>
 
+#include "analysis/breakdown.h"
 #include "report/comparison_report.h"
 
 namespace lockstep::report {

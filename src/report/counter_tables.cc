@@ -1,5 +1,6 @@
 // The tables of the pass "counters".
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/counters/counters.h"
 #include "report/declared_tables.h"
 
 namespace lockstep::report {
@@ -11,9 +12,9 @@ using analysis::CounterRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<CounterRow>& Counters(const AnalysisResult& result) { return ParallelismOf(result).counters; }
+const std::vector<CounterRow>& Counters(const AnalysisResult& result) { return result.Get<analysis::Counters>().rows; }
 const std::vector<CounterBalanceRow>& CounterBalances(const AnalysisResult& result) {
-  return ParallelismOf(result).counter_balance;
+  return result.Get<analysis::Counters>().balance;
 }
 
 std::vector<RowColumn<CounterRow>> CounterColumns() {

@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include "analysis/critical_path/critical_path.h"
+#include "analysis/critical_path/range_path.h"
+
 namespace lockstep::report {
 namespace {
 
@@ -83,11 +86,11 @@ void WriteRange(JsonDocument& json, const Run& run, const RangePath& path) {
 
 void WriteCriticalPath(JsonDocument& json, const Run& run, const AnalysisResult& result) {
   WriteKey(json, "critical_path");
-  if (!result.Has("critical_path")) {
+  if (!result.Has<analysis::CriticalPath>()) {
     json.Null();
     return;
   }
-  const analysis::CriticalPath& path = result.critical_path;
+  const analysis::CriticalPath& path = result.Get<analysis::CriticalPath>();
   json.StartObject();
   WriteKey(json, "steps");
   json.StartArray();
@@ -114,7 +117,7 @@ void WriteCriticalPath(JsonDocument& json, const Run& run, const AnalysisResult&
   json.EndArray();
   WriteKey(json, "ranges");
   json.StartArray();
-  for (const RangePath& range : result.range_paths) WriteRange(json, run, range);
+  for (const RangePath& range : result.Get<analysis::CriticalPath>().range_paths) WriteRange(json, run, range);
   json.EndArray();
   json.EndObject();
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
 #include "report/json_stream.h"
 
 namespace lockstep::report {

@@ -9,6 +9,15 @@
 #include <functional>
 #include <system_error>
 
+#include "analysis/analysis_result.h"
+#include "analysis/collectives.h"
+#include "analysis/critical_path/critical_path.h"
+#include "analysis/finding.h"
+#include "analysis/imbalance.h"
+#include "analysis/stragglers.h"
+#include "analysis/wait_states/wait_states.h"
+#include "analysis/what_if/pipeline_bubbles.h"
+#include "analysis/what_if/what_if.h"
 #include "report/csv_table.h"
 #include "report/report.h"
 #include "report/tables.h"
@@ -96,7 +105,7 @@ void WriteCollectives(std::ostream& out, const Run& run, const AnalysisResult& r
   CsvRows file(out, {"window", "group", "sequence", "match", "name", "bytes", "group_size", "synchronising", "complete",
                      "rank", "arrival_ns", "end_ns", "wait_ns", "duration_ns", "last_rank", "transfer_ns",
                      "algbw_bytes_per_s", "busbw_bytes_per_s"});
-  for (const analysis::CollectiveInstance& instance : result.collectives.instances) {
+  for (const analysis::CollectiveInstance& instance : result.Get<analysis::Collectives>().instances) {
     for (const analysis::CollectiveMember& member : instance.members) {
       file.Row({int64_t{instance.window}, instance.group, instance.sequence,
                 std::string(analysis::MatchBasisName(instance.basis)), instance.name, OptionalInt(instance.bytes),
@@ -115,7 +124,7 @@ void WriteStragglers(std::ostream& out, const Run& run, const AnalysisResult& re
   CsvRows file(
       out, {"rank", "window", "collective_count", "last_count", "last_ratio", "wait_ns", "wait_given_ns", "delay_ns",
             "role", "chronic", "step_count", "late_step_count", "first_activity", "first_activity_excess_ns"});
-  for (const analysis::StragglerRow& row : result.stragglers.rows) {
+  for (const analysis::StragglerRow& row : result.Get<analysis::Stragglers>().rows) {
     const model::RankTrace& trace = run.ranks[row.rank_index];
     const bool known = !row.activities.empty();
     file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, row.collective_count, row.last_count, row.last_ratio,
@@ -127,7 +136,7 @@ void WriteStragglers(std::ostream& out, const Run& run, const AnalysisResult& re
 
 void WriteWaitStateRows(std::ostream& out, const Run& run, const AnalysisResult& result) {
   CsvRows file(out, {"rank", "window", "kind", "count", "wait_ns"});
-  for (const analysis::WaitStateRow& row : result.wait_states.rows) {
+  for (const analysis::WaitStateRow& row : result.Get<analysis::WaitStates>().rows) {
     const model::RankTrace& trace = run.ranks[row.rank_index];
     file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, std::string(WaitStateKindName(row.kind)), row.count,
               row.wait_ns});
@@ -137,7 +146,7 @@ void WriteWaitStateRows(std::ostream& out, const Run& run, const AnalysisResult&
 void WriteRootCauses(std::ostream& out, const Run& run, const AnalysisResult& result) {
   CsvRows file(out, {"cause", "rank", "window", "name", "own_ns", "peers_ns", "direct_wait_ns", "propagated_wait_ns",
                      "wait_ratio", "collective_count", "delay_ns", "pattern", "period_steps", "step_count"});
-  for (const analysis::RootCauseRow& row : result.wait_states.causes) {
+  for (const analysis::RootCauseRow& row : result.Get<analysis::WaitStates>().causes) {
     file.Row({std::string(RootCauseName(row.cause)),
               row.rank_index ? Cell(int64_t{run.ranks[*row.rank_index].rank.value}) : Cell(),
               int64_t{run.ranks[row.rank_indices.front()].window}, row.name, row.own_ns, row.peers_ns,
@@ -148,19 +157,19 @@ void WriteRootCauses(std::ostream& out, const Run& run, const AnalysisResult& re
 
 void WriteCulprits(std::ostream& out, const Run& run, const AnalysisResult& result) {
   CsvRows file(out, {"rank", "window", "ranks", "cause", "wait_ns", "wait_ratio", "chance", "delay_ns"});
-  for (const analysis::WaitCulprit& culprit : result.wait_states.culprits) {
+  for (const analysis::WaitCulprit& culprit : result.Get<analysis::WaitStates>().culprits) {
     std::vector<int32_t> ranks;
     for (const size_t rank_index : culprit.rank_indices) ranks.push_back(run.ranks[rank_index].rank.value);
     file.Row({culprit.rank_index ? Cell(int64_t{run.ranks[*culprit.rank_index].rank.value}) : Cell(),
               int64_t{run.ranks[culprit.rank_indices.front()].window}, Joined(ranks),
-              std::string(RootCauseName(result.wait_states.causes[culprit.causes.front()].cause)), culprit.wait_ns,
-              culprit.wait_ratio, culprit.chance, culprit.delay_ns});
+              std::string(RootCauseName(result.Get<analysis::WaitStates>().causes[culprit.causes.front()].cause)),
+              culprit.wait_ns, culprit.wait_ratio, culprit.chance, culprit.delay_ns});
   }
 }
 
 void WriteImbalance(std::ostream& out, const Run& run, const AnalysisResult& result) {
   CsvRows file(out, {"quantity", "mean", "min", "max", "ratio", "min_rank", "max_rank"});
-  for (const analysis::ImbalanceRow& row : result.imbalance.rows) {
+  for (const analysis::ImbalanceRow& row : result.Get<analysis::Imbalance>().rows) {
     file.Row({row.quantity, row.mean, row.min, row.max, row.ratio ? Cell(*row.ratio) : Cell(),
               int64_t{run.ranks[row.min_rank_index].rank.value}, int64_t{run.ranks[row.max_rank_index].rank.value}});
   }
@@ -168,7 +177,7 @@ void WriteImbalance(std::ostream& out, const Run& run, const AnalysisResult& res
 
 void WriteCriticalPath(std::ostream& out, const Run& run, const AnalysisResult& result) {
   CsvRows file(out, {"rank", "window", "step", "category", "name", "path_ns"});
-  for (const analysis::CriticalPathRow& row : result.critical_path.rows) {
+  for (const analysis::CriticalPathRow& row : result.Get<analysis::CriticalPath>().rows) {
     const model::RankTrace& trace = run.ranks[row.rank_index];
     const std::string_view name = run.names[row.name];
     file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, row.step, std::string(graph::EdgeKindName(row.kind)),
@@ -178,14 +187,14 @@ void WriteCriticalPath(std::ostream& out, const Run& run, const AnalysisResult& 
 
 void WriteWhatIf(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
   CsvRows file(out, {"id", "ranks", "step_ns", "gain_ns", "gain_ratio", "title"});
-  for (const analysis::Lever& lever : result.what_if.levers) {
+  for (const analysis::Lever& lever : result.Get<analysis::WhatIf>().levers) {
     file.Row({lever.id, Joined(lever.ranks), lever.step_ns, lever.gain_ns, lever.gain_ratio, lever.title});
   }
 }
 
 void WriteBubbles(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
   CsvRows file(out, {"step", "dp_rank", "stage", "window_ns", "busy_ns", "bubble_ratio", "memory_bytes"});
-  for (const analysis::BubbleRow& row : result.bubbles.stages) {
+  for (const analysis::BubbleRow& row : result.Get<analysis::Bubbles>().stages) {
     file.Row({row.step, int64_t{row.data_rank}, int64_t{row.stage}, row.window_ns, row.busy_ns, row.bubble_ratio,
               OptionalInt(row.memory_bytes)});
   }

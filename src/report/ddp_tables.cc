@@ -1,5 +1,7 @@
 // The tables of the passes "ddp" and "fsdp".
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/parallelism/ddp.h"
+#include "analysis/parallelism/fsdp.h"
 #include "report/declared_tables.h"
 
 namespace lockstep::report {
@@ -12,9 +14,9 @@ using analysis::FsdpRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<DdpRow>& DdpRanks(const AnalysisResult& result) { return ParallelismOf(result).ddp.ranks; }
-const std::vector<DdpBucketRow>& Buckets(const AnalysisResult& result) { return ParallelismOf(result).ddp.buckets; }
-const std::vector<FsdpRow>& Fsdp(const AnalysisResult& result) { return ParallelismOf(result).fsdp; }
+const std::vector<DdpRow>& DdpRanks(const AnalysisResult& result) { return result.Get<analysis::Ddp>().ranks; }
+const std::vector<DdpBucketRow>& Buckets(const AnalysisResult& result) { return result.Get<analysis::Ddp>().buckets; }
+const std::vector<FsdpRow>& Fsdp(const AnalysisResult& result) { return result.Get<analysis::Fsdp>().rows; }
 
 std::vector<RowColumn<DdpRow>> DdpColumns() {
   using Row = DdpRow;

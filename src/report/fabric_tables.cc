@@ -1,7 +1,8 @@
 // The table and the section of the pass "fabric".
 #include <fmt/format.h>
 
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/fabric/fabric.h"
 #include "report/declared_tables.h"
 #include "report/format.h"
 #include "report/text_page.h"
@@ -17,7 +18,9 @@ using Type = DeclaredType;
 
 constexpr double kGiga = 1e9;
 
-const std::vector<FabricRow>& Fabric(const AnalysisResult& result) { return ParallelismOf(result).fabric; }
+const std::vector<FabricRow>& Fabric(const AnalysisResult& result) {
+  return result.Get<analysis::FabricComparison>().rows;
+}
 
 std::vector<RowColumn<FabricRow>> Columns() {
   using Row = FabricRow;
@@ -50,8 +53,8 @@ void DeclareFabricTables(std::vector<DeclaredTable>* tables) {
 
 void WriteFabricSection(const TextPage& page) {
   page.Heading("FABRIC", "the job's collectives beside what was measured of the fabric (busbw, median)");
-  const analysis::Parallelism& tables = ParallelismOf(page.result);
-  const auto ratio = analysis::FabricRatio(tables.fabric);
+  const auto& [rows, fabric] = page.result.Get<analysis::FabricComparison>();
+  const auto ratio = analysis::FabricRatio(rows);
   if (!ratio) {
     page.Paragraph("No collective of the job has both a bandwidth and a measurement of its operation.");
     return;
@@ -67,7 +70,7 @@ void WriteFabricSection(const TextPage& page) {
                    {"fabric"},
                    {"of it"}});
   size_t row_count = 0;
-  for (const FabricRow& row : tables.fabric) {
+  for (const FabricRow& row : rows) {
     if (++row_count > page.options.top) continue;
     table.AddRow({row.name, row.group_size ? fmt::format("{}", *row.group_size) : "-", FormatBytes(row.bytes),
                   FormatCount(row.count), FormatDuration(row.transfer_ns),
@@ -76,7 +79,6 @@ void WriteFabricSection(const TextPage& page) {
                   fmt::format("{:.0f} %", row.ratio * 100)});
   }
   page.Write(table, row_count);
-  const model::Fabric& fabric = tables.fabric_source;
   page.Paragraph(fmt::format("Fabric: {} ranks, {} ({}).", fabric.rank_count, Printable(fabric.backend),
                              Printable(fabric.source)));
 }

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
 #include "report/bars.h"
 #include "report/format.h"
 #include "report/rank_summary.h"
@@ -113,7 +116,7 @@ void WriteTimeSplit(const TextPage& page, const Summary& summary) {
                         {"exposed copies", Paint::kMemory, mean.exposed_memory_ns},
                         {"idle", Paint::kIdle, mean.idle_ns}};
   const int bar_width = std::max(0, page.options.width - 42);
-  const auto& collectives = page.result.collectives.instances;
+  const auto& collectives = page.result.Get<analysis::Collectives>().instances;
   const bool some_unrecorded = std::any_of(collectives.begin(), collectives.end(),
                                            [](const auto& instance) { return instance.some_unrecorded; });
   for (const Line& line : lines) {
@@ -220,7 +223,7 @@ void WriteMore(const TextPage& page) {
   for (const std::string& name : SectionNames()) {
     const std::string pass = PassOfSection(name);
     if (!pass.empty() && !page.result.Has(pass)) continue;
-    if (name == "steps" && page.result.breakdown.steps.empty()) continue;
+    if (name == "steps" && page.result.Get<analysis::Breakdown>().steps.empty()) continue;
     sections += name + ", ";
   }
   page.out << '\n';
@@ -237,7 +240,7 @@ void WriteFirstScreen(const TextPage& page) {
     const Summary summary = Summarise(page.run, page.result, page.options);
     WriteJob(page);
     WriteVerdict(page);
-    if (page.result.Has("breakdown")) {
+    if (page.result.Has<analysis::Breakdown>()) {
       WriteTimeSplit(page, summary);
       WriteRanks(page, summary);
     }

@@ -1,5 +1,6 @@
 // The tables of the pass "flops".
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/parallelism/flops.h"
 #include "report/declared_tables.h"
 
 namespace lockstep::report {
@@ -11,8 +12,10 @@ using analysis::FlopsRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<FlopsRankRow>& FlopsRanks(const AnalysisResult& result) { return ParallelismOf(result).flops; }
-const std::vector<FlopsRow>& Operators(const AnalysisResult& result) { return ParallelismOf(result).flops_by_operator; }
+const std::vector<FlopsRankRow>& FlopsRanks(const AnalysisResult& result) {
+  return result.Get<analysis::Flops>().ranks;
+}
+const std::vector<FlopsRow>& Operators(const AnalysisResult& result) { return result.Get<analysis::Flops>().operators; }
 
 std::vector<RowColumn<FlopsRankRow>> FlopsColumns() {
   using Row = FlopsRankRow;

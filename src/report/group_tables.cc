@@ -1,5 +1,6 @@
 // The tables of the pass "groups".
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/parallelism/process_groups.h"
 #include "report/declared_tables.h"
 
 namespace lockstep::report {
@@ -11,9 +12,11 @@ using analysis::ProcessGroupRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<ProcessGroupRow>& Groups(const AnalysisResult& result) { return ParallelismOf(result).groups; }
+const std::vector<ProcessGroupRow>& Groups(const AnalysisResult& result) {
+  return result.Get<analysis::ProcessGroups>().rows;
+}
 const std::vector<GroupOperationRow>& Operations(const AnalysisResult& result) {
-  return ParallelismOf(result).group_operations;
+  return result.Get<analysis::ProcessGroups>().operations;
 }
 
 std::vector<RowColumn<ProcessGroupRow>> GroupColumns() {

@@ -1,5 +1,6 @@
 // The tables of the pass "inference".
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/parallelism/inference.h"
 #include "report/declared_tables.h"
 
 namespace lockstep::report {
@@ -11,9 +12,9 @@ using analysis::InferenceRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<InferenceRow>& Phases(const AnalysisResult& result) { return ParallelismOf(result).inference; }
+const std::vector<InferenceRow>& Phases(const AnalysisResult& result) { return result.Get<analysis::Inference>().rows; }
 const std::vector<InferenceRequestRow>& Requests(const AnalysisResult& result) {
-  return ParallelismOf(result).inference_requests;
+  return result.Get<analysis::Inference>().requests;
 }
 
 std::vector<RowColumn<InferenceRow>> PhaseColumns() {

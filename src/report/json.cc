@@ -1,5 +1,11 @@
 #include <algorithm>
 
+#include "analysis/analysis_result.h"
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
+#include "analysis/imbalance.h"
+#include "analysis/pass_registry.h"
+#include "analysis/stragglers.h"
 #include "report/critical_path_json.h"
 #include "report/json_stream.h"
 #include "report/report.h"
@@ -46,7 +52,7 @@ void WriteJob(JsonDocument& json, const Run& run, const AnalysisResult& result) 
   row.Key("step_count").Int(result.step_count).Key("span_ns").Int(result.job_span_ns);
   row.Key("event_count").Uint(facts.event_count);
   row.Key("passes").StartArray();
-  for (const std::string& pass : result.computed) row.Text(pass);
+  for (const std::string& pass : analysis::PassesOf(result)) row.Text(pass);
   row.EndArray();
   WriteRow(json, row);
 }
@@ -130,24 +136,24 @@ void WriteCollective(JsonDocument& json, const Run& run, const analysis::Collect
 
 void WriteCollectives(JsonDocument& json, const Run& run, const AnalysisResult& result) {
   WriteKey(json, "collectives");
-  if (!result.Has("collectives")) {
+  if (!result.Has<analysis::Collectives>()) {
     json.Null();
     return;
   }
   json.StartArray();
-  for (const analysis::CollectiveInstance& instance : result.collectives.instances)
+  for (const analysis::CollectiveInstance& instance : result.Get<analysis::Collectives>().instances)
     WriteCollective(json, run, instance);
   json.EndArray();
 }
 
 void WriteStragglers(JsonDocument& json, const Run& run, const AnalysisResult& result) {
   WriteKey(json, "stragglers");
-  if (!result.Has("stragglers")) {
+  if (!result.Has<analysis::Stragglers>()) {
     json.Null();
     return;
   }
   json.StartArray();
-  for (const analysis::StragglerRow& straggler : result.stragglers.rows) {
+  for (const analysis::StragglerRow& straggler : result.Get<analysis::Stragglers>().rows) {
     JsonRow row;
     Name(row, run, straggler.rank_index);
     row.Key("collective_count").Uint(straggler.collective_count).Key("last_count").Uint(straggler.last_count);
@@ -157,7 +163,8 @@ void WriteStragglers(JsonDocument& json, const Run& run, const AnalysisResult& r
     row.Key("step_count").Int(straggler.step_count).Key("late_step_count").Int(straggler.late_step_count);
     row.Key("worst_collective");
     if (straggler.worst_instance) {
-      const analysis::CollectiveInstance& worst = result.collectives.instances[*straggler.worst_instance];
+      const analysis::CollectiveInstance& worst =
+          result.Get<analysis::Collectives>().instances[*straggler.worst_instance];
       row.StartObject().Key("window").Int(worst.window).Key("group").Text(worst.group);
       row.Key("sequence").Int(worst.sequence).Key("name").Text(worst.name).EndObject();
     } else {
@@ -176,12 +183,12 @@ void WriteStragglers(JsonDocument& json, const Run& run, const AnalysisResult& r
 
 void WriteImbalance(JsonDocument& json, const Run& run, const AnalysisResult& result) {
   WriteKey(json, "imbalance");
-  if (!result.Has("imbalance")) {
+  if (!result.Has<analysis::Imbalance>()) {
     json.Null();
     return;
   }
   json.StartObject();
-  for (const analysis::ImbalanceRow& spread : result.imbalance.rows) {
+  for (const analysis::ImbalanceRow& spread : result.Get<analysis::Imbalance>().rows) {
     WriteKey(json, spread.quantity);
     JsonRow row;
     row.Key("mean").Double(spread.mean).Key("min").Double(spread.min).Key("max").Double(spread.max);

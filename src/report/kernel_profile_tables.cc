@@ -1,5 +1,7 @@
 // The tables of the pass "measured_kernels".
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/kernel_profile/kernel_profile_tables.h"
+
+#include "analysis/analysis_result.h"
 #include "report/declared_tables.h"
 
 namespace lockstep::report {
@@ -16,13 +18,13 @@ constexpr const char* kUnnamed = "the file's name does not say";
 constexpr const char* kUnmeasured = "not in the table";
 
 const std::vector<KernelLaunchRow>& Launches(const AnalysisResult& result) {
-  return ParallelismOf(result).kernel_profiles.launches;
+  return result.Get<analysis::KernelProfileTables>().launches;
 }
 const std::vector<KernelRooflineRow>& Rooflines(const AnalysisResult& result) {
-  return ParallelismOf(result).kernel_profiles.rooflines;
+  return result.Get<analysis::KernelProfileTables>().rooflines;
 }
 const std::vector<NameOverRanks>& Sums(const AnalysisResult& result) {
-  return ParallelismOf(result).kernel_profiles.sums;
+  return result.Get<analysis::KernelProfileTables>().sums;
 }
 
 /// Which launch a row is about.

@@ -1,5 +1,6 @@
 // The tables of the pass "moe".
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/parallelism/moe.h"
 #include "report/declared_tables.h"
 
 namespace lockstep::report {
@@ -11,8 +12,8 @@ using analysis::MoeRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<MoeRow>& MoeGroups(const AnalysisResult& result) { return ParallelismOf(result).moe.groups; }
-const std::vector<MoeRankRow>& MoeRanks(const AnalysisResult& result) { return ParallelismOf(result).moe.ranks; }
+const std::vector<MoeRow>& MoeGroups(const AnalysisResult& result) { return result.Get<analysis::Moe>().groups; }
+const std::vector<MoeRankRow>& MoeRanks(const AnalysisResult& result) { return result.Get<analysis::Moe>().ranks; }
 
 Cell HottestRank(const Run& run, const MoeRow& row) { return RankCell(run, row.hottest_rank_index); }
 

@@ -1,5 +1,6 @@
 // The table of the pass "pipeline".
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/parallelism/pipeline.h"
 #include "report/declared_tables.h"
 
 namespace lockstep::report {
@@ -10,7 +11,7 @@ using analysis::PipelineRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<PipelineRow>& Stages(const AnalysisResult& result) { return ParallelismOf(result).pipeline; }
+const std::vector<PipelineRow>& Stages(const AnalysisResult& result) { return result.Get<analysis::Pipelines>().rows; }
 
 std::vector<RowColumn<PipelineRow>> StageColumns() {
   using Row = PipelineRow;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/stragglers.h"
+
 namespace lockstep::report {
 namespace {
 
@@ -49,7 +51,7 @@ struct StepSums {
 
 Summary Summarise(const model::Run& run, const analysis::AnalysisResult& result, const TextOptions& options) {
   Summary summary;
-  const std::vector<BreakdownRow>& steps = result.breakdown.steps;
+  const std::vector<BreakdownRow>& steps = result.Get<analysis::Breakdown>().steps;
   summary.scope = options.step ? Scope::kOneStep : steps.empty() ? Scope::kWindow : Scope::kStepMean;
 
   std::map<size_t, StepSums> by_rank;
@@ -62,7 +64,7 @@ Summary Summarise(const model::Run& run, const analysis::AnalysisResult& result,
     ++sums.count;
   }
   std::vector<size_t> step_counts(run.ranks.size(), 0);
-  for (const BreakdownRow& row : result.breakdown.ranks) {
+  for (const BreakdownRow& row : result.Get<analysis::Breakdown>().ranks) {
     const model::RankTrace& trace = run.ranks[row.rank_index];
     if (options.rank && trace.rank.value != *options.rank) continue;
     RankSummary line;
@@ -80,7 +82,7 @@ Summary Summarise(const model::Run& run, const analysis::AnalysisResult& result,
 
   if (summary.scope != Scope::kOneStep) {
     std::map<size_t, const analysis::StragglerRow*> stragglers;
-    for (const analysis::StragglerRow& row : result.stragglers.rows) stragglers[row.rank_index] = &row;
+    for (const analysis::StragglerRow& row : result.Get<analysis::Stragglers>().rows) stragglers[row.rank_index] = &row;
     for (RankSummary& line : summary.ranks) {
       const auto found = stragglers.find(line.rank_index);
       if (found == stragglers.end() || found->second->collective_count == 0) continue;

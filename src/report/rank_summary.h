@@ -5,7 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
+#include "analysis/breakdown.h"
 #include "model/run.h"
 #include "report/report.h"
 

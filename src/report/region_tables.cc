@@ -1,5 +1,6 @@
 // The tables of the pass "regions".
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/regions/regions.h"
 #include "report/declared_tables.h"
 
 namespace lockstep::report {
@@ -11,9 +12,9 @@ using analysis::RegionRow;
 using model::Run;
 using Type = DeclaredType;
 
-const std::vector<RegionRow>& Regions(const AnalysisResult& result) { return ParallelismOf(result).regions; }
+const std::vector<RegionRow>& Regions(const AnalysisResult& result) { return result.Get<analysis::Regions>().rows; }
 const std::vector<RegionBalanceRow>& RegionBalances(const AnalysisResult& result) {
-  return ParallelismOf(result).region_balance;
+  return result.Get<analysis::Regions>().balance;
 }
 
 std::vector<RowColumn<RegionRow>> RegionColumns() {

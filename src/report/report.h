@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
 #include "base/result.h"
 #include "model/run.h"
 

@@ -9,6 +9,12 @@
 #include <limits>
 #include <sstream>
 
+#include "analysis/analyze.h"
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/kernels.h"
+#include "analysis/pass.h"
+#include "analysis/pass_registry.h"
 #include "report/testing/sample_run.h"
 #include "report/utf8.h"
 
@@ -103,15 +109,17 @@ TEST(TextReportTest, RankTableStandsWithoutAnyMark) {
 
 TEST(TextReportTest, RankWithoutDeviceEventsIsSaidSo) {
   Sample sample = MakeSample();
-  sample.result.breakdown.steps.clear();
-  sample.result.breakdown.ranks[1] = {};
-  sample.result.breakdown.ranks[1].rank_index = 1;
+  sample.result.Edit<analysis::Breakdown>().steps.clear();
+  sample.result.Edit<analysis::Breakdown>().ranks[1] = {};
+  sample.result.Edit<analysis::Breakdown>().ranks[1].rank_index = 1;
   EXPECT_THAT(Text(sample, {}), HasSubstr("no events"));
 }
 
 TEST(TextReportTest, SectionOfAPassThatDidNotRunIsSaidSo) {
   Sample sample = MakeSample();
-  sample.result.computed = {"breakdown"};
+  for (const analysis::PassInfo& pass : analysis::Passes()) {
+    if (pass.name != "breakdown") sample.result.Drop(pass.name);
+  }
   TextOptions options;
   options.sections = {"kernels"};
   EXPECT_THAT(Text(sample, options), HasSubstr("not computed"));
@@ -120,9 +128,9 @@ TEST(TextReportTest, SectionOfAPassThatDidNotRunIsSaidSo) {
 TEST(TextReportTest, EmptyResultIsPrinted) {
   Sample sample;
   sample.run.ranks.push_back(testing::SampleTrace(0, 1));
+  sample.result = *analysis::Analyze(&sample.run, {}, {});
   TextOptions options;
   options.sections = {"all"};
-  sample.result.computed = MakeSample().result.computed;
   EXPECT_THAT(Text(sample, options), HasSubstr("1 rank"));
 }
 
@@ -140,8 +148,8 @@ TEST(JsonReportTest, EveryTableOfTheSchemaIsThere) {
 
 TEST(JsonReportTest, ArrivalsAndWaitsRunParallelToRanksAndUnknownWaitsAreNull) {
   Sample sample = MakeSample();
-  sample.result.collectives.instances[0].complete = false;
-  for (auto& member : sample.result.collectives.instances[0].members) member.wait_ns.reset();
+  sample.result.Edit<analysis::Collectives>().instances[0].complete = false;
+  for (auto& member : sample.result.Edit<analysis::Collectives>().instances[0].members) member.wait_ns.reset();
   const rapidjson::Document document = Json(sample);
   const auto& collective = document["data"]["collectives"][0];
   ASSERT_EQ(collective["ranks"].Size(), collective["arrival_ns"].Size());
@@ -151,8 +159,8 @@ TEST(JsonReportTest, ArrivalsAndWaitsRunParallelToRanksAndUnknownWaitsAreNull) {
 
 TEST(JsonReportTest, InvalidUtf8IsReplacedAndNonFiniteNumbersAreNull) {
   Sample sample = MakeSample();
-  sample.result.kernels[0].stddev_ns = std::numeric_limits<double>::quiet_NaN();
-  sample.result.kernels[0].mean_ns = std::numeric_limits<double>::infinity();
+  sample.result.Edit<analysis::Kernels>().rows[0].stddev_ns = std::numeric_limits<double>::quiet_NaN();
+  sample.result.Edit<analysis::Kernels>().rows[0].mean_ns = std::numeric_limits<double>::infinity();
   const rapidjson::Document document = Json(sample);
   EXPECT_TRUE(document["data"]["kernels"][0]["stddev_ns"].IsNull());
   EXPECT_TRUE(document["data"]["kernels"][0]["mean_ns"].IsNull());
@@ -161,7 +169,9 @@ TEST(JsonReportTest, InvalidUtf8IsReplacedAndNonFiniteNumbersAreNull) {
 
 TEST(JsonReportTest, TableOfAPassThatDidNotRunIsNull) {
   Sample sample = MakeSample();
-  sample.result.computed = {"breakdown"};
+  for (const analysis::PassInfo& pass : analysis::Passes()) {
+    if (pass.name != "breakdown") sample.result.Drop(pass.name);
+  }
   const rapidjson::Document document = Json(sample);
   EXPECT_TRUE(document["data"]["kernels"].IsNull());
   EXPECT_TRUE(document["data"]["imbalance"].IsNull());
@@ -170,7 +180,7 @@ TEST(JsonReportTest, TableOfAPassThatDidNotRunIsNull) {
 
 TEST(JsonReportTest, DurationsWithoutABasisAreNull) {
   Sample sample = MakeSample();
-  sample.result.breakdown.ranks[1].basis = analysis::Basis::kNone;
+  sample.result.Edit<analysis::Breakdown>().ranks[1].basis = analysis::Basis::kNone;
   const rapidjson::Document document = Json(sample);
   EXPECT_TRUE(document["data"]["breakdown"][1]["idle_ns"].IsNull());
   EXPECT_TRUE(document["data"]["breakdown"][1]["communication_overlap_ratio"].IsNull());

@@ -4,6 +4,12 @@
 #include <optional>
 #include <set>
 
+#include "analysis/breakdown.h"
+#include "analysis/idle.h"
+#include "analysis/kernels.h"
+#include "analysis/launch.h"
+#include "analysis/memory.h"
+#include "analysis/operators.h"
 #include "report/declared_tables.h"
 
 namespace lockstep::report {
@@ -73,7 +79,7 @@ FlatTable BreakdownTable(std::string_view name, const Run& run, const std::vecto
 
 FlatTable IdleTable(const Run& run, const AnalysisResult& result) {
   using Row = analysis::IdleRow;
-  return Table<Row>("idle", "idle", run, result.idle,
+  return Table<Row>("idle", "idle", run, result.Get<analysis::Idle>().rows,
                     {{"device", [](const Row& row) { return Cell(int64_t{row.device.value}); }},
                      {"stream", [](const Row& row) { return Cell(row.stream.value); }},
                      {"host_wait_ns", [](const Row& row) { return Cell(row.host_wait_ns); }},
@@ -83,7 +89,7 @@ FlatTable IdleTable(const Run& run, const AnalysisResult& result) {
 
 FlatTable IdleHostTable(const Run& run, const AnalysisResult& result) {
   using Row = analysis::IdleHostRow;
-  return Table<Row>("idle_host", "idle", run, result.idle_host,
+  return Table<Row>("idle_host", "idle", run, result.Get<analysis::Idle>().host,
                     {{"runtime_ns", [](const Row& row) { return Cell(row.runtime_ns); }},
                      {"data_loader_ns", [](const Row& row) { return Cell(row.data_loader_ns); }},
                      {"operator_ns", [](const Row& row) { return Cell(row.operator_ns); }},
@@ -92,7 +98,7 @@ FlatTable IdleHostTable(const Run& run, const AnalysisResult& result) {
 
 FlatTable KernelTable(const Run& run, const AnalysisResult& result) {
   using Row = analysis::KernelRow;
-  return Table<Row>("kernels", "kernels", run, result.kernels,
+  return Table<Row>("kernels", "kernels", run, result.Get<analysis::Kernels>().rows,
                     {{"name", [&run](const Row& row) { return TextCell(run.names[row.name]); }},
                      {"kind", [](const Row& row) { return TextCell(analysis::KernelKindName(row.kind)); }},
                      {"count", [](const Row& row) { return Cell(row.count); }},
@@ -105,7 +111,7 @@ FlatTable KernelTable(const Run& run, const AnalysisResult& result) {
 
 FlatTable OperatorTable(const Run& run, const AnalysisResult& result) {
   using Row = analysis::OperatorRow;
-  return Table<Row>("operators", "operators", run, result.operators,
+  return Table<Row>("operators", "operators", run, result.Get<analysis::Operators>().rows,
                     {{"name", [&run](const Row& row) { return TextCell(run.names[row.name]); }},
                      {"count", [](const Row& row) { return Cell(row.count); }},
                      {"cpu_self_ns", [](const Row& row) { return Cell(row.cpu_self_ns); }},
@@ -116,7 +122,7 @@ FlatTable OperatorTable(const Run& run, const AnalysisResult& result) {
 
 FlatTable MemoryTable(const Run& run, const AnalysisResult& result) {
   using Row = analysis::MemoryRow;
-  return Table<Row>("memory", "memory", run, result.memory,
+  return Table<Row>("memory", "memory", run, result.Get<analysis::Memory>().rows,
                     {{"device", [](const Row& row) { return Cell(int64_t{row.device}); }},
                      {"peak_allocated_bytes", [](const Row& row) { return OptionalCell(row.peak_allocated_bytes); }},
                      {"peak_reserved_bytes", [](const Row& row) { return OptionalCell(row.peak_reserved_bytes); }},
@@ -128,7 +134,7 @@ FlatTable MemoryTable(const Run& run, const AnalysisResult& result) {
 
 FlatTable LaunchTable(const Run& run, const AnalysisResult& result) {
   using Row = analysis::LaunchRow;
-  return Table<Row>("launch", "launch", run, result.launch,
+  return Table<Row>("launch", "launch", run, result.Get<analysis::Launch>().rows,
                     {{"launch_count", [](const Row& row) { return Cell(row.launch_count); }},
                      {"unlinked_count", [](const Row& row) { return Cell(row.unlinked_count); }},
                      {"total_delay_ns", [](const Row& row) { return Cell(row.total_delay_ns); }},
@@ -141,7 +147,7 @@ FlatTable LaunchTable(const Run& run, const AnalysisResult& result) {
 
 FlatTable QueueTable(const Run& run, const AnalysisResult& result) {
   using Row = analysis::QueueRow;
-  return Table<Row>("queues", "launch", run, result.queues,
+  return Table<Row>("queues", "launch", run, result.Get<analysis::Launch>().queues,
                     {{"device", [](const Row& row) { return Cell(int64_t{row.device.value}); }},
                      {"stream", [](const Row& row) { return Cell(row.stream.value); }},
                      {"change_count", [](const Row& row) { return Cell(row.change_count); }},
@@ -154,8 +160,8 @@ FlatTable QueueTable(const Run& run, const AnalysisResult& result) {
 
 std::vector<FlatTable> FlatTables(const Run& run, const AnalysisResult& result) {
   std::vector<FlatTable> tables;
-  tables.push_back(BreakdownTable("breakdown", run, result.breakdown.ranks, false));
-  tables.push_back(BreakdownTable("steps", run, result.breakdown.steps, true));
+  tables.push_back(BreakdownTable("breakdown", run, result.Get<analysis::Breakdown>().ranks, false));
+  tables.push_back(BreakdownTable("steps", run, result.Get<analysis::Breakdown>().steps, true));
   tables.push_back(IdleTable(run, result));
   tables.push_back(IdleHostTable(run, result));
   tables.push_back(KernelTable(run, result));

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
 #include "model/run.h"
 
 namespace lockstep::report {

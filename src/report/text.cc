@@ -2,6 +2,7 @@
 #include <array>
 #include <utility>
 
+#include "analysis/analysis_result.h"
 #include "report/report.h"
 #include "report/text_page.h"
 

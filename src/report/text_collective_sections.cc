@@ -5,6 +5,9 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/collectives.h"
+#include "analysis/stragglers.h"
+#include "analysis/wait_states/wait_states.h"
 #include "report/format.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
@@ -48,7 +51,7 @@ bool Member(const TextPage& page, const CollectiveInstance& instance) {
 
 std::vector<CollectiveLine> CollectiveLines(const TextPage& page) {
   std::map<std::tuple<std::string, std::string, std::optional<int64_t>>, CollectiveLine> lines;
-  for (const CollectiveInstance& instance : page.result.collectives.instances) {
+  for (const CollectiveInstance& instance : page.result.Get<analysis::Collectives>().instances) {
     if (page.options.rank && !Member(page, instance)) continue;
     CollectiveLine& line = lines[{instance.group, instance.name, instance.bytes}];
     if (line.first == nullptr) line.first = &instance;
@@ -88,7 +91,7 @@ std::string LateText(const analysis::StragglerRow& row) {
 void WriteLateRank(const TextPage& page, const analysis::StragglerRow& row) {
   std::string text = fmt::format("Rank {}", page.RankLabel(row.rank_index));
   if (row.worst_instance) {
-    const CollectiveInstance& worst = page.result.collectives.instances[*row.worst_instance];
+    const CollectiveInstance& worst = page.result.Get<analysis::Collectives>().instances[*row.worst_instance];
     int64_t longest = 0;
     for (const auto& member : worst.members) longest = std::max(longest, member.wait_ns.value_or(0));
     text += fmt::format(" does most harm in {} {} of group {}: others wait up to {} each.", Printable(worst.name),
@@ -132,7 +135,7 @@ void WriteCollectivesSection(const TextPage& page) {
                   Mean(line.transfer_ns, line.transfer_count), FormatRate(busbw), MostOftenLast(page, line)});
   }
   page.Write(table, lines.size());
-  const auto& all = page.result.collectives.instances;
+  const auto& all = page.result.Get<analysis::Collectives>().instances;
   const auto incomplete =
       std::count_if(all.begin(), all.end(), [](const auto& instance) { return !instance.complete; });
   if (incomplete > 0) {
@@ -152,7 +155,7 @@ void WriteCollectivesSection(const TextPage& page) {
 void WriteStragglersSection(const TextPage& page) {
   page.Heading("STRAGGLERS", "delay: time between the second-last arrival and its own");
   std::vector<const analysis::StragglerRow*> rows;
-  for (const analysis::StragglerRow& row : page.result.stragglers.rows) {
+  for (const analysis::StragglerRow& row : page.result.Get<analysis::Stragglers>().rows) {
     if (page.Shows(row.rank_index)) rows.push_back(&row);
   }
   if (rows.empty()) {

@@ -1,7 +1,7 @@
 // Section of the pass "counters".
 #include <fmt/format.h>
 
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/counters/counters.h"
 #include "report/format.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
@@ -25,7 +25,7 @@ void WriteCountersOfRank(const TextPage& page) {
                    {"P95"},
                    {"max"}});
   size_t row_count = 0;
-  for (const analysis::CounterRow& row : ParallelismOf(page.result).counters) {
+  for (const analysis::CounterRow& row : page.result.Get<analysis::Counters>().rows) {
     if (!page.Shows(row.rank_index) || ++row_count > page.options.top) continue;
     table.AddRow({Printable(row.name), row.device ? fmt::format("{}", *row.device) : "-", Printable(row.unit),
                   FormatCount(row.sample_count), FormatNumber(row.mean), FormatNumber(row.min),
@@ -38,7 +38,7 @@ void WriteCountersOfRank(const TextPage& page) {
 
 void WriteCounterSection(const TextPage& page) {
   page.Heading("COUNTERS", "hardware metrics and what the program counts: means over time, of ranks and devices");
-  const auto& balances = ParallelismOf(page.result).counter_balance;
+  const auto& balances = page.result.Get<analysis::Counters>().balance;
   if (balances.empty()) {
     page.Paragraph("None recorded. nsys samples devices with --gpu-metrics-devices=cuda-visible.");
     return;

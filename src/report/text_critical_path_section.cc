@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/critical_path/critical_path.h"
 #include "report/format.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
@@ -33,7 +34,7 @@ struct PathSums {
 
 PathSums Sum(const TextPage& page) {
   PathSums sums;
-  for (const CriticalPathStep& step : page.result.critical_path.steps) {
+  for (const CriticalPathStep& step : page.result.Get<analysis::CriticalPath>().steps) {
     if (page.options.step && step.step != *page.options.step) continue;
     ++sums.step_count;
     sums.step_ns += step.step_ns;
@@ -45,7 +46,7 @@ PathSums Sum(const TextPage& page) {
       if (!is_new) least->second = std::min(least->second, slack.slack_ns);
     }
   }
-  for (const CriticalPathRow& row : page.result.critical_path.rows) {
+  for (const CriticalPathRow& row : page.result.Get<analysis::CriticalPath>().rows) {
     if (page.options.step && row.step != *page.options.step) continue;
     sums.rank_ns[row.rank_index] += row.path_ns;
     sums.name_ns[{row.kind, row.name}] += row.path_ns;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/parallelism/ddp.h"
+#include "analysis/parallelism/fsdp.h"
+#include "analysis/parallelism/pipeline.h"
 #include "report/format.h"
 #include "report/text_page.h"
 
@@ -16,7 +18,7 @@ int64_t PerPass(int64_t sum_ns, uint64_t count) { return count == 0 ? 0 : sum_ns
 
 void WriteDdpSection(const TextPage& page) {
   page.Heading("DDP", "gradients all-reduced during the backward pass; tail: after the device's backward pass");
-  const analysis::Ddp& ddp = ParallelismOf(page.result).ddp;
+  const analysis::Ddp& ddp = page.result.Get<analysis::Ddp>();
   TextTable ranks({{"rank"},
                    {"passes", Align::kRight, false, 2},
                    {"buckets"},
@@ -68,7 +70,7 @@ void WriteFsdpSection(const TextPage& page) {
                    {"peak memory", Align::kRight, false, 1},
                    {"resharding", Align::kLeft, false, 2}});
   size_t rank_count = 0;
-  for (const analysis::FsdpRow& row : ParallelismOf(page.result).fsdp) {
+  for (const analysis::FsdpRow& row : page.result.Get<analysis::Fsdp>().rows) {
     if (!page.Shows(row.rank_index) || ++rank_count > page.options.top) continue;
     table.AddRow({page.RankLabel(row.rank_index), FormatCount(row.gather_count), FormatCount(row.gather_backward_count),
                   FormatCount(row.prefetched_count), FormatShare(row.gather_exposed_ns, row.gather_ns),
@@ -95,7 +97,7 @@ void WritePipelineSection(const TextPage& page) {
                    {"of span"},
                    {"schedule", Align::kLeft}});
   size_t row_count = 0;
-  for (const analysis::PipelineRow& row : ParallelismOf(page.result).pipeline) {
+  for (const analysis::PipelineRow& row : page.result.Get<analysis::Pipelines>().rows) {
     if (!page.Shows(row.rank_index) || ++row_count > page.options.top) continue;
     table.AddRow({fmt::format("{}/{}", row.stage, row.stage_count), page.RankLabel(row.rank_index),
                   FormatCount(row.group), FormatCount(row.send_count), FormatCount(row.receive_count),

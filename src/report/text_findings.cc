@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 
+#include "analysis/finding.h"
 #include "report/format.h"
 #include "report/rank_summary.h"
 #include "report/text_page.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/parallelism/inference.h"
 #include "report/format.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
@@ -20,7 +20,7 @@ std::string WholeNumber(std::optional<double> value) {
 }
 
 void WriteRequests(const TextPage& page) {
-  const auto& requests = ParallelismOf(page.result).inference_requests;
+  const auto& requests = page.result.Get<analysis::Inference>().requests;
   if (requests.empty()) return;
   page.out << '\n';
   // Ranges have no kind, and do not say what failed.
@@ -77,7 +77,7 @@ void WriteInferenceSection(const TextPage& page) {
                    {"device busy"},
                    {"named by", Align::kLeft, false, 4}});
   size_t row_count = 0;
-  for (const analysis::InferenceRow& row : ParallelismOf(page.result).inference) {
+  for (const analysis::InferenceRow& row : page.result.Get<analysis::Inference>().rows) {
     if (!page.Shows(row.rank_index) || ++row_count > page.options.top) continue;
     table.AddRow({page.RankLabel(row.rank_index), analysis::InferencePhaseName(row.phase), FormatCount(row.phase_count),
                   FormatDuration(row.total_ns), FormatDuration(row.duration.median_ns),
@@ -87,7 +87,7 @@ void WriteInferenceSection(const TextPage& page) {
   }
   if (row_count > 0) page.Write(table, row_count);
   WriteRequests(page);
-  if (row_count == 0 && ParallelismOf(page.result).inference_requests.empty()) {
+  if (row_count == 0 && page.result.Get<analysis::Inference>().requests.empty()) {
     page.Paragraph("No range is marked as prefill, decode or a request.");
   }
 }

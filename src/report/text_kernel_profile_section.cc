@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/kernel_profile/kernel_profile_tables.h"
 #include "report/format.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
@@ -59,7 +59,7 @@ void WriteSums(const TextPage& page, const analysis::KernelProfileTables& tables
 
 void WriteKernelProfileSection(const TextPage& page) {
   page.Heading("MEASURED KERNELS", "what bounds the launches that ncu measured");
-  const analysis::KernelProfileTables& tables = ParallelismOf(page.result).kernel_profiles;
+  const analysis::KernelProfileTables& tables = page.result.Get<analysis::KernelProfileTables>();
   if (tables.profiles == nullptr) {
     page.Paragraph(
         "No tables of ncu --csv or nsys stats lie beside the traces. lockstep run --profile ncu makes them; lockstep "

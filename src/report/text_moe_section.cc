@@ -1,7 +1,7 @@
 // Section of the pass "moe".
 #include <fmt/format.h>
 
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/parallelism/moe.h"
 #include "report/format.h"
 #include "report/text_page.h"
 
@@ -14,7 +14,7 @@ std::string Times(std::optional<double> ratio) { return ratio ? fmt::format("{:.
 
 void WriteMoeSection(const TextPage& page) {
   page.Heading("MOE", "tokens by all_to_all; load: bytes a rank gets for its experts, of the mean of its group");
-  const analysis::Moe& moe = ParallelismOf(page.result).moe;
+  const analysis::Moe& moe = page.result.Get<analysis::Moe>();
   TextTable groups({{"group"},
                     {"ranks", Align::kRight, false, 1},
                     {"calls"},

@@ -5,6 +5,8 @@
 #include <map>
 #include <string_view>
 
+#include "analysis/kernels.h"
+#include "analysis/operators.h"
 #include "report/format.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
@@ -53,7 +55,7 @@ void WriteKernelsSection(const TextPage& page) {
   page.Heading("KERNELS", RanksNote(page, "sum of durations, largest first"));
   std::map<NameId, KernelLine> by_name;
   int64_t whole = 0;
-  for (const analysis::KernelRow& row : page.result.kernels) {
+  for (const analysis::KernelRow& row : page.result.Get<analysis::Kernels>().rows) {
     if (!page.Shows(row.rank_index)) continue;
     KernelLine& line = by_name[row.name];
     line.name = page.run.names[row.name];
@@ -104,7 +106,7 @@ void WriteKernelsSection(const TextPage& page) {
 
 void WriteOperatorsSection(const TextPage& page) {
   std::map<NameId, OperatorLine> by_name;
-  for (const analysis::OperatorRow& row : page.result.operators) {
+  for (const analysis::OperatorRow& row : page.result.Get<analysis::Operators>().rows) {
     if (!page.Shows(row.rank_index)) continue;
     OperatorLine& line = by_name[row.name];
     line.name = page.run.names[row.name];

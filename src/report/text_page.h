@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
 #include "model/run.h"
 #include "report/report.h"
 #include "report/style.h"

@@ -5,7 +5,8 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/parallelism/flops.h"
+#include "analysis/parallelism/process_groups.h"
 #include "report/format.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
@@ -36,7 +37,7 @@ std::vector<GroupLine> GroupLines(const TextPage& page) {
   using Key = std::tuple<int32_t, analysis::GroupKind, std::string, size_t>;
   std::map<Key, GroupLine> lines;
   std::vector<Key> order;
-  for (const ProcessGroupRow& row : ParallelismOf(page.result).groups) {
+  for (const ProcessGroupRow& row : page.result.Get<analysis::ProcessGroups>().rows) {
     const bool shown = std::any_of(row.rank_indices.begin(), row.rank_indices.end(),
                                    [&](size_t rank_index) { return page.Shows(rank_index); });
     if (!shown) continue;
@@ -107,7 +108,7 @@ void WriteGroupsSection(const TextPage& page) {
 
 void WriteFlopsSection(const TextPage& page) {
   page.Heading("FLOPS", "matrix operators whose shapes were recorded; peaks are dense");
-  const analysis::Parallelism& tables = ParallelismOf(page.result);
+  const analysis::Flops& flops = page.result.Get<analysis::Flops>();
   TextTable ranks({{"rank"},
                    {"device", Align::kLeft, true},
                    {"type", Align::kLeft},
@@ -119,7 +120,7 @@ void WriteFlopsSection(const TextPage& page) {
   size_t rank_count = 0;
   constexpr double kTera = 1e12;
   const auto tera = [](std::optional<double> value) { return value ? FormatNumber(*value / kTera) : std::string("-"); };
-  for (const analysis::FlopsRankRow& row : tables.flops) {
+  for (const analysis::FlopsRankRow& row : flops.ranks) {
     if (!page.Shows(row.rank_index)) continue;
     if (++rank_count > page.options.top) continue;
     ranks.AddRow({page.RankLabel(row.rank_index), row.device.empty() ? "-" : Printable(row.device),
@@ -133,7 +134,7 @@ void WriteFlopsSection(const TextPage& page) {
   }
   page.Write(ranks, rank_count);
   std::vector<const analysis::FlopsRow*> rows;
-  for (const analysis::FlopsRow& row : tables.flops_by_operator) {
+  for (const analysis::FlopsRow& row : flops.operators) {
     if (page.Shows(row.rank_index)) rows.push_back(&row);
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->time_ns > b->time_ns; });

@@ -4,6 +4,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analysis/breakdown.h"
+#include "analysis/idle.h"
+#include "analysis/imbalance.h"
+#include "analysis/launch.h"
+#include "analysis/memory.h"
 #include "report/format.h"
 #include "report/tables.h"
 #include "report/text_page.h"
@@ -25,7 +30,7 @@ std::vector<const Row*> Shown(const TextPage& page, const std::vector<Row>& rows
 
 void WriteBreakdownSection(const TextPage& page) {
   page.Heading("BREAKDOWN", "whole window; overlapped: communication under compute");
-  const auto rows = Shown(page, page.result.breakdown.ranks);
+  const auto rows = Shown(page, page.result.Get<analysis::Breakdown>().ranks);
   TextTable table({{"rank"},
                    {"basis", Align::kLeft, false, 3},
                    {"span"},
@@ -53,7 +58,7 @@ void WriteBreakdownSection(const TextPage& page) {
 
 void WriteIdleSection(const TextPage& page) {
   page.Heading("IDLE", "between a stream's events; host wait: launched too late");
-  auto rows = Shown(page, page.result.idle);
+  auto rows = Shown(page, page.result.Get<analysis::Idle>().rows);
   if (rows.empty()) {
     page.Paragraph("No device stream, so no idle time by cause.");
     return;
@@ -73,7 +78,7 @@ void WriteIdleSection(const TextPage& page) {
   }
   page.Write(table, rows.size());
 
-  const auto hosts = Shown(page, page.result.idle_host);
+  const auto hosts = Shown(page, page.result.Get<analysis::Idle>().host);
   if (hosts.empty()) return;
   page.Heading("IDLE DEVICE", "what the host did while nothing ran on the device");
   TextTable doing({{"rank"}, {"runtime call"}, {"data loader"}, {"operator"}, {"not recorded"}});
@@ -87,7 +92,7 @@ void WriteIdleSection(const TextPage& page) {
 
 void WriteMemorySection(const TextPage& page) {
   page.Heading("MEMORY", "allocator's counters; net: allocated less freed in the window");
-  auto rows = Shown(page, page.result.memory);
+  auto rows = Shown(page, page.result.Get<analysis::Memory>().rows);
   if (rows.empty()) {
     page.Paragraph("No memory events: record with profile_memory=True to have them.");
     return;
@@ -116,7 +121,7 @@ void WriteMemorySection(const TextPage& page) {
 
 void WriteLaunchSection(const TextPage& page) {
   page.Heading("LAUNCH", "delay: end of the launch call to the start on the device");
-  auto rows = Shown(page, page.result.launch);
+  auto rows = Shown(page, page.result.Get<analysis::Launch>().rows);
   if (rows.empty()) {
     page.Paragraph("No launch calls in the files.");
     return;
@@ -140,7 +145,7 @@ void WriteLaunchSection(const TextPage& page) {
   page.Write(table, rows.size());
   page.Paragraph("short: runs shorter than its launch call takes; slow calls: over 50 us.", Paint::kFaint);
 
-  auto queues = Shown(page, page.result.queues);
+  auto queues = Shown(page, page.result.Get<analysis::Launch>().queues);
   if (queues.empty()) return;
   std::stable_sort(queues.begin(), queues.end(),
                    [](const auto* a, const auto* b) { return a->max_length > b->max_length; });
@@ -157,7 +162,7 @@ void WriteLaunchSection(const TextPage& page) {
 
 void WriteImbalanceSection(const TextPage& page) {
   page.Heading("IMBALANCE", "over the ranks; ratio: max / mean - 1");
-  const auto& rows = page.result.imbalance.rows;
+  const auto& rows = page.result.Get<analysis::Imbalance>().rows;
   if (rows.empty()) {
     page.Paragraph("One rank: nothing to compare.");
     return;

@@ -1,7 +1,7 @@
 // Section of the pass "regions".
 #include <fmt/format.h>
 
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/regions/regions.h"
 #include "report/format.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
@@ -26,7 +26,7 @@ void WriteRegionsOfRank(const TextPage& page) {
                    {"device"},
                    {"projected", Align::kRight, false, 1}});
   size_t row_count = 0;
-  for (const analysis::RegionRow& row : ParallelismOf(page.result).regions) {
+  for (const analysis::RegionRow& row : page.result.Get<analysis::Regions>().rows) {
     if (!page.Shows(row.rank_index) || ++row_count > page.options.top) continue;
     table.AddRow({Printable(row.name), FormatCount(row.count), FormatDuration(row.total_ns), FormatDuration(row.own_ns),
                   FormatDuration(row.median_ns), FormatDuration(row.p95_ns), FormatDuration(row.max_ns),
@@ -39,7 +39,7 @@ void WriteRegionsOfRank(const TextPage& page) {
 
 void WriteRegionSection(const TextPage& page) {
   page.Heading("REGIONS", "ranges that the program marks (record_function, NVTX): means of ranks; most/mean (rank)");
-  const auto& balances = ParallelismOf(page.result).region_balance;
+  const auto& balances = page.result.Get<analysis::Regions>().balance;
   if (balances.empty()) {
     page.Paragraph("The program marks no range.");
     return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/breakdown.h"
 #include "report/bars.h"
 #include "report/format.h"
 #include "report/text_page.h"
@@ -26,7 +27,7 @@ struct StepLine {
 
 std::vector<StepLine> Lines(const TextPage& page) {
   std::map<std::pair<int32_t, int64_t>, StepLine> lines;
-  for (const analysis::BreakdownRow& row : page.result.breakdown.steps) {
+  for (const analysis::BreakdownRow& row : page.result.Get<analysis::Breakdown>().steps) {
     if (!page.Shows(row.rank_index) || !row.step_number || row.basis == analysis::Basis::kNone) continue;
     if (page.options.step && row.step_number != page.options.step) continue;
     const int32_t window = page.run.ranks[row.rank_index].window;
@@ -56,7 +57,7 @@ void WriteStepsSection(const TextPage& page) {
   const bool all = lines.size() <= page.options.top;
   page.Heading("STEPS", all ? "mean over ranks" : "mean over ranks; the longest steps first");
   if (lines.empty()) {
-    page.Paragraph(page.result.breakdown.steps.empty()
+    page.Paragraph(page.result.Get<analysis::Breakdown>().steps.empty()
                        ? "No steps are marked: call profiler.step(), or name an annotation with --step-name."
                        : "No such step.");
     return;

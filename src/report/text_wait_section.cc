@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/collectives.h"
 #include "analysis/wait_states/chain_text.h"
+#include "analysis/wait_states/wait_states.h"
 #include "report/format.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
@@ -23,7 +25,7 @@ std::string RanksOf(const TextPage& page, const analysis::RootCauseRow& cause) {
 
 void WriteKinds(const TextPage& page) {
   std::map<analysis::WaitStateKind, analysis::WaitStateRow> sums;
-  for (const analysis::WaitStateRow& row : page.result.wait_states.rows) {
+  for (const analysis::WaitStateRow& row : page.result.Get<analysis::WaitStates>().rows) {
     if (!page.Shows(row.rank_index)) continue;
     sums[row.kind].count += row.count;
     sums[row.kind].wait_ns += row.wait_ns;
@@ -41,14 +43,14 @@ void WriteKinds(const TextPage& page) {
 
 void WriteWaitStatesSection(const TextPage& page) {
   page.Heading("WAIT STATES", "all ranks' waiting, and what began it");
-  if (page.result.wait_states.rows.empty()) {
+  if (page.result.Get<analysis::WaitStates>().rows.empty()) {
     page.Paragraph("No waiting between ranks is told: it takes complete collectives or messages.");
     return;
   }
   WriteKinds(page);
-  const std::vector<analysis::RootCauseRow>& causes = page.result.wait_states.causes;
+  const std::vector<analysis::RootCauseRow>& causes = page.result.Get<analysis::WaitStates>().causes;
   page.out << '\n';
-  page.Paragraph(Printable(WaitVerdictText(page.run, page.result.wait_states)));
+  page.Paragraph(Printable(WaitVerdictText(page.run, page.result.Get<analysis::WaitStates>())));
   if (causes.empty()) return;
   page.out << '\n';
   TextTable table({{"rank"},
@@ -70,7 +72,7 @@ void WriteWaitStatesSection(const TextPage& page) {
     if (causes[i].chains.empty()) continue;
     const auto longest = std::max_element(causes[i].chains.begin(), causes[i].chains.end(),
                                           [](const auto& a, const auto& b) { return a.hops.size() < b.hops.size(); });
-    std::string text = Printable(ChainText(page.run, page.result.collectives, causes[i], *longest));
+    std::string text = Printable(ChainText(page.run, page.result.Get<analysis::Collectives>(), causes[i], *longest));
     text.front() = 'R';
     page.out << '\n';
     page.Paragraph(text + ".");

@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/finding.h"
+#include "analysis/what_if/pipeline_bubbles.h"
+#include "analysis/what_if/what_if.h"
 #include "report/bars.h"
 #include "report/format.h"
 #include "report/text_page.h"
@@ -23,7 +26,7 @@ std::string Ratio(const std::optional<double>& ratio) { return ratio ? fmt::form
 constexpr double kMinimumGain = 0.0005;
 
 void WriteLevers(const TextPage& page, size_t limit) {
-  const WhatIf& what_if = page.result.what_if;
+  const WhatIf& what_if = page.result.Get<analysis::WhatIf>();
   TextTable table(
       {{"if", Align::kLeft, true, 0, Shorten::kEnd, 24}, {"step"}, {"gain"}, {""}, {"", Align::kLeft, false, 1}});
   size_t worth = 0;
@@ -59,8 +62,8 @@ void WriteShares(const TextPage& page, const char* what, const std::vector<Study
 }
 
 void WriteStudy(const TextPage& page) {
-  if (!page.result.what_if.study) return;
-  const analysis::StragglerStudy& study = *page.result.what_if.study;
+  if (!page.result.Get<analysis::WhatIf>().study) return;
+  const analysis::StragglerStudy& study = *page.result.Get<analysis::WhatIf>().study;
   page.Paragraph(fmt::format("Slowdown by stragglers (S): {:.3f}; by launch delays: {:.3f}.", study.slowdown,
                              study.launch_slowdown));
   page.Paragraph(
@@ -74,7 +77,7 @@ void WriteStudy(const TextPage& page) {
 }
 
 void WriteSimulation(const TextPage& page) {
-  const WhatIf& what_if = page.result.what_if;
+  const WhatIf& what_if = page.result.Get<analysis::WhatIf>();
   page.Paragraph(fmt::format("A step takes {} as observed and {} as simulated ({} off); gains are from the latter.",
                              FormatDuration(what_if.observed_step_ns), FormatDuration(what_if.simulated_step_ns),
                              FormatPercent(what_if.error_ratio)),
@@ -120,7 +123,7 @@ void WriteWhatIfSection(const TextPage& page) {
 }
 
 void WriteBubblesSection(const TextPage& page) {
-  const analysis::Bubbles& bubbles = page.result.bubbles;
+  const analysis::Bubbles& bubbles = page.result.Get<analysis::Bubbles>();
   page.Heading("BUBBLES", "share of a stage's window without forward or backward work");
   if (bubbles.steps.empty()) {
     page.Paragraph("No pipeline of two stages or more.");
@@ -175,11 +178,11 @@ void WriteBubblesSection(const TextPage& page) {
 void WriteOperationScreen(const TextPage& page) {
   WriteOperationJob(page);
   WriteOperationVerdict(page);
-  if (page.result.Has("what_if")) {
+  if (page.result.Has<analysis::WhatIf>()) {
     page.Heading("WHAT IF", "step times by simulation, largest gain first");
     WriteLevers(page, std::min<size_t>(page.options.top, 6));
     WriteSimulation(page);
-  } else if (page.result.Has("bubbles")) {
+  } else if (page.result.Has<analysis::Bubbles>()) {
     WriteBubblesSection(page);
   }
 }

@@ -1,6 +1,9 @@
 #include "report/wait_states_json.h"
 
+#include "analysis/analysis_result.h"
+#include "analysis/collectives.h"
 #include "analysis/wait_states/chain_text.h"
+#include "analysis/wait_states/wait_states.h"
 #include "report/utf8.h"
 
 namespace lockstep::report {
@@ -31,8 +34,8 @@ void WriteCause(JsonDocument& json, const model::Run& run, const analysis::Analy
   for (const analysis::WaitChain& chain : cause.chains) {
     row.StartObject().Key("rank");
     RankOf(row, run, chain.victim_rank_index).Key("wait_ns").Int(chain.wait_ns);
-    row.Key("text").Text(ChainText(run, result.collectives, cause, chain)).Key("hops").StartArray();
-    WriteHops(row, run, result.collectives, chain);
+    row.Key("text").Text(ChainText(run, result.Get<analysis::Collectives>(), cause, chain)).Key("hops").StartArray();
+    WriteHops(row, run, result.Get<analysis::Collectives>(), chain);
     row.EndArray().EndObject();
   }
   row.EndArray();
@@ -67,18 +70,18 @@ void WriteHops(JsonRow& row, const model::Run& run, const analysis::Collectives&
 
 void WriteWaitStates(JsonDocument& json, const model::Run& run, const analysis::AnalysisResult& result) {
   WriteKey(json, "wait_states");
-  if (!result.Has("wait_states")) {
+  if (!result.Has<analysis::WaitStates>()) {
     json.Null();
     return;
   }
   json.StartObject();
   WriteKey(json, "wait_ns");
-  json.Int64(result.wait_states.wait_ns);
+  json.Int64(result.Get<analysis::WaitStates>().wait_ns);
   WriteKey(json, "text");
-  json.String(ValidUtf8(WaitVerdictText(run, result.wait_states)).c_str());
+  json.String(ValidUtf8(WaitVerdictText(run, result.Get<analysis::WaitStates>())).c_str());
   WriteKey(json, "states");
   json.StartArray();
-  for (const analysis::WaitStateRow& state : result.wait_states.rows) {
+  for (const analysis::WaitStateRow& state : result.Get<analysis::WaitStates>().rows) {
     JsonRow row;
     const model::RankTrace& trace = run.ranks[state.rank_index];
     row.Key("rank").Int(trace.rank.value).Key("window").Int(trace.window);
@@ -89,17 +92,18 @@ void WriteWaitStates(JsonDocument& json, const model::Run& run, const analysis::
   json.EndArray();
   WriteKey(json, "causes");
   json.StartArray();
-  for (const RootCauseRow& cause : result.wait_states.causes) WriteCause(json, run, result, cause);
+  for (const RootCauseRow& cause : result.Get<analysis::WaitStates>().causes) WriteCause(json, run, result, cause);
   json.EndArray();
   WriteKey(json, "culprits");
   json.StartArray();
-  for (const analysis::WaitCulprit& culprit : result.wait_states.culprits) WriteCulprit(json, run, culprit);
+  for (const analysis::WaitCulprit& culprit : result.Get<analysis::WaitStates>().culprits)
+    WriteCulprit(json, run, culprit);
   json.EndArray();
   WriteKey(json, "late_start");
   JsonRow late_start;
-  late_start.Key("wait_ns").Int(result.wait_states.late_start.wait_ns);
-  late_start.Key("wait_ratio").Double(result.wait_states.late_start.wait_ratio);
-  late_start.Key("spread_ns").Int(result.wait_states.late_start.spread_ns);
+  late_start.Key("wait_ns").Int(result.Get<analysis::WaitStates>().late_start.wait_ns);
+  late_start.Key("wait_ratio").Double(result.Get<analysis::WaitStates>().late_start.wait_ratio);
+  late_start.Key("spread_ns").Int(result.Get<analysis::WaitStates>().late_start.spread_ns);
   WriteRow(json, late_start);
   json.EndObject();
 }

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
+#include "analysis/collectives.h"
+#include "analysis/wait_states/wait_states.h"
 #include "model/run.h"
 #include "report/json_stream.h"
 

@@ -3,6 +3,10 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/analysis_result.h"
+#include "analysis/what_if/pipeline_bubbles.h"
+#include "analysis/what_if/what_if.h"
+
 namespace lockstep::report {
 namespace {
 
@@ -59,11 +63,11 @@ void WriteStudy(JsonDocument& json, const StragglerStudy* study) {
 
 void WriteWhatIf(JsonDocument& json, const analysis::AnalysisResult& result) {
   WriteKey(json, "what_if");
-  if (!result.Has("what_if")) {
+  if (!result.Has<analysis::WhatIf>()) {
     json.Null();
     return;
   }
-  const WhatIf& what_if = result.what_if;
+  const WhatIf& what_if = result.Get<analysis::WhatIf>();
   json.StartObject();
   WriteKey(json, "observed_step_ns");
   json.Int64(what_if.observed_step_ns);
@@ -98,14 +102,14 @@ void WriteWhatIf(JsonDocument& json, const analysis::AnalysisResult& result) {
 
 void WriteBubbles(JsonDocument& json, const analysis::AnalysisResult& result) {
   WriteKey(json, "bubbles");
-  if (!result.Has("bubbles")) {
+  if (!result.Has<analysis::Bubbles>()) {
     json.Null();
     return;
   }
   json.StartObject();
   WriteKey(json, "steps");
   json.StartArray();
-  for (const analysis::PipelineStepRow& step : result.bubbles.steps) {
+  for (const analysis::PipelineStepRow& step : result.Get<analysis::Bubbles>().steps) {
     JsonRow row;
     row.Key("step").Int(step.step).Key("dp_rank").Int(step.data_rank).Key("stage_count").Int(step.stage_count);
     row.Key("micro_batch_count").Int(step.micro_batch_count).Key("iteration_ns").Int(step.iteration_ns);
@@ -116,7 +120,7 @@ void WriteBubbles(JsonDocument& json, const analysis::AnalysisResult& result) {
   json.EndArray();
   WriteKey(json, "stages");
   json.StartArray();
-  for (const analysis::BubbleRow& stage : result.bubbles.stages) {
+  for (const analysis::BubbleRow& stage : result.Get<analysis::Bubbles>().stages) {
     JsonRow row;
     row.Key("step").Int(stage.step).Key("dp_rank").Int(stage.data_rank).Key("stage").Int(stage.stage);
     row.Key("window_ns").Int(stage.window_ns).Key("busy_ns").Int(stage.busy_ns);

@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
+#include "analysis/rank_context.h"
 #include "comparison/run_profile.h"
 #include "generator/generate.h"
 #include "ingest/job/ingest_run.h"

@@ -12,7 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
+#include "analysis/collectives.h"
+#include "analysis/rank_context.h"
+#include "analysis/wait_states/wait_states.h"
 #include "generator/generate.h"
 #include "ingest/job/ingest_run.h"
 
@@ -29,7 +33,7 @@ using tracegen::TraceSpec;
 struct Answer {
   model::Run run;
   analysis::AnalysisResult result;
-  const std::vector<RootCauseRow>& causes() const { return result.wait_states.causes; }
+  const std::vector<RootCauseRow>& causes() const { return result.Get<analysis::WaitStates>().causes; }
 };
 
 /// Generates, reads and analyses a job; its files are gone afterwards.
@@ -169,7 +173,7 @@ TEST(PlantedCausesTest, ADelayIsFollowedThroughThreeGroups) {
     longest = std::max(longest, chain.hops.size());
     EXPECT_EQ(answer.run.ranks[chain.hops.back().late_rank_index].rank.value, 1);
     for (const analysis::WaitHop& hop : chain.hops) {
-      const std::string& group = answer.result.collectives.instances[hop.instance].group;
+      const std::string& group = answer.result.Get<analysis::Collectives>().instances[hop.instance].group;
       groups.insert(group.substr(group.find('(')));
     }
   }

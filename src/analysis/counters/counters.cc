@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "analysis/pass.h"
 #include "analysis/quantiles.h"
 
 namespace lockstep::analysis {
@@ -86,6 +87,18 @@ std::vector<CounterBalanceRow> BalanceCounters(const model::Run& run, const std:
     balances.push_back(std::move(balance));
   }
   return balances;
+}
+
+Pass CountersPass() {
+  using Rows = std::vector<CounterRow>;
+  return ReducingPass<Counters, Rows>(
+      {.question = "How busy were the devices' parts, and what did the program count, where it was sampled?"},
+      MapCounters, [](PassContext& context, std::vector<Rows> ranks) {
+        Counters all;
+        for (Rows& rank : ranks) MoveRows(&rank, &all.rows);
+        all.balance = BalanceCounters(context.run(), all.rows);
+        return all;
+      });
 }
 
 }  // namespace lockstep::analysis

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/extremes_over_time.h"
@@ -38,6 +39,13 @@ struct CounterBalanceRow {
   double highest_mean = 0;
   size_t highest_rank_index = 0;
   std::optional<int32_t> highest_device;
+};
+
+struct Counters {
+  static constexpr std::string_view kPass = "counters";
+
+  std::vector<CounterRow> rows;            ///< By rank, device, name.
+  std::vector<CounterBalanceRow> balance;  ///< By name.
 };
 
 /// One rank's counters, by device and name. Cost: O(samples log samples).

@@ -10,6 +10,11 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/collectives.h"
+#include "analysis/job_graph/rank_graph.h"
+#include "analysis/pass.h"
+#include "analysis/rank_context.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -149,6 +154,25 @@ CriticalPath FindCriticalPath(const model::Run& run, const Collectives& collecti
     return std::tuple(a.slack_ns, run.names[a.name], a.kind) < std::tuple(b.slack_ns, run.names[b.name], b.kind);
   });
   return path;
+}
+
+Pass CriticalPathPass() {
+  using Range = std::optional<RangePath>;
+  return ReducingPass<CriticalPath, Range>(
+      {.question = "Which chain of work over all ranks fixes the step time?", .needs = {"collectives", "job_graph"}},
+      [](const RankContext& context) {
+        const auto& range = context.options().critical_path_range;
+        return range ? FindRangePath(context, range->name, range->instance) : std::nullopt;
+      },
+      [](PassContext& context, std::vector<Range> ranges) {
+        CriticalPath path = FindCriticalPath(context.run(), context.Get<Collectives>(), context.Get<JobGraphs>().ranks,
+                                             context.options().thread_count);
+        for (model::LedgerEntry& note : path.notes) context.ledger().Add(std::move(note));
+        for (Range& range : ranges) {
+          if (range) path.range_paths.push_back(std::move(*range));
+        }
+        return path;
+      });
 }
 
 }  // namespace lockstep::analysis

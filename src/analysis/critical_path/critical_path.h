@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "analysis/critical_path/range_path.h"
 #include "analysis/job_graph/job_graph.h"
 #include "base/ids.h"
 #include "graph/graph.h"
@@ -57,10 +59,13 @@ struct NameSlack {
 };
 
 struct CriticalPath {
+  static constexpr std::string_view kPass = "critical_path";
+
   std::vector<CriticalPathRow> rows;      ///< By (window, step), then longest first; each step's sum to its path_ns.
   std::vector<CriticalPathStep> steps;    ///< By (window, step).
   std::vector<NameSlack> names;           ///< Compute, copies, transfers: least slack first, then by name.
   std::vector<model::LedgerEntry> notes;  ///< Steps that have no path.
+  std::vector<RangePath> range_paths;     ///< Where AnalysisOptions::critical_path_range asks for them; by rank index.
 };
 
 /// Critical path of each step over all ranks, the reduction: `by_rank_index` are the ranks' MapJobGraph.

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/analyze.h"
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/pass.h"
 #include "analysis/quantiles.h"
 
 namespace lockstep::analysis {
@@ -81,12 +81,15 @@ std::optional<double> FabricRatio(const std::vector<FabricRow>& rows) {
 }
 
 void AddFabric(const model::Fabric& fabric, AnalysisResult* result) {
-  auto tables = result->parallelism == nullptr ? std::make_shared<Parallelism>()
-                                               : std::make_shared<Parallelism>(*result->parallelism);
-  tables->fabric = CompareWithFabric(result->collectives, fabric);
-  tables->fabric_source = fabric;
-  result->parallelism = std::move(tables);
-  if (!result->Has("fabric")) result->computed.emplace_back("fabric");
+  result->Edit<FabricComparison>() = {CompareWithFabric(result->Get<Collectives>(), fabric), fabric};
+}
+
+Pass FabricPass() {
+  return RunPass<FabricComparison>(
+      {.question = "How much of what the fabric can do do the collectives get? (--fabric)",
+       .needs = {"collectives"},
+       .kind = PassKind::kOnRequest},
+      [](PassContext&) { return FabricComparison{}; });  // AddFabric fills it: the fabric is not part of the run.
 }
 
 }  // namespace lockstep::analysis

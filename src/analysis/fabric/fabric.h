@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/collectives.h"
@@ -10,7 +11,7 @@
 
 namespace lockstep::analysis {
 
-struct AnalysisResult;
+class AnalysisResult;
 
 /// Collectives of one operation, group size and message size beside what the fabric can do. Source:
 /// docs/metrics.md#fabric.
@@ -32,7 +33,14 @@ std::vector<FabricRow> CompareWithFabric(const Collectives& collectives, const m
 /// take. Absent without rows.
 std::optional<double> FabricRatio(const std::vector<FabricRow>& rows);
 
-/// Adds the table to what Analyze computed, under "fabric".
+struct FabricComparison {
+  static constexpr std::string_view kPass = "fabric";
+
+  std::vector<FabricRow> rows;  ///< Longest transfers first.
+  model::Fabric source;         ///< What they were held against.
+};
+
+/// Adds the table to what Analyze computed.
 void AddFabric(const model::Fabric& fabric, AnalysisResult* result);
 
 }  // namespace lockstep::analysis

@@ -2,8 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include "analysis/analyze.h"
-#include "analysis/parallelism/parallelism.h"
+#include "analysis/analysis_result.h"
+#include "analysis/collectives.h"
+#include "analysis/pass_registry.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -62,10 +63,10 @@ TEST(FabricTest, CallsOfOneKindAreARowAndTheLongestComesFirst) {
 
 TEST(FabricTest, ItIsATableOfTheResult) {
   AnalysisResult result;
-  result.collectives = Of({{"all_reduce", 64, 50, 1000}});
+  result.Edit<Collectives>() = Of({{"all_reduce", 64, 50, 1000}});
   AddFabric(FabricOf({{"all_reduce", 64, 100}}), &result);
-  EXPECT_THAT(result.computed, ElementsAre("fabric"));
-  EXPECT_EQ(ParallelismOf(result).fabric.size(), 1u);
+  EXPECT_THAT(PassesOf(result), ElementsAre("collectives", "fabric"));
+  EXPECT_EQ(result.Get<FabricComparison>().rows.size(), 1u);
 }
 
 }  // namespace

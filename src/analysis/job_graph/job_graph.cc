@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/pass.h"
+
 namespace lockstep::analysis {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include "analysis/job_graph/device_side.h"
 #include "analysis/job_graph/host_side.h"
+#include "analysis/pass.h"
 #include "analysis/step_windows.h"
 
 namespace lockstep::analysis {
@@ -55,6 +56,12 @@ RankGraphs MapJobGraph(const RankContext& context) {
     step.edges.shrink_to_fit();
   }
   return graphs;
+}
+
+Pass JobGraphPass() {
+  return ReducingPass<JobGraphs, RankGraphs>(
+      {.kind = PassKind::kInternal}, MapJobGraph,
+      [](PassContext&, std::vector<RankGraphs> ranks) { return JobGraphs{std::move(ranks)}; });
 }
 
 }  // namespace lockstep::analysis

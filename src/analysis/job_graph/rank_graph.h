@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analysis/rank_context.h"
@@ -44,6 +45,13 @@ struct RankStepGraph {
 /// One rank's part of the job graph: plain values, the map half. The events are not needed afterwards.
 struct RankGraphs {
   std::vector<RankStepGraph> steps;  ///< By start.
+};
+
+/// The graphs of all ranks, by rank index.
+struct JobGraphs {
+  static constexpr std::string_view kPass = "job_graph";
+
+  std::vector<RankGraphs> ranks;
 };
 
 /// The rank's graphs, one per step (StepWindows; the whole window where the trace has no steps).

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/pass.h"
+
 namespace lockstep::analysis {
 
 KernelProfileTables ComputeKernelProfiles(const model::Run& run) {
@@ -19,6 +21,12 @@ KernelProfileTables ComputeKernelProfiles(const model::Run& run) {
   }
   tables.sums = SumOverRanks(*tables.profiles);
   return tables;
+}
+
+Pass MeasuredKernelsPass() {
+  return RunPass<KernelProfileTables>(
+      {.question = "What bounds the kernels, where tables of Nsight Compute lie beside the traces?"},
+      [](PassContext& context) { return ComputeKernelProfiles(context.run()); });
 }
 
 }  // namespace lockstep::analysis

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "analysis/kernel_profile/kernel_bounds.h"
@@ -23,6 +24,8 @@ struct KernelRooflineRow {
 
 /// What the tables of kernels beside the traces say. Source: docs/metrics.md#kernel-profiles.
 struct KernelProfileTables {
+  static constexpr std::string_view kPass = "measured_kernels";
+
   std::shared_ptr<const model::KernelProfiles> profiles;  ///< Shared with the run: rows point into it. Null: none.
   std::vector<KernelLaunchRow> launches;                  ///< Longest first.
   std::vector<KernelRooflineRow> rooflines;               ///< In the order of launches; most operations first.

@@ -4,11 +4,13 @@
 #include <map>
 #include <utility>
 
+#include "analysis/pass.h"
+
 namespace lockstep::analysis {
 namespace {
 
 /// Buckets of one backward pass of one rank and group, in order of issue.
-using Pass = std::vector<const TrafficCall*>;
+using BucketCalls = std::vector<const TrafficCall*>;
 
 struct BucketSums {
   uint64_t count = 0;
@@ -45,7 +47,7 @@ class DdpFinisher {
  public:
   void AddRank(const RankTraffic& traffic, const std::vector<size_t>& rows,
                const std::vector<ProcessGroupRow>& groups) {
-    std::map<std::pair<uint32_t, uint32_t>, Pass> passes;  // (group row, phase)
+    std::map<std::pair<uint32_t, uint32_t>, BucketCalls> passes;  // (group row, phase)
     for (const TrafficCall& call : traffic.calls) {
       const size_t row = rows[call.group];
       if (row == SIZE_MAX || !call.in_backward() || !call.issue_ns) continue;
@@ -79,7 +81,7 @@ class DdpFinisher {
   }
 
  private:
-  void AddPass(const RankTraffic& traffic, uint32_t group, const BackwardPhase& phase, const Pass& pass) {
+  void AddPass(const RankTraffic& traffic, uint32_t group, const BackwardPhase& phase, const BucketCalls& pass) {
     DdpRow& row = open_[group];
     row.rank_index = traffic.rank_index;
     row.group = group;
@@ -115,6 +117,14 @@ Ddp FinishDdp(const model::Run& run, const std::vector<RankTraffic>& by_rank_ind
   DdpFinisher finisher;
   for (size_t i = 0; i < by_rank_index.size(); ++i) finisher.AddRank(by_rank_index[i], rows[i], groups);
   return finisher.Finish();
+}
+
+Pass DdpPass() {
+  return RunPass<Ddp>(
+      {.question = "Are gradient buckets sent while the backward pass runs?", .needs = {"traffic", "groups"}},
+      [](PassContext& context) {
+        return FinishDdp(context.run(), context.Get<Traffic>().ranks, context.Get<ProcessGroups>().rows);
+      });
 }
 
 }  // namespace lockstep::analysis

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analysis/parallelism/process_groups.h"
@@ -38,6 +39,8 @@ struct DdpRow {
 };
 
 struct Ddp {
+  static constexpr std::string_view kPass = "ddp";
+
   std::vector<DdpRow> ranks;          ///< By (rank, group).
   std::vector<DdpBucketRow> buckets;  ///< By (group, bucket).
 };

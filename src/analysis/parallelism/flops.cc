@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "analysis/parallelism/matrix_work.h"
+#include "analysis/pass.h"
 #include "analysis/track_merge.h"
 
 namespace lockstep::analysis {
@@ -232,6 +233,19 @@ class FlopsMapper {
 FlopsPartial MapFlops(const RankContext& context) {
   if (context.trace().shapes.empty()) return {};
   return FlopsMapper(context).Map();
+}
+
+Pass FlopsPass() {
+  return ReducingPass<Flops, FlopsPartial>(
+      {.question = "How much of the device's arithmetic is used, where shapes were recorded?"}, MapFlops,
+      [](PassContext&, std::vector<FlopsPartial> ranks) {
+        Flops all;
+        for (FlopsPartial& rank : ranks) {
+          if (rank.rank) all.ranks.push_back(std::move(*rank.rank));
+          MoveRows(&rank.rows, &all.operators);
+        }
+        return all;
+      });
 }
 
 }  // namespace lockstep::analysis

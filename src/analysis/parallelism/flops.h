@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/parallelism/device_peak.h"
@@ -53,6 +54,13 @@ struct FlopsRankRow {
 struct FlopsPartial {
   std::vector<FlopsRow> rows;        ///< Largest time first, then name and shapes.
   std::optional<FlopsRankRow> rank;  ///< Absent when the trace has no shapes.
+};
+
+struct Flops {
+  static constexpr std::string_view kPass = "flops";
+
+  std::vector<FlopsRankRow> ranks;  ///< By rank.
+  std::vector<FlopsRow> operators;  ///< By rank, largest time first.
 };
 
 /// Reads shapes, launches and device events. Cost: O(shapes log shapes + device events).

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "analysis/pass.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -74,6 +76,14 @@ std::vector<FsdpRow> FinishFsdp(const model::Run& run, const std::vector<RankTra
     }
   }
   return rows;
+}
+
+Pass FsdpPass() {
+  return RunPass<Fsdp>(
+      {.question = "Are sharded weights gathered before they are needed?", .needs = {"traffic", "groups"}},
+      [](PassContext& context) {
+        return Fsdp{FinishFsdp(context.run(), context.Get<Traffic>().ranks, context.Get<ProcessGroups>().rows)};
+      });
 }
 
 }  // namespace lockstep::analysis

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analysis/parallelism/process_groups.h"
@@ -37,6 +38,12 @@ struct FsdpRow {
   Resharding resharding = Resharding::kUnknown;
   std::optional<int64_t> peak_allocated_bytes = {};  ///< Of the rank's device, from memory events.
   std::optional<int64_t> peak_reserved_bytes = {};
+};
+
+struct Fsdp {
+  static constexpr std::string_view kPass = "fsdp";
+
+  std::vector<FsdpRow> rows;  ///< By (rank, group).
 };
 
 /// Reads no events. Rows for groups of kind data, and of all ranks where nothing says for what, on ranks that

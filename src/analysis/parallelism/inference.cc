@@ -11,6 +11,7 @@
 #include "analysis/believable_time.h"
 #include "analysis/device_tracks.h"
 #include "analysis/interval_cover.h"
+#include "analysis/pass.h"
 #include "analysis/quantiles.h"
 
 namespace lockstep::analysis {
@@ -304,5 +305,19 @@ class InferenceMapper {
 }  // namespace
 
 InferencePartial MapInference(const RankContext& context) { return InferenceMapper(context).Map(); }
+
+Pass InferencePass() {
+  return ReducingPass<Inference, InferencePartial>(
+      {.question = "How long are prefill, decode and requests, where they are marked?"}, MapInference,
+      [](PassContext&, std::vector<InferencePartial> ranks) {
+        Inference all;
+        for (InferencePartial& rank : ranks) {
+          MoveRows(&rank.rows, &all.rows);
+          if (rank.requests) all.requests.push_back(*rank.requests);
+          MoveRows(&rank.recorded_requests, &all.requests);
+        }
+        return all;
+      });
+}
 
 }  // namespace lockstep::analysis

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analysis/parallelism/inference_mark.h"
@@ -58,6 +59,13 @@ struct InferencePartial {
   std::vector<InferenceRow> rows;  ///< By (engine, phase).
   std::optional<InferenceRequestRow> requests;
   std::vector<InferenceRequestRow> recorded_requests;  ///< By kind's name.
+};
+
+struct Inference {
+  static constexpr std::string_view kPass = "inference";
+
+  std::vector<InferenceRow> rows;             ///< By rank, engine, phase.
+  std::vector<InferenceRequestRow> requests;  ///< By rank, those that ranges mark first, then by kind.
 };
 
 /// Reads annotations of CPU threads, launches and device events. Empty when nothing is marked. Cost: O(annotations),

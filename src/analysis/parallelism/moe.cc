@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/pass.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -194,6 +196,15 @@ Moe FinishMoe(const model::Run& run, const std::vector<RankTraffic>& by_rank_ind
     moe.groups.push_back(group.row);
   }
   return moe;
+}
+
+Pass MoePass() {
+  return RunPass<Moe>(
+      {.question = "Do all experts get as many tokens, by what all_to_alls carry?", .needs = {"traffic", "groups"}},
+      [](PassContext& context) {
+        return FinishMoe(context.run(), context.Get<Traffic>().ranks, context.Get<ProcessGroups>().rows,
+                         context.Get<Collectives>());
+      });
 }
 
 }  // namespace lockstep::analysis

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analysis/collectives.h"
@@ -55,6 +56,8 @@ struct MoeRankRow {
 };
 
 struct Moe {
+  static constexpr std::string_view kPass = "moe";
+
   std::vector<MoeRow> groups;     ///< By group; groups that call all_to_all.
   std::vector<MoeRankRow> ranks;  ///< By (group, rank).
 };

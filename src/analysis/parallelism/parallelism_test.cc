@@ -1,10 +1,15 @@
 // Groups, buckets, sharded weights and FLOPs of hand-made jobs.
-#include "analysis/parallelism/parallelism.h"
-
 #include <gtest/gtest.h>
 
 #include <utility>
 
+#include "analysis/parallelism/ddp.h"
+#include "analysis/parallelism/flops.h"
+#include "analysis/parallelism/fsdp.h"
+#include "analysis/parallelism/pipeline.h"
+#include "analysis/parallelism/process_groups.h"
+#include "analysis/parallelism/rank_traffic.h"
+#include "analysis/rank_context.h"
 #include "analysis/testing/analysed_rank.h"
 #include "analysis/testing/collective_job.h"
 

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/pass.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -141,6 +143,15 @@ std::vector<PipelineRow> FinishPipeline(const model::Run& run, const std::vector
     }
   }
   return rows;
+}
+
+Pass PipelinePass() {
+  return RunPass<Pipelines>(
+      {.question = "How long do pipeline stages wait for each other?", .needs = {"traffic", "groups"}},
+      [](PassContext& context) {
+        return Pipelines{
+            FinishPipeline(context.run(), context.Get<Traffic>().ranks, context.Get<ProcessGroups>().rows)};
+      });
 }
 
 }  // namespace lockstep::analysis

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analysis/parallelism/process_groups.h"
@@ -34,6 +35,12 @@ struct PipelineRow {
   int64_t communication_ns = 0;                            ///< |union of sends and receives|
   int64_t bubble_ns = 0;                                   ///< Its part in which nothing is computed.
   std::optional<double> bubble_ratio = {};                 ///< Of the rank's span.
+};
+
+struct Pipelines {
+  static constexpr std::string_view kPass = "pipeline";
+
+  std::vector<PipelineRow> rows;  ///< By (group, stage).
 };
 
 /// Reads no events. Ranks in groups of kind pipeline that send or receive. By (group, stage). Cost: O(calls).

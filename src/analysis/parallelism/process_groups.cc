@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/parallelism/group_use.h"
+#include "analysis/pass.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -251,6 +252,12 @@ std::vector<std::vector<size_t>> RowsOfTraffic(const model::Run& run, const std:
     }
   }
   return found;
+}
+
+Pass GroupsPass() {
+  return RunPass<ProcessGroups>(
+      {.question = "What is each process group for, and what does it cost?", .needs = {"traffic"}},
+      [](PassContext& context) { return FinishGroups(context.run(), context.Get<Traffic>().ranks); });
 }
 
 }  // namespace lockstep::analysis

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/parallelism/group_kind.h"
@@ -49,6 +50,8 @@ struct ProcessGroupRow {
 /// Joins the ranks' groups and says what each is for. Reads no events. By (window, size descending, first member,
 /// name). Cost: O(calls + groups x members).
 struct ProcessGroups {
+  static constexpr std::string_view kPass = "groups";
+
   std::vector<ProcessGroupRow> rows;
   std::vector<GroupOperationRow> operations;  ///< By (group, longest first).
 };

@@ -11,6 +11,7 @@
 #include "analysis/cpu_activity.h"
 #include "analysis/device_tracks.h"
 #include "analysis/interval_cover.h"
+#include "analysis/pass.h"
 #include "analysis/step_windows.h"
 
 namespace lockstep::analysis {
@@ -198,6 +199,14 @@ RankTraffic MapTraffic(const RankContext& context) {
   for (const CollectiveCall& call : calls) mapper.Add(call, cover);
   mapper.Measure(cover);
   return traffic;
+}
+
+Pass TrafficPass() {
+  return ReducingPass<Traffic, RankTraffic>({.kind = PassKind::kInternal}, MapTraffic,
+                                            [](PassContext&, std::vector<RankTraffic> ranks) {
+                                              for (size_t i = 0; i < ranks.size(); ++i) ranks[i].rank_index = i;
+                                              return Traffic{std::move(ranks)};
+                                            });
 }
 
 }  // namespace lockstep::analysis

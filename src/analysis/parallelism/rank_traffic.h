@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/collective_kind.h"
@@ -57,6 +58,13 @@ struct RankTraffic {
   int64_t span_ns = 0;             ///< First to last event of the devices; of the CPU without a device.
   std::optional<bool> on_device;   ///< Absent when the rank has neither kernels nor operators.
   bool has_cpu_operators = false;  ///< Its trace has CPU operators, so that a backward pass would be seen.
+};
+
+/// Traffic of all ranks, by rank index.
+struct Traffic {
+  static constexpr std::string_view kPass = "traffic";
+
+  std::vector<RankTraffic> ranks;
 };
 
 /// Reads one rank's events. Cost: O(events), with one sort of the calls.

@@ -15,6 +15,7 @@
 #include "analysis/device_tracks.h"
 #include "analysis/host_role.h"
 #include "analysis/name_rows.h"
+#include "analysis/pass.h"
 #include "analysis/quantiles.h"
 
 namespace lockstep::analysis {
@@ -323,6 +324,18 @@ std::vector<RegionBalanceRow> BalanceRegions(const model::Run& run, const std::v
     return a.mean_total_ns > b.mean_total_ns;
   });
   return balances;
+}
+
+Pass RegionsPass() {
+  using Rows = std::vector<RegionRow>;
+  return ReducingPass<Regions, Rows>(
+      {.question = "How long are the ranges that the program marks, on CPU and device, and on which rank?"}, MapRegions,
+      [](PassContext& context, std::vector<Rows> ranks) {
+        Regions all;
+        for (Rows& rank : ranks) MoveRows(&rank, &all.rows);
+        all.balance = BalanceRegions(context.run(), all.rows);
+        return all;
+      });
 }
 
 }  // namespace lockstep::analysis

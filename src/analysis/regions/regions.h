@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/rank_context.h"
@@ -45,6 +46,13 @@ struct RegionBalanceRow {
   std::optional<int64_t> mean_device_ns;
   std::optional<size_t> most_device_rank_index;
   std::optional<double> device_imbalance;  ///< Of device time without communication, which waits for others.
+};
+
+struct Regions {
+  static constexpr std::string_view kPass = "regions";
+
+  std::vector<RegionRow> rows;            ///< By rank, largest total first.
+  std::vector<RegionBalanceRow> balance;  ///< Largest mean first.
 };
 
 /// One rank's regions, the largest total first. Cost: O(annotations log annotations + device events x depth of ranges).

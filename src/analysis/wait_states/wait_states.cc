@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "analysis/pass.h"
 #include "analysis/rank_map.h"
 #include "analysis/rank_passes.h"
 #include "analysis/rank_steps.h"
@@ -79,6 +80,12 @@ WaitStates ComputeWaitStates(const RunContext& shared, const Collectives& collec
   std::vector<WaitRankActivity> activity(rank_count);
   for (size_t i = 0; i < asked.size(); ++i) activity[asked[i]] = std::move(measured[i]);
   return FinishWaitStates(*shared.run, collectives, plan, activity);
+}
+
+Pass WaitStatesPass() {
+  return RunPass<WaitStates>(
+      {.question = "What made the others wait first of all, and on which rank?", .needs = {"collectives"}},
+      [](PassContext& context) { return ComputeWaitStates(context.shared(), context.Get<Collectives>()); });
 }
 
 }  // namespace lockstep::analysis

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/collectives.h"
@@ -120,6 +121,8 @@ struct LateStart {
 };
 
 struct WaitStates {
+  static constexpr std::string_view kPass = "wait_states";
+
   std::vector<WaitStateRow> rows;     ///< By (rank index, kind); only where something waited.
   std::vector<RootCauseRow> causes;   ///< Largest waiting first.
   int64_t wait_ns = 0;                ///< All waiting of the job: the sum of `rows`.

@@ -3,22 +3,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/pass.h"
 #include "analysis/pass_registry.h"
+#include "analysis/what_if/pipeline_bubbles.h"
 #include "analysis/what_if/straggler_study.h"
 #include "base/cpu_clock.h"
 
 namespace lockstep::analysis {
 namespace {
 
-bool Wanted(const std::vector<std::string>& passes, const std::vector<std::string>& only, std::string_view name) {
-  return only.empty() || std::find(passes.begin(), passes.end(), name) != passes.end();
+bool Wanted(const std::vector<const Pass*>& passes, const std::vector<std::string>& only, std::string_view name) {
+  return only.empty() || std::find(passes.begin(), passes.end(), FindPass(name)) != passes.end();
 }
 
 void Simulate(model::Run* run, double speedup, AnalysisResult* result) {
   Result<WhatIf> what_if = SimulateOperations(*run->operations, &run->ledger, speedup);
   if (what_if) {
-    result->computed.emplace_back("what_if");
-    result->what_if = *std::move(what_if);
+    result->Edit<WhatIf>() = *std::move(what_if);
     return;
   }
   const bool impossible = what_if.error().code == ErrorCode::kFailedPrecondition;
@@ -53,7 +54,7 @@ void MeasureSteps(const model::OperationTrace& trace, AnalysisResult* result) {
 
 Result<AnalysisResult> AnalyzeOperations(model::Run* run, const AnalysisOptions& options,
                                          const std::vector<std::string>& only) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> passes, ResolvePasses(only));
+  ASSIGN_OR_RETURN(const std::vector<const Pass*> passes, ResolvePasses(only));
   AnalysisResult result;
   MeasureSteps(*run->operations, &result);
   if (Wanted(passes, only, "what_if")) {
@@ -63,8 +64,7 @@ Result<AnalysisResult> AnalyzeOperations(model::Run* run, const AnalysisOptions&
   }
   if (Wanted(passes, only, "bubbles")) {
     const int64_t begin_ns = ThreadCpuNs();
-    result.bubbles = ComputeBubbles(*run->operations);
-    result.computed.emplace_back("bubbles");
+    result.Edit<Bubbles>() = ComputeBubbles(*run->operations);
     result.timings.push_back({"bubbles", ThreadCpuNs() - begin_ns});
   }
   result.findings = FindOperationFindings(*run->operations, result);

@@ -5,8 +5,10 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/finding.h"
 #include "analysis/finding_context.h"
 #include "analysis/what_if/job_levers.h"
+#include "analysis/what_if/what_if.h"
 
 namespace lockstep::analysis {
 namespace {

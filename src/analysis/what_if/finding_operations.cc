@@ -7,8 +7,12 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/analysis_result.h"
+#include "analysis/finding.h"
 #include "analysis/finding_context.h"
 #include "analysis/what_if/analyze_operations.h"
+#include "analysis/what_if/pipeline_bubbles.h"
+#include "analysis/what_if/what_if.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -205,9 +209,10 @@ void AddBubbles(const Bubbles& bubbles, std::vector<Finding>* findings) {
 
 std::vector<Finding> FindOperationFindings(const model::OperationTrace& trace, const AnalysisResult& result) {
   std::vector<Finding> findings;
-  if (result.Has("what_if") && result.what_if.study) findings = StudyWords(trace, *result.what_if.study).Find();
+  if (result.Has<WhatIf>() && result.Get<WhatIf>().study)
+    findings = StudyWords(trace, *result.Get<WhatIf>().study).Find();
   // Where everything was simulated, the study's figures say it better.
-  if (result.Has("bubbles") && !result.Has("what_if")) AddBubbles(result.bubbles, &findings);
+  if (result.Has<Bubbles>() && !result.Has<WhatIf>()) AddBubbles(result.Get<Bubbles>(), &findings);
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return std::tuple(b.gain_ns_per_step.value_or(-1), b.severity, std::string_view(a.id)) <
            std::tuple(a.gain_ns_per_step.value_or(-1), a.severity, std::string_view(b.id));

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "analysis/job_graph/job_graph.h"
+#include "analysis/parallelism/pipeline.h"
+#include "analysis/pass.h"
 #include "analysis/what_if/step_simulator.h"
 
 namespace lockstep::analysis {
@@ -32,6 +35,15 @@ struct StepOutcome {
   WhatIfStep step;
   std::vector<int64_t> lever_ns;
 };
+
+/// Ranks of the first window by pipeline stage.
+std::map<uint32_t, std::vector<size_t>> StagesOf(const model::Run& run, const Pipelines& pipelines) {
+  std::map<uint32_t, std::vector<size_t>> stages;
+  for (const PipelineRow& row : pipelines.rows) {
+    if (run.ranks[row.rank_index].window == run.ranks.front().window) stages[row.stage].push_back(row.rank_index);
+  }
+  return stages;
+}
 
 }  // namespace
 
@@ -106,6 +118,18 @@ WhatIf SimulateJob(const model::Run& run, const Collectives& collectives, const 
   }
   RankLevers(&what_if);
   return what_if;
+}
+
+Pass WhatIfPass() {
+  return RunPass<WhatIf>({.question = "What would each change gain? (--what-if; operation traces: always)",
+                          .needs = {"critical_path", "job_graph", "pipeline"},
+                          .kind = PassKind::kOnRequest},
+                         [](PassContext& context) {
+                           return SimulateJob(context.run(), context.Get<Collectives>(), context.Get<JobGraphs>().ranks,
+                                              context.options().thread_count, &context.ledger(),
+                                              {.speedup = context.options().what_if_speedup,
+                                               .stages = StagesOf(context.run(), context.Get<Pipelines>())});
+                         });
 }
 
 }  // namespace lockstep::analysis

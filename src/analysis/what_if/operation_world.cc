@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/pass.h"
+
 namespace lockstep::analysis {
 namespace {
 

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/pass.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -103,6 +105,15 @@ Bubbles ComputeBubbles(const model::OperationTrace& trace) {
   if (!pipelined) return {};
   MarkWarmUp(&bubbles.steps);
   return bubbles;
+}
+
+Pass BubblesPass() {
+  return RunPass<Bubbles>(
+      {.question = "How long do pipeline stages idle? (operation traces)", .kind = PassKind::kOnRequest},
+      [](PassContext& context) {
+        const auto& operations = context.run().operations;
+        return operations ? ComputeBubbles(*operations) : Bubbles{};
+      });
 }
 
 }  // namespace lockstep::analysis

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "model/operation_trace.h"
@@ -33,6 +34,8 @@ struct PipelineStepRow {
 
 /// Bubbles of the pipelines of an operation trace.
 struct Bubbles {
+  static constexpr std::string_view kPass = "bubbles";
+
   std::vector<BubbleRow> stages;       ///< By (step, data rank, stage).
   std::vector<PipelineStepRow> steps;  ///< By (step, data rank).
 };

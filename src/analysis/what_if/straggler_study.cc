@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/pass.h"
+
 namespace lockstep::analysis {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep::analysis {
@@ -55,6 +56,8 @@ struct WhatIfStep {
 
 /// What each change would gain, by simulating the job's graph with other durations. Times of steps are means over them.
 struct WhatIf {
+  static constexpr std::string_view kPass = "what_if";
+
   int64_t observed_step_ns = 0;
   int64_t simulated_step_ns = 0;  ///< By simulation with nothing changed: what gains are counted from.
   double error_ratio = 0;         ///< Mean over the steps of |simulated - observed| / observed.

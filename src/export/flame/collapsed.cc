@@ -6,6 +6,7 @@
 
 #include "analysis/kernel_kind.h"
 #include "analysis/name_rows.h"
+#include "analysis/rank_context.h"
 #include "export/flame/stacks.h"
 #include "report/utf8.h"
 

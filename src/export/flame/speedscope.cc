@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analysis/kernel_kind.h"
+#include "analysis/rank_context.h"
 #include "export/flame/stacks.h"
 #include "report/json_stream.h"
 #include "report/utf8.h"

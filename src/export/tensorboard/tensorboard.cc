@@ -7,7 +7,13 @@
 #include <numeric>
 #include <optional>
 
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/imbalance.h"
 #include "analysis/kernel_kind.h"
+#include "analysis/kernels.h"
+#include "analysis/memory.h"
+#include "analysis/stragglers.h"
 #include "analysis/wait_steps.h"
 #include "export/tensorboard/event_file.h"
 #include "report/kernel_name.h"
@@ -78,7 +84,7 @@ class Exporter {
     context.run = &run;
     context.options = options_of_analysis;
     context.is_communication = analysis::ClassifyCommunication(run, options_of_analysis.communication_kernels);
-    for (const analysis::WaitStep& row : analysis::ComputeWaitSteps(context, result.collectives))
+    for (const analysis::WaitStep& row : analysis::ComputeWaitSteps(context, result.Get<analysis::Collectives>()))
       waits_[{row.rank_index, row.step_number}] = row.wait_ns;
   }
 
@@ -91,7 +97,7 @@ class Exporter {
       if (Selected(options_.ranks, trace.rank.value)) ranks.push_back(i);
     }
     if (ranks.empty()) return Nothing("--ranks", "lockstep analyze shows which there are");
-    const auto& steps = result_.breakdown.steps;
+    const auto& steps = result_.Get<analysis::Breakdown>().steps;
     if (!options_.steps.empty() && std::none_of(steps.begin(), steps.end(), [&](const BreakdownRow& row) {
           return row.step_number && Selected(options_.steps, *row.step_number);
         })) {
@@ -146,7 +152,7 @@ class Exporter {
 
   EventFile MakeRank(size_t rank) const {
     EventFile file(FirstTime(rank));
-    for (const BreakdownRow& row : result_.breakdown.steps) {
+    for (const BreakdownRow& row : result_.Get<analysis::Breakdown>().steps) {
       if (row.rank_index != rank || !row.step_number || !Selected(options_.steps, *row.step_number)) continue;
       AddBreakdown(row, "step", *row.step_number, EndTime(row), &file);
       if (const auto wait_ns = WaitOf(rank, *row.step_number)) {
@@ -155,17 +161,17 @@ class Exporter {
       }
     }
     const double end_s = LastTime(rank);
-    for (const BreakdownRow& row : result_.breakdown.ranks) {
+    for (const BreakdownRow& row : result_.Get<analysis::Breakdown>().ranks) {
       if (row.rank_index == rank) AddBreakdown(row, "window", 0, end_s, &file);
     }
-    for (const analysis::StragglerRow& row : result_.stragglers.rows) {
+    for (const analysis::StragglerRow& row : result_.Get<analysis::Stragglers>().rows) {
       if (row.rank_index != rank) continue;
       file.AddScalar("window/wait_ms", "Milliseconds in which this rank waits for others in collectives.", 0, end_s,
                      Ms(row.wait_ns));
       file.AddScalar("window/wait_given_ms", "Milliseconds that the others wait for this rank, added up.", 0, end_s,
                      Ms(row.wait_given_ns));
     }
-    for (const analysis::MemoryRow& row : result_.memory) {
+    for (const analysis::MemoryRow& row : result_.Get<analysis::Memory>().rows) {
       if (row.rank_index != rank) continue;
       const std::string device = row.device < 0 ? "cpu" : fmt::format("device{}", row.device);
       const auto add = [&](const char* name, const char* meaning, const std::optional<int64_t>& bytes) {
@@ -182,7 +188,7 @@ class Exporter {
   void AddKernels(size_t rank, double end_s, EventFile* file) const {
     std::map<NameId, std::vector<double>> durations;
     std::vector<NameId> order;
-    for (const analysis::KernelRow& row : result_.kernels) {  // Largest total first.
+    for (const analysis::KernelRow& row : result_.Get<analysis::Kernels>().rows) {  // Largest total first.
       if (row.rank_index != rank || order.size() >= options_.kernel_count || durations.count(row.name) != 0) continue;
       order.push_back(row.name);
       durations[row.name];
@@ -220,7 +226,7 @@ class Exporter {
     EventFile file(first_s);
     AddStepsOverRanks(window, &file);
     if (window == 0) {
-      for (const analysis::ImbalanceRow& row : result_.imbalance.rows) {
+      for (const analysis::ImbalanceRow& row : result_.Get<analysis::Imbalance>().rows) {
         if (row.ratio) {
           file.AddScalar("imbalance/" + row.quantity, "Largest over mean over the ranks, less 1 (0: balanced).", 0,
                          last_s, *row.ratio);
@@ -237,7 +243,7 @@ class Exporter {
       std::map<std::string, std::vector<double>> values;
     };
     std::map<int64_t, Spread> steps;
-    for (const BreakdownRow& row : result_.breakdown.steps) {
+    for (const BreakdownRow& row : result_.Get<analysis::Breakdown>().steps) {
       if (run_.ranks[row.rank_index].window != window || row.basis == analysis::Basis::kNone) continue;
       if (!row.step_number || !Selected(options_.steps, *row.step_number)) continue;
       Spread& spread = steps[*row.step_number];
@@ -270,7 +276,7 @@ class Exporter {
 
   void AddBandwidth(int32_t window, double last_s, EventFile* file) const {
     std::map<std::string, std::vector<double>> bandwidth;
-    for (const analysis::CollectiveInstance& instance : result_.collectives.instances) {
+    for (const analysis::CollectiveInstance& instance : result_.Get<analysis::Collectives>().instances) {
       if (instance.window == window && instance.busbw_bytes_per_s)
         bandwidth[instance.name].push_back(*instance.busbw_bytes_per_s / 1e9);
     }

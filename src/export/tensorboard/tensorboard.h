@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
+#include "analysis/rank_context.h"
 #include "base/result.h"
 #include "model/run.h"
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "analysis/critical_path/critical_path.h"
+
 namespace lockstep::timeline {
 namespace {
 

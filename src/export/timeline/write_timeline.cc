@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/collectives.h"
 #include "export/timeline/archive.h"
 #include "export/timeline/output_file.h"
 #include "export/timeline/rank_writer.h"

@@ -9,7 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
+#include "analysis/breakdown.h"
+#include "analysis/pass.h"
+#include "analysis/pass_registry.h"
 #include "python/event_tables.h"
 #include "python/extension/bindings.h"
 #include "python/extension/errors.h"
@@ -64,7 +67,7 @@ py::dict Job(const RunPointer& run) {
   job["step_count"] = result->step_count;
   job["span_ns"] = result->job_span_ns;
   job["event_count"] = facts.event_count;
-  job["passes"] = py::tuple(py::cast(result->computed));
+  job["passes"] = py::tuple(py::cast(analysis::PassesOf(*result)));
   return job;
 }
 

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
+#include "analysis/rank_context.h"
 #include "analysis/testing/trace_builder.h"
 #include "query/database.h"
 

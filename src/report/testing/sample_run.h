@@ -4,7 +4,19 @@
 #include <string>
 #include <utility>
 
-#include "analysis/analyze.h"
+#include "analysis/analysis_result.h"
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/critical_path/critical_path.h"
+#include "analysis/finding.h"
+#include "analysis/idle.h"
+#include "analysis/imbalance.h"
+#include "analysis/kernels.h"
+#include "analysis/launch.h"
+#include "analysis/memory.h"
+#include "analysis/operators.h"
+#include "analysis/stragglers.h"
+#include "analysis/wait_states/wait_states.h"
 #include "model/run.h"
 
 namespace lockstep::report::testing {
@@ -110,24 +122,27 @@ inline void AddSampleTables(Sample* sample) {
   analysis::AnalysisResult& result = sample->result;
   for (size_t rank = 0; rank < 4; ++rank) {
     const auto late = static_cast<int64_t>(rank == 2);
-    result.breakdown.ranks.push_back(
+    result.Edit<analysis::Breakdown>().ranks.push_back(
         SampleBreakdown(rank, 100'000'000, 80'000'000 - late * 60'000'000, 29'000'000 + late * 60'000'000));
     for (int64_t step = 5; step < 7; ++step) {
       analysis::BreakdownRow row =
           SampleBreakdown(rank, 50'000'000, 40'000'000 - late * 30'000'000, 14'000'000 + late * 30'000'000);
       row.step_number = step;
-      result.breakdown.steps.push_back(row);
+      result.Edit<analysis::Breakdown>().steps.push_back(row);
     }
-    result.idle.push_back({rank, {static_cast<int32_t>(rank)}, {7}, 20'000'000, 1'000'000, 8'000'000});
-    result.idle_host.push_back({rank, 1'000'000, 0, 27'000'000, 1'000'000});
-    result.kernels.push_back(
+    result.Edit<analysis::Idle>().rows.push_back(
+        {rank, {static_cast<int32_t>(rank)}, {7}, 20'000'000, 1'000'000, 8'000'000});
+    result.Edit<analysis::Idle>().host.push_back({rank, 1'000'000, 0, 27'000'000, 1'000'000});
+    result.Edit<analysis::Kernels>().rows.push_back(
         {rank, gemm, analysis::KernelKind::kCompute, 100, 90'000'000, 100'000, 2'000'000, 900'000, 12'345.678});
-    result.kernels.push_back(
+    result.Edit<analysis::Kernels>().rows.push_back(
         {rank, reduce, analysis::KernelKind::kCommunication, 4, 85'000'000, 5'000'000, 40'000'000, 21'250'000, 3.5e6});
-    result.kernels.push_back(
+    result.Edit<analysis::Kernels>().rows.push_back(
         {rank, elementwise, analysis::KernelKind::kCompute, 20, 9'000'000, 100'000, 900'000, 450'000, 0});
-    result.kernels.push_back({rank, bad, analysis::KernelKind::kCompute, 1, 1'000, 1'000, 1'000, 1'000, 0});
-    result.operators.push_back({rank, linear, 100, 3'000'000, 9'000'000, 90'000'000, 90'000'000});
+    result.Edit<analysis::Kernels>().rows.push_back(
+        {rank, bad, analysis::KernelKind::kCompute, 1, 1'000, 1'000, 1'000, 1'000, 0});
+    result.Edit<analysis::Operators>().rows.push_back(
+        {rank, linear, 100, 3'000'000, 9'000'000, 90'000'000, 90'000'000});
     analysis::MemoryRow memory;
     memory.rank_index = rank;
     memory.device = static_cast<int32_t>(rank);
@@ -136,7 +151,7 @@ inline void AddSampleTables(Sample* sample) {
     memory.allocation_count = 400;
     memory.free_count = 398;
     memory.net_bytes = 4096;
-    result.memory.push_back(memory);
+    result.Edit<analysis::Memory>().rows.push_back(memory);
     analysis::LaunchRow launch;
     launch.rank_index = rank;
     launch.launch_count = 124;
@@ -144,11 +159,11 @@ inline void AddSampleTables(Sample* sample) {
     launch.total_delay_ns = 3'456'789;
     launch.max_delay_ns = 345'678;
     launch.median_delay_ns = 5'600;
-    result.launch.push_back(launch);
-    result.queues.push_back({rank, {static_cast<int32_t>(rank)}, {7}, 248, 3.25, 12, 0});
+    result.Edit<analysis::Launch>().rows.push_back(launch);
+    result.Edit<analysis::Launch>().queues.push_back({rank, {static_cast<int32_t>(rank)}, {7}, 248, 3.25, 12, 0});
   }
   for (int64_t sequence = 0; sequence < 4; ++sequence)
-    result.collectives.instances.push_back(SampleCollective(sequence, 15'000'000));
+    result.Edit<analysis::Collectives>().instances.push_back(SampleCollective(sequence, 15'000'000));
 }
 
 inline void AddSampleVerdicts(Sample* sample) {
@@ -172,10 +187,10 @@ inline void AddSampleVerdicts(Sample* sample) {
     } else {
       row.wait_ns = 60'000'000;
     }
-    result.stragglers.rows.push_back(row);
+    result.Edit<analysis::Stragglers>().rows.push_back(row);
   }
-  result.imbalance.rows.push_back({"compute_ns", 1e8, 1e8, 1e8, 0.0, 0, 0});
-  result.imbalance.rows.push_back({"idle_ns", 44e6, 29e6, 89e6, 1.0227, 2, 0});
+  result.Edit<analysis::Imbalance>().rows.push_back({"compute_ns", 1e8, 1e8, 1e8, 0.0, 0, 0});
+  result.Edit<analysis::Imbalance>().rows.push_back({"idle_ns", 44e6, 29e6, 89e6, 1.0227, 2, 0});
   const NameId augment = sample->run.names.Intern("augment_batch");
   const NameId multiply = sample->run.names.Intern("ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_32x6_tn");
   for (int64_t number = 5; number < 7; ++number) {
@@ -189,13 +204,14 @@ inline void AddSampleVerdicts(Sample* sample) {
     step.kind_ns[static_cast<size_t>(graph::EdgeKind::kCompute)] = 41'000'000;
     step.kind_ns[static_cast<size_t>(graph::EdgeKind::kKernelGap)] = 990'000;
     step.slack = {{0, 29'000'000}, {1, 29'000'000}, {2, 0}, {3, 0}};
-    result.critical_path.steps.push_back(step);
-    result.critical_path.rows.push_back({2, number, graph::EdgeKind::kDataLoader, augment, 58'000'000});
-    result.critical_path.rows.push_back({2, number, graph::EdgeKind::kCompute, multiply, 40'000'000});
-    result.critical_path.rows.push_back({3, number, graph::EdgeKind::kCompute, multiply, 1'000'000});
-    result.critical_path.rows.push_back({2, number, graph::EdgeKind::kKernelGap, NameId{}, 990'000});
+    result.Edit<analysis::CriticalPath>().steps.push_back(step);
+    result.Edit<analysis::CriticalPath>().rows.push_back(
+        {2, number, graph::EdgeKind::kDataLoader, augment, 58'000'000});
+    result.Edit<analysis::CriticalPath>().rows.push_back({2, number, graph::EdgeKind::kCompute, multiply, 40'000'000});
+    result.Edit<analysis::CriticalPath>().rows.push_back({3, number, graph::EdgeKind::kCompute, multiply, 1'000'000});
+    result.Edit<analysis::CriticalPath>().rows.push_back({2, number, graph::EdgeKind::kKernelGap, NameId{}, 990'000});
   }
-  result.critical_path.names = {{graph::EdgeKind::kCompute, multiply, 0}};
+  result.Edit<analysis::CriticalPath>().names = {{graph::EdgeKind::kCompute, multiply, 0}};
   analysis::Finding late;
   late.id = "straggler";
   late.severity = analysis::FindingSeverity::kCritical;
@@ -216,8 +232,6 @@ inline void AddSampleVerdicts(Sample* sample) {
   result.findings = {late, launch};
   result.step_count = 2;
   result.job_span_ns = 210'000'000;
-  result.computed = {"breakdown",  "idle",      "kernels", "operators", "collectives",
-                     "stragglers", "imbalance", "memory",  "launch",    "critical_path"};
   sample->run.ledger.Add({"truncated_file", model::Severity::kError, "traces/rank3.json.gz", 3, 4'560'000, 1,
                           "ends inside an event", "the job was probably killed while it wrote; rerun the profiler"});
   sample->run.ledger.Add(

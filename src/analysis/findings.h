@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "analysis/analysis_result.h"
+#include "analysis/finding.h"
+#include "analysis/rank_context.h"
+
+namespace lockstep::analysis {
+
+/// Findings from the tables; thresholds in AnalysisOptions. Source: docs/metrics.md#findings.
+std::vector<Finding> ComputeFindings(const RunContext& shared, const AnalysisResult& result);
+
+}  // namespace lockstep::analysis
