@@ -9,6 +9,7 @@
 #include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
 #include "analysis/rank_context.h"
+#include "base/cell.h"
 #include "bench_inputs.h"
 #include "ingest/job/ingest_run.h"
 #include "query/database.h"
@@ -48,9 +49,9 @@ Asked& TheRun() {
 class LastValue : public query::RowWriter {
  public:
   void Begin(const std::vector<std::string>&) override {}
-  void Row(const std::vector<report::Cell>& cells) override { value = cells.back(); }
+  void Row(const std::vector<Cell>& cells) override { value = cells.back(); }
   void End() override {}
-  report::Cell value;
+  Cell value;
 };
 
 void SetRows(benchmark::State& state) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/cell.h"
 #include "fuzz.h"
 #include "query/database.h"
 #include "query/query_error.h"
@@ -26,7 +27,7 @@ class SomeRows : public RowWriter {
     writer_->Begin(columns);
     column_count_ = columns.size();
   }
-  void Row(const std::vector<lockstep::report::Cell>& cells) override {
+  void Row(const std::vector<lockstep::Cell>& cells) override {
     FUZZ_CHECK(cells.size() == column_count_);
     writer_->Row(cells);
     ++row_count_;

@@ -13,7 +13,6 @@ from . import _native
 from ._errors import InvalidArgumentError, PartialWarning, in_words_of_python
 from ._progress import ProgressOption, Reporter
 from ._table import Table
-from ._table_passes import PASS_OF
 
 PathOption = Union[str, "os.PathLike[str]"]
 
@@ -139,7 +138,7 @@ class Run:
         """Runs the passes now, unless they have run, and returns the tables of all that ran, by name."""
         self._native.analyze()
         ran = set(self.job.passes)
-        return {name: self._table(name) for name in _native.table_names() if PASS_OF.get(name, "") in ran | {""}}
+        return {name: self._table(name) for name in _native.table_names() if _native.pass_of_table(name) in ran | {""}}
 
     def breakdown(self) -> Table:
         """Where each rank's time went over its window: a row per rank; span, busy, compute, communication (exposed and

@@ -8,6 +8,7 @@
 #include "analysis/device_tracks.h"
 #include "analysis/pass.h"
 #include "analysis/step_windows.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -146,9 +147,85 @@ void ComputeBreakdown(const RankContext& context, BreakdownRow* whole, std::vect
   rows.AddSteps(sums.windows);
 }
 
+namespace {
+
+/// A duration; without a basis it means nothing, and is null, never 0.
+template <int64_t BreakdownRow::*kMember>
+RowColumn<BreakdownRow> Time(std::string_view name, std::string_view meaning) {
+  return {name, ColumnType::kInteger, "ns", meaning, "no basis", [](const model::Run&, const BreakdownRow& row) {
+            return row.basis == Basis::kNone ? Cell() : Cell(row.*kMember);
+          }};
+}
+
+/// An instant of a row, as its rank's clock has it or on the aligned one.
+RowColumn<BreakdownRow> Instant(std::string_view name, std::string_view meaning,
+                                int64_t (*instant_ns)(const BreakdownRow&), bool aligned, ColumnPlace place) {
+  return {name,
+          ColumnType::kInteger,
+          aligned ? "ns, aligned clock" : "ns, the rank's own clock",
+          meaning,
+          "no basis",
+          [instant_ns, aligned](const model::Run& run, const BreakdownRow& row) -> Cell {
+            if (row.basis == Basis::kNone) return {};
+            const int64_t trace_ns = instant_ns(row);
+            return aligned ? run.ranks[row.rank_index].clock.ToRun(trace_ns) : trace_ns;
+          },
+          place};
+}
+
+std::vector<RowColumn<BreakdownRow>> BreakdownColumns() {
+  using Row = BreakdownRow;
+  const auto start_ns = [](const Row& row) { return row.start_ns; };
+  const auto end_ns = [](const Row& row) { return row.start_ns + row.span_ns; };
+  return {
+      NamedField<&Row::basis, BasisName>("basis",
+                                         "What it was computed from: `device` events, the `cpu` tracks of a CPU-only "
+                                         "job, or `none`: neither, all durations are null.",
+                                         {"device", "cpu", "none"}),
+      Instant("start_ns", "Start of the span.", start_ns, false, ColumnPlace::kNotInSql),
+      Instant("start_ns", "Start of the span.", start_ns, true, ColumnPlace::kOnlyInSql),
+      Instant("end_ns", "End of the span.", end_ns, true, ColumnPlace::kOnlyInSql),
+      Instant("trace_start_ns", "Start of the span, as the file has it.", start_ns, false, ColumnPlace::kOnlyInSql),
+      Time<&Row::span_ns>("span_ns", "First start to last end of the events counted."),
+      Time<&Row::busy_ns>("busy_ns", "Union of all of them."),
+      Time<&Row::compute_ns>("compute_ns", "Union of the kernels that are not communication."),
+      Time<&Row::communication_ns>("communication_ns", "Union of the communication kernels."),
+      Time<&Row::exposed_communication_ns>("exposed_communication_ns", "Communication while no compute kernel runs."),
+      Time<&Row::overlapped_communication_ns>("overlapped_communication_ns",
+                                              "Communication while a compute kernel runs."),
+      Time<&Row::memory_ns>("memory_ns", "Union of copies and sets."),
+      Time<&Row::exposed_memory_ns>("exposed_memory_ns",
+                                    "Copies and sets while neither compute nor communication runs."),
+      Time<&Row::idle_ns>("idle_ns", "`span_ns` less `busy_ns`."),
+      {"communication_overlap_ratio", ColumnType::kReal, "0..1", "`overlapped_communication_ns` / `communication_ns`.",
+       "no communication, or no basis",
+       [](const model::Run&, const Row& row) {
+         const auto ratio = row.communication_overlap_ratio();
+         return row.basis == Basis::kNone || !ratio ? Cell() : Cell(*ratio);
+       }},
+  };
+}
+
+std::vector<RowColumn<BreakdownRow>> StepColumns() {
+  std::vector<RowColumn<BreakdownRow>> columns = BreakdownColumns();
+  auto step = columns.insert(
+      columns.begin(),
+      Field<&BreakdownRow::step_number>(
+          "step", "", "Number of the step: N of `ProfilerStep#N`, or the running index from 0 with `--step-name`."));
+  step->is_key = true;
+  return columns;
+}
+
+}  // namespace
+
 Pass BreakdownPass() {
   return ReducingPass<Breakdown, Breakdown>(
-      {.question = "Where did the time go: compute, communication, memory, idle?"},
+      {.question = "Where did the time go: compute, communication, memory, idle?",
+       .tables = {DeclareRankTable("breakdown", "breakdown", "Where the time of each rank went, over its whole window",
+                                   &Breakdown::ranks, BreakdownColumns()),
+                  DeclareRankTable("steps", "steps",
+                                   "Where the time of each step of each rank went; empty when no file marks steps",
+                                   &Breakdown::steps, StepColumns())}},
       [](const RankContext& context) {
         Breakdown rank;
         ComputeBreakdown(context, &rank.ranks.emplace_back(), &rank.steps);

@@ -7,6 +7,7 @@
 #include "analysis/device_tracks.h"
 #include "analysis/host_idle.h"
 #include "analysis/pass.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -86,9 +87,42 @@ void ComputeIdle(const RankContext& context, std::vector<IdleRow>* rows, IdleHos
   }
 }
 
+namespace {
+
+std::vector<RowColumn<IdleRow>> IdleColumns() {
+  using Row = IdleRow;
+  return {
+      Field<&Row::device>("device", "", "Device ordinal."),
+      Field<&Row::stream>("stream", "", "Stream."),
+      Field<&Row::host_wait_ns>("host_wait_ns", "ns",
+                                "The next event's launch call began after the previous event had ended."),
+      Field<&Row::kernel_wait_ns>("kernel_wait_ns", "ns", "Launched in time, gap below the threshold (30 us)."),
+      Field<&Row::other_ns>("other_ns", "ns", "The rest."),
+  };
+}
+
+std::vector<RowColumn<IdleHostRow>> IdleHostColumns() {
+  using Row = IdleHostRow;
+  return {
+      Field<&Row::runtime_ns>("runtime_ns", "ns", "In a call of the device runtime or driver."),
+      Field<&Row::data_loader_ns>("data_loader_ns", "ns", "In a data loader."),
+      Field<&Row::operator_ns>("operator_ns", "ns", "In an operator."),
+      Field<&Row::unknown_ns>("unknown_ns", "ns", "Nothing was recorded."),
+  };
+}
+
+}  // namespace
+
 Pass IdlePass() {
   return ReducingPass<Idle, Idle>(
-      {.question = "Why was the device idle: host too late, gap between kernels, other?"},
+      {.question = "Why was the device idle: host too late, gap between kernels, other?",
+       .tables =
+           {DeclareRankTable("idle", "idle", "Idle time between a stream's consecutive events, by cause", &Idle::rows,
+                             IdleColumns()),
+            DeclareRankTable(
+                "idle_host", "idle_host",
+                "What the host was doing while the whole device was idle; the parts sum to the breakdown's `idle_ns`",
+                &Idle::host, IdleHostColumns())}},
       [](const RankContext& context) {
         Idle rank;
         ComputeIdle(context, &rank.rows, &rank.host.emplace_back());

@@ -5,6 +5,7 @@
 
 #include "analysis/name_rows.h"
 #include "analysis/pass.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -83,13 +84,35 @@ void ComputeKernels(const RankContext& context, std::vector<KernelRow>* rows) {
             });
 }
 
+namespace {
+
+std::vector<RowColumn<KernelRow>> KernelColumns() {
+  using Row = KernelRow;
+  return {
+      Field<&Row::name>("name", "", "As in the trace, whole."),
+      NamedField<&Row::kind, KernelKindName>("kind", "What it is: `compute`, `communication`, `memcpy` or `memset`.",
+                                             {"compute", "communication", "memcpy", "memset"}),
+      Field<&Row::count>("count", "count", "Events."),
+      Field<&Row::total_ns>("total_ns", "ns", "Sum of durations; overlapping events count twice."),
+      Field<&Row::mean_ns>("mean_ns", "ns", "`total_ns` / `count`.", "not finite"),
+      Field<&Row::min_ns>("min_ns", "ns", "Shortest."),
+      Field<&Row::max_ns>("max_ns", "ns", "Longest."),
+      Field<&Row::stddev_ns>("stddev_ns", "ns", "Sample standard deviation (n - 1); 0 for one event.", "not finite"),
+  };
+}
+
+}  // namespace
+
 Pass KernelsPass() {
-  return RankPass<Kernels>({.question = "Which kernels, copies and sets take the device's time?"},
-                           [](const RankContext& context) {
-                             Kernels rank;
-                             ComputeKernels(context, &rank.rows);
-                             return rank;
-                           });
+  return RankPass<Kernels>(
+      {.question = "Which kernels, copies and sets take the device's time?",
+       .tables = {DeclareRankTable("kernels", "kernel_totals", "Device events of one name on one rank, added up",
+                                   &Kernels::rows, KernelColumns())}},
+      [](const RankContext& context) {
+        Kernels rank;
+        ComputeKernels(context, &rank.rows);
+        return rank;
+      });
 }
 
 }  // namespace lockstep::analysis

@@ -25,7 +25,7 @@ constexpr int64_t kMinimumExcessShare = 50;  // an excess below a 50th of the wh
 
 using ActivityKey = std::pair<LateCause, NameId>;
 /// Of one arrival: time by what it went into, one value per rank looked at.
-using Table = std::map<ActivityKey, std::vector<int64_t>>;
+using TimesByActivity = std::map<ActivityKey, std::vector<int64_t>>;
 /// The same of one rank.
 using RankTable = std::map<ActivityKey, int64_t>;
 
@@ -260,7 +260,7 @@ std::vector<LateActivity> FindLateActivities(const RunContext& shared, const Col
   std::vector<LateSpell> costliest(spells.begin(),
                                    spells.begin() + static_cast<std::ptrdiff_t>(std::min(spells.size(), kMaxSpells)));
   const LateWindows windows = FindLateWindows(*shared.run, collectives, rank_index, std::move(costliest), kMaxOthers);
-  std::vector<Table> tables(windows.arrivals.size());
+  std::vector<TimesByActivity> tables(windows.arrivals.size());
   const auto measured = MapRanks<LateActivityPass>(shared, ByRank(windows, collectives), windows.ranks);
   for (size_t slot = 0; slot < measured.size(); ++slot) {
     for (size_t k = 0; k < measured[slot].size(); ++k) {

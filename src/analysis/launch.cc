@@ -5,6 +5,7 @@
 
 #include "analysis/name_rows.h"
 #include "analysis/pass.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -116,14 +117,53 @@ void ComputeLaunch(const RankContext& context, LaunchRow* row, std::vector<Queue
   row->median_delay_ns = Median(&delays);
 }
 
+namespace {
+
+std::vector<RowColumn<LaunchRow>> LaunchColumns() {
+  using Row = LaunchRow;
+  return {
+      Field<&Row::launch_count>("launch_count", "count", "Device events with a launch call in the file."),
+      Field<&Row::unlinked_count>("unlinked_count", "count", "Device events without."),
+      Field<&Row::total_delay_ns>("total_delay_ns", "ns",
+                                  "Sum of launch delays: end of the call to the start on the device, at least 0."),
+      Field<&Row::max_delay_ns>("max_delay_ns", "ns", "Largest."),
+      Field<&Row::median_delay_ns>("median_delay_ns", "ns", "Median.", "no linked event"),
+      Field<&Row::long_delay_count>("long_delay_count", "count", "Delays over 100 us."),
+      Field<&Row::short_kernel_count>("short_kernel_count", "count", "Device events shorter than their launch call."),
+      Field<&Row::long_call_count>("long_call_count", "count", "Launch calls over 50 us."),
+  };
+}
+
+std::vector<RowColumn<QueueRow>> QueueColumns() {
+  using Row = QueueRow;
+  return {
+      Field<&Row::device>("device", "", "Device ordinal."),
+      Field<&Row::stream>("stream", "", "Stream."),
+      Field<&Row::change_count>("change_count", "count", "Changes of the length."),
+      Field<&Row::mean_length>("mean_length", "events", "Mean over changes.", "not finite"),
+      Field<&Row::max_length>("max_length", "events", "Largest."),
+      Field<&Row::full_ns>("full_ns", "ns", "Time with 1,024 or more: the host blocks."),
+  };
+}
+
+}  // namespace
+
 Pass LaunchPass() {
-  return RankPass<Launch>({.question = "Does the host launch work early enough?"}, [](const RankContext& context) {
-    Launch rank;
-    LaunchRow row;
-    ComputeLaunch(context, &row, &rank.queues);
-    if (context.trace().HasDeviceEvents()) rank.rows.push_back(row);
-    return rank;
-  });
+  return RankPass<Launch>(
+      {.question = "Does the host launch work early enough?",
+       .tables = {DeclareRankTable("launch", "launch",
+                                   "Launch calls of a rank paired with their device events by correlation id",
+                                   &Launch::rows, LaunchColumns()),
+                  DeclareRankTable("queues", "queues",
+                                   "Length of each stream's launch queue: launched and not yet started",
+                                   &Launch::queues, QueueColumns())}},
+      [](const RankContext& context) {
+        Launch rank;
+        LaunchRow row;
+        ComputeLaunch(context, &row, &rank.queues);
+        if (context.trace().HasDeviceEvents()) rank.rows.push_back(row);
+        return rank;
+      });
 }
 
 }  // namespace lockstep::analysis

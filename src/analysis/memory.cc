@@ -5,6 +5,7 @@
 
 #include "analysis/name_rows.h"
 #include "analysis/pass.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -48,13 +49,35 @@ void ComputeMemory(const RankContext& context, std::vector<MemoryRow>* rows) {
   }
 }
 
+namespace {
+
+std::vector<RowColumn<MemoryRow>> MemoryColumns() {
+  using Row = MemoryRow;
+  return {
+      Field<&Row::device>("device", "", "Device ordinal; -1 = CPU."),
+      Field<&Row::peak_allocated_bytes>("peak_allocated_bytes", "bytes", "Largest `Total Allocated`.", "not recorded"),
+      Field<&Row::peak_reserved_bytes>("peak_reserved_bytes", "bytes", "Largest `Total Reserved`.", "not recorded"),
+      Field<&Row::device_memory_bytes>("device_memory_bytes", "bytes", "Capacity of the device.", "not stated"),
+      Field<&Row::allocation_count>("allocation_count", "count", "Allocations."),
+      Field<&Row::free_count>("free_count", "count", "Frees."),
+      Field<&Row::net_bytes>("net_bytes", "bytes", "Allocated less freed over the window."),
+  };
+}
+
+}  // namespace
+
 Pass MemoryPass() {
-  return RankPass<Memory>({.question = "How much memory was in use, and how near to the limit?"},
-                          [](const RankContext& context) {
-                            Memory rank;
-                            ComputeMemory(context, &rank.rows);
-                            return rank;
-                          });
+  return RankPass<Memory>(
+      {.question = "How much memory was in use, and how near to the limit?",
+       .tables = {DeclareRankTable(
+           "memory", "memory",
+           "The caching allocator's counters for one device of one rank; empty without memory events", &Memory::rows,
+           MemoryColumns())}},
+      [](const RankContext& context) {
+        Memory rank;
+        ComputeMemory(context, &rank.rows);
+        return rank;
+      });
 }
 
 }  // namespace lockstep::analysis

@@ -6,6 +6,7 @@
 #include "analysis/host_role.h"
 #include "analysis/name_rows.h"
 #include "analysis/pass.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -186,8 +187,28 @@ void ComputeOperators(const RankContext& context, std::vector<OperatorRow>* rows
             });
 }
 
+namespace {
+
+std::vector<RowColumn<OperatorRow>> OperatorColumns() {
+  using Row = OperatorRow;
+  return {
+      Field<&Row::name>("name", "", "As in the trace, whole."),
+      Field<&Row::count>("count", "count", "Calls."),
+      Field<&Row::cpu_self_ns>("cpu_self_ns", "ns", "Time in the range less its direct children's on the same thread."),
+      Field<&Row::cpu_total_ns>("cpu_total_ns", "ns", "Time in the range."),
+      Field<&Row::device_self_ns>("device_self_ns", "ns",
+                                  "Durations of the device events launched from this range itself."),
+      Field<&Row::device_total_ns>("device_total_ns", "ns", "And from everything nested in it."),
+  };
+}
+
+}  // namespace
+
 Pass OperatorsPass() {
-  return RankPass<Operators>({.question = "Which operators take the time, on the CPU and on the device?"},
+  return RankPass<Operators>({.question = "Which operators take the time, on the CPU and on the device?",
+                              .tables = {DeclareRankTable("operators", "operators",
+                                                          "Operators and annotations of one name on one rank, added up",
+                                                          &Operators::rows, OperatorColumns())}},
                              [](const RankContext& context) {
                                Operators rank;
                                ComputeOperators(context, &rank.rows);

@@ -11,6 +11,7 @@
 
 #include "analysis/analysis_result.h"
 #include "analysis/rank_context.h"
+#include "analysis/table.h"
 #include "base/aggregate.h"
 #include "base/archive.h"
 #include "model/ledger.h"
@@ -34,7 +35,8 @@ struct PassInfo {
   std::string_view question = {};            ///< One line: what it answers.
   std::vector<std::string_view> needs = {};  ///< Passes whose output it reads: they run before it.
   PassKind kind = PassKind::kUsual;
-  std::string_view name = {};  ///< "breakdown"; set from the output's kPass.
+  std::vector<Table> tables = {};  ///< What is shown of its output.
+  std::string_view name = {};      ///< "breakdown"; set from the output's kPass.
 };
 
 /// What a pass reads once all ranks have answered and the clocks are aligned.

@@ -65,6 +65,24 @@ const Pass* FindPass(std::string_view name) {
   return nullptr;
 }
 
+const std::vector<const Table*>& Tables() {
+  static const std::vector<const Table*> kTables = [] {
+    std::vector<const Table*> tables;
+    for (const Pass& pass : AllPasses()) {
+      for (const Table& table : pass.info.tables) tables.push_back(&table);
+    }
+    return tables;
+  }();
+  return kTables;
+}
+
+const Table* FindTable(std::string_view name) {
+  for (const Table* table : Tables()) {
+    if (table->name == name) return table;
+  }
+  return nullptr;
+}
+
 std::vector<std::string> PassesOf(const AnalysisResult& result) {
   std::vector<std::string> names;
   for (const PassInfo& pass : Passes()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/pass.h"
+#include "analysis/table.h"
 #include "base/result.h"
 
 namespace lockstep::analysis {
@@ -17,6 +18,12 @@ const std::vector<PassInfo>& Passes();
 
 /// Null when no pass has this name.
 const Pass* FindPass(std::string_view name);
+
+/// Every table that a pass declares, in registry order.
+const std::vector<const Table*>& Tables();
+
+/// Null when no pass declares a table of this name.
+const Table* FindTable(std::string_view name);
 
 /// Passes that ran, in registry order.
 std::vector<std::string> PassesOf(const AnalysisResult& result);

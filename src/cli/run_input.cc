@@ -6,7 +6,7 @@
 #include "analysis/analysis_result.h"
 #include "cli/progress.h"
 #include "ingest/job/team_ingest.h"
-#include "report/tables.h"
+#include "report/job_facts.h"
 
 namespace lockstep::cli {
 

@@ -13,7 +13,7 @@
 #include "base/now.h"
 #include "control/client/trace_names.h"
 #include "ingest/job/ingest_run.h"
-#include "report/tables.h"
+#include "report/job_facts.h"
 #include "report/verdict.h"
 #include "serve/report_site.h"
 

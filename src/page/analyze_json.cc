@@ -7,7 +7,7 @@
 #include "analysis/finding.h"
 #include "page/analyze_tables.h"
 #include "page/depth_tables.h"
-#include "report/tables.h"
+#include "report/job_facts.h"
 #include "report/verdict.h"
 
 namespace lockstep::page {

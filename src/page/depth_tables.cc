@@ -16,8 +16,10 @@
 #include "analysis/wait_states/wait_states.h"
 #include "analysis/what_if/pipeline_bubbles.h"
 #include "analysis/what_if/what_if.h"
+#include "base/cell.h"
+#include "report/flat_table.h"
 #include "report/format.h"
-#include "report/tables.h"
+#include "report/job_facts.h"
 #include "report/wait_states_json.h"
 
 namespace lockstep::page {
@@ -141,7 +143,7 @@ void AddBubbles(const PageModel& model, JsonRow* json, std::vector<Reduction>* r
   }
 }
 
-double Weight(const report::Cell& cell) {
+double Weight(const Cell& cell) {
   if (const auto* number = std::get_if<int64_t>(&cell)) return static_cast<double>(*number);
   return 0;
 }
@@ -155,7 +157,7 @@ std::vector<size_t> HeaviestRows(const report::FlatTable& table, std::string_vie
       static_cast<size_t>(std::find(table.columns.begin(), table.columns.end(), weight) - table.columns.begin());
   std::vector<double> weights;
   for (size_t row = 0; row < table.row_count; ++row) {
-    std::vector<report::Cell> cells;
+    std::vector<Cell> cells;
     table.fill(row, &cells);
     weights.push_back(column < cells.size() ? Weight(cells[column]) : 0);
   }
@@ -180,7 +182,7 @@ void AddFlatTable(const PageModel& model, const report::FlatTable& table, std::s
   const std::vector<size_t> rows = HeaviestRows(table, weight, model.limits.table_rows);
   json->StartArray();
   for (const size_t row : rows) {
-    std::vector<report::Cell> cells;
+    std::vector<Cell> cells;
     table.fill(row, &cells);
     json->StartObject();
     if (of_rank) {

@@ -8,8 +8,8 @@
 #include "analysis/finding.h"
 #include "page/html.h"
 #include "report/format.h"
+#include "report/job_facts.h"
 #include "report/rank_summary.h"
-#include "report/tables.h"
 #include "report/text_page.h"
 #include "report/verdict.h"
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/cell.h"
 #include "report/utf8.h"
 
 namespace lockstep::python {
@@ -75,7 +76,7 @@ void ColumnBuilder::Text(std::string_view value) {
   Mark(false);
 }
 
-void ColumnBuilder::Append(const report::Cell& cell) {
+void ColumnBuilder::Append(const Cell& cell) {
   struct Visitor {
     ColumnBuilder& column;
     void operator()(std::monostate) const { column.Null(); }
@@ -84,7 +85,7 @@ void ColumnBuilder::Append(const report::Cell& cell) {
     void operator()(uint64_t value) const { column.Int(static_cast<int64_t>(value)); }
     void operator()(double value) const { column.Double(value); }
     void operator()(const std::string& value) const { column.Text(value); }
-    void operator()(const report::IntegerList& value) const {
+    void operator()(const IntegerList& value) const {
       for (const int64_t item : value.values) column.child(0).Int(item);
       column.End();
     }

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cell.h"
 #include "python/array.h"
-#include "report/tables.h"
 
 namespace lockstep::python {
 
@@ -39,7 +39,7 @@ class ColumnBuilder {
   void Optional(const std::optional<int64_t>& value) { value ? Int(*value) : Null(); }
   void Optional(const std::optional<int32_t>& value) { value ? Int(*value) : Null(); }
   void Optional(const std::optional<double>& value) { value ? Double(*value) : Null(); }
-  void Append(const report::Cell& cell);
+  void Append(const Cell& cell);
   /// kList: ends the list to which the child's values since the last call belong. kStruct: ends a struct whose fields
   /// have been given to the children.
   void End();

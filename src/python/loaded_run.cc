@@ -24,7 +24,7 @@
 #include "query/query_error.h"
 #include "query/source.h"
 #include "query/tables.h"
-#include "report/tables.h"
+#include "report/job_facts.h"
 
 namespace lockstep::python {
 namespace {

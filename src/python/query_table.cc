@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/cell.h"
 #include "python/column_builder.h"
 #include "report/utf8.h"
 
@@ -27,7 +28,7 @@ std::string UnitOf(std::string_view name) {
 }
 
 /// A number among texts, as SQLite would write it.
-std::string AsText(const report::Cell& cell) {
+std::string AsText(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* number = std::get_if<int64_t>(&cell)) return fmt::format("{}", *number);
   if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{}", *number);
@@ -40,10 +41,10 @@ void QueryTable::Begin(const std::vector<std::string>& columns) {
   for (std::string& name : query::DistinctNames(columns)) columns_.push_back({.name = report::ValidUtf8(name)});
 }
 
-void QueryTable::Row(const std::vector<report::Cell>& cells) {
+void QueryTable::Row(const std::vector<Cell>& cells) {
   for (size_t i = 0; i < cells.size(); ++i) {
     Values& column = columns_[i];
-    const report::Cell& cell = cells[i];
+    const Cell& cell = cells[i];
     const auto* real = std::get_if<double>(&cell);
     if (std::holds_alternative<std::monostate>(cell) || (real != nullptr && !std::isfinite(*real))) {
       column.has_null = true;
@@ -67,7 +68,7 @@ Table QueryTable::Finish() && {
                       : values.has_integer ? Kind::kInt64
                                            : Kind::kText;
     ColumnBuilder column({values.name, kind, kind == Kind::kText ? "" : UnitOf(values.name), values.has_null});
-    for (const report::Cell& cell : values.cells) {
+    for (const Cell& cell : values.cells) {
       if (std::holds_alternative<std::monostate>(cell)) {
         column.Null();
       } else if (kind == Kind::kText) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cell.h"
 #include "python/array.h"
 #include "query/row_writer.h"
 
@@ -16,7 +17,7 @@ namespace lockstep::python {
 class QueryTable : public query::RowWriter {
  public:
   void Begin(const std::vector<std::string>& columns) override;
-  void Row(const std::vector<report::Cell>& cells) override;
+  void Row(const std::vector<Cell>& cells) override;
   void End() override {}
 
   /// Nothing may be added afterwards.
@@ -25,7 +26,7 @@ class QueryTable : public query::RowWriter {
  private:
   struct Values {
     std::string name;
-    std::vector<report::Cell> cells = {};
+    std::vector<Cell> cells = {};
     bool has_null = false;
     bool has_integer = false;
     bool has_real = false;

@@ -7,13 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "base/cell.h"
 #include "base/testing/checkout.h"
 #include "python/loaded_run.h"
 
 namespace lockstep::python {
 namespace {
-
-using report::Cell;
 
 TEST(QueryTableTest, AColumnIsWhatItsValuesAre) {
   QueryTable rows;

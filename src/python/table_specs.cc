@@ -1,30 +1,33 @@
 #include "python/table_specs.h"
 
-#include "report/declared_tables.h"
+#include "analysis/pass_registry.h"
+#include "analysis/table.h"
 
 namespace lockstep::python {
 namespace {
 
-ColumnSpec SpecOf(const report::DeclaredColumn& column) {
+ColumnSpec SpecOf(const analysis::TableColumn& column) {
   const std::string name(column.name), unit(column.unit);
   const bool nullable = !column.null.empty();
   switch (column.type) {
-    case report::DeclaredType::kReal: return {name, Kind::kFloat64, unit, nullable};
-    case report::DeclaredType::kText: return {name, Kind::kText, unit, nullable};
-    case report::DeclaredType::kBoolean: return {name, Kind::kBool, unit, nullable};
-    case report::DeclaredType::kIntegers: return {name, Kind::kList, "", false, {{"item", Kind::kInt64, unit, false}}};
-    case report::DeclaredType::kInteger: break;
+    case analysis::ColumnType::kReal: return {name, Kind::kFloat64, unit, nullable};
+    case analysis::ColumnType::kText: return {name, Kind::kText, unit, nullable};
+    case analysis::ColumnType::kBoolean: return {name, Kind::kBool, unit, nullable};
+    case analysis::ColumnType::kIntegers: return {name, Kind::kList, "", false, {{"item", Kind::kInt64, unit, false}}};
+    case analysis::ColumnType::kInteger: break;
   }
   return {name, Kind::kInt64, unit, nullable};
 }
 
-/// The tables that the report declares for all its forms are declared for this one as well.
+/// The tables that passes declare for all forms are declared for this one as well.
 std::vector<TableSpec> WithDeclaredTables(std::vector<TableSpec> specs) {
-  for (const report::DeclaredTable& table : report::DeclaredTables()) {
-    if (table.sql_name.empty()) continue;
+  for (const analysis::Table* table : analysis::Tables()) {
+    if (table->sql_name.empty()) continue;
     TableSpec& spec = specs.emplace_back();
-    spec.name = table.name;
-    for (const report::DeclaredColumn& column : table.columns) spec.columns.push_back(SpecOf(column));
+    spec.name = table->name;
+    for (const analysis::TableColumn& column : table->columns) {
+      if (column.place != analysis::ColumnPlace::kOnlyInSql) spec.columns.push_back(SpecOf(column));
+    }
   }
   return specs;
 }
@@ -47,102 +50,6 @@ const std::vector<TableSpec>& TableSpecs() {
         {"json_bytes", Kind::kInt64, "bytes"},
         {"first_ns", Kind::kInt64, "ns, the rank's own clock", true},
         {"last_ns", Kind::kInt64, "ns, the rank's own clock", true}}},
-      {"breakdown",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"basis", Kind::kText},
-        {"start_ns", Kind::kInt64, "ns, the rank's own clock", true},
-        {"span_ns", Kind::kInt64, "ns", true},
-        {"busy_ns", Kind::kInt64, "ns", true},
-        {"compute_ns", Kind::kInt64, "ns", true},
-        {"communication_ns", Kind::kInt64, "ns", true},
-        {"exposed_communication_ns", Kind::kInt64, "ns", true},
-        {"overlapped_communication_ns", Kind::kInt64, "ns", true},
-        {"memory_ns", Kind::kInt64, "ns", true},
-        {"exposed_memory_ns", Kind::kInt64, "ns", true},
-        {"idle_ns", Kind::kInt64, "ns", true},
-        {"communication_overlap_ratio", Kind::kFloat64, "0..1", true}}},
-      {"steps",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"step", Kind::kInt64},
-        {"basis", Kind::kText},
-        {"start_ns", Kind::kInt64, "ns, the rank's own clock", true},
-        {"span_ns", Kind::kInt64, "ns", true},
-        {"busy_ns", Kind::kInt64, "ns", true},
-        {"compute_ns", Kind::kInt64, "ns", true},
-        {"communication_ns", Kind::kInt64, "ns", true},
-        {"exposed_communication_ns", Kind::kInt64, "ns", true},
-        {"overlapped_communication_ns", Kind::kInt64, "ns", true},
-        {"memory_ns", Kind::kInt64, "ns", true},
-        {"exposed_memory_ns", Kind::kInt64, "ns", true},
-        {"idle_ns", Kind::kInt64, "ns", true},
-        {"communication_overlap_ratio", Kind::kFloat64, "0..1", true}}},
-      {"idle",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"device", Kind::kInt64},
-        {"stream", Kind::kInt64},
-        {"host_wait_ns", Kind::kInt64, "ns"},
-        {"kernel_wait_ns", Kind::kInt64, "ns"},
-        {"other_ns", Kind::kInt64, "ns"}}},
-      {"idle_host",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"runtime_ns", Kind::kInt64, "ns"},
-        {"data_loader_ns", Kind::kInt64, "ns"},
-        {"operator_ns", Kind::kInt64, "ns"},
-        {"unknown_ns", Kind::kInt64, "ns"}}},
-      {"kernels",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"name", Kind::kText},
-        {"kind", Kind::kText},
-        {"count", Kind::kInt64, "count"},
-        {"total_ns", Kind::kInt64, "ns"},
-        {"mean_ns", Kind::kFloat64, "ns", true},
-        {"min_ns", Kind::kInt64, "ns"},
-        {"max_ns", Kind::kInt64, "ns"},
-        {"stddev_ns", Kind::kFloat64, "ns", true}}},
-      {"operators",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"name", Kind::kText},
-        {"count", Kind::kInt64, "count"},
-        {"cpu_self_ns", Kind::kInt64, "ns"},
-        {"cpu_total_ns", Kind::kInt64, "ns"},
-        {"device_self_ns", Kind::kInt64, "ns"},
-        {"device_total_ns", Kind::kInt64, "ns"}}},
-      {"memory",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"device", Kind::kInt64},
-        {"peak_allocated_bytes", Kind::kInt64, "bytes", true},
-        {"peak_reserved_bytes", Kind::kInt64, "bytes", true},
-        {"device_memory_bytes", Kind::kInt64, "bytes", true},
-        {"allocation_count", Kind::kInt64, "count"},
-        {"free_count", Kind::kInt64, "count"},
-        {"net_bytes", Kind::kInt64, "bytes"}}},
-      {"launch",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"launch_count", Kind::kInt64, "count"},
-        {"unlinked_count", Kind::kInt64, "count"},
-        {"total_delay_ns", Kind::kInt64, "ns"},
-        {"max_delay_ns", Kind::kInt64, "ns"},
-        {"median_delay_ns", Kind::kInt64, "ns", true},
-        {"long_delay_count", Kind::kInt64, "count"},
-        {"short_kernel_count", Kind::kInt64, "count"},
-        {"long_call_count", Kind::kInt64, "count"}}},
-      {"queues",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"device", Kind::kInt64},
-        {"stream", Kind::kInt64},
-        {"change_count", Kind::kInt64, "count"},
-        {"mean_length", Kind::kFloat64, "events", true},
-        {"max_length", Kind::kInt64, "events"},
-        {"full_ns", Kind::kInt64, "ns"}}},
       {"collectives",
        {{"window", Kind::kInt64},
         {"group", Kind::kText},

@@ -15,7 +15,7 @@ struct TableSpec {
 };
 
 /// Every table that Python can ask for, with names, types, units and nulls as docs/json.md states them (a test holds
-/// them against it): ranks, the flat tables, those of report/declared_tables.h, collectives, stragglers, findings,
+/// them against it): ranks, those that passes declare (analysis/table.h), collectives, stragglers, findings,
 /// clocks, imbalance, ledger; besides collective_members, a row for each member of each collective.
 const std::vector<TableSpec>& TableSpecs();
 

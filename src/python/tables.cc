@@ -9,11 +9,13 @@
 #include "analysis/collectives.h"
 #include "analysis/finding.h"
 #include "analysis/imbalance.h"
+#include "analysis/pass_registry.h"
 #include "analysis/stragglers.h"
+#include "base/cell.h"
 #include "python/column_builder.h"
 #include "python/table_specs.h"
-#include "report/declared_tables.h"
-#include "report/tables.h"
+#include "report/flat_table.h"
+#include "report/job_facts.h"
 
 namespace lockstep::python {
 namespace {
@@ -199,7 +201,7 @@ void Flat(const report::FlatTable& flat, const TableSpec& spec, TableBuilder* ta
   bool same = flat.columns.size() == spec.columns.size();
   for (size_t i = 0; same && i < flat.columns.size(); ++i) same = flat.columns[i] == spec.columns[i].name;
   if (!same) throw std::logic_error("the columns of table '" + spec.name + "' are not the declared ones");
-  std::vector<report::Cell> cells;
+  std::vector<Cell> cells;
   for (size_t r = 0; r < flat.row_count; ++r) {
     cells.clear();
     flat.fill(r, &cells);
@@ -233,15 +235,6 @@ std::string_view PassOfTable(std::string_view name) {
     std::string_view pass;
   };
   static constexpr TablePass kPasses[] = {
-      {"breakdown", "breakdown"},
-      {"steps", "breakdown"},
-      {"idle", "idle"},
-      {"idle_host", "idle"},
-      {"kernels", "kernels"},
-      {"operators", "operators"},
-      {"memory", "memory"},
-      {"launch", "launch"},
-      {"queues", "launch"},
       {"collectives", "collectives"},
       {"collective_members", "collectives"},
       {"stragglers", "stragglers"},
@@ -250,10 +243,8 @@ std::string_view PassOfTable(std::string_view name) {
   for (const TablePass& known : kPasses) {
     if (known.table == name) return known.pass;
   }
-  for (const report::DeclaredTable& table : report::DeclaredTables()) {
-    if (table.name == name) return table.pass;
-  }
-  return {};
+  const analysis::Table* table = analysis::FindTable(name);
+  return table != nullptr ? table->pass : std::string_view();
 }
 
 Table BuildTable(std::string_view name, const Run& run, const AnalysisResult& result) {

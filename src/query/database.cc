@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/cell.h"
 #include "query/functions.h"
 #include "query/query_error.h"
 #include "query/tables.h"
@@ -22,7 +23,7 @@ std::string BlobText(const void* data, int size) {
   return text + "'";
 }
 
-void ReadCell(sqlite3_stmt* statement, int column, report::Cell* cell) {
+void ReadCell(sqlite3_stmt* statement, int column, Cell* cell) {
   switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER: *cell = int64_t{sqlite3_column_int64(statement, column)}; return;
     case SQLITE_FLOAT: *cell = sqlite3_column_double(statement, column); return;
@@ -156,7 +157,7 @@ tl::expected<QuerySummary, QueryError> Database::Run(std::string_view sql, RowWr
     names.emplace_back(name);
   }
   QuerySummary summary;
-  std::vector<report::Cell> cells(names.size());
+  std::vector<Cell> cells(names.size());
   bool begun = false;
   while (true) {
     const int code = sqlite3_step(statement->get());

@@ -1,23 +1,21 @@
 #include <memory>
 
+#include "analysis/pass_registry.h"
+#include "analysis/table.h"
+#include "base/cell.h"
+#include "query/rank_fields.h"
 #include "query/tables.h"
-#include "report/declared_tables.h"
 
 namespace lockstep::query {
 namespace {
 
-using report::Cell;
-using report::DeclaredColumn;
-using report::DeclaredTable;
-using report::DeclaredType;
-
-ColumnType TypeOf(DeclaredType type) {
+ColumnType TypeOf(analysis::ColumnType type) {
   switch (type) {
-    case DeclaredType::kInteger: return ColumnType::kInteger;
-    case DeclaredType::kReal: return ColumnType::kReal;
-    case DeclaredType::kText: return ColumnType::kText;
-    case DeclaredType::kBoolean: return ColumnType::kBoolean;
-    case DeclaredType::kIntegers: return ColumnType::kJson;
+    case analysis::ColumnType::kInteger: return ColumnType::kInteger;
+    case analysis::ColumnType::kReal: return ColumnType::kReal;
+    case analysis::ColumnType::kText: return ColumnType::kText;
+    case analysis::ColumnType::kBoolean: return ColumnType::kBoolean;
+    case analysis::ColumnType::kIntegers: return ColumnType::kJson;
   }
   return ColumnType::kText;
 }
@@ -30,62 +28,44 @@ struct CellWriter {
   void operator()(uint64_t value) const { out.Count(value); }
   void operator()(double value) const { out.Real(value); }
   void operator()(const std::string& value) const { out.Copy(value); }
-  void operator()(const report::IntegerList& value) const { out.Copy(value.Text()); }
+  void operator()(const IntegerList& value) const { out.Copy(value.Text()); }
 };
 
-/// A table that is declared for JSON and CSV as well (report/declared_tables.h). Its rows are few: scans see them all.
-class DeclaredQueryTable : public Table {
- public:
-  explicit DeclaredQueryTable(const DeclaredTable& declared)
-      : declared_(declared), spec_{declared.sql_name, declared.sentence, declared.pass, {}} {
-    for (const DeclaredColumn& column : declared.columns) {
-      spec_.columns.push_back({column.name, TypeOf(column.type), column.unit, column.meaning, column.null});
-    }
-  }
-
-  const TableSpec& spec() const override { return spec_; }
-  bool CanUse(const Constraint&) const override { return false; }
-  Estimate EstimateOf(const Source* source, std::span<const Constraint>) const override {
-    const double rows = source == nullptr ? 1000.0 : static_cast<double>(declared_.row_count(source->result()));
-    return {rows, rows};
-  }
-  bool IsSorted(const Source*, std::span<const Constraint>, int) const override { return false; }
-  std::unique_ptr<Cursor> Open(const Source& source) const override {
-    return std::make_unique<Scan>(declared_, source);
-  }
-
- private:
-  class Scan : public Cursor {
-   public:
-    Scan(const DeclaredTable& declared, const Source& source)
-        : declared_(declared), source_(source), end_(declared.row_count(source.result())) {}
-    void Filter(std::span<const BoundConstraint>) override { at_ = 0; }
-    bool done() const override { return at_ >= end_; }
-    void Next() override {
-      if ((++at_ & 0xfff) == 0 && source_.stop().Check()) at_ = end_;
-    }
-    void Column(int column, CellOut& out) const override {
-      const DeclaredColumn& declared = declared_.columns[static_cast<size_t>(column)];
-      std::visit(CellWriter{out}, declared.value(source_.run(), source_.result(), at_));
-    }
-    int64_t row_id() const override { return static_cast<int64_t>(at_); }
-
-   private:
-    const DeclaredTable& declared_;
-    const Source& source_;
-    size_t at_ = 0;
-    size_t end_;
-  };
-
-  const DeclaredTable& declared_;
-  TableSpec spec_;
+/// The rows of a declared table are known by their numbers.
+struct RowNumbers {
+  size_t count = 0;
+  size_t size() const { return count; }
+  size_t operator[](size_t row) const { return row; }
 };
+
+Field<size_t> FieldOf(const analysis::TableColumn& column) {
+  Field<size_t> field{{column.name, TypeOf(column.type), column.unit, column.meaning, column.null},
+                      [value = column.value](const Source& source, size_t row, CellOut& out) {
+                        std::visit(CellWriter{out}, value(source.run(), source.result(), row));
+                      }};
+  if (column.is_key) {
+    field.key = [value = column.value](const Source& source, size_t row) -> std::optional<int64_t> {
+      const Cell cell = value(source.run(), source.result(), row);
+      const int64_t* number = std::get_if<int64_t>(&cell);
+      return number != nullptr ? std::optional(*number) : std::nullopt;
+    };
+  }
+  return field;
+}
 
 }  // namespace
 
 void AddDeclaredTables(TableList* tables) {
-  for (const DeclaredTable& declared : report::DeclaredTables()) {
-    if (!declared.sql_name.empty()) tables->push_back(std::make_unique<DeclaredQueryTable>(declared));
+  using Declared = RowTable<size_t, RowNumbers>;
+  for (const analysis::Table* table : analysis::Tables()) {
+    if (table->sql_name.empty()) continue;
+    Declared::Parts parts{table->sql_name, table->sentence, table->pass, {}, {}};
+    for (const analysis::TableColumn& column : table->columns) {
+      if (column.place != analysis::ColumnPlace::kNotInSql) parts.fields.push_back(FieldOf(column));
+    }
+    parts.rows = [table](const Source& source) { return RowNumbers{table->row_count(source.result())}; };
+    if (table->in_rank_order) parts.sorted_by = {kWindowColumn, kRankColumn};
+    tables->push_back(std::make_unique<Declared>(std::move(parts)));
   }
 }
 

@@ -5,7 +5,7 @@
 #include "query/event_columns.h"
 #include "query/rank_fields.h"
 #include "query/tables.h"
-#include "report/tables.h"
+#include "report/job_facts.h"
 
 namespace lockstep::query {
 namespace {

@@ -16,15 +16,20 @@ namespace lockstep::query {
 /// A column of a RowTable: what it is, and how a row gives it.
 template <typename Row>
 struct Field {
+  using Get = std::function<void(const Source&, const Row&, CellOut&)>;
+  using Key = std::function<std::optional<int64_t>(const Source&, const Row&)>;
+
+  Field(ColumnSpec column, Get get_value, Key key_value = nullptr)
+      : spec(column), get(std::move(get_value)), key(std::move(key_value)) {}
+
   ColumnSpec spec;
-  void (*get)(const Source&, const Row&, CellOut&);
-  /// The value as a number, for `column = ?`; null where scans do not look at it. Must agree with `get`.
-  std::optional<int64_t> (*key)(const Source&, const Row&) = nullptr;
+  Get get;
+  Key key;  ///< The value as a number, for `column = ?`; null where scans do not look at it. Must agree with `get`.
 };
 
 /// A table over an array of rows that is there anyway (a pass's result). `column = ?` on columns with a key is decided
-/// here; where the rows are sorted by such columns, by binary search.
-template <typename Row>
+/// here; where the rows are sorted by such columns, by binary search. `Rows` has size() and operator[].
+template <typename Row, typename Rows = std::span<const Row>>
 class RowTable : public Table {
  public:
   struct Parts {
@@ -32,7 +37,7 @@ class RowTable : public Table {
     std::string_view sentence;
     std::string_view pass;
     std::vector<Field<Row>> fields;
-    std::function<std::span<const Row>(const Source&)> rows;
+    std::function<Rows(const Source&)> rows;
     /// Columns with keys by which rows are sorted, the first one first.
     std::vector<int> sorted_by = {};
   };
@@ -64,9 +69,9 @@ class RowTable : public Table {
       if (sorted == column) return true;
       // Behind a column that has one value in all rows, the next one orders them.
       if (source == nullptr) return false;
-      const std::span<const Row> rows = parts_.rows(*source);
-      const auto key = FieldOf(sorted).key;
-      if (!rows.empty() && key(*source, rows.front()) != key(*source, rows.back())) return false;
+      const Rows rows = parts_.rows(*source);
+      const auto& key = FieldOf(sorted).key;
+      if (rows.size() > 0 && key(*source, rows[0]) != key(*source, rows[rows.size() - 1])) return false;
     }
     return false;
   }
@@ -84,8 +89,7 @@ class RowTable : public Table {
 
   class Scan : public Cursor {
    public:
-    Scan(const RowTable& table, const Source& source, std::span<const Row> rows)
-        : table_(table), source_(source), rows_(rows) {}
+    Scan(const RowTable& table, const Source& source, Rows rows) : table_(table), source_(source), rows_(rows) {}
 
     void Filter(std::span<const BoundConstraint> constraints) override {
       wanted_.clear();
@@ -159,7 +163,7 @@ class RowTable : public Table {
 
     const RowTable& table_;
     const Source& source_;
-    std::span<const Row> rows_;
+    Rows rows_;
     std::vector<std::pair<int, int64_t>> wanted_;  // column, value
     size_t at_ = 0;
     size_t end_ = 0;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/tables.h"
+#include "base/cell.h"
 
 namespace lockstep::query {
 
@@ -15,7 +15,7 @@ class RowWriter {
  public:
   virtual ~RowWriter() = default;
   virtual void Begin(const std::vector<std::string>& columns) = 0;
-  virtual void Row(const std::vector<report::Cell>& cells) = 0;
+  virtual void Row(const std::vector<Cell>& cells) = 0;
   /// Only after the last row of a query that did not fail.
   virtual void End() = 0;
   /// Whether nobody reads any more, so that the query may end.

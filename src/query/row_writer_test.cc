@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/cell.h"
 #include "report/utf8.h"
 
 namespace lockstep::query {
 namespace {
 
-using report::Cell;
 using Row = std::vector<Cell>;
 
 std::string Written(std::unique_ptr<RowWriter> (*make)(std::ostream&, const TableStyle&), const TableStyle& style,

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "base/cell.h"
 #include "query/row_writer.h"
 #include "report/utf8.h"
 
 namespace lockstep::query {
 namespace {
-
-using report::Cell;
 
 constexpr size_t kRowsHeldBack = 1000;
 constexpr int kNarrowest = 8;  // a text column is not made narrower than this
@@ -34,7 +33,7 @@ ShownCell Shown(const Cell& cell) {
               false, true};
     }
     ShownCell operator()(const std::string& value) const { return {report::Printable(value), false, false}; }
-    ShownCell operator()(const report::IntegerList& value) const { return {value.Text(), false, false}; }
+    ShownCell operator()(const IntegerList& value) const { return {value.Text(), false, false}; }
   };
   return std::visit(Visitor{}, cell);
 }

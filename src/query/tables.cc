@@ -12,14 +12,11 @@ TableList MakeAll() {
   tables.push_back(MakeEventTable());
   tables.push_back(MakeKernelTable());
   AddRankTables(&tables);
-  AddBreakdownTables(&tables);
   AddCollectiveTables(&tables);
-  AddNameTables(&tables);
-  AddDeviceTables(&tables);
+  AddDeclaredTables(&tables);
   tables.push_back(MakeMemoryEventTable());
   tables.push_back(MakeCounterSampleTable());
   tables.push_back(MakeLinkedSpanTable());
-  AddDeclaredTables(&tables);
   AddVerdictTables(&tables);
   tables.push_back(MakeCatalogTable());
   return tables;

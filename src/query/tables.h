@@ -19,11 +19,8 @@ std::vector<std::string> TableNames();
 
 /// The parts of AllTables().
 void AddRankTables(TableList* tables);        ///< ranks, tracks.
-void AddBreakdownTables(TableList* tables);   ///< breakdown, steps.
-void AddNameTables(TableList* tables);        ///< kernel_totals, operators.
-void AddDeviceTables(TableList* tables);      ///< idle, idle_host, launch, queues, memory.
 void AddCollectiveTables(TableList* tables);  ///< collectives, collective_instances.
-void AddDeclaredTables(TableList* tables);    ///< Those of report/declared_tables.h.
+void AddDeclaredTables(TableList* tables);    ///< Those that passes declare (analysis/table.h).
 void AddVerdictTables(TableList* tables);     ///< stragglers, wait_states, root_causes, imbalance, critical_path, ...
 std::unique_ptr<Table> MakeMemoryEventTable();
 std::unique_ptr<Table> MakeCounterSampleTable();

@@ -18,9 +18,11 @@
 #include "analysis/wait_states/wait_states.h"
 #include "analysis/what_if/pipeline_bubbles.h"
 #include "analysis/what_if/what_if.h"
+#include "base/cell.h"
 #include "report/csv_table.h"
+#include "report/flat_table.h"
+#include "report/job_facts.h"
 #include "report/report.h"
-#include "report/tables.h"
 #include "report/utf8.h"
 
 namespace lockstep::report {

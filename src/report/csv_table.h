@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "report/tables.h"
+#include "report/flat_table.h"
 
 namespace lockstep::report {
 

@@ -6,10 +6,12 @@
 #include "analysis/imbalance.h"
 #include "analysis/pass_registry.h"
 #include "analysis/stragglers.h"
+#include "base/cell.h"
 #include "report/critical_path_json.h"
+#include "report/flat_table.h"
+#include "report/job_facts.h"
 #include "report/json_stream.h"
 #include "report/report.h"
-#include "report/tables.h"
 #include "report/wait_states_json.h"
 #include "report/what_if_json.h"
 

@@ -10,8 +10,8 @@
 #include <ostream>
 #include <string_view>
 
+#include "base/cell.h"
 #include "model/ledger.h"
-#include "report/tables.h"
 
 namespace lockstep::report {
 

@@ -10,7 +10,6 @@
 #include "analysis/launch.h"
 #include "analysis/memory.h"
 #include "report/format.h"
-#include "report/tables.h"
 #include "report/text_page.h"
 #include "report/utf8.h"
 

@@ -1,15 +1,58 @@
 // Prints the report of the run made by hand (report/testing/sample_run.h), for tests that look at it from outside:
-//   sample_report json | csv FOLDER | text [ascii] [colour] [width=N] [top=N] [rank=N] [step=N] [SECTION...]
+//   sample_report tables | json | csv FOLDER | text [ascii] [colour] [width=N] [top=N] [rank=N] [step=N] [SECTION...]
 #include <cstdlib>
 #include <iostream>
 #include <string>
 
+#include "analysis/pass_registry.h"
+#include "analysis/table.h"
+#include "report/json_stream.h"
 #include "report/report.h"
 #include "report/testing/sample_run.h"
+
+namespace {
+
+namespace analysis = lockstep::analysis;
+
+const char* TypeName(analysis::ColumnType type) {
+  switch (type) {
+    case analysis::ColumnType::kInteger: return "integer";
+    case analysis::ColumnType::kReal: return "number";
+    case analysis::ColumnType::kText: return "string";
+    case analysis::ColumnType::kBoolean: return "boolean";
+    case analysis::ColumnType::kIntegers: return "array of integer";
+  }
+  return "string";
+}
+
+/// The tables that passes declare, as JSON shows them: an object a line.
+void PrintTables() {
+  for (const analysis::Table* table : analysis::Tables()) {
+    lockstep::report::JsonRow row;
+    row.Key("name").Text(table->name).Key("sentence").Text(table->sentence).Key("pass").Text(table->pass);
+    row.Key("columns").StartArray();
+    for (const analysis::TableColumn& column : table->columns) {
+      if (column.place == analysis::ColumnPlace::kOnlyInSql) continue;
+      row.StartObject().Key("name").Text(column.name).Key("type").Text(TypeName(column.type));
+      row.Key("unit").Text(column.unit).Key("meaning").Text(column.meaning).Key("null").Text(column.null);
+      row.Key("values").StartArray();
+      for (const std::string_view value : column.values) row.Text(value);
+      row.EndArray().EndObject();
+    }
+    row.EndArray();
+    std::cout << row.Finish() << '\n';
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   const lockstep::report::testing::Sample sample = lockstep::report::testing::MakeSample();
   const std::string what = argc > 1 ? argv[1] : "text";
+  if (what == "tables") {
+    PrintTables();
+    return 0;
+  }
   if (what == "json") {
     lockstep::report::WriteJson(sample.run, sample.result, true, std::cout);
     return 0;

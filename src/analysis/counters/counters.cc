@@ -6,6 +6,7 @@
 
 #include "analysis/pass.h"
 #include "analysis/quantiles.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -89,10 +90,56 @@ std::vector<CounterBalanceRow> BalanceCounters(const model::Run& run, const std:
   return balances;
 }
 
+namespace {
+
+std::vector<RowColumn<CounterRow>> CounterColumns() {
+  using Row = CounterRow;
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      Field<&Row::device>("device", "", "Device ordinal.", "it is of the process or its host"),
+      Field<&Row::name>("name", "", "As the source calls it."),
+      Field<&Row::unit>("unit", "", "Unit of the values.", "the source does not say"),
+      Field<&Row::sample_count>("sample_count", "count", "Samples."),
+      Field<&Row::mean>("mean", "`unit`", "Mean over time: a value counts for as long as it held."),
+      Field<&Row::min>("min", "`unit`", "The smallest sample."),
+      Field<&Row::median>("median", "`unit`", "Median of the samples."),
+      Field<&Row::p95>("p95", "`unit`", "95th percentile of the samples."),
+      Field<&Row::max>("max", "`unit`", "The largest sample."),
+  };
+}
+
+std::vector<RowColumn<CounterBalanceRow>> CounterBalanceColumns() {
+  using Row = CounterBalanceRow;
+  constexpr const char* kNoDevice = "it is of the process or its host";
+  return {
+      Field<&Row::name>("name", "", "As the source calls it."),
+      Field<&Row::unit>("unit", "", "Unit of the values.", "the source does not say"),
+      Field<&Row::series_count>("series_count", "count", "Ranks and devices that have it."),
+      Field<&Row::mean>("mean", "`unit`", "Mean of their means."),
+      Field<&Row::lowest_mean>("lowest_mean", "`unit`", "The smallest of their means."),
+      RankField<&Row::lowest_rank_index>("lowest_rank", "Rank that has it."),
+      Field<&Row::lowest_device>("lowest_device", "", "Device that has it.", kNoDevice),
+      Field<&Row::highest_mean>("highest_mean", "`unit`", "The largest of their means."),
+      RankField<&Row::highest_rank_index>("highest_rank", "Rank that has it."),
+      Field<&Row::highest_device>("highest_device", "", "Device that has it.", kNoDevice),
+  };
+}
+
+}  // namespace
+
 Pass CountersPass() {
   using Rows = std::vector<CounterRow>;
   return ReducingPass<Counters, Rows>(
-      {.question = "How busy were the devices' parts, and what did the program count, where it was sampled?"},
+      {.question = "How busy were the devices' parts, and what did the program count, where it was sampled?",
+       .tables =
+           {DeclareTable(
+                "counters", "counters",
+                "A hardware metric of one device of one rank, or what the rank's program counts, over the recording",
+                &Counters::rows, CounterColumns()),
+            DeclareTable("counter_balance", "counter_balance",
+                         "One such counter over ranks and devices of the first window", &Counters::balance,
+                         CounterBalanceColumns())}},
       MapCounters, [](PassContext& context, std::vector<Rows> ranks) {
         Counters all;
         for (Rows& rank : ranks) MoveRows(&rank, &all.rows);

@@ -11,6 +11,7 @@
 #include "analysis/analysis_result.h"
 #include "analysis/pass.h"
 #include "analysis/quantiles.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -84,11 +85,33 @@ void AddFabric(const model::Fabric& fabric, AnalysisResult* result) {
   result->Edit<FabricComparison>() = {CompareWithFabric(result->Get<Collectives>(), fabric), fabric};
 }
 
+namespace {
+
+std::vector<RowColumn<FabricRow>> FabricColumns() {
+  using Row = FabricRow;
+  return {
+      Field<&Row::name>("name", "", "Operation."),
+      Field<&Row::group_size>("group_size", "count", "Ranks of the group.", "not known"),
+      Field<&Row::bytes>("bytes", "bytes", "Size in nccl-tests' convention."),
+      Field<&Row::count>("count", "count", "Collectives."),
+      Field<&Row::transfer_ns>("transfer_ns", "ns", "Sum of their transfers, waiting not included."),
+      Field<&Row::busbw_median_bytes_per_s>("busbw_median_bytes_per_s", "bytes/s", "Median of their bus bandwidths."),
+      Field<&Row::fabric_busbw_bytes_per_s>("fabric_busbw_bytes_per_s", "bytes/s",
+                                            "Bus bandwidth that `lockstep bench collectives` measured."),
+      Field<&Row::ratio>("ratio", "ratio", "The job's over the fabric's."),
+  };
+}
+
+}  // namespace
+
 Pass FabricPass() {
   return RunPass<FabricComparison>(
       {.question = "How much of what the fabric can do do the collectives get? (--fabric)",
        .needs = {"collectives"},
-       .kind = PassKind::kOnRequest},
+       .kind = PassKind::kOnRequest,
+       .tables = {DeclareTable(
+           "fabric", "", "Collectives of one operation and size beside what `--fabric` says that the fabric can do",
+           &FabricComparison::rows, FabricColumns())}},
       [](PassContext&) { return FabricComparison{}; });  // AddFabric fills it: the fabric is not part of the run.
 }
 

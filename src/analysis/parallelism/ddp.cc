@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/pass.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -119,9 +120,50 @@ Ddp FinishDdp(const model::Run& run, const std::vector<RankTraffic>& by_rank_ind
   return finisher.Finish();
 }
 
+namespace {
+
+std::vector<RowColumn<DdpRow>> DdpColumns() {
+  using Row = DdpRow;
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      GroupColumn<Row>(),
+      Field<&Row::pass_count>("pass_count", "count", "Backward passes that sent gradients."),
+      Field<&Row::buckets_per_pass>("buckets_per_pass", "count", "Mean number of all_reduces issued in one of them."),
+      Field<&Row::bytes_per_pass>("bytes_per_pass", "bytes", "Mean of their sizes' sum.", "not recorded"),
+      Field<&Row::communication_ns>("communication_ns", "ns", "Sum of their durations; waiting is in it."),
+      Field<&Row::exposed_ns>("exposed_ns", "ns", "Part of that in which the rank computes nothing."),
+      Field<&Row::tail_ns>("tail_ns", "ns",
+                           "Sum over passes: end of the device's backward pass to the end of the last bucket.",
+                           "no kernel of a backward pass is known"),
+  };
+}
+
+std::vector<RowColumn<DdpBucketRow>> BucketColumns() {
+  using Row = DdpBucketRow;
+  return {
+      GroupColumn<Row>(),
+      Field<&Row::bucket>("bucket", "", "Place in the backward pass, from 0, in order of issue."),
+      Field<&Row::call_count>("call_count", "count", "Calls, all ranks and passes."),
+      Field<&Row::bytes>("bytes", "bytes", "Size, of the first of these calls.", "not recorded"),
+      Field<&Row::mean_duration_ns>("mean_duration_ns", "ns", "Mean duration; waiting is in it."),
+      Field<&Row::issue_ratio>("issue_ratio", "0..1",
+                               "Where in the backward pass the CPU issued it: 0 at its begin, 1 at its end."),
+      Field<&Row::mean_overlapped_ns>("mean_overlapped_ns", "ns", "Mean part inside the device's backward pass.",
+                                      "no kernel of a backward pass is known"),
+      Field<&Row::mean_exposed_ns>("mean_exposed_ns", "ns", "Mean part in which the rank computes nothing."),
+  };
+}
+
+}  // namespace
+
 Pass DdpPass() {
   return RunPass<Ddp>(
-      {.question = "Are gradient buckets sent while the backward pass runs?", .needs = {"traffic", "groups"}},
+      {.question = "Are gradient buckets sent while the backward pass runs?",
+       .needs = {"traffic", "groups"},
+       .tables = {DeclareTable("ddp", "ddp", "Gradients of a data group on one rank", &Ddp::ranks, DdpColumns()),
+                  DeclareTable("ddp_buckets", "ddp_buckets", "A gradient bucket, by its place in the backward pass",
+                               &Ddp::buckets, BucketColumns())}},
       [](PassContext& context) {
         return FinishDdp(context.run(), context.Get<Traffic>().ranks, context.Get<ProcessGroups>().rows);
       });

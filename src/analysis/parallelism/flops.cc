@@ -8,6 +8,7 @@
 
 #include "analysis/parallelism/matrix_work.h"
 #include "analysis/pass.h"
+#include "analysis/table.h"
 #include "analysis/track_merge.h"
 
 namespace lockstep::analysis {
@@ -235,10 +236,72 @@ FlopsPartial MapFlops(const RankContext& context) {
   return FlopsMapper(context).Map();
 }
 
+namespace {
+
+std::vector<RowColumn<FlopsRankRow>> FlopsColumns() {
+  using Row = FlopsRankRow;
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      Field<&Row::device>("device", "", "Name of its device.", "not recorded"),
+      Field<&Row::call_count>("call_count", "count", "Calls of matrix operators in the span with known work."),
+      Field<&Row::unknown_count>("unknown_count", "count", "Calls in the span whose shapes do not tell their work."),
+      Field<&Row::flops>("flops", "FLOP", "Sum over those calls; recomputation counts again."),
+      Field<&Row::time_ns>("time_ns", "ns", "Device time of the rank's matrix operators; CPU time without a device."),
+      Field<&Row::span_ns>("span_ns", "ns",
+                           "First step's start to last step's end; without steps, first to last event."),
+      NamedField<&Row::precision, PrecisionName>("precision",
+                                                 "That of most FLOPs: `bf16`, `fp16`, `tf32`, `fp32`, `other`."),
+      Field<&Row::flops_per_s>("flops_per_s", "FLOP/s", "`flops` / `span_ns`.", "no such call"),
+      Field<&Row::peak_flops_per_s>("peak_flops_per_s", "FLOP/s", "The device's dense peak at that precision.",
+                                    "device not in the table of peaks"),
+      Field<&Row::peak_source>("peak_source", "", "Document that states the peak.", "device not in the table of peaks"),
+      Field<&Row::mfu>("mfu", "0..1",
+                       "`flops_per_s` / `peak_flops_per_s`: model FLOPs utilisation, recomputation included.",
+                       "no such call, or no peak"),
+  };
+}
+
+std::vector<RowColumn<FlopsRow>> OperatorColumns() {
+  using Row = FlopsRow;
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      Field<&Row::name>("name", "", "Operator."),
+      Field<&Row::dims>("dims", "", "Shapes of its arguments, as recorded."),
+      Field<&Row::type>("dtype", "", "Type of the factors, as recorded.", "not recorded"),
+      NamedField<&Row::precision, PrecisionName>(
+          "precision", "`bf16`, `fp16`, `tf32` (a float product whose kernel says so), `fp32`, `other`."),
+      Field<&Row::call_count>("call_count", "count", "Calls with these shapes."),
+      Field<&Row::timed_count>("timed_count", "count", "Calls with device time (CPU time without a device)."),
+      Field<&Row::flops>("flops", "FLOP", "Work of one call."),
+      Field<&Row::bytes>("bytes", "bytes", "Operands and result of one call, each once."),
+      Field<&Row::intensity>("intensity", "FLOP/byte", "`flops` / `bytes`."),
+      Field<&Row::time_ns>("time_ns", "ns", "Sum of the device events launched in the calls."),
+      Field<&Row::mean_flops_per_s>("mean_flops_per_s", "FLOP/s", "Mean over calls of work / time.",
+                                    "no call has a time"),
+      Field<&Row::median_flops_per_s>("median_flops_per_s", "FLOP/s", "Median of the same.", "no call has a time"),
+      Field<&Row::mean_bytes_per_s>("mean_bytes_per_s", "bytes/s", "Mean over calls of `bytes` / time.",
+                                    "no call has a time"),
+      Field<&Row::compute_bound>("compute_bound", "", "Intensity is at or above peak FLOP/s / memory bandwidth.",
+                                 "device not in the table of peaks"),
+      Field<&Row::roof_ratio>("roof_ratio", "0..1",
+                              "`mean_flops_per_s` over the roof: the lesser of the peak and intensity x bandwidth.",
+                              "device not in the table of peaks, or no time"),
+  };
+}
+
+}  // namespace
+
 Pass FlopsPass() {
   return ReducingPass<Flops, FlopsPartial>(
-      {.question = "How much of the device's arithmetic is used, where shapes were recorded?"}, MapFlops,
-      [](PassContext&, std::vector<FlopsPartial> ranks) {
+      {.question = "How much of the device's arithmetic is used, where shapes were recorded?",
+       .tables = {DeclareTable("flops", "flops", "Matrix operators of a rank and its use of the device", &Flops::ranks,
+                               FlopsColumns()),
+                  DeclareTable("flops_by_operator", "flops_by_operator",
+                               "Calls of a matrix operator with one set of shapes, on the roofline", &Flops::operators,
+                               OperatorColumns())}},
+      MapFlops, [](PassContext&, std::vector<FlopsPartial> ranks) {
         Flops all;
         for (FlopsPartial& rank : ranks) {
           if (rank.rank) all.ranks.push_back(std::move(*rank.rank));

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "analysis/pass.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -78,9 +79,44 @@ std::vector<FsdpRow> FinishFsdp(const model::Run& run, const std::vector<RankTra
   return rows;
 }
 
+namespace {
+
+std::vector<RowColumn<FsdpRow>> FsdpColumns() {
+  using Row = FsdpRow;
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      GroupColumn<Row>(),
+      Field<&Row::step_count>("step_count", "count", "Steps that the figures are sums of; 0 without steps."),
+      Field<&Row::gather_count>("gather_count", "count", "all_gathers."),
+      Field<&Row::gather_backward_count>("gather_backward_count", "count", "Those issued in a backward pass."),
+      Field<&Row::gather_bytes>("gather_bytes", "bytes", "Sum of their sizes.", "not recorded"),
+      Field<&Row::gather_ns>("gather_ns", "ns", "Sum of their durations; waiting is in it."),
+      Field<&Row::gather_exposed_ns>("gather_exposed_ns", "ns", "Part of that in which the rank computes nothing."),
+      Field<&Row::prefetched_count>("prefetched_count", "count",
+                                    "Gathers with computation beside at least half of them."),
+      Field<&Row::scatter_count>("scatter_count", "count", "reduce_scatters."),
+      Field<&Row::scatter_bytes>("scatter_bytes", "bytes", "Sum of their sizes.", "not recorded"),
+      Field<&Row::scatter_ns>("scatter_ns", "ns", "Sum of their durations; waiting is in it."),
+      Field<&Row::scatter_exposed_ns>("scatter_exposed_ns", "ns", "Part of that in which the rank computes nothing."),
+      NamedField<&Row::resharding, ReshardingName>("resharding",
+                                                   "`after_forward`: weights are gathered in both passes; `kept`: "
+                                                   "once; `unknown`: the passes are not told apart."),
+      Field<&Row::peak_allocated_bytes>("peak_allocated_bytes", "bytes",
+                                        "Most that the device's allocator had given out.", "no memory events"),
+      Field<&Row::peak_reserved_bytes>("peak_reserved_bytes", "bytes", "Most that it had taken from the device.",
+                                       "no memory events"),
+  };
+}
+
+}  // namespace
+
 Pass FsdpPass() {
   return RunPass<Fsdp>(
-      {.question = "Are sharded weights gathered before they are needed?", .needs = {"traffic", "groups"}},
+      {.question = "Are sharded weights gathered before they are needed?",
+       .needs = {"traffic", "groups"},
+       .tables = {DeclareTable("fsdp", "fsdp", "Sharded weights and gradients of a data group on one rank", &Fsdp::rows,
+                               FsdpColumns())}},
       [](PassContext& context) {
         return Fsdp{FinishFsdp(context.run(), context.Get<Traffic>().ranks, context.Get<ProcessGroups>().rows)};
       });

@@ -13,6 +13,7 @@
 #include "analysis/interval_cover.h"
 #include "analysis/pass.h"
 #include "analysis/quantiles.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -306,10 +307,81 @@ class InferenceMapper {
 
 InferencePartial MapInference(const RankContext& context) { return InferenceMapper(context).Map(); }
 
+namespace {
+
+std::vector<RowColumn<InferenceRow>> PhaseColumns() {
+  using Row = InferenceRow;
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      NamedField<&Row::engine, InferenceEngineName>("engine",
+                                                    "Whose names they are: `vllm`, `sglang`, `tensorrt_llm`, `plain`."),
+      NamedField<&Row::phase, InferencePhaseName>("phase",
+                                                  "`prefill`: prompts are read; `decode`: tokens are generated; "
+                                                  "`mixed`: both in one batch, or the name does not tell."),
+      Field<&Row::phase_count>("phase_count", "count", "Marked ranges."),
+      Field<&Row::total_ns>("total_ns", "ns", "Sum of their times, to the end of the device work launched in them."),
+      Field<&Row::duration, &DurationQuantiles::median_ns>("median_ns", "ns", "Median of their times."),
+      Field<&Row::duration, &DurationQuantiles::p95_ns>("p95_ns", "ns", "95th percentile of their times."),
+      Field<&Row::duration, &DurationQuantiles::p99_ns>("p99_ns", "ns", "99th percentile of their times."),
+      Field<&Row::mean_request_count>("mean_request_count", "count", "Mean batch size: requests in a phase.",
+                                      "a name does not say"),
+      Field<&Row::token_count>("token_count", "count", "Tokens of prompts read and tokens generated.",
+                               "a name does not say"),
+      Field<&Row::tokens_per_s>("tokens_per_s", "1/s", "`token_count` / `total_ns`.",
+                                "`token_count` is null, or the time is 0"),
+      Field<&Row::busy_ns>("busy_ns", "ns", "Part of `total_ns` in which a device works.", "no device events"),
+      Field<&Row::busy_ratio>("busy_ratio", "0..1", "`busy_ns` / `total_ns`.", "no device events, or the time is 0"),
+  };
+}
+
+Cell Latency(const InferenceRequestRow& row, int64_t DurationQuantiles::*quantile) {
+  if (row.latency_count == 0) return std::monostate{};
+  return Cell(row.latency.*quantile);
+}
+
+std::vector<RowColumn<InferenceRequestRow>> RequestColumns() {
+  using Row = InferenceRequestRow;
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      Field<&Row::recorded, &RequestOutcomes::kind>("kind", "", "What the program calls them.", "ranges mark them"),
+      Field<&Row::request_count>("request_count", "count", "Marked requests."),
+      Field<&Row::recorded, &RequestOutcomes::failed_count>("failed_count", "count", "Those that failed.",
+                                                            "ranges mark them"),
+      Field<&Row::recorded, &RequestOutcomes::unfinished_count>(
+          "unfinished_count", "count", "Those that were under way when the recording ended.", "ranges mark them"),
+      Field<&Row::recorded, &RequestOutcomes::output_count>(
+          "output_count", "count", "Tokens, or what the program counts, of all of them.", "ranges mark them"),
+      {"median_ns", ColumnType::kInteger, "ns", "Median of the latencies of those that ended and did not fail.",
+       "there is none", [](const model::Run&, const Row& row) { return Latency(row, &DurationQuantiles::median_ns); }},
+      {"p95_ns", ColumnType::kInteger, "ns", "95th percentile of these latencies.", "there is none",
+       [](const model::Run&, const Row& row) { return Latency(row, &DurationQuantiles::p95_ns); }},
+      {"p99_ns", ColumnType::kInteger, "ns", "99th percentile of these latencies.", "there is none",
+       [](const model::Run&, const Row& row) { return Latency(row, &DurationQuantiles::p99_ns); }},
+      Field<&Row::first_token_count>("first_token_count", "count",
+                                     "Requests with a marked prefill inside, or an output that the program recorded."),
+      Field<&Row::first_token, &DurationQuantiles::median_ns>(
+          "first_token_median_ns", "ns",
+          "Median of the times from their start to the end of the prefill, or the first output.", "no request has one"),
+      Field<&Row::first_token, &DurationQuantiles::p95_ns>("first_token_p95_ns", "ns",
+                                                           "95th percentile of these times.", "no request has one"),
+      Field<&Row::first_token, &DurationQuantiles::p99_ns>("first_token_p99_ns", "ns",
+                                                           "99th percentile of these times.", "no request has one"),
+  };
+}
+
+}  // namespace
+
 Pass InferencePass() {
   return ReducingPass<Inference, InferencePartial>(
-      {.question = "How long are prefill, decode and requests, where they are marked?"}, MapInference,
-      [](PassContext&, std::vector<InferencePartial> ranks) {
+      {.question = "How long are prefill, decode and requests, where they are marked?",
+       .tables = {DeclareTable("inference", "inference",
+                               "Marked phases of a model that generates text, of one rank and kind", &Inference::rows,
+                               PhaseColumns()),
+                  DeclareTable("inference_requests", "inference_requests", "The requests that a rank marks, by kind",
+                               &Inference::requests, RequestColumns())}},
+      MapInference, [](PassContext&, std::vector<InferencePartial> ranks) {
         Inference all;
         for (InferencePartial& rank : ranks) {
           MoveRows(&rank.rows, &all.rows);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/pass.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -198,9 +199,65 @@ Moe FinishMoe(const model::Run& run, const std::vector<RankTraffic>& by_rank_ind
   return moe;
 }
 
+namespace {
+
+Cell HottestRank(const model::Run& run, const MoeRow& row) { return RankCell(run, row.hottest_rank_index); }
+
+std::vector<RowColumn<MoeRow>> MoeColumns() {
+  using Row = MoeRow;
+  return {
+      GroupColumn<Row>(),
+      Field<&Row::rank_count>("rank_count", "count", "Ranks with a trace that call all_to_all in it."),
+      Field<&Row::call_count>("call_count", "count", "Calls of all of them."),
+      Field<&Row::exchange_count>("exchange_count", "count",
+                                  "Exchanges (a call of each of two such ranks or more) whose bytes both ways are "
+                                  "recorded on all: what the load is of."),
+      Field<&Row::load_ratio>("load_ratio", "", "Largest load of a rank over all exchanges / mean of the ranks.",
+                              "no exchanges"),
+      Field<&Row::exchange_load_ratio>("exchange_load_ratio", "",
+                                       "The same within single exchanges, weighted by their bytes.", "no exchanges"),
+      {"hottest_rank", ColumnType::kInteger, "", "The rank that `load_ratio` is of.",
+       "no exchanges, or all loads are equal", HottestRank},
+      NamedField<&Row::pattern, LoadPatternName>(
+          "pattern",
+          "`even`: no exchange is much above the mean; `chronic`: it is the same ranks that are; `varying`: others "
+          "each time; `once`: it is one exchange alone; `unknown`: no exchanges."),
+      Field<&Row::duration_ns>("duration_ns", "ns", "Sum of the calls' durations; waiting is in it."),
+      Field<&Row::exposed_ns>("exposed_ns", "ns", "Sum of their parts in which the rank computes nothing."),
+  };
+}
+
+std::vector<RowColumn<MoeRankRow>> MoeRankColumns() {
+  using Row = MoeRankRow;
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      GroupColumn<Row>(),
+      Field<&Row::call_count>("call_count", "count", "all_to_alls."),
+      Field<&Row::sent_bytes>("sent_bytes", "bytes", "What it put in, its own share included.",
+                              "a call's is not recorded"),
+      Field<&Row::received_bytes>("received_bytes", "bytes", "What it got, its own share included.",
+                                  "a call's is not recorded"),
+      Field<&Row::load_ratio>("load_ratio", "", "Its load over all exchanges / mean of the group's ranks.",
+                              "no exchanges"),
+      Field<&Row::load_variation>("load_variation", "",
+                                  "Standard deviation / mean of that over the exchanges, weighted by their bytes.",
+                                  "no exchanges, or no load"),
+      Field<&Row::duration_ns>("duration_ns", "ns", "Sum of the calls' durations; waiting is in it."),
+      Field<&Row::exposed_ns>("exposed_ns", "ns", "Sum of their parts in which the rank computes nothing."),
+  };
+}
+
+}  // namespace
+
 Pass MoePass() {
   return RunPass<Moe>(
-      {.question = "Do all experts get as many tokens, by what all_to_alls carry?", .needs = {"traffic", "groups"}},
+      {.question = "Do all experts get as many tokens, by what all_to_alls carry?",
+       .needs = {"traffic", "groups"},
+       .tables = {DeclareTable("moe", "moe", "The all_to_alls of a process group, and how even they are", &Moe::groups,
+                               MoeColumns()),
+                  DeclareTable("moe_ranks", "moe_ranks", "A rank's all_to_alls in a process group", &Moe::ranks,
+                               MoeRankColumns())}},
       [](PassContext& context) {
         return FinishMoe(context.run(), context.Get<Traffic>().ranks, context.Get<ProcessGroups>().rows,
                          context.Get<Collectives>());

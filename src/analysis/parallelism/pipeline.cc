@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/pass.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -145,13 +146,45 @@ std::vector<PipelineRow> FinishPipeline(const model::Run& run, const std::vector
   return rows;
 }
 
+namespace {
+
+std::vector<RowColumn<PipelineRow>> StageColumns() {
+  using Row = PipelineRow;
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      GroupColumn<Row>(),
+      Field<&Row::stage>("stage", "", "Place among the group's ranks, from 0."),
+      Field<&Row::stage_count>("stage_count", "count", "Ranks of the group."),
+      Field<&Row::send_count>("send_count", "count", "Sends."),
+      Field<&Row::receive_count>("receive_count", "count", "Receives."),
+      Field<&Row::bytes>("bytes", "bytes", "Sum of their sizes.", "not recorded"),
+      Field<&Row::microbatches_per_step>("microbatches_per_step", "count",
+                                         "Forward passes of this stage per step; of the trace without steps.",
+                                         "peers not recorded"),
+      Field<&Row::in_flight_count>(
+          "in_flight_count", "count",
+          "Most micro-batches at once whose forward pass is done and whose backward pass is not.",
+          "peers not recorded"),
+      NamedField<&Row::schedule, PipelineScheduleName>("schedule",
+                                                       "Of the group: `gpipe`, `1f1b`, `interleaved`, `unknown`."),
+      Field<&Row::communication_ns>("communication_ns", "ns", "Union of its sends and receives."),
+      Field<&Row::bubble_ns>("bubble_ns", "ns", "Part of that in which nothing is computed."),
+      Field<&Row::bubble_ratio>("bubble_ratio", "0..1", "`bubble_ns` of the rank's span.", "the span is 0"),
+  };
+}
+
+}  // namespace
+
 Pass PipelinePass() {
-  return RunPass<Pipelines>(
-      {.question = "How long do pipeline stages wait for each other?", .needs = {"traffic", "groups"}},
-      [](PassContext& context) {
-        return Pipelines{
-            FinishPipeline(context.run(), context.Get<Traffic>().ranks, context.Get<ProcessGroups>().rows)};
-      });
+  return RunPass<Pipelines>({.question = "How long do pipeline stages wait for each other?",
+                             .needs = {"traffic", "groups"},
+                             .tables = {DeclareTable("pipeline", "pipeline", "A rank's stage of a pipeline group",
+                                                     &Pipelines::rows, StageColumns())}},
+                            [](PassContext& context) {
+                              return Pipelines{FinishPipeline(context.run(), context.Get<Traffic>().ranks,
+                                                              context.Get<ProcessGroups>().rows)};
+                            });
 }
 
 }  // namespace lockstep::analysis

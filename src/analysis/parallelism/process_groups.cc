@@ -10,6 +10,7 @@
 
 #include "analysis/parallelism/group_use.h"
 #include "analysis/pass.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -254,9 +255,70 @@ std::vector<std::vector<size_t>> RowsOfTraffic(const model::Run& run, const std:
   return found;
 }
 
+namespace {
+
+std::vector<RowColumn<ProcessGroupRow>> GroupColumns() {
+  using Row = ProcessGroupRow;
+  return {
+      Field<&Row::number>("group_number", "", "Number of the group in this table, from 0."),
+      Field<&Row::window>("window", "", "Window it belongs to."),
+      Field<&Row::name>("name", "",
+                        "Name as recorded; `default` without metadata, `communicator 0x...` where only that is known."),
+      Field<&Row::description>("description", "", "Description as recorded.", "not recorded"),
+      Field<&Row::backend>("backend", "", "Backend as recorded.", "not recorded"),
+      NamedField<&Row::kind, GroupKindName>("kind",
+                                            "What it is for: `data`, `tensor`, `pipeline`, `expert`, `context`, "
+                                            "`embedding`, `mixed`, `world`, `unknown`."),
+      NamedField<&Row::basis, GroupBasisName>(
+          "basis", "What that was taken from: `description`, `name`, `membership`, `traffic`, `none`."),
+      NamedField<&Row::confidence, ConfidenceName>("confidence", "How sure that is: `high`, `medium`, `low`, `none`."),
+      Field<&Row::evidence>("evidence", "", "Why this kind, or why none."),
+      Field<&Row::size>("size", "count", "Members, with or without a trace.", "not known"),
+      Field<&Row::is_world>("is_world", "", "All ranks of the job."),
+      {"ranks", ColumnType::kIntegers, "",
+       "Global ranks of the members; those with calls where no file lists the members.", "",
+       [](const model::Run&, const Row& row) {
+         return Cell(IntegerList{{row.members.begin(), row.members.end()}});
+       }},
+      {"trace_count", ColumnType::kInteger, "count", "Members whose trace has its calls: what the sums are over.", "",
+       [](const model::Run&, const Row& row) { return Cell(uint64_t{row.rank_indices.size()}); }},
+      Field<&Row::call_count>("call_count", "count", "Calls of all operations, all ranks."),
+      Field<&Row::calls_per_step>("calls_per_step", "count", "Calls per rank and step.", "no steps"),
+      Field<&Row::bytes>("bytes", "bytes", "Sum of the calls' sizes, all ranks.", "no call has one"),
+      Field<&Row::communication_ns>("communication_ns", "ns",
+                                    "Sum over ranks of the union of its calls; waiting is in it."),
+      Field<&Row::exposed_ns>("exposed_ns", "ns", "Part of that in which the rank computes nothing."),
+      Field<&Row::communication_ratio>("communication_ratio", "0..1", "`communication_ns` of the ranks' spans.",
+                                       "spans are 0"),
+      Field<&Row::exposed_ratio>("exposed_ratio", "0..1", "`exposed_ns` of the ranks' spans.", "spans are 0"),
+  };
+}
+
+std::vector<RowColumn<GroupOperationRow>> OperationColumns() {
+  using Row = GroupOperationRow;
+  return {
+      GroupColumn<Row>(),
+      NamedField<&Row::kind, CollectiveKindName>(
+          "name", "`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `broadcast`, `send`, ..."),
+      Field<&Row::call_count>("call_count", "count", "Calls, all ranks."),
+      Field<&Row::backward_count>("backward_count", "count", "Calls issued during a backward pass."),
+      Field<&Row::bytes>("bytes", "bytes", "Sum of the calls' sizes.", "no call has one"),
+      Field<&Row::duration_ns>("duration_ns", "ns", "Sum of the calls' durations; waiting is in it."),
+      Field<&Row::exposed_ns>("exposed_ns", "ns", "Sum of their parts in which the rank computes nothing."),
+  };
+}
+
+}  // namespace
+
 Pass GroupsPass() {
   return RunPass<ProcessGroups>(
-      {.question = "What is each process group for, and what does it cost?", .needs = {"traffic"}},
+      {.question = "What is each process group for, and what does it cost?",
+       .needs = {"traffic"},
+       .tables = {DeclareTable("groups", "process_groups", "A process group with traffic, and what it is for",
+                               &ProcessGroups::rows, GroupColumns()),
+                  DeclareTable("group_operations", "group_operations",
+                               "Calls of one operation in a process group, all ranks together",
+                               &ProcessGroups::operations, OperationColumns())}},
       [](PassContext& context) { return FinishGroups(context.run(), context.Get<Traffic>().ranks); });
 }
 

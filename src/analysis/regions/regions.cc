@@ -17,6 +17,7 @@
 #include "analysis/name_rows.h"
 #include "analysis/pass.h"
 #include "analysis/quantiles.h"
+#include "analysis/table.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -326,11 +327,69 @@ std::vector<RegionBalanceRow> BalanceRegions(const model::Run& run, const std::v
   return balances;
 }
 
+namespace {
+
+std::vector<RowColumn<RegionRow>> RegionColumns() {
+  using Row = RegionRow;
+  constexpr const char* kNoDevice = "no device events";
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      Field<&Row::name>("name", "", "Of the range; `step 12` is `step *`."),
+      Field<&Row::count>("count", "count", "Ranges; of one inside another of its name the outer one."),
+      Field<&Row::total_ns>("total_ns", "ns", "Sum of their times on the CPU."),
+      Field<&Row::min_ns>("min_ns", "ns", "The shortest."),
+      Field<&Row::median_ns>("median_ns", "ns", "Median."),
+      Field<&Row::p95_ns>("p95_ns", "ns", "95th percentile."),
+      Field<&Row::max_ns>("max_ns", "ns", "The longest."),
+      Field<&Row::own_ns>("own_ns", "ns", "Part of `total_ns` in which no collective of a CPU backend is under way.",
+                          "the rank has device events"),
+      Field<&Row::pace_ns>("pace_ns", "ns", "Median time from one's start to the next one's.", "there is only one"),
+      Field<&Row::device_event_count>("device_event_count", "count", "Device events launched inside."),
+      Field<&Row::device_ns>("device_ns", "ns", "Sum of their times, over streams.", kNoDevice),
+      Field<&Row::device_communication_ns>("device_communication_ns", "ns",
+                                           "Part of `device_ns` in communication kernels.", kNoDevice),
+      Field<&Row::projected_ns>("projected_ns", "ns",
+                                "Sum of the times from the first start to the last end of a range's device events.",
+                                kNoDevice),
+  };
+}
+
+std::vector<RowColumn<RegionBalanceRow>> RegionBalanceColumns() {
+  using Row = RegionBalanceRow;
+  constexpr const char* kDevices = "the ranks have device events";
+  constexpr const char* kNoDevice = "no device events";
+  constexpr const char* kNoOwn = "no device events but communication";
+  return {
+      Field<&Row::name>("name", "", "Of the range."),
+      Field<&Row::rank_count>("rank_count", "count", "Ranks that have it."),
+      Field<&Row::count>("count", "count", "Ranges on all of them."),
+      Field<&Row::mean_total_ns>("mean_total_ns", "ns", "Mean of the ranks' sums on the CPU."),
+      RankField<&Row::most_total_rank_index>("most_total_rank", "Rank with the largest sum."),
+      Field<&Row::total_imbalance>("total_imbalance", "", "Its sum over the mean."),
+      Field<&Row::mean_own_ns>("mean_own_ns", "ns", "Mean of the ranks' `own_ns`.", kDevices),
+      RankField<&Row::most_own_rank_index>("most_own_rank", "Rank with the largest `own_ns`.", kDevices),
+      Field<&Row::own_imbalance>("own_imbalance", "", "Its `own_ns` over the mean.", kDevices),
+      Field<&Row::mean_device_ns>("mean_device_ns", "ns", "Mean of the ranks' `device_ns`.", kNoDevice),
+      RankField<&Row::most_device_rank_index>("most_device_rank",
+                                              "Rank with the most device time without communication.", kNoOwn),
+      Field<&Row::device_imbalance>("device_imbalance", "",
+                                    "Its device time without communication over the mean of that.", kNoOwn),
+  };
+}
+
+}  // namespace
+
 Pass RegionsPass() {
   using Rows = std::vector<RegionRow>;
   return ReducingPass<Regions, Rows>(
-      {.question = "How long are the ranges that the program marks, on CPU and device, and on which rank?"}, MapRegions,
-      [](PassContext& context, std::vector<Rows> ranks) {
+      {.question = "How long are the ranges that the program marks, on CPU and device, and on which rank?",
+       .tables = {DeclareTable("regions", "regions",
+                               "The ranges of one name that one rank's program marks (record_function, NVTX)",
+                               &Regions::rows, RegionColumns()),
+                  DeclareTable("region_balance", "region_balance", "One such name over the ranks of the first window",
+                               &Regions::balance, RegionBalanceColumns())}},
+      MapRegions, [](PassContext& context, std::vector<Rows> ranks) {
         Regions all;
         for (Rows& rank : ranks) MoveRows(&rank, &all.rows);
         all.balance = BalanceRegions(context.run(), all.rows);

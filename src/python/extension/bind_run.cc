@@ -19,9 +19,10 @@
 #include "python/extension/interruptible.h"
 #include "python/loaded_run.h"
 #include "python/table_specs.h"
+#include "python/tables.h"
 #include "report/format.h"
+#include "report/job_facts.h"
 #include "report/rank_summary.h"
-#include "report/tables.h"
 #include "report/utf8.h"
 
 namespace lockstep::python {
@@ -256,6 +257,8 @@ void BindRun(py::module_& module) {
     for (const TableSpec& spec : TableSpecs()) names.append(spec.name);
     return names;
   });
+  module.def(
+      "pass_of_table", [](std::string_view name) { return std::string(PassOfTable(name)); }, py::arg("name"));
 }
 
 }  // namespace lockstep::python

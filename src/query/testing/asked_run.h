@@ -14,6 +14,7 @@
 #include "analysis/analyze.h"
 #include "analysis/rank_context.h"
 #include "analysis/testing/trace_builder.h"
+#include "base/cell.h"
 #include "query/database.h"
 
 namespace lockstep::query::testing {
@@ -22,9 +23,9 @@ namespace lockstep::query::testing {
 class KeepingWriter : public RowWriter {
  public:
   void Begin(const std::vector<std::string>& names) override { columns = names; }
-  void Row(const std::vector<report::Cell>& cells) override {
+  void Row(const std::vector<Cell>& cells) override {
     std::vector<std::string> row;
-    for (const report::Cell& cell : cells) row.push_back(std::visit(Text{}, cell));
+    for (const Cell& cell : cells) row.push_back(std::visit(Text{}, cell));
     rows.push_back(std::move(row));
   }
   void End() override { ended = true; }
@@ -37,7 +38,7 @@ class KeepingWriter : public RowWriter {
   struct Text {
     std::string operator()(std::monostate) const { return "NULL"; }
     std::string operator()(const std::string& value) const { return value; }
-    std::string operator()(const report::IntegerList& value) const { return value.Text(); }
+    std::string operator()(const IntegerList& value) const { return value.Text(); }
     template <typename T>
     std::string operator()(T value) const {
       return fmt::format("{}", value);
