@@ -45,7 +45,7 @@ endif()
 # read bytes from outside or whose threads share something, and the fuzz targets. `./test --all` builds everything so.
 add_custom_target(lockstep_sanitized)
 set(lockstep_sanitized_layers
-    "^(base|exposition|evidence|graph|ingest_.*|logs_.*|instrument_.*|http|serve|control_.*|agent_.*|proc.*|inspect|live|live_site|launch|launchers|rendezvous|nccl_bench|query|profile_history|export_timeline|top)$")
+    "^(base|exposition|evidence|graph|ingest_.*|logs_.*|instrument_.*|http|serve|control_.*|agent_.*|proc.*|inspect|live|live_site|launch|rendezvous|nccl_bench|query|profile_history|export_timeline|top)$")
 
 # lockstep_gtest(NAME TARGET [TIMEOUT seconds] [FILTER pattern] [LABELS ...]): a program of GoogleTest as one entry of ctest.
 # Its cases run in one process: a process a case costs more than most cases do. scripts/test_report

@@ -4,9 +4,14 @@ import importlib.util
 import os
 import pathlib
 import subprocess
+import sys
+import tempfile
 import unittest
 
+from analyze_program import data_path
+
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+BINARY = os.environ.get("LOCKSTEP_BINARY", "")
 READERS = os.environ.get("LOCKSTEP_RANK_READERS", "")
 # By itself, as `lockstep run` hands it to jobs.
 SPEC = importlib.util.spec_from_file_location("_launchers", SOURCE / "python/lockstep/_launchers.py")
@@ -119,6 +124,17 @@ class RankReadersTest(unittest.TestCase):
     def test_of_several_launchers_all_believe_the_same_one(self):
         self.check(MIXTURES)
 
+    def test_what_real_launchers_set_is_the_same_to_all(self):
+        """One rank of each, the last of 4 on 2 nodes, of 2 on one host, or 5 of 8 on 4 nodes; mpi says of torchrun what srun says."""
+        recorded = (("openmpi-mpirun", (1, 2, 1)), ("openmpi-mpirun-in-slurm", (3, 4, 1)), ("openmpi-mpirun-in-pbs", (5, 8, 1)),
+                    ("mpich-hydra", (1, 2, 1)), ("mpich-hydra-in-slurm", (3, 4, 1)), ("mpich-hydra-in-pbs", (5, 8, 1)), ("srun", (3, 4, 1)),
+                    ("srun-pmi2", (3, 4, 1)), ("srun-pmix", (3, 4, 1)), ("torchrun-in-srun", (3, 4, 1)))
+        cases = [(f"launchers/{name}.txt", said, {"mpi": (1, 2, None)} if name == "torchrun-in-srun" else {}) for name, said in recorded]
+        cases += [(f"{scheduler}/env-batch-script.txt", NOBODY, {}) for scheduler in ("slurm", "pbs")]
+        texts = [pathlib.Path(data_path("schedulers", *name.split("/"))).read_text(encoding="utf-8") for name, _, _ in cases]
+        environments = [dict(line.split("=", 1) for line in reversed(text.splitlines()) if "=" in line) for text in texts]
+        self.check((name, environment, said, differing) for (name, said, differing), environment in zip(cases, environments, strict=True))
+
     def test_ranks_that_are_no_numbers_are_none(self):
         self.check((name, {**environment, rank: text}, NOBODY, {})
                    for text in NO_NUMBERS for rank, (name, environment, _, _) in self.ranks())
@@ -136,6 +152,17 @@ class RankReadersTest(unittest.TestCase):
     def test_sizes_that_are_no_numbers_are_unknown(self):
         for text in NO_NUMBERS:
             self.check((name, {**environment, "PMI_SIZE": text}, (3, None, 1), {"mpi": NOBODY}) for name, environment in (("PMI", HYDRA),))
+
+    def test_ranks_alone_are_prepared_for_dumps(self):
+        """The sitecustomize of `lockstep run`, which wants to know only whether there is a rank."""
+        chosen = ("torchrun in srun", "JAX in srun", "batch script", "shell of salloc", "RANK alone", "WORLD_SIZE alone")
+        jax = {"JAX_PROCESS_ID": "3", "JAX_NUM_PROCESSES": "8"}
+        for name, environment, said, _ in (*(case for case in MIXTURES if case[0] in chosen), ("JAX", jax, SAID, {})):
+            with tempfile.TemporaryDirectory() as folder:
+                kept = {"PATH": os.environ["PATH"], "HOME": folder, "TMPDIR": folder, "XDG_RUNTIME_DIR": folder}
+                done = subprocess.run([BINARY, "run", "--quiet", "--hang-dumps", "--", sys.executable, "-c", "import sys; print('lockstep._hang' in sys.modules)"],
+                                      env={**kept, **environment}, capture_output=True, text=True, check=True)
+            self.assertEqual(f"{said[0] is not None}\n", done.stdout, f"{name}: {done.stderr}")
 
     def test_the_document_lists_these_launchers(self):
         text = (SOURCE / "docs/capture.md").read_text(encoding="utf-8")
