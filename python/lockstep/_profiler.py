@@ -21,32 +21,15 @@ from types import TracebackType
 from typing import Any, Union
 
 from ._errors import FailedPreconditionError, InvalidArgumentError
+from ._launchers import find_rank
 
 ScheduleOption = Union[Mapping[str, int], Callable[[int], Any], None]
 RanksOption = Union[str, int, Iterable[int], None]
 FolderOption = Union[str, "os.PathLike[str]"]
 
-# Rank and world size as launchers say them, the innermost launcher first: `srun torchrun` has both, and only RANK is right.
-# The third is what must be there for the first to mean what it says: a batch script of SLURM has SLURM_PROCID=0 too.
-_LAUNCHERS = (
-    ("RANK", "WORLD_SIZE", None),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", None),
-    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", None),
-    ("PALS_RANKID", "PMI_SIZE", None),
-    ("PMI_RANK", "PMI_SIZE", None),
-    ("PMIX_RANK", "SLURM_STEP_NUM_TASKS", None),
-    ("FLUX_TASK_RANK", "FLUX_JOB_SIZE", None),
-    ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", None),
-    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID"),
-)
 _SCHEDULE = ("wait", "warmup", "active", "repeat", "skip_first", "skip_first_wait")
 _GZIP_LEVEL = 1  # A training loop waits for it: a third of the time of level 6, a fifth larger.
 _MAX_NAMES = 10_000
-
-
-def _number(name: str) -> int | None:
-    value = os.environ.get(name, "")
-    return int(value) if re.fullmatch(r"[0-9]{1,9}", value) else None
 
 
 def _rank_and_world() -> tuple[int | None, int | None]:
@@ -54,12 +37,7 @@ def _rank_and_world() -> tuple[int | None, int | None]:
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank()), int(distributed.get_world_size())
-    for rank_name, world_name, needed in _LAUNCHERS:
-        rank = _number(rank_name)
-        if rank is not None and (needed is None or needed in os.environ):
-            world = _number(world_name)
-            return rank, world if world is not None and rank < world else None
-    return None, None
+    return find_rank(os.environ)
 
 
 def _parse_ranks(ranks: RanksOption) -> list[tuple[int, int]] | None:

@@ -25,13 +25,13 @@ import zlib as _zlib
 from typing import Any, TextIO, Union
 
 from ._errors import InvalidArgumentError
+from ._launchers import JOB_VARIABLES
 from ._profiler import _rank_and_world
 
 __all__ = ["ConsoleHandler", "RankFileHandler", "RankFormatter", "setup"]
 
 FolderOption = Union[str, "os.PathLike[str]", None]
 
-_JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
 _COMPRESSED = ("", ".gz", ".zst", ".xz")
 _TEMPORARY = ".gz.tmp"
 _NEXT = ".new"  # Of no log: who reads the folder passes over it.
@@ -295,7 +295,7 @@ class RankFileHandler(logging.Handler):
     def _open(self) -> None:
         os.makedirs(self._folder, exist_ok=True)
         who = "all" if self.rank is None else f"rank{self.rank}"
-        job = next((os.environ[name] for name in _JOB_VARIABLES if os.environ.get(name)), "")
+        job = next((os.environ[name] for name in JOB_VARIABLES if os.environ.get(name)), "")
         stem = ".".join([who, _host(), *(["job" + _word(job)] if job else []), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()),
                          f"pid{os.getpid()}"])
         ending = ".jsonl" if self._json else ".log"

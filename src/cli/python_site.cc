@@ -33,6 +33,7 @@
 LOCKSTEP_ASSEMBLE("boundaries_helper", LOCKSTEP_PYTHON_FOLDER "_boundaries.py");
 LOCKSTEP_ASSEMBLE("capture_helper", LOCKSTEP_PYTHON_FOLDER "_capture.py");
 LOCKSTEP_ASSEMBLE("hang_helper", LOCKSTEP_PYTHON_FOLDER "_hang.py");
+LOCKSTEP_ASSEMBLE("launchers_helper", LOCKSTEP_PYTHON_FOLDER "_launchers.py");
 LOCKSTEP_ASSEMBLE("step_trace_helper", LOCKSTEP_PYTHON_FOLDER "_step_trace.py");
 LOCKSTEP_ASSEMBLE("steps_helper", LOCKSTEP_PYTHON_FOLDER "_steps.py");
 
@@ -43,6 +44,8 @@ extern const char lockstep_capture_helper_begin[];
 extern const char lockstep_capture_helper_end[];
 extern const char lockstep_hang_helper_begin[];
 extern const char lockstep_hang_helper_end[];
+extern const char lockstep_launchers_helper_begin[];
+extern const char lockstep_launchers_helper_end[];
 extern const char lockstep_step_trace_helper_begin[];
 extern const char lockstep_step_trace_helper_end[];
 extern const char lockstep_steps_helper_begin[];
@@ -63,8 +66,6 @@ import os
 import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "PALS_RANKID", "SLURM_PROCID",
-          "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK")
 
 
 def _load(name):
@@ -100,6 +101,13 @@ def _enable_with_torch(name, function, beside):
         pass
 
 
+def _has_rank():
+    try:
+        return _load("_launchers").find_rank(os.environ)[0] is not None
+    except Exception:
+        return False
+
+
 def _run_hidden():
     """The sitecustomize that would have been found without this one."""
     import importlib.machinery
@@ -114,7 +122,7 @@ def _run_hidden():
 
 
 if sys.version_info >= (3, 8):
-    if os.environ.get("LOCKSTEP_RUN_HANG_DUMPS") and any(name in os.environ for name in _RANKS):
+    if os.environ.get("LOCKSTEP_RUN_HANG_DUMPS") and _has_rank():
         _enable("_hang", "enable_hang_dumps", [])
     if os.environ.get("LOCKSTEP_RUN_STEPS"):
         _enable("_steps", "enable", ["_boundaries"])
@@ -158,6 +166,7 @@ Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const st
   RETURN_IF_ERROR(write("_boundaries.py", Bytes(lockstep_boundaries_helper_begin, lockstep_boundaries_helper_end)));
   RETURN_IF_ERROR(write("_capture.py", Bytes(lockstep_capture_helper_begin, lockstep_capture_helper_end)));
   RETURN_IF_ERROR(write("_hang.py", Bytes(lockstep_hang_helper_begin, lockstep_hang_helper_end)));
+  RETURN_IF_ERROR(write("_launchers.py", Bytes(lockstep_launchers_helper_begin, lockstep_launchers_helper_end)));
   RETURN_IF_ERROR(write("_step_trace.py", Bytes(lockstep_step_trace_helper_begin, lockstep_step_trace_helper_end)));
   RETURN_IF_ERROR(write("_steps.py", Bytes(lockstep_steps_helper_begin, lockstep_steps_helper_end)));
   RETURN_IF_ERROR(write("sitecustomize.py", kSite));

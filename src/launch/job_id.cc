@@ -1,9 +1,11 @@
 #include "launch/job_id.h"
 
+#include "launchers/launchers.h"
+
 namespace lockstep::launch {
 
 std::string JobId(const Environment& environment) {
-  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"}) {
+  for (const char* name : launchers::JobVariables()) {
     if (!environment.Get(name).empty()) return std::string(environment.Get(name));
   }
   return {};

@@ -6,24 +6,11 @@
 #include <vector>
 
 #include "launch/environment.h"
+#include "launchers/launchers.h"
 
 namespace lockstep::launch {
 
-/// Whose variables a rank was read from.
-enum class Launcher : uint8_t {
-  kAlone,
-  kTorchrun,
-  kOpenMpi,
-  kMvapich,
-  kPals,
-  kHydra,
-  kPmix,
-  kFlux,
-  kJsrun,
-  kSlurm,
-  kJax,
-  kEnvironment
-};
+using launchers::Launcher;                    ///< Whose variables a rank was read from.
 const char* LauncherName(Launcher launcher);  ///< "torchrun", "Open MPI"; "no launcher" for kAlone.
 /// Whether its ranks are MPI's, or may be.
 bool StartsMpiRanks(Launcher launcher);
@@ -42,11 +29,7 @@ struct RankIdentity {
   std::vector<std::string> notes = {};  ///< What was passed over, and why; a sentence each.
 };
 
-/// Finds rank, sizes and node by the variables of the innermost launcher (docs/capture.md#ranks): in a SLURM job,
-/// `mpirun` and `torchrun` leave SLURM_PROCID of the launcher in every rank, and a batch script has SLURM_PROCID=0
-/// without being one. RANK and WORLD_SIZE count first where torchrun set them (LOCAL_RANK or TORCHELASTIC_RUN_ID beside
-/// them), unless they are leftovers (WORLD_SIZE=1, or a rank outside of it, while another launcher knows more ranks);
-/// without those two they count last, as Kubernetes' operators set them.
+/// As launchers::FindRank has it for what starts the program (kBeforeProgram), and what is to be said of it.
 RankIdentity FindRank(const Environment& environment);
 
 }  // namespace lockstep::launch

@@ -5,48 +5,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/pause.h"
+#include "launchers/launchers.h"
 
 namespace lockstep::mpi {
-namespace {
-
-struct Variables {
-  const char* launcher;
-  const char* process;
-  const char* process_count;
-};
-
-// The innermost first: mpirun inside an allocation of SLURM has SLURM's variables too, for its own daemons.
-constexpr Variables kVariables[] = {
-    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    {"mpiexec", "PMI_RANK", "PMI_SIZE"},
-    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
-};
-
-std::optional<size_t> NumberIn(const char* text) {
-  if (text == nullptr) return std::nullopt;
-  size_t number = 0;
-  const char* end = text + std::strlen(text);
-  const auto [last, error] = std::from_chars(text, end, number);
-  if (error != std::errc() || last != end) return std::nullopt;
-  return number;
-}
-
-}  // namespace
 
 std::optional<LauncherWord> AskLauncher(const std::function<const char*(const char*)>& variable) {
-  for (const Variables& known : kVariables) {
-    const std::optional<size_t> process = NumberIn(variable(known.process));
-    const std::optional<size_t> count = NumberIn(variable(known.process_count));
-    if (process && count) return LauncherWord{known.launcher, *process, *count};
-  }
-  return std::nullopt;
+  const auto get = [&](const char* name) {
+    const char* const text = variable(name);
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  const launchers::FoundRank found = launchers::FindRank(get, launchers::Viewpoint::kOfMpi);
+  if (!found.rank || !found.world_size) return std::nullopt;
+  return LauncherWord{launchers::RowOf(found.launcher).mpi_command, static_cast<size_t>(*found.rank),
+                      static_cast<size_t>(*found.world_size)};
 }
 
 std::string ExplainLonelyProcesses(const std::optional<LauncherWord>& word, size_t process_count) {

@@ -9,14 +9,14 @@
 
 namespace lockstep::mpi {
 
-/// What the launcher says of a process, from its environment (Open MPI, MPICH's PMI, SLURM).
+/// What the launcher says of a process, from its environment (docs/capture.md#ranks; kOfMpi).
 struct LauncherWord {
-  std::string launcher;  ///< "mpirun", "mpiexec", "srun".
+  std::string launcher;  ///< Its command: "mpirun", "mpiexec", "srun".
   size_t process = 0;
   size_t process_count = 1;
 };
 
-/// `variable` looks up the environment. Absent when no launcher is known.
+/// `variable` looks up the environment. Absent when no launcher says both numbers.
 std::optional<LauncherWord> AskLauncher(const std::function<const char*(const char*)>& variable);
 
 /// What to say when a launcher started several processes of which MPI knows but one each; empty when all is well.

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <iterator>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -12,64 +13,20 @@ namespace lockstep::proc {
 namespace {
 
 using control::JobKind;
+using launchers::Launcher;
 
-constexpr int32_t kMaxRank = 100'000'000;
-constexpr size_t kMaxIdBytes = 128;
-
-/// The variables that are looked at; all others are passed over unread.
-constexpr auto kNames = std::to_array<std::string_view>({
-    "RANK",
-    "LOCAL_RANK",
-    "WORLD_SIZE",
-    "TORCHELASTIC_RUN_ID",  //
-    "OMPI_COMM_WORLD_RANK",
-    "OMPI_COMM_WORLD_LOCAL_RANK",
-    "OMPI_COMM_WORLD_SIZE",
-    "PMIX_NAMESPACE",  //
-    "MV2_COMM_WORLD_RANK",
-    "MV2_COMM_WORLD_LOCAL_RANK",
-    "MV2_COMM_WORLD_SIZE",  //
-    "PALS_RANKID",
-    "PALS_LOCAL_RANKID",
-    "PALS_APID",  //
-    "PMI_RANK",
-    "PMI_SIZE",
-    "MPI_LOCALRANKID",
-    "PMIX_RANK",  //
-    "FLUX_TASK_RANK",
-    "FLUX_TASK_LOCAL_ID",
-    "FLUX_JOB_SIZE",
-    "FLUX_JOB_ID",  //
-    "JSM_NAMESPACE_RANK",
-    "JSM_NAMESPACE_LOCAL_RANK",
-    "JSM_NAMESPACE_SIZE",
-    "LSB_JOBID",  //
-    "SLURM_PROCID",
-    "SLURM_LOCALID",
-    "SLURM_STEP_NUM_TASKS",
-    "SLURM_STEP_ID",
-    "SLURM_JOB_ID",  //
-    "PBS_JOBID",
-    "KUBERNETES_SERVICE_HOST",
-    "HOSTNAME",
-    "KINETO_USE_DAEMON",
-    "KINETO_ONDEMAND_TRACE_DIR",  //
-    "LOCKSTEP_RUN_CAPTURES",
-});
+constexpr size_t kMostIdBytes = 128;
 
 using Variables = std::unordered_map<std::string_view, std::string_view>;
 
-Variables Select(std::string_view environment) {
+Variables Split(std::string_view environment) {
   Variables variables;
   while (!environment.empty()) {
     const std::string_view entry = environment.substr(0, environment.find('\0'));
     environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
     const size_t equals = entry.find('=');
     if (equals == std::string_view::npos) continue;
-    const std::string_view name = entry.substr(0, equals);
-    // As getenv: the first one counts.
-    if (std::find(kNames.begin(), kNames.end(), name) != kNames.end())
-      variables.emplace(name, entry.substr(equals + 1));
+    variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));  // As getenv: the first one counts.
   }
   return variables;
 }
@@ -79,63 +36,23 @@ std::string_view Get(const Variables& variables, std::string_view name) {
   return found == variables.end() ? std::string_view() : found->second;
 }
 
-std::optional<int32_t> GetNumber(const Variables& variables, std::string_view name) {
-  if (name.empty()) return std::nullopt;
-  const std::string_view text = Get(variables, name);
-  int32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 0 || number > kMaxRank)
-    return std::nullopt;
-  return number;
-}
-
 /// An id that somebody's environment claims, as far as it can be shown and compared.
 std::string Id(std::string_view text) {
   std::string id;
-  for (const char c : text.substr(0, kMaxIdBytes)) {
+  for (const char c : text.substr(0, kMostIdBytes)) {
     if (c <= ' ' || c == 0x7f) continue;  // Also bytes over 0x7f, where char has a sign.
     id += c;
   }
   return id;
 }
 
-/// Where a rank may come from, the innermost launcher first.
-struct RankNames {
-  RankSource source;
-  std::string_view rank;
-  std::string_view local_rank;
-  std::string_view size;
-  std::string_view also;  ///< Must be there too: without it the rank is of something else.
-};
-constexpr auto kRankNames = std::to_array<RankNames>({
-    {RankSource::kTorch, "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
-    {RankSource::kTorch, "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_RANK"},
-    {RankSource::kOpenMpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", ""},
-    {RankSource::kMvapich, "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE", ""},
-    {RankSource::kPals, "PALS_RANKID", "PALS_LOCAL_RANKID", "PMI_SIZE", ""},
-    {RankSource::kPmi, "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", ""},
-    {RankSource::kPmi, "PMIX_RANK", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", ""},
-    {RankSource::kFlux, "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", ""},
-    {RankSource::kLsf, "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_SIZE", ""},
-    // A batch script has SLURM_PROCID=0 and is no rank; a step has the size of the step too.
-    {RankSource::kSlurm, "SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS"},
-});
-
 void ReadRank(const Variables& variables, ProcessDetails* details) {
-  for (const RankNames& names : kRankNames) {
-    const auto rank = GetNumber(variables, names.rank);
-    if (!rank || (!names.also.empty() && Get(variables, names.also).empty())) continue;
-    details->rank_source = names.source;
-    details->rank = rank;
-    details->local_rank = GetNumber(variables, names.local_rank);
-    details->world_size = GetNumber(variables, names.size);
-    // mpiexec and srun set PMI variables both; only srun has the rest under its own names.
-    if (names.source == RankSource::kPmi && !details->local_rank) {
-      details->local_rank = GetNumber(variables, "SLURM_LOCALID");
-      if (GetNumber(variables, "SLURM_PROCID") != rank) details->local_rank = std::nullopt;
-    }
-    return;
-  }
+  const launchers::FoundRank found =
+      launchers::FindRank([&](const char* name) { return Get(variables, name); }, launchers::Viewpoint::kOfAnyProcess);
+  details->rank_source = found.launcher;
+  details->rank = found.rank;
+  details->local_rank = found.local_rank;
+  details->world_size = found.world_size;
 }
 
 /// "llama-worker-3" -> "llama": the operators name a job's pods so.
@@ -148,22 +65,14 @@ std::string_view JobOfPod(std::string_view pod) {
 }
 
 void ReadJob(const Variables& variables, ProcessDetails* details) {
-  struct JobName {
-    JobKind kind;
-    std::string_view name;
-  };
-  constexpr auto kJobNames = std::to_array<JobName>({
-      {JobKind::kSlurm, "SLURM_JOB_ID"},
-      {JobKind::kPbs, "PBS_JOBID"},
-      {JobKind::kLsf, "LSB_JOBID"},
-      {JobKind::kFlux, "FLUX_JOB_ID"},
-  });
-  for (const JobName& job : kJobNames) {
-    std::string id = Id(Get(variables, job.name));
+  constexpr JobKind kKinds[] = {JobKind::kSlurm, JobKind::kPbs, JobKind::kLsf, JobKind::kFlux};
+  const std::span<const char* const> names = launchers::JobVariables();  // In the same order.
+  for (size_t i = 0; i < std::min(std::size(kKinds), names.size()); ++i) {
+    std::string id = Id(Get(variables, names[i]));
     if (id.empty()) continue;
-    details->job_kind = job.kind;
+    details->job_kind = kKinds[i];
     details->job_id = std::move(id);
-    if (job.kind == JobKind::kSlurm) details->job_step = Id(Get(variables, "SLURM_STEP_ID"));
+    if (details->job_kind == JobKind::kSlurm) details->job_step = Id(Get(variables, "SLURM_STEP_ID"));
     return;
   }
   if (!Get(variables, "KUBERNETES_SERVICE_HOST").empty() || details->job_kind == JobKind::kKubernetes) {
@@ -172,23 +81,21 @@ void ReadJob(const Variables& variables, ProcessDetails* details) {
     if (!pod.empty()) details->job_id = JobOfPod(pod);
     return;
   }
-  if (const std::string id = Id(Get(variables, "TORCHELASTIC_RUN_ID")); !id.empty()) {
+  if (const std::string id = Id(Get(variables, launchers::RowOf(Launcher::kTorchrun).job)); !id.empty()) {
     details->job_kind = JobKind::kTorchelastic;
     details->job_id = id;
     return;
   }
-  if (details->rank_source == RankSource::kOpenMpi || details->rank_source == RankSource::kPmi ||
-      details->rank_source == RankSource::kMvapich || details->rank_source == RankSource::kPals) {
-    details->job_kind = JobKind::kMpi;
-    details->job_id = Id(Get(variables, "PMIX_NAMESPACE"));
-    if (details->job_id.empty()) details->job_id = Id(Get(variables, "PALS_APID"));
-  }
+  const launchers::LauncherRow& row = launchers::RowOf(details->rank_source);
+  if (*row.mpi_command == '\0') return;
+  details->job_kind = JobKind::kMpi;
+  details->job_id = Id(Get(variables, row.job));
 }
 
 }  // namespace
 
 void ReadJobEnvironment(std::string_view environment, ProcessDetails* details) {
-  const Variables variables = Select(environment);
+  const Variables variables = Split(environment);
   ReadRank(variables, details);
   ReadJob(variables, details);
   // Any value lets the process register; its Python side, which counts iterations, wants one that is not empty.

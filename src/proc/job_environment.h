@@ -8,8 +8,8 @@
 
 namespace lockstep::proc {
 
-/// Sets rank, sizes and job from a process's environment (NAME=VALUE, zero bytes between), looking at a fixed list of
-/// names and keeping nothing else. The innermost launcher gives the rank, the outermost scheduler the job.
+/// Sets rank, sizes and job from a process's environment (NAME=VALUE, zero bytes between), and keeps nothing else of
+/// it. The innermost launcher gives the rank (launchers::FindRank, kOfAnyProcess), the outermost scheduler the job.
 /// docs/formats/kineto-ipc.md#who-a-process-is.
 void ReadJobEnvironment(std::string_view environment, ProcessDetails* details);
 

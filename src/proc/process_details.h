@@ -6,19 +6,17 @@
 #include <vector>
 
 #include "control/api/process.h"
+#include "launchers/launchers.h"
 
 namespace lockstep::proc {
-
-/// Whose variables a rank was read from.
-enum class RankSource : uint8_t { kNone, kTorch, kOpenMpi, kMvapich, kPals, kPmi, kFlux, kLsf, kSlurm };
 
 /// What /proc tells of a process, beyond what its messages say. Unknown is empty or nullopt.
 struct ProcessDetails {
   uint64_t start_ticks = 0;             ///< 0: /proc does not show it.
   std::vector<int32_t> ancestors = {};  ///< Parent first, as the daemon sees them; at most 32, without pid 1.
   std::string user = {};
-  std::string command = {};  ///< One line, secrets replaced; at most 1 KiB.
-  RankSource rank_source = RankSource::kNone;
+  std::string command = {};                                       ///< One line, secrets replaced; at most 1 KiB.
+  launchers::Launcher rank_source = launchers::Launcher::kAlone;  ///< Whose variables the rank was read from.
   std::optional<int32_t> rank = {};
   std::optional<int32_t> local_rank = {};
   std::optional<int32_t> world_size = {};

@@ -1,55 +1,18 @@
 #include "ingest/nsight/rank_environment.h"
 
-#include <charconv>
+#include "launchers/launchers.h"
 
 namespace lockstep::ingest::nsight {
-namespace {
-
-struct Launcher {
-  const char* rank;
-  const char* world;
-  const char* other_world = nullptr;
-};
-
-constexpr Launcher kLaunchers[] = {
-    {"RANK", "WORLD_SIZE"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    {"PALS_RANKID", "PMI_SIZE"},
-    {"PMI_RANK", "PMI_SIZE"},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_NPROCS"},
-    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
-    {"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
-    {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
-    {"JAX_PROCESS_ID", "JAX_NUM_PROCESSES"},
-};
-
-std::optional<int32_t> Number(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  int32_t value = 0;
-  const char* const end = text->data() + text->size();
-  const auto [next, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || next != end || value < 0) return std::nullopt;
-  return value;
-}
-
-}  // namespace
 
 LaunchFacts ReadLaunch(const Environment& environment) {
-  LaunchFacts alone;
-  for (const Launcher& launcher : kLaunchers) {
-    LaunchFacts facts;
-    facts.rank = Number(environment(launcher.rank));
-    if (!facts.rank) continue;
-    facts.world_size = Number(environment(launcher.world));
-    if (!facts.world_size && launcher.other_world != nullptr)
-      facts.world_size = Number(environment(launcher.other_world));
-    facts.variable = launcher.rank;
-    if (facts.world_size && *facts.rank >= *facts.world_size) continue;
-    const bool is_slurm = facts.variable == "SLURM_PROCID";
-    if (facts.world_size.value_or(0) > 1 || (!facts.world_size && !is_slurm)) return facts;
-    if (!alone.rank && !is_slurm) alone = facts;
-  }
-  return alone;
+  std::string text;
+  const auto get = [&](const char* name) -> std::string_view { return text = environment(name).value_or(""); };
+  const launchers::FoundRank found = launchers::FindRank(get, launchers::Viewpoint::kInProgram);
+  // A report says the rank elsewhere too: what contradicts itself, and a step of one task, which may be one of many
+  // that start a rank each, are worth less than that.
+  const bool is_step_of_one = found.launcher == launchers::Launcher::kSlurm && found.world_size.value_or(1) == 1;
+  if (!found.rank || found.refused_size || is_step_of_one) return {};
+  return {.rank = found.rank, .world_size = found.world_size, .variable = launchers::RowOf(found.launcher).rank};
 }
 
 std::optional<std::string> FindVariable(std::string_view joined, std::string_view name) {

@@ -22,9 +22,8 @@ using ProcessLaunches = std::map<int64_t, LaunchFacts>;
 /// Value of a variable, by name; absent when it is not set.
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;
 
-/// Which rank the process is: torchrun's RANK and WORLD_SIZE where they agree, then Open MPI, PMI and PALS, SLURM,
-/// MVAPICH2, Flux, LSF, JAX. A world of one is believed only when nothing names a larger one, and never of SLURM, whose
-/// interactive allocations set it for every process. Only these names are ever asked for.
+/// Which rank the process is, as launchers::FindRank has it of a program (kInProgram). A rank outside of its world and
+/// a step of SLURM of one task say nothing. Only names of that table, and those that it needs, are ever asked for.
 LaunchFacts ReadLaunch(const Environment& environment);
 
 /// "KEY=VAL;KEY=VAL" (or one a line) as TARGET_INFO_SYSTEM_ENV has it. Values may hold ';', so only names that are

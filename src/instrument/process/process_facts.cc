@@ -1,40 +1,15 @@
 #include "instrument/process/process_facts.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "launchers/launchers.h"
+
 namespace lockstep::instrument {
 namespace {
-
-/// Where a launcher says what; the innermost launcher first. As the launchers' own manuals have them.
-struct RankVariables {
-  const char* rank;
-  const char* world_size;
-  const char* local_rank;
-};
-constexpr RankVariables kVariables[] = {
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"},
-    {"PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-    {"PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK"},
-    {"FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID"},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
-};
-
-int32_t ReadNumber(const char* variable) {
-  const char* const text = getenv(variable);
-  if (text == nullptr || *text < '0' || *text > '9') return -1;
-  errno = 0;
-  char* end = nullptr;
-  const long number = strtol(text, &end, 10);
-  return errno != 0 || *end != '\0' || number > INT32_MAX ? -1 : static_cast<int32_t>(number);
-}
 
 bool IsOfHostName(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.';
@@ -43,11 +18,12 @@ bool IsOfHostName(char c) {
 }  // namespace
 
 RankFacts ReadRankFacts() {
-  for (const RankVariables& variables : kVariables) {
-    const int32_t rank = ReadNumber(variables.rank);
-    if (rank >= 0) return {rank, ReadNumber(variables.world_size), ReadNumber(variables.local_rank)};
-  }
-  return {};
+  const auto get = [](const char* name) {
+    const char* const text = getenv(name);
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  const launchers::FoundRank found = launchers::FindRank(get, launchers::Viewpoint::kInProgram);
+  return {found.rank.value_or(-1), found.world_size.value_or(-1), found.local_rank.value_or(-1)};
 }
 
 void ReadHostName(char* host, size_t bytes) {

@@ -19,13 +19,13 @@ std::string MpiLauncher(const JobRequest& request, int64_t per_node, const std::
                      variables);
 }
 
-LauncherVariables MpiVariables(MpiFlavour flavour) {
+Launcher MpiStarter(MpiFlavour flavour) {
   switch (flavour) {
-    case MpiFlavour::kPals: return {"PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"};
-    case MpiFlavour::kMpich: return {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"};
+    case MpiFlavour::kPals: return Launcher::kPals;
+    case MpiFlavour::kMpich: return Launcher::kHydra;
     case MpiFlavour::kOpenMpi: break;
   }
-  return {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"};
+  return Launcher::kOpenMpi;
 }
 
 std::string MpiStart(const JobRequest& request, const std::string& hostfile, const std::string& id) {
@@ -39,10 +39,9 @@ std::string MpiStart(const JobRequest& request, const std::string& hostfile, con
     text += "export LD_LIBRARY_PATH=\"${LD_LIBRARY_PATH:-}\"  # mpirun -x wants it set.\n";
   text += ShellcheckLine(request);
   text += MpiLauncher(request, is_torchrun ? 1 : request.ranks_per_node, hostfile);
-  const LauncherVariables variables = MpiVariables(request.mpi);
-  text += is_torchrun ? Torchrun(request, fmt::format("{}", request.nodes), id) + WrappedCommand(request, nullptr)
-                      : WrappedCommand(request, &variables);
-  return text + "\n" + Ending(request);
+  if (is_torchrun) text += Torchrun(request, fmt::format("{}", request.nodes), id);
+  return text + WrappedCommand(request, is_torchrun ? Launcher::kTorchrun : MpiStarter(request.mpi)) + "\n" +
+         Ending(request);
 }
 
 }  // namespace lockstep::launch

@@ -10,8 +10,8 @@ namespace lockstep::launch {
 /// shell's word for it).
 std::string MpiLauncher(const JobRequest& request, int64_t per_node, const std::string& hostfile);
 
-/// The variables that it sets in each rank.
-LauncherVariables MpiVariables(MpiFlavour flavour);
+/// Whose variables it sets in each rank.
+Launcher MpiStarter(MpiFlavour flavour);
 
 /// Sets MASTER_ADDR to the first host of the file, and the lines that start the job behind it.
 std::string MpiStart(const JobRequest& request, const std::string& hostfile, const std::string& id);

@@ -74,14 +74,17 @@ std::string Preparation(const JobRequest& request, const std::string& job_id) {
   return text;
 }
 
-std::string WrappedCommand(const JobRequest& request, const LauncherVariables* variables) {
+std::string WrappedCommand(const JobRequest& request, Launcher starter) {
   std::string text = "\"$LOCKSTEP\" " + ShellLine(request.run_words);
   if (!request.tool.empty()) text += " --out \"$OUT\"";
   text += " -- \\\n  ";
-  if (variables != nullptr) {
+  if (starter != Launcher::kTorchrun) {
     // PyTorch's env:// wants torchrun's names. Behind lockstep, which goes by the launcher's own.
-    text += fmt::format("bash -c 'export RANK=${} WORLD_SIZE=${} LOCAL_RANK=${}; exec \"$@\"' bash \\\n  ",
-                        variables->rank, variables->size, variables->local_rank);
+    const launchers::LauncherRow& row = launchers::RowOf(starter);
+    // In a step that the script starts SLURM_STEP_NUM_TASKS is the same; this is the one that people know.
+    const std::string_view size = starter == Launcher::kSlurm ? "SLURM_NTASKS" : launchers::FirstName(row.world_size);
+    text += fmt::format("bash -c 'export RANK=${} WORLD_SIZE=${} LOCAL_RANK=${}; exec \"$@\"' bash \\\n  ", row.rank,
+                        size, launchers::FirstName(row.local_rank));
   }
   return text + ShellLine(request.command);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "launch/rank_environment.h"
 #include "launch/script/job_script.h"
 
 namespace lockstep::launch {
@@ -17,14 +18,9 @@ std::string Purpose(const JobRequest& request, const std::string& how_to_submit)
 /// job's id, as in "$SLURM_JOB_ID"; `scratch`: whether to say where tools keep their recording.
 std::string Preparation(const JobRequest& request, const std::string& job_id);
 
-/// `"$LOCKSTEP" run ... --out "$OUT" -- CMD`, with what CMD needs to know its rank where `launcher_variables` are not
-/// torchrun's: the variables that say rank, size and local rank.
-struct LauncherVariables {
-  const char* rank;
-  const char* size;
-  const char* local_rank;
-};
-std::string WrappedCommand(const JobRequest& request, const LauncherVariables* variables);
+/// `"$LOCKSTEP" run ... --out "$OUT" -- CMD`, with what CMD needs to know its rank where `starter`'s variables are not
+/// torchrun's.
+std::string WrappedCommand(const JobRequest& request, Launcher starter);
 
 /// In front of a launch with variables that the shell of the script is not to expand.
 std::string ShellcheckLine(const JobRequest& request);

@@ -32,13 +32,8 @@ std::string SlurmScript(const JobRequest& request) {
   text += "# --kill-on-bad-exit: where one task fails, the others wait for it for ever.\n";
   text += ShellcheckLine(request);
   text += fmt::format("srun --kill-on-bad-exit=1 --ntasks-per-node={} \\\n  ", tasks_per_node);
-  if (is_torchrun) {
-    text += Torchrun(request, "\"$SLURM_JOB_NUM_NODES\"", "\"$SLURM_JOB_ID\"") + WrappedCommand(request, nullptr);
-  } else {
-    constexpr LauncherVariables kVariables{"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"};
-    text += WrappedCommand(request, &kVariables);
-  }
-  return text + "\n" + Ending(request);
+  if (is_torchrun) text += Torchrun(request, "\"$SLURM_JOB_NUM_NODES\"", "\"$SLURM_JOB_ID\"");
+  return text + WrappedCommand(request, is_torchrun ? Launcher::kTorchrun : Launcher::kSlurm) + "\n" + Ending(request);
 }
 
 }  // namespace lockstep::launch
