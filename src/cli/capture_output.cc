@@ -204,22 +204,20 @@ void WriteCaptureText(const CaptureReport& report, std::ostream& out) {
 
 void WriteCaptureJson(const std::vector<CaptureReport>& reports, std::ostream& out) {
   {
-    report::BlockStream stream(out);
-    report::JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    report::WriteKey(json, "schema");
-    json.String("lockstep.capture/1");
-    report::WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.capture/1");
+    json.Key("partial");
     json.Bool(std::any_of(reports.begin(), reports.end(), [](const auto& report) { return IsPartial(report); }));
-    report::WriteKey(json, "data");
+    json.Key("data");
     report::JsonRow row;
     row.Key("captures").StartArray();
     for (const CaptureReport& report : reports) WriteCapture(report, row);
     row.EndArray();
     report::WriteRow(json, row);
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }

@@ -14,8 +14,8 @@
 #include <system_error>
 
 #include "base/ascii.h"
+#include "base/json_writer.h"
 #include "base/unique_fd.h"
-#include "control/api/json_writer.h"
 
 namespace lockstep::cli {
 namespace {
@@ -87,38 +87,38 @@ std::vector<std::string> RasFiles(const CollectedJob& job) {
 }
 
 std::string IndexText(const CollectedJob& job) {
-  control::JsonText json;
-  json.Begin().Key("schema").Text("lockstep.evidence/1");
-  json.Key("job").Begin().Key("kind").TextOrNull(job.job_kind).Key("id").TextOrNull(job.job_id).End();
-  json.Key("collected_unix_ns").Int(job.collected_unix_ns).Key("world_size").IntOrNull(job.world_size);
-  json.Key("nodes").BeginList();
+  JsonWriter json;
+  json.StartObject().Key("schema").Text("lockstep.evidence/1");
+  json.Key("job").StartObject().Key("kind").TextOrNull(job.job_kind).Key("id").TextOrNull(job.job_id).EndObject();
+  json.Key("collected_unix_ns").Int(job.collected_unix_ns).Key("world_size").Optional(job.world_size);
+  json.Key("nodes").StartArray();
   for (const CollectedNode& node : job.nodes) {
-    json.Begin().Key("host").Text(node.host).Key("problem").TextOrNull(node.problem).End();
+    json.StartObject().Key("host").Text(node.host).Key("problem").TextOrNull(node.problem).EndObject();
   }
-  json.EndList().Key("processes").BeginList();
+  json.EndArray().Key("processes").StartArray();
   for (const evidence::InspectedProcess& process : job.processes) {
-    json.Begin().Key("rank").IntOrNull(process.rank).Key("host").Text(process.host).Key("pid").Int(process.pid);
-    json.Key("folder").Text(ProcessFolder(process)).Key("state").Text(StateOf(process.liveness)).End();
+    json.StartObject().Key("rank").Optional(process.rank).Key("host").Text(process.host).Key("pid").Int(process.pid);
+    json.Key("folder").Text(ProcessFolder(process)).Key("state").Text(StateOf(process.liveness)).EndObject();
   }
-  json.EndList().Key("ras").BeginList();
+  json.EndArray().Key("ras").StartArray();
   const std::vector<std::string> ras_files = RasFiles(job);
   for (size_t i = 0; i < job.ras.size(); ++i) {
     const CollectedRas& ras = job.ras[i];
-    json.Begin().Key("file").Text(ras_files[i]).Key("host").Text(ras.host).Key("address").Text(ras.reply.address);
-    json.Key("asked_unix_ns").Int(ras.reply.asked_unix_ns).End();
+    json.StartObject().Key("file").Text(ras_files[i]).Key("host").Text(ras.host).Key("address").Text(ras.reply.address);
+    json.Key("asked_unix_ns").Int(ras.reply.asked_unix_ns).EndObject();
   }
-  json.EndList().Key("missing").BeginList();
+  json.EndArray().Key("missing").StartArray();
   for (const evidence::MissingEvidence& missing : job.missing) {
-    json.Begin().Key("rank").IntOrNull(missing.rank).Key("host").TextOrNull(missing.host);
+    json.StartObject().Key("rank").Optional(missing.rank).Key("host").TextOrNull(missing.host);
     json.Key("what")
         .Text(missing.what)
         .Key("reason")
         .Text(missing.reason)
         .Key("remedy")
         .TextOrNull(missing.remedy)
-        .End();
+        .EndObject();
   }
-  json.EndList().End();
+  json.EndArray().EndObject();
   return json.Take() + "\n";
 }
 

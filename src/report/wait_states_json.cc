@@ -66,17 +66,17 @@ void WriteHops(JsonRow& row, const model::Run& run, const analysis::Collectives&
 }
 
 void WriteWaitStates(JsonDocument& json, const model::Run& run, const analysis::AnalysisResult& result) {
-  WriteKey(json, "wait_states");
+  json.Key("wait_states");
   if (!result.Has("wait_states")) {
     json.Null();
     return;
   }
   json.StartObject();
-  WriteKey(json, "wait_ns");
-  json.Int64(result.wait_states.wait_ns);
-  WriteKey(json, "text");
-  json.String(ValidUtf8(WaitVerdictText(run, result.wait_states)).c_str());
-  WriteKey(json, "states");
+  json.Key("wait_ns");
+  json.Int(result.wait_states.wait_ns);
+  json.Key("text");
+  json.Text(WaitVerdictText(run, result.wait_states));
+  json.Key("states");
   json.StartArray();
   for (const analysis::WaitStateRow& state : result.wait_states.rows) {
     JsonRow row;
@@ -87,15 +87,15 @@ void WriteWaitStates(JsonDocument& json, const model::Run& run, const analysis::
     WriteRow(json, row);
   }
   json.EndArray();
-  WriteKey(json, "causes");
+  json.Key("causes");
   json.StartArray();
   for (const RootCauseRow& cause : result.wait_states.causes) WriteCause(json, run, result, cause);
   json.EndArray();
-  WriteKey(json, "culprits");
+  json.Key("culprits");
   json.StartArray();
   for (const analysis::WaitCulprit& culprit : result.wait_states.culprits) WriteCulprit(json, run, culprit);
   json.EndArray();
-  WriteKey(json, "late_start");
+  json.Key("late_start");
   JsonRow late_start;
   late_start.Key("wait_ns").Int(result.wait_states.late_start.wait_ns);
   late_start.Key("wait_ratio").Double(result.wait_states.late_start.wait_ratio);
