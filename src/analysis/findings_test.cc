@@ -6,6 +6,7 @@
 #include "analysis/analyze.h"
 #include "analysis/finding_context.h"
 #include "analysis/testing/collective_job.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -15,7 +16,7 @@ using ::testing::HasSubstr;
 using testing::Job;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 
 /// Tables of a device job of four ranks and ten steps of 10 ms each, with nothing to complain of.
 struct HealthyJob {

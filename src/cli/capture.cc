@@ -11,7 +11,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/calendar.h"
 #include "base/nanoseconds.h"
+#include "base/now.h"
 #include "base/output_file.h"
 #include "cli/capture_display.h"
 #include "cli/cli.h"
@@ -314,9 +316,8 @@ Result<int> CaptureCommand::Run(Console& console) {
   RETURN_IF_ERROR(ReadSelection());
   RETURN_IF_ERROR(ReadNodes());
   using Clock = std::chrono::steady_clock;
-  const int64_t now_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const std::string folder = folder_.empty() ? "lockstep-capture-" + control::UtcName(now_ns) : folder_;
+  const int64_t now_ns = UnixNow();
+  const std::string folder = folder_.empty() ? "lockstep-capture-" + UtcName(now_ns) : folder_;
 
   std::vector<CaptureReport> reports;
   {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/nanoseconds.h"
 #include "base/signal_name.h"
 #include "cli/capture_display.h"
 #include "control/client/job_capture_choice.h"
@@ -172,7 +173,7 @@ void WriteCaptureText(const CaptureReport& report, std::ostream& out) {
     out << StepText(report);
   } else if (result.start_spread_ns) {
     out << fmt::format("  began within {} of each other", FormatDuration(*result.start_spread_ns));
-    if (result.clock_error_ns > 1'000'000)
+    if (result.clock_error_ns > kMillisecondNs)
       out << fmt::format(" (the nodes' clocks are known to {})", FormatDuration(result.clock_error_ns));
     out << (result.start_unix_ns ? "\n" : "; each as it asked for work\n");
   }

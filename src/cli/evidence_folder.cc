@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/ascii.h"
+#include "base/calendar.h"
 #include "base/json_writer.h"
 #include "base/unique_fd.h"
 
@@ -149,13 +150,8 @@ Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder) {
 }
 
 std::string FreshFolderName(const std::string& parent, const std::string& job_id, int64_t unix_ns) {
-  const std::time_t seconds = unix_ns / 1'000'000'000;
-  std::tm utc = {};
-  ::gmtime_r(&seconds, &utc);
-  const std::string name =
-      fmt::format("{}/lockstep-hang{}{}-{:04}{:02}{:02}T{:02}{:02}{:02}Z", parent, job_id.empty() ? "" : "-",
-                  job_id.empty() ? "" : Word(job_id), utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
-                  utc.tm_min, utc.tm_sec);
+  const std::string name = fmt::format("{}/lockstep-hang{}{}-{}", parent, job_id.empty() ? "" : "-",
+                                       job_id.empty() ? "" : Word(job_id), UtcName(unix_ns));
   std::error_code error;
   std::string fresh = name;
   for (int i = 2; fs::exists(fresh, error); ++i) fresh = fmt::format("{}-{}", name, i);

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "base/json_writer.h"
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "control/client/job_links.h"
 #include "report/utf8.h"
@@ -18,7 +19,7 @@ std::string SecondsText(int64_t ns) { return fmt::format("{:.1f} s", static_cast
 }  // namespace
 
 std::string WatchEvents::ClockTime(int64_t unix_ns) {
-  const std::time_t seconds = unix_ns / 1'000'000'000;
+  const std::time_t seconds = unix_ns / kSecondNs;
   std::tm local = {};
   ::localtime_r(&seconds, &local);
   return fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/json_value.h"
+#include "base/letter_case.h"
 
 namespace lockstep::launch {
 namespace {
@@ -67,8 +68,7 @@ int64_t Sum(int64_t left, int64_t right) {
 }  // namespace
 
 bool WaitsForOtherRanks(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = Lowered(name);
   return lower.find("nccl") != std::string::npos || lower.find("nvshmem") != std::string::npos ||
          lower.find("rccl") != std::string::npos;
 }

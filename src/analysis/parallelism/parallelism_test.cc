@@ -7,6 +7,7 @@
 
 #include "analysis/testing/analysed_rank.h"
 #include "analysis/testing/collective_job.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -15,7 +16,7 @@ using testing::Job;
 using testing::PlannedCall;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 
 std::vector<RankTraffic> Traffic(const Job& job) {
   std::vector<RankTraffic> traffic;

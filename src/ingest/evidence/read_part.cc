@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "base/nanoseconds.h"
+#include "base/now.h"
 #include "base/text_scan.h"
 #include "base/utf8.h"
 #include "evidence/parse_json.h"
@@ -141,11 +142,7 @@ class PartReader {
       NotWhole(fmt::format("there was no room for {} operations, steps or communicators", ring->dropped_count));
     }
     part_->is_written_in_place = true;
-    if (LivesHere(*ring)) {
-      timespec now = {};
-      ::clock_gettime(CLOCK_REALTIME, &now);
-      part_->modified_unix_ns = now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-    }
+    if (LivesHere(*ring)) part_->modified_unix_ns = UnixNow();
     part_->record = ToFlightRecord(*ring);
   }
 
