@@ -47,6 +47,22 @@ bool JsonObject::ReadInt(std::string_view name, int64_t least, int64_t most, int
   return true;
 }
 
+void JsonObject::Read(std::string_view name, bool* out) {
+  const JsonValue value = Find(name);
+  if (!value) return;
+  const std::optional<bool> truth = value.Bool();
+  if (!truth) return Expected(name, "true or false");
+  *out = *truth;
+}
+
+void JsonObject::Read(std::string_view name, std::string* out) {
+  const JsonValue value = Find(name);
+  if (!value) return;
+  const std::optional<std::string_view> text = value.Text();
+  if (!text) return Expected(name, "a text");
+  *out = ValidUtf8(*text);
+}
+
 void JsonObject::Uint(std::string_view name, uint64_t* out) {
   const JsonValue value = Find(name);
   if (!value) return;
@@ -106,12 +122,28 @@ void JsonObject::List(std::string_view name, size_t most, const std::function<St
   }
 }
 
+void JsonObject::ReadObject(JsonValue value, std::string path, const std::function<void(JsonObject&)>& read) {
+  if (!value.IsObject()) return Fail(Error{ErrorCode::kCorruptData, path + ": expected an object"});
+  JsonObject object(value, std::move(path));
+  read(object);
+  Check(object.status());
+}
+
 void JsonObject::Objects(std::string_view name, size_t most, const std::function<void(JsonObject&)>& read) {
-  List(name, most, [&read](JsonValue value, std::string path) {
-    JsonObject element(value, std::move(path));
-    if (!element.failed()) read(element);
-    return element.status();
-  });
+  const JsonValue value = Find(name);
+  if (!value) return;
+  if (!value.IsArray()) return Expected(name, "an array");
+  if (value.size() > most) {
+    return Fail(Error{ErrorCode::kLimitExceeded,
+                      fmt::format("{}: {} elements; at most {} are read", Path(name), value.size(), most)});
+  }
+  for (size_t i = 0; i < value.size() && !failed(); ++i) {
+    ReadObject(value[i], fmt::format("{}[{}]", Path(name), i), read);
+  }
+}
+
+void JsonObject::Inner(std::string_view name, const std::function<void(JsonObject&)>& read) {
+  if (const JsonValue value = Find(name)) ReadObject(value, Path(name), read);
 }
 
 JsonValue JsonObject::Object(std::string_view name) {
@@ -133,6 +165,10 @@ void JsonObject::Require(std::string_view name, bool is_there) {
 
 void JsonObject::Fail(ErrorCode code, std::string_view name, std::string_view what) {
   Fail(Error{code, fmt::format("{} {}", Path(name), what)});
+}
+
+void JsonObject::Expected(std::string_view name, std::string_view what) {
+  Fail(Error{ErrorCode::kCorruptData, fmt::format("{}: expected {}", Path(name), what)});
 }
 
 void JsonObject::Fail(Error error) {

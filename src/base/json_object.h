@@ -23,7 +23,7 @@ class JsonObject {
   /// `path` names the object in errors: "targets[3].process", empty for the document.
   JsonObject(JsonValue value, std::string path);
 
-  /// Whatever the variable's type holds; anything else is of another type.
+  /// Whatever the variable's type holds; anything else is of another type: "pid: expected an integer in its range".
   template <typename T>
   requires std::is_integral_v<T>
   void Read(std::string_view name, T* out) {
@@ -41,10 +41,10 @@ class JsonObject {
         return;
       }
     }
-    Fail(ErrorCode::kCorruptData, name, "is no whole number in its range");
+    Expected(name, "an integer in its range");
   }
-  void Read(std::string_view name, bool* out) { Bool(name, out); }
-  void Read(std::string_view name, std::string* out) { Text(name, out, std::numeric_limits<size_t>::max()); }
+  void Read(std::string_view name, bool* out);
+  void Read(std::string_view name, std::string* out);  ///< Of any length; invalid UTF-8 is made valid.
   template <typename T>
   void Read(std::string_view name, std::optional<T>* out) {
     if (Find(name)) Read(name, &out->emplace());
@@ -83,8 +83,11 @@ class JsonObject {
   }
   /// Calls `read` for each element with its path.
   void List(std::string_view name, size_t most, const std::function<Status(JsonValue, std::string)>& read);
-  /// The same for objects; what is wrong in one is this one's error.
+  /// Calls `read` for each element, which are objects; the first error in one is this one's. More than `most`:
+  /// kLimitExceeded.
   void Objects(std::string_view name, size_t most, const std::function<void(JsonObject&)>& read);
+  /// The same for a member that is an object; missing is fine.
+  void Inner(std::string_view name, const std::function<void(JsonObject&)>& read);
   /// A member that is an object; none when it is missing, which is an error.
   JsonValue Required(std::string_view name);
   /// The same; missing is fine.
@@ -93,6 +96,7 @@ class JsonObject {
   void RequireList(std::string_view name) { Require(name, failed() || Find(name)); }
 
   void Fail(ErrorCode code, std::string_view name, std::string_view what);
+  void Expected(std::string_view name, std::string_view what);
   void Fail(Error error);
   void Check(Status status);
   bool failed() const { return error_.has_value(); }
@@ -103,6 +107,7 @@ class JsonObject {
 
  private:
   JsonValue Find(std::string_view name) const { return failed() ? JsonValue() : object_.Known(name); }
+  void ReadObject(JsonValue value, std::string path, const std::function<void(JsonObject&)>& read);
   bool ReadInt(std::string_view name, int64_t least, int64_t most, int64_t* out);
 
   JsonValue object_;

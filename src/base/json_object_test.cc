@@ -65,7 +65,7 @@ TEST(JsonObjectTest, ErrorsNameTheMember) {
                     ErrorCode::kInvalidArgument),
             "a is over 9");
   EXPECT_EQ(ErrorOf(R"({"a":2147483648})", [&](JsonObject& object) { object.Read("a", &whole); }),
-            "a is no whole number in its range");
+            "a: expected an integer in its range");
   EXPECT_EQ(ErrorOf(R"({"a":1})", [&](JsonObject& object) { object.Text("a", &text); }), "a is no text");
   EXPECT_EQ(
       ErrorOf(R"({"a":"12345"})", [&](JsonObject& object) { object.Text("a", &text, 4); }, ErrorCode::kInvalidArgument),
@@ -90,7 +90,7 @@ TEST(JsonObjectTest, TheFirstErrorEndsTheReading) {
                       object.Read("a", &after);
                       object.Read("b", &after);
                     }),
-            "a is no whole number in its range");
+            "a: expected an integer in its range");
   EXPECT_EQ(after, 0);
 }
 
@@ -104,10 +104,44 @@ TEST(JsonObjectTest, ErrorsWithinListsNameThePath) {
   EXPECT_EQ(ErrorOf(R"({"rows":[{"inner":[{"rank":1},{"rank":2}]},{}]})", read), "");
   EXPECT_EQ(ranks, (std::vector<int32_t>{1, 2}));
   EXPECT_EQ(ErrorOf(R"({"rows":[{},{"inner":[{"rank":1},{"rank":"x"}]}]})", read),
-            "rows[1].inner[1].rank is no whole number in its range");
-  EXPECT_EQ(ErrorOf(R"({"rows":[{},7]})", read), "rows[1] is no object");
-  EXPECT_EQ(ErrorOf(R"({"rows":{}})", read), "rows is no list");
-  EXPECT_EQ(ErrorOf(R"({"rows":[{},{},{},{}]})", read, ErrorCode::kInvalidArgument), "rows has over 3 elements");
+            "rows[1].inner[1].rank: expected an integer in its range");
+  EXPECT_EQ(ErrorOf(R"({"rows":[{},7]})", read), "rows[1]: expected an object");
+  EXPECT_EQ(ErrorOf(R"({"rows":{}})", read), "rows: expected an array");
+  EXPECT_EQ(ErrorOf(R"({"rows":[{},{},{},{}]})", read, ErrorCode::kLimitExceeded),
+            "rows: 4 elements; at most 3 are read");
+}
+
+TEST(JsonObjectTest, AnInnerObjectMayBeMissingButNotAnother) {
+  int32_t rank = 0;
+  const auto read = [&](JsonObject& object) {
+    object.Inner("a", [&](JsonObject& inner) { inner.Read("rank", &rank); });
+  };
+  EXPECT_EQ(ErrorOf("{}", read), "");
+  EXPECT_EQ(ErrorOf(R"({"a":{"rank":3}})", read), "");
+  EXPECT_EQ(rank, 3);
+  EXPECT_EQ(ErrorOf(R"({"a":{"rank":"x"}})", read), "a.rank: expected an integer in its range");
+  EXPECT_EQ(ErrorOf(R"({"a":[]})", read), "a: expected an object");
+}
+
+TEST(JsonObjectTest, WhatAVariableIsToHoldIsSaidWhereItIsOfAnotherType) {
+  std::string text;
+  bool truth = false;
+  EXPECT_EQ(ErrorOf(R"({"a":1})", [&](JsonObject& object) { object.Read("a", &text); }), "a: expected a text");
+  EXPECT_EQ(ErrorOf(R"({"a":1})", [&](JsonObject& object) { object.Read("a", &truth); }), "a: expected true or false");
+}
+
+TEST(JsonObjectTest, AListIsReadWithThePathsOfItsElements) {
+  std::vector<std::string> paths;
+  const auto read = [&](JsonObject& object) {
+    object.List("a", 2, [&](JsonValue, std::string path) -> Status {
+      paths.push_back(std::move(path));
+      return {};
+    });
+  };
+  EXPECT_EQ(ErrorOf(R"({"a":[1,2]})", read), "");
+  EXPECT_EQ(paths, (std::vector<std::string>{"a[0]", "a[1]"}));
+  EXPECT_EQ(ErrorOf(R"({"a":{}})", read), "a is no list");
+  EXPECT_EQ(ErrorOf(R"({"a":[1,2,3]})", read, ErrorCode::kInvalidArgument), "a has over 2 elements");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace lockstep {
 
 /// What stands between the characters of `separators`; none of it is empty. Parts of `text`.
-inline std::vector<std::string_view> SplitWords(std::string_view text, std::string_view separators = " \t") {
+inline std::vector<std::string_view> SplitAt(std::string_view text, std::string_view separators = " \t") {
   std::vector<std::string_view> words;
   for (size_t at = text.find_first_not_of(separators); at != std::string_view::npos;) {
     const size_t end = text.find_first_of(separators, at);

@@ -8,15 +8,15 @@ namespace {
 using Parts = std::vector<std::string_view>;
 
 TEST(SplitTest, WordsAreNeverEmpty) {
-  EXPECT_EQ(SplitWords(" a\t b  "), (Parts{"a", "b"}));
-  EXPECT_EQ(SplitWords("a"), (Parts{"a"}));
-  EXPECT_EQ(SplitWords(" \t"), Parts{});
-  EXPECT_EQ(SplitWords(""), Parts{});
+  EXPECT_EQ(SplitAt(" a\t b  "), (Parts{"a", "b"}));
+  EXPECT_EQ(SplitAt("a"), (Parts{"a"}));
+  EXPECT_EQ(SplitAt(" \t"), Parts{});
+  EXPECT_EQ(SplitAt(""), Parts{});
 }
 
 TEST(SplitTest, SeparatorsAreTheCallersToName) {
-  EXPECT_EQ(SplitWords("a b,,c,", ","), (Parts{"a b", "c"}));
-  EXPECT_EQ(SplitWords("1 2\n3", " \n"), (Parts{"1", "2", "3"}));
+  EXPECT_EQ(SplitAt("a b,,c,", ","), (Parts{"a b", "c"}));
+  EXPECT_EQ(SplitAt("1 2\n3", " \n"), (Parts{"1", "2", "3"}));
 }
 
 TEST(SplitTest, LinesLoseTheirEndsAndMayBeEmpty) {

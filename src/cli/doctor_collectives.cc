@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/now.h"
+#include "base/split.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
 #include "cli/run_input.h"
@@ -49,7 +50,7 @@ std::string LastWords(std::string_view error) {
   std::string block;
   std::string_view last;
   bool is_in_block = false;
-  for (const std::string_view line : control::Lines(error)) {
+  for (const std::string_view line : SplitLines(error)) {
     if (line.find_first_not_of(' ') == std::string_view::npos) continue;
     if (IsRule(line)) {
       if (!block.empty()) break;
@@ -114,7 +115,7 @@ Check ReadCollectives(std::string_view output, std::string_view error, int exit_
 }
 
 Result<Check> CheckCollectives(const std::string& command, int64_t timeout_ns) {
-  const std::vector<std::string_view> parts = control::Words(command);
+  const std::vector<std::string_view> parts = SplitAt(command);
   const std::vector<std::string> words(parts.begin(), parts.end());
   if (words.empty()) return Misuse("--mpi: no command");
   CommandOptions options;

@@ -16,7 +16,7 @@ void ReadLetter(const char* name, JsonObject& object, char* out) {
   std::string text;
   object.Read(name, &text);
   if (text.empty()) return;
-  if (text.size() != 1) return object.Fail(ErrorCode::kCorruptData, name, "is no letter");
+  if (text.size() != 1) return object.Expected(name, "a letter");
   *out = text[0];
 }
 
@@ -26,7 +26,7 @@ void ReadBase64(const char* name, JsonObject& object, std::string* out) {
   if (auto bytes = DecodeBase64(base64)) {
     *out = std::move(*bytes);
   } else {
-    object.Fail(ErrorCode::kCorruptData, name, "is no base64");
+    object.Expected(name, "base64");
   }
 }
 
@@ -101,12 +101,12 @@ Liveness ReadLiveness(JsonObject& object) {
 }  // namespace
 
 Result<InspectedProcess> ReadInspectedProcess(std::string_view json) {
-  ASSIGN_OR_RETURN(const JsonTree document, ParseJson(json));
+  ASSIGN_OR_RETURN(const JsonTree document, ParseObject(json));
   JsonObject object(document.root(), "");
   std::string schema;
   object.Read("schema", &schema);
   if (!schema.starts_with("lockstep.inspection/")) {
-    object.Fail(ErrorCode::kCorruptData, "schema", "is not \"lockstep.inspection/1\"");
+    object.Expected("schema", "\"lockstep.inspection/1\"");
   }
   InspectedProcess process;
   object.Read("pid", &process.pid);
@@ -121,11 +121,7 @@ Result<InspectedProcess> ReadInspectedProcess(std::string_view json) {
   process.liveness = ReadLiveness(object);
   object.Read("collected_unix_ns", &process.collected_unix_ns);
   object.Read("longest_pause_ns", &process.longest_pause_ns);
-  if (const JsonValue state = object.Object("state")) {
-    JsonObject member(state, object.Path("state"));
-    process.state = ReadState(member);
-    object.Check(member.status());
-  }
+  object.Inner("state", [&](JsonObject& state) { process.state = ReadState(state); });
   object.Objects("stacks", kMaxThreads, [&](JsonObject& row) { process.stacks.push_back(ReadThread(row)); });
   object.Read("record_format", &process.record_format);
   object.Read("record_source", &process.record_source);

@@ -12,4 +12,12 @@ Result<JsonTree> ParseJson(std::string_view text) {
   return error;
 }
 
+Result<JsonTree> ParseObject(std::string_view text) {
+  Result<JsonTree> tree = ParseJson(text);
+  if (tree && !tree->root().IsObject()) {
+    return Error{.code = ErrorCode::kCorruptData, .message = "document: expected an object"};
+  }
+  return tree;
+}
+
 }  // namespace lockstep::evidence

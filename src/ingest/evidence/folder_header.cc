@@ -6,14 +6,10 @@ namespace lockstep::ingest {
 
 Result<FolderHeader> ReadFolderHeader(std::string_view json) {
   constexpr size_t kMaxRows = 1 << 20;
-  ASSIGN_OR_RETURN(const JsonTree document, evidence::ParseJson(json));
+  ASSIGN_OR_RETURN(const JsonTree document, evidence::ParseObject(json));
   JsonObject object(document.root(), "");
   FolderHeader header;
-  if (const JsonValue job = object.Object("job")) {
-    JsonObject member(job, object.Path("job"));
-    member.Read("id", &header.job_id);
-    object.Check(member.status());
-  }
+  object.Inner("job", [&](JsonObject& job) { job.Read("id", &header.job_id); });
   object.Read("collected_unix_ns", &header.collected_unix_ns);
   object.Read("world_size", &header.world_size);
   object.Objects("nodes", kMaxRows, [&](JsonObject& node) {

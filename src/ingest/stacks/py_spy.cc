@@ -96,7 +96,9 @@ Result<std::vector<ThreadStack>> ReadPySpyJson(std::string_view text) {
   std::vector<ThreadStack> threads;
   std::optional<int64_t> process;
   for (size_t i = 0; i < document.size(); ++i) {
-    JsonObject object(document[i], "[" + std::to_string(i) + "]");
+    const std::string path = "[" + std::to_string(i) + "]";
+    if (!document[i].IsObject()) return Error{ErrorCode::kCorruptData, path + ": expected an object"};
+    JsonObject object(document[i], path);
     ThreadStack thread;
     std::optional<int64_t> pid;
     object.Read("pid", &pid);
