@@ -6,6 +6,7 @@
 #include <random>
 
 #include "analysis/testing/collective_job.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -15,7 +16,7 @@ using testing::Job;
 using testing::RunBuilder;
 
 constexpr int64_t kStart = 1'700'000'000'000'000'000;
-constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kSecond = kSecondNs;
 
 /// What a rank's clock reads more than true time.
 struct PlantedClock {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "base/median.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -15,12 +17,7 @@ constexpr size_t kBlockCount = 64;
 constexpr size_t kMinimumBlocks = 5;
 constexpr double kNormalScale = 1.4826;  // median absolute deviation -> standard deviation
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
+double Median(std::vector<double> values) { return lockstep::Median(&values); }
 
 /// Bounds of the shortest run of sorted values [begin, end) that holds half of them.
 void KeepShortestHalf(const std::vector<double>& sorted, size_t* begin, size_t* end) {

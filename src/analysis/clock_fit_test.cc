@@ -5,11 +5,13 @@
 #include <cmath>
 #include <random>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::analysis {
 namespace {
 
 constexpr int64_t kStart = 1'700'000'000'000'000'000;
-constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kSecond = kSecondNs;
 
 /// `noise` gives the difference of the two ends' lateness, ns.
 template <typename Noise>

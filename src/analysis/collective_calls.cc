@@ -10,6 +10,7 @@
 #include "analysis/kernel_kind.h"
 #include "analysis/rank_map.h"
 #include "analysis/rank_passes.h"
+#include "base/median.h"
 #include "model/step.h"
 
 namespace lockstep::analysis {
@@ -172,9 +173,7 @@ class CallFinder {
     if (calls_.empty()) return;
     std::vector<int64_t> starts;
     for (const CollectiveCall& call : calls_) starts.push_back(call.start_ns);
-    const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
-    std::nth_element(starts.begin(), middle, starts.end());
-    std::erase_if(calls_, [median = *middle](const CollectiveCall& call) {
+    std::erase_if(calls_, [median = UpperMedian(&starts)](const CollectiveCall& call) {
       const bool is_near = call.start_ns < median ? call.start_ns + kMaxBelievableNs >= median
                                                   : median + kMaxBelievableNs >= call.start_ns;
       return !is_near || call.duration_ns < 0 || call.duration_ns > kMaxBelievableNs;

@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "analysis/testing/collective_job.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -354,7 +355,7 @@ TEST(CollectivesTest, ARecorderThatNamesNoGroupMeansTheOnlyOneOfTheJob) {
 }
 
 TEST(CollectivesTest, WhoOnlyBeganToRecordLateIsNotWaitedFor) {
-  constexpr int64_t kMs = 1'000'000;
+  constexpr int64_t kMs = kMillisecondNs;
   const auto waits_of_first = [&](bool began_midway, int64_t lead_of_late_ns) {
     RunBuilder builder;
     for (const int32_t rank : {0, 1}) {

@@ -9,6 +9,7 @@
 #include "analysis/analyze.h"
 #include "analysis/finding.h"
 #include "analysis/testing/collective_job.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -17,7 +18,7 @@ using testing::PlannedCall;
 using testing::RankBuilder;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 constexpr int64_t kElementBytes = 4;  // PlannedCall's type is Float
 
 std::optional<Finding> FindIn(RunBuilder& builder, std::string_view id, const std::vector<std::string>& passes) {

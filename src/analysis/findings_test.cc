@@ -18,6 +18,7 @@
 #include "analysis/stragglers.h"
 #include "analysis/testing/collective_job.h"
 #include "analysis/wait_states/wait_states.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -27,7 +28,7 @@ using ::testing::HasSubstr;
 using testing::Job;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 
 /// Tables of a device job of four ranks and ten steps of 10 ms each, with nothing to complain of.
 struct HealthyJob {

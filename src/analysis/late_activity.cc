@@ -13,6 +13,7 @@
 #include "analysis/interval_union.h"
 #include "analysis/rank_map.h"
 #include "analysis/rank_passes.h"
+#include "base/median.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -222,9 +223,7 @@ int64_t Excess(const std::vector<int64_t>& values, const std::vector<uint8_t>& p
     if (present[slot]) others.push_back(values[slot]);
   }
   if (others.empty()) return 0;
-  const auto middle = others.begin() + static_cast<std::ptrdiff_t>((others.size() - 1) / 2);
-  std::nth_element(others.begin(), middle, others.end());
-  return values.front() - *middle;
+  return values.front() - LowerMedian(&others);
 }
 
 std::string ActivityName(const ActivityKey& key, const model::NameTable& names) {

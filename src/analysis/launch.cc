@@ -6,6 +6,7 @@
 #include "analysis/name_rows.h"
 #include "analysis/pass.h"
 #include "analysis/table.h"
+#include "base/median.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -36,11 +37,7 @@ class GraphLaunchNames {
 /// The middle value; the mean of the middle two (rounded down) for an even count. Reorders `values`.
 std::optional<int64_t> Median(std::vector<int64_t>* values) {
   if (values->empty()) return std::nullopt;
-  const auto middle = values->begin() + static_cast<std::ptrdiff_t>(values->size() / 2);
-  std::nth_element(values->begin(), middle, values->end());
-  if (values->size() % 2 == 1) return *middle;
-  const int64_t below = *std::max_element(values->begin(), middle);
-  return below + (*middle - below) / 2;
+  return lockstep::Median(values);
 }
 
 /// Merges the launch starts and the device starts of one stream, both sorted, into the queue's figures.

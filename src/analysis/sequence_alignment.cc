@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/median.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -58,18 +60,12 @@ struct TimeFit {
   int64_t spread_ns = 0;    // median deviation from that
 };
 
-int64_t MedianOf(std::vector<int64_t>* values) {
-  const auto middle = values->begin() + static_cast<std::ptrdiff_t>(values->size() / 2);
-  std::nth_element(values->begin(), middle, values->end());
-  return *middle;
-}
-
 TimeFit FitOf(std::vector<int64_t> distances) {
   if (distances.empty()) return {};
   TimeFit fit;
-  fit.distance_ns = MedianOf(&distances);
+  fit.distance_ns = UpperMedian(&distances);
   for (int64_t& distance : distances) distance = std::abs(distance - fit.distance_ns);
-  fit.spread_ns = MedianOf(&distances);
+  fit.spread_ns = UpperMedian(&distances);
   return fit;
 }
 

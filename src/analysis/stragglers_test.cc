@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "analysis/testing/collective_job.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using testing::Job;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 constexpr int64_t kStep = 20 * kMs;
 
 /// A job of steps with one all_reduce each. A rank works on the CPU and the device, then issues the collective; the

@@ -20,15 +20,26 @@ constexpr std::array<uint8_t, 256> kValues = MakeValues();
 }  // namespace
 
 std::string EncodeBase64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t count = bytes.size() - i < 3 ? bytes.size() - i : 3;
-    uint32_t group = 0;
-    for (size_t k = 0; k < 3; ++k) group = group << 8 | (k < count ? static_cast<uint8_t>(bytes[i + k]) : 0U);
-    for (size_t k = 0; k < 4; ++k) text += k <= count ? kAlphabet[group >> (18 - 6 * k) & 63] : '=';
+  std::string text((bytes.size() + 2) / 3 * 4, '=');
+  char* out = text.data();
+  for (size_t i = 0; i < bytes.size(); i += 3, out += 4) {
+    const auto byte = [&](size_t k) -> uint32_t { return k < bytes.size() ? static_cast<uint8_t>(bytes[k]) : 0U; };
+    const uint32_t group = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    out[0] = kAlphabet[group >> 18];
+    out[1] = kAlphabet[group >> 12 & 63];
+    if (i + 1 < bytes.size()) out[2] = kAlphabet[group >> 6 & 63];
+    if (i + 2 < bytes.size()) out[3] = kAlphabet[group & 63];
   }
   return text;
+}
+
+void WriteBase64(std::string_view bytes, std::ostream& out) {
+  constexpr size_t kPartBytes = size_t{3} * 4096;  // Whole groups: only the last part has padding.
+  while (!bytes.empty()) {
+    const std::string_view part = bytes.substr(0, kPartBytes);
+    bytes.remove_prefix(part.size());
+    out << EncodeBase64(part);
+  }
 }
 
 std::optional<std::string> DecodeBase64(std::string_view text) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace lockstep {
 namespace {
 
@@ -25,6 +27,15 @@ TEST(Base64Test, RefusesWhatItWouldNotHaveWritten) {
   for (const char* text : {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "====", "=m9v", "Zg==Zg==", "Zm 9", "Zm9v\n", "Zm9\xff"}) {
     EXPECT_EQ(DecodeBase64(text), std::nullopt) << text;
   }
+}
+
+TEST(Base64Test, PartsOfALongTextAreJoinedWithoutASeam) {
+  const std::string bytes(3 * 4096 * 2 + 1, 'M');
+  std::ostringstream out;
+  WriteBase64(bytes, out);
+  EXPECT_EQ(out.str(), EncodeBase64(bytes));
+  EXPECT_EQ(out.str().find('='), out.str().size() - 2);
+  EXPECT_EQ(out.str().substr(16380, 8), "TU1NTU1N");
 }
 
 }  // namespace

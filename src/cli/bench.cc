@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/split.h"
 #include "cli/bench_show.h"
 #include "cli/cli.h"
 #include "cli/foreground.h"
@@ -151,7 +152,7 @@ Result<std::vector<std::string>> BenchCommand::CommandLine() const {
       words.start_count = rank_count_;
     } else {
       const std::string launcher = launcher_.empty() ? kMpiLauncher : launcher_;
-      for (const std::string_view word : control::Words(launcher)) line.emplace_back(word);
+      for (const std::string_view word : SplitAt(launcher)) line.emplace_back(word);
       if (line.empty()) return Misuse("--launcher: no command");
       line.emplace_back("-n");
       line.push_back(std::to_string(rank_count_));

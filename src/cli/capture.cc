@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "analysis/analysis_result.h"
+#include "base/calendar.h"
 #include "base/nanoseconds.h"
+#include "base/now.h"
 #include "base/output_file.h"
 #include "cli/capture_display.h"
 #include "cli/cli.h"
@@ -315,9 +317,8 @@ Result<int> CaptureCommand::Run(Console& console) {
   RETURN_IF_ERROR(ReadSelection());
   RETURN_IF_ERROR(ReadNodes());
   using Clock = std::chrono::steady_clock;
-  const int64_t now_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const std::string folder = folder_.empty() ? "lockstep-capture-" + control::UtcName(now_ns) : folder_;
+  const int64_t now_ns = UnixNow();
+  const std::string folder = folder_.empty() ? "lockstep-capture-" + UtcName(now_ns) : folder_;
 
   std::vector<CaptureReport> reports;
   {

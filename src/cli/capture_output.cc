@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/nanoseconds.h"
 #include "base/signal_name.h"
 #include "cli/capture_display.h"
 #include "control/client/job_capture_choice.h"
@@ -172,7 +173,7 @@ void WriteCaptureText(const CaptureReport& report, std::ostream& out) {
     out << StepText(report);
   } else if (result.start_spread_ns) {
     out << fmt::format("  began within {} of each other", FormatDuration(*result.start_spread_ns));
-    if (result.clock_error_ns > 1'000'000)
+    if (result.clock_error_ns > kMillisecondNs)
       out << fmt::format(" (the nodes' clocks are known to {})", FormatDuration(result.clock_error_ns));
     out << (result.start_unix_ns ? "\n" : "; each as it asked for work\n");
   }
@@ -204,22 +205,20 @@ void WriteCaptureText(const CaptureReport& report, std::ostream& out) {
 
 void WriteCaptureJson(const std::vector<CaptureReport>& reports, std::ostream& out) {
   {
-    report::BlockStream stream(out);
-    report::JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    report::WriteKey(json, "schema");
-    json.String("lockstep.capture/1");
-    report::WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.capture/1");
+    json.Key("partial");
     json.Bool(std::any_of(reports.begin(), reports.end(), [](const auto& report) { return IsPartial(report); }));
-    report::WriteKey(json, "data");
+    json.Key("data");
     report::JsonRow row;
     row.Key("captures").StartArray();
     for (const CaptureReport& report : reports) WriteCapture(report, row);
     row.EndArray();
     report::WriteRow(json, row);
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }

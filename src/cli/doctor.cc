@@ -1,13 +1,12 @@
 #include "cli/doctor.h"
 
 #include <fmt/format.h>
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "base/host_name.h"
+#include "base/json_writer.h"
 #include "cli/cli.h"
 #include "cli/doctor_collectives.h"
 #include "cli/doctor_job.h"
@@ -56,65 +55,28 @@ void WriteText(const std::vector<Check>& checks, std::ostream& out) {
 }
 
 void WriteJson(const std::vector<Check>& checks, std::ostream& out) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::PrettyWriter<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>> writer(buffer);
-  writer.SetIndent(' ', 1);
-  const auto field = [&writer](const char* name, const std::string& value) {
-    writer.Key(name);
-    const std::string text = report::ValidUtf8(value);
-    writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-  };
-  writer.StartObject();
-  field("schema", "lockstep.doctor/1");
-  writer.Key("partial");
-  writer.Bool(false);
-  writer.Key("data");
-  writer.StartObject();
-  field("host", HostName());
-  writer.Key("problem_count");
-  writer.Uint64(CountOf(checks, CheckStatus::kProblem));
-  writer.Key("warning_count");
-  writer.Uint64(CountOf(checks, CheckStatus::kWarning));
-  writer.Key("checks");
-  writer.StartArray();
+  JsonDocument json(out, 1);
+  json.StartObject().Key("schema").Text("lockstep.doctor/1").Key("partial").Bool(false);
+  json.Key("data").StartObject().Key("host").Text(HostName());
+  json.Key("problem_count").Uint(CountOf(checks, CheckStatus::kProblem));
+  json.Key("warning_count").Uint(CountOf(checks, CheckStatus::kWarning));
+  json.Key("checks").StartArray();
   for (const Check& check : checks) {
-    writer.StartObject();
-    field("id", check.id);
-    field("subject", check.subject);
-    field("status", CheckStatusName(check.status));
-    field("finding", check.finding);
-    field("advice", check.advice);
-    writer.Key("figures");
-    writer.StartArray();
+    json.StartObject().Key("id").Text(check.id).Key("subject").Text(check.subject);
+    json.Key("status").Text(CheckStatusName(check.status)).Key("finding").Text(check.finding);
+    json.Key("advice").Text(check.advice).Key("figures").StartArray();
     for (const CheckFigure& figure : check.figures) {
-      writer.StartObject();
-      field("name", figure.name);
-      writer.Key("value");
-      writer.Double(figure.value);
-      field("unit", figure.unit);
-      writer.EndObject();
+      json.StartObject().Key("name").Text(figure.name).Key("value").Double(figure.value);
+      json.Key("unit").Text(figure.unit).EndObject();
     }
-    writer.EndArray();
-    writer.Key("hosts");
-    writer.StartArray();
-    for (const std::string& host : check.hosts) {
-      const std::string text = report::ValidUtf8(host);
-      writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-    }
-    writer.EndArray();
-    writer.Key("ranks");
-    writer.StartArray();
-    for (const int32_t rank : check.ranks) writer.Int(rank);
-    writer.EndArray();
-    writer.EndObject();
+    json.EndArray().Key("hosts").StartArray();
+    for (const std::string& host : check.hosts) json.Text(host);
+    json.EndArray().Key("ranks").StartArray();
+    for (const int32_t rank : check.ranks) json.Int(rank);
+    json.EndArray().EndObject();
   }
-  writer.EndArray();
-  writer.EndObject();
-  writer.Key("ledger");
-  writer.StartArray();
-  writer.EndArray();
-  writer.EndObject();
-  out << buffer.GetString() << '\n';
+  json.EndArray().EndObject().Key("ledger").StartArray().EndArray().EndObject();
+  json.EndLine();
 }
 
 }  // namespace

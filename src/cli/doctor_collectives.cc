@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "base/now.h"
+#include "base/split.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
 #include "cli/run_input.h"
+#include "control/discovery/command_json.h"
 #include "control/discovery/command_words.h"
-#include "control/discovery/json_value.h"
 #include "report/format.h"
 #include "report/text_page.h"
 
@@ -49,7 +50,7 @@ std::string LastWords(std::string_view error) {
   std::string block;
   std::string_view last;
   bool is_in_block = false;
-  for (const std::string_view line : control::Lines(error)) {
+  for (const std::string_view line : SplitLines(error)) {
     if (line.find_first_not_of(' ') == std::string_view::npos) continue;
     if (IsRule(line)) {
       if (!block.empty()) break;
@@ -68,10 +69,11 @@ Check ReadCollectives(std::string_view output, std::string_view error, int exit_
   const size_t begin = output.find(kBegin);
   const std::string_view line =
       begin == std::string_view::npos ? std::string_view() : output.substr(begin, output.find('\n', begin) - begin);
-  const auto document = control::ParseCommandJson(line, "lockstep-mpi-check");
-  const rapidjson::Value* operations = document ? control::FindValue(*document, {"operations"}) : nullptr;
-  const rapidjson::Value* hosts = document ? control::FindValue(*document, {"hosts"}) : nullptr;
-  if (operations == nullptr || !operations->IsArray() || hosts == nullptr || !hosts->IsArray()) {
+  const auto tree = control::ParseCommandJson(line, "lockstep-mpi-check");
+  const JsonValue document = tree ? tree->root() : JsonValue();
+  const JsonValue operations = document["operations"];
+  const JsonValue hosts = document["hosts"];
+  if (!operations.IsArray() || !hosts.IsArray()) {
     const std::string words = LastWords(error);
     return Failed(fmt::format("the sweep did not end (exit status {}): {}", exit_status,
                               words.empty() ? "it printed no result" : words));
@@ -79,14 +81,12 @@ Check ReadCollectives(std::string_view output, std::string_view error, int exit_
   std::set<int32_t> wrong;
   std::set<std::string> wrong_operations;
   int64_t longest_ns = 0;
-  for (const rapidjson::Value& operation : operations->GetArray()) {
-    const rapidjson::Value* ranks = control::FindValue(operation, {"wrong_ranks"});
-    const std::string time = control::FindText(operation, {"time_ns"});
+  for (const JsonValue operation : operations.elements()) {
+    const std::string time = operation["time_ns"].TextOrEmpty();
     longest_ns = std::max<int64_t>(longest_ns, std::atoll(time.c_str()));
-    if (ranks == nullptr || !ranks->IsArray()) continue;
-    for (const rapidjson::Value& rank : ranks->GetArray()) {
-      wrong.insert(rank.IsString() ? std::atoi(rank.GetString()) : rank.IsInt() ? rank.GetInt() : 0);
-      wrong_operations.insert(Printable(control::FindText(operation, {"operation"})));
+    for (const JsonValue rank : operation["wrong_ranks"].elements()) {
+      wrong.insert(std::atoi(rank.TextOrEmpty().c_str()));
+      wrong_operations.insert(Printable(operation["operation"].TextOrEmpty()));
     }
   }
   if (!wrong.empty() || exit_status != 0) {
@@ -98,24 +98,24 @@ Check ReadCollectives(std::string_view output, std::string_view error, int exit_
     return check;
   }
   std::set<std::string> names;
-  for (const rapidjson::Value& host : hosts->GetArray()) {
-    if (host.IsString()) names.insert(host.GetString());
+  for (const JsonValue host : hosts.elements()) {
+    if (host.IsText()) names.insert(host.TextOrEmpty());
   }
   return {.id = "collectives",
           .subject = "",
           .status = CheckStatus::kOk,
           .finding = fmt::format(
               "all_reduce, all_gather and broadcast agree on {} MPI ranks of {} node{}; the slowest took {}",
-              hosts->Size(), names.size(), names.size() == 1 ? "" : "s", report::FormatDuration(longest_ns)),
+              hosts.size(), names.size(), names.size() == 1 ? "" : "s", report::FormatDuration(longest_ns)),
           .advice = "",
-          .figures = {{"ranks", static_cast<double>(hosts->Size()), "count"},
+          .figures = {{"ranks", static_cast<double>(hosts.size()), "count"},
                       {"slowest", static_cast<double>(longest_ns), "ns"}},
           .hosts = {},
           .ranks = {}};
 }
 
 Result<Check> CheckCollectives(const std::string& command, int64_t timeout_ns) {
-  const std::vector<std::string_view> parts = control::Words(command);
+  const std::vector<std::string_view> parts = SplitAt(command);
   const std::vector<std::string> words(parts.begin(), parts.end());
   if (words.empty()) return Misuse("--mpi: no command");
   CommandOptions options;

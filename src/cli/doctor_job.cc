@@ -9,14 +9,15 @@
 #include <functional>
 #include <map>
 
+#include "base/nanoseconds.h"
 #include "report/format.h"
 #include "report/text_page.h"
 
 namespace lockstep::cli {
 namespace {
 
-constexpr int64_t kApartNs = 50'000'000;        // What a common start on several nodes is held to.
-constexpr int64_t kFarApartNs = 1'000'000'000;  // From here on logs and records of nodes cannot be put in order.
+constexpr int64_t kApartNs = 50'000'000;    // What a common start on several nodes is held to.
+constexpr int64_t kFarApartNs = kSecondNs;  // From here on logs and records of nodes cannot be put in order.
 constexpr size_t kValueBytes = 80;
 
 /// "job 4711", or what it has instead of an id; "" where there is one job only.

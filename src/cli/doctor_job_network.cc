@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/median.h"
 #include "cli/doctor_job.h"
 #include "report/format.h"
 
@@ -27,8 +28,7 @@ std::string Rate(double bytes_per_s) { return report::FormatRate(bytes_per_s); }
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[values.size() / 2];
+  return UpperMedian(&values);
 }
 
 double RateOf(const control::NetworkPath& path) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 
 namespace lockstep::cli {
@@ -56,7 +57,8 @@ bool EndingSignals::Wait(int64_t ns) const {
   while (true) {
     const int64_t left_ns = std::max<int64_t>(end_ns - SteadyNow(), 0);
     pollfd entry = {.fd = read_.get(), .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&entry, 1, static_cast<int>(std::min<int64_t>((left_ns + 999'999) / 1'000'000, 60'000)));
+    const int ready =
+        ::poll(&entry, 1, static_cast<int>(std::min<int64_t>((left_ns + 999'999) / kMillisecondNs, 60'000)));
     if (ready > 0) return true;
     if (SteadyNow() >= end_ns) return false;
   }

@@ -14,8 +14,9 @@
 #include <system_error>
 
 #include "base/ascii.h"
+#include "base/calendar.h"
+#include "base/json_writer.h"
 #include "base/unique_fd.h"
-#include "control/api/json_writer.h"
 
 namespace lockstep::cli {
 namespace {
@@ -87,38 +88,38 @@ std::vector<std::string> RasFiles(const CollectedJob& job) {
 }
 
 std::string IndexText(const CollectedJob& job) {
-  control::JsonText json;
-  json.Begin().Key("schema").Text("lockstep.evidence/1");
-  json.Key("job").Begin().Key("kind").TextOrNull(job.job_kind).Key("id").TextOrNull(job.job_id).End();
-  json.Key("collected_unix_ns").Int(job.collected_unix_ns).Key("world_size").IntOrNull(job.world_size);
-  json.Key("nodes").BeginList();
+  JsonWriter json;
+  json.StartObject().Key("schema").Text("lockstep.evidence/1");
+  json.Key("job").StartObject().Key("kind").TextOrNull(job.job_kind).Key("id").TextOrNull(job.job_id).EndObject();
+  json.Key("collected_unix_ns").Int(job.collected_unix_ns).Key("world_size").Optional(job.world_size);
+  json.Key("nodes").StartArray();
   for (const CollectedNode& node : job.nodes) {
-    json.Begin().Key("host").Text(node.host).Key("problem").TextOrNull(node.problem).End();
+    json.StartObject().Key("host").Text(node.host).Key("problem").TextOrNull(node.problem).EndObject();
   }
-  json.EndList().Key("processes").BeginList();
+  json.EndArray().Key("processes").StartArray();
   for (const evidence::InspectedProcess& process : job.processes) {
-    json.Begin().Key("rank").IntOrNull(process.rank).Key("host").Text(process.host).Key("pid").Int(process.pid);
-    json.Key("folder").Text(ProcessFolder(process)).Key("state").Text(StateOf(process.liveness)).End();
+    json.StartObject().Key("rank").Optional(process.rank).Key("host").Text(process.host).Key("pid").Int(process.pid);
+    json.Key("folder").Text(ProcessFolder(process)).Key("state").Text(StateOf(process.liveness)).EndObject();
   }
-  json.EndList().Key("ras").BeginList();
+  json.EndArray().Key("ras").StartArray();
   const std::vector<std::string> ras_files = RasFiles(job);
   for (size_t i = 0; i < job.ras.size(); ++i) {
     const CollectedRas& ras = job.ras[i];
-    json.Begin().Key("file").Text(ras_files[i]).Key("host").Text(ras.host).Key("address").Text(ras.reply.address);
-    json.Key("asked_unix_ns").Int(ras.reply.asked_unix_ns).End();
+    json.StartObject().Key("file").Text(ras_files[i]).Key("host").Text(ras.host).Key("address").Text(ras.reply.address);
+    json.Key("asked_unix_ns").Int(ras.reply.asked_unix_ns).EndObject();
   }
-  json.EndList().Key("missing").BeginList();
+  json.EndArray().Key("missing").StartArray();
   for (const evidence::MissingEvidence& missing : job.missing) {
-    json.Begin().Key("rank").IntOrNull(missing.rank).Key("host").TextOrNull(missing.host);
+    json.StartObject().Key("rank").Optional(missing.rank).Key("host").TextOrNull(missing.host);
     json.Key("what")
         .Text(missing.what)
         .Key("reason")
         .Text(missing.reason)
         .Key("remedy")
         .TextOrNull(missing.remedy)
-        .End();
+        .EndObject();
   }
-  json.EndList().End();
+  json.EndArray().EndObject();
   return json.Take() + "\n";
 }
 
@@ -149,13 +150,8 @@ Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder) {
 }
 
 std::string FreshFolderName(const std::string& parent, const std::string& job_id, int64_t unix_ns) {
-  const std::time_t seconds = unix_ns / 1'000'000'000;
-  std::tm utc = {};
-  ::gmtime_r(&seconds, &utc);
-  const std::string name =
-      fmt::format("{}/lockstep-hang{}{}-{:04}{:02}{:02}T{:02}{:02}{:02}Z", parent, job_id.empty() ? "" : "-",
-                  job_id.empty() ? "" : Word(job_id), utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
-                  utc.tm_min, utc.tm_sec);
+  const std::string name = fmt::format("{}/lockstep-hang{}{}-{}", parent, job_id.empty() ? "" : "-",
+                                       job_id.empty() ? "" : Word(job_id), UtcName(unix_ns));
   std::error_code error;
   std::string fresh = name;
   for (int i = 2; fs::exists(fresh, error); ++i) fresh = fmt::format("{}-{}", name, i);

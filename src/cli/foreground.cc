@@ -14,6 +14,7 @@
 #include <fstream>
 #include <optional>
 
+#include "base/command_name.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::cli {
@@ -29,9 +30,7 @@ bool IsIgnored(int signal_number) {
 
 // These signal every process that they started, not only the first: passing on would be a second time.
 bool SignalsWholeTree(pid_t sender) {
-  std::string name;
-  std::ifstream file(fmt::format("/proc/{}/comm", sender));
-  std::getline(file, name);
+  const std::string name = CommandName(sender);
   return name == "slurmstepd" || name == "orted" || name == "prted";
 }
 
@@ -101,10 +100,7 @@ std::vector<pid_t> ChildrenOf(pid_t process) {
 // A child of ours by that name that we have not reaped; nullopt: there is none.
 std::optional<pid_t> FindChild(const std::string& wanted) {
   for (const pid_t child : ChildrenOf(::getpid())) {
-    std::string name;
-    std::ifstream file(fmt::format("/proc/{}/comm", child));
-    std::getline(file, name);
-    if (name == wanted) return child;
+    if (CommandName(child) == wanted) return child;
   }
   return std::nullopt;
 }

@@ -16,6 +16,7 @@
 
 #include "base/output_file.h"
 #include "base/system_error.h"
+#include "base/trim.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::cli {
@@ -23,12 +24,7 @@ namespace {
 
 constexpr std::string_view kPollKey = "ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS";
 constexpr size_t kMaxConfigBytes = size_t{64} << 10;
-
-std::string_view Trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
+constexpr std::string_view kBlanks = " \t\r";
 
 // As Kineto reads it: '#' begins a comment anywhere, the last line wins.
 std::optional<int64_t> PollSecondsOf(std::string_view text) {
@@ -39,8 +35,8 @@ std::optional<int64_t> PollSecondsOf(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     line = line.substr(0, line.find('#'));
     const size_t equals = line.find('=');
-    if (equals == std::string_view::npos || Trimmed(line.substr(0, equals)) != kPollKey) continue;
-    const std::string_view digits = Trimmed(line.substr(equals + 1));
+    if (equals == std::string_view::npos || Trimmed(line.substr(0, equals), kBlanks) != kPollKey) continue;
+    const std::string_view digits = Trimmed(line.substr(equals + 1), kBlanks);
     int64_t value = 0;
     const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error == std::errc() && last == digits.data() + digits.size() && value > 0) seconds = value;

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "base/command_name.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::cli {
@@ -100,10 +101,7 @@ SocketOwner OwnerOf(const std::string& shown_name) {
   owner.bound = true;
   owner.uid = UidOf(*inode);
   owner.pid = HolderOf(*inode);
-  if (owner.pid) {
-    std::ifstream file(fmt::format("/proc/{}/comm", *owner.pid));
-    std::getline(file, owner.program);
-  }
+  if (owner.pid) owner.program = CommandName(*owner.pid);
   return owner;
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "analysis/analysis_result.h"
+#include "base/nanoseconds.h"
 #include "cli/cli.h"
 #include "cli/log_level.h"
 #include "cli/ranges.h"
@@ -24,11 +25,11 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr int64_t kFoldWindow_ns = 1'000'000'000;
+constexpr int64_t kFoldWindow_ns = kSecondNs;
 constexpr auto kLook = std::chrono::milliseconds(100);
 constexpr int64_t kHold_ns = 300'000'000;  ///< So much later than its time a line is shown: others may be before it.
 constexpr int64_t kHoldMost_ns = 2'000'000'000;  ///< Of a host whose clock is ahead of ours.
-constexpr int64_t kNewFiles_ns = 1'000'000'000;
+constexpr int64_t kNewFiles_ns = kSecondNs;
 
 constexpr const char* kLogsFooter =
     "PATH is a folder of 'lockstep run --logs' or of any logs of ranks, or files of it:\n"

@@ -186,15 +186,13 @@ uint64_t MergeCommand::LeftOutLines(const timeline::Summary& summary) const {
 void MergeCommand::WriteJson(const model::Run& run, const timeline::Summary& summary, bool partial,
                              Console& console) const {
   {
-    report::BlockStream stream(console.out);
-    report::JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(console.out, 2);
     json.StartObject();
-    report::WriteKey(json, "schema");
-    json.String("lockstep.merge/1");
-    report::WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.merge/1");
+    json.Key("partial");
     json.Bool(partial);
-    report::WriteKey(json, "data");
+    json.Key("data");
     report::JsonRow row;
     row.Key("path").Text(output_).Key("format").Text(FormatName(*timeline::KindOfOutput(output_)));
     row.Key("file_bytes").Uint(summary.file_bytes).Key("ranks").StartArray();
@@ -219,7 +217,7 @@ void MergeCommand::WriteJson(const model::Run& run, const timeline::Summary& sum
     report::WriteRow(json, row);
     report::WriteLedger(json, run.ledger);
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   console.out.flush();
 }

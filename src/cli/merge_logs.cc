@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "logs/read/log_files.h"
 #include "logs/read/log_reader.h"
 #include "report/utf8.h"
@@ -13,7 +14,7 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr int64_t kAfter_ns = 1'000'000'000;  ///< What a rank says of its end comes after it.
+constexpr int64_t kAfter_ns = kSecondNs;  ///< What a rank says of its end comes after it.
 constexpr uint64_t kMostLogLines = 1'000'000;
 constexpr size_t kMostTextBytes = 4096;
 

@@ -17,6 +17,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/nanoseconds.h"
 #include "base/output_file.h"
 #include "base/system_error.h"
 #include "cli/kineto_config.h"
@@ -30,7 +31,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kPause = std::chrono::milliseconds(20);
-constexpr int64_t kDaemonAnswerNs = 1'000'000'000;
+constexpr int64_t kDaemonAnswerNs = kSecondNs;
 // A daemon that has just ended may hold Kineto's name for a moment longer.
 constexpr auto kNamePatience = std::chrono::seconds(3);
 

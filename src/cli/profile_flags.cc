@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/split.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "cli/run_input.h"
@@ -31,16 +32,6 @@ Result<std::optional<int64_t>> WholeSeconds(const char* flag, std::string_view t
                  fmt::format("{} {}: expected whole seconds from 1s to {}s", flag, text, kMostSeconds)};
   }
   return std::optional<int64_t>(seconds);
-}
-
-std::vector<std::string> SplitCommas(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    if (end > at) parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
 }
 
 }  // namespace
@@ -209,7 +200,8 @@ Result<ProfileRequest> ProfileFlags::Read() const {
   request.scratch = scratch_;
   request.overwrites = overwrites_;
   request.is_dry_run = is_dry_run_;
-  request.nsys.traces = SplitCommas(traces_);
+  const std::vector<std::string_view> traces = SplitAt(traces_, ",");
+  request.nsys.traces.assign(traces.begin(), traces.end());
   RETURN_IF_ERROR(ReadRange(&request.nsys));
   ASSIGN_OR_RETURN(request.nsys.delay_s, WholeSeconds("--delay", delay_));
   ASSIGN_OR_RETURN(request.nsys.duration_s, WholeSeconds("--duration", duration_));

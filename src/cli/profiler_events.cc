@@ -5,13 +5,12 @@
 #include <cmath>
 
 #include "analysis/finding.h"
-#include "control/api/json_writer.h"
+#include "base/json_writer.h"
 #include "report/format.h"
 
 namespace lockstep::cli {
 namespace {
 
-using control::JsonText;
 using profile_history::CaptureRecord;
 using profile_history::FigureChange;
 
@@ -30,11 +29,11 @@ std::string ChangeText(const FigureChange& change) {
                      change.rank ? fmt::format(", rank {}", *change.rank) : "");
 }
 
-void WriteChange(JsonText& json, const FigureChange& change) {
-  json.Begin().Key("figure").Text(change.figure).Key("unit").Text(change.unit);
+void WriteChange(JsonWriter& json, const FigureChange& change) {
+  json.StartObject().Key("figure").Text(change.figure).Key("unit").Text(change.unit);
   json.Key("before").Raw(fmt::format("{:.6g}", change.before)).Key("after").Raw(fmt::format("{:.6g}", change.after));
-  json.Key("ratio").Raw(fmt::format("{:.4f}", change.ratio())).Key("rank").IntOrNull(change.rank);
-  json.Key("since_capture").TextOrNull(change.since_capture).Key("since_unix_ns").Int(change.since_unix_ns).End();
+  json.Key("ratio").Raw(fmt::format("{:.4f}", change.ratio())).Key("rank").Optional(change.rank);
+  json.Key("since_capture").TextOrNull(change.since_capture).Key("since_unix_ns").Int(change.since_unix_ns).EndObject();
 }
 
 std::optional<int64_t> StepOf(const CaptureRecord& record) {
@@ -49,7 +48,7 @@ std::optional<int64_t> StepOf(const CaptureRecord& record) {
 void ProfilerEvents::Begin(const std::string& folder, int64_t every_ns, uint64_t budget_bytes, size_t past_count,
                            size_t skipped_line_count) {
   if (events_.json()) {
-    JsonText json;
+    JsonWriter json;
     WatchEvents::Start(json, "profile_begin")
         .Key("folder")
         .Text(folder)
@@ -57,7 +56,7 @@ void ProfilerEvents::Begin(const std::string& folder, int64_t every_ns, uint64_t
         .Int(every_ns)
         .Key("budget_bytes")
         .Uint(budget_bytes);
-    json.Key("past_capture_count").Uint(past_count).Key("skipped_line_count").Uint(skipped_line_count).End();
+    json.Key("past_capture_count").Uint(past_count).Key("skipped_line_count").Uint(skipped_line_count).EndObject();
     return events_.Line(json.Take());
   }
   events_.Line(fmt::format("captures it every {}; kept in {}, at most {}", report::FormatDuration(every_ns), folder,
@@ -71,7 +70,7 @@ void ProfilerEvents::Begin(const std::string& folder, int64_t every_ns, uint64_t
 void ProfilerEvents::Captured(const CaptureRecord& record, bool is_warm_up, const std::string& report) {
   const char* outcome = profile_history::OutcomeName(record.outcome);
   if (events_.json()) {
-    JsonText json;
+    JsonWriter json;
     WatchEvents::Start(json, "captured")
         .Key("capture")
         .Text(record.capture)
@@ -80,9 +79,9 @@ void ProfilerEvents::Captured(const CaptureRecord& record, bool is_warm_up, cons
         .Key("reason")
         .TextOrNull(record.reason);
     json.Key("is_warm_up").Bool(is_warm_up).Key("is_counted").Bool(!record.figures.empty());
-    json.Key("step_ns").IntOrNull(StepOf(record)).Key("step_count").Int(record.step_count);
+    json.Key("step_ns").Optional(StepOf(record)).Key("step_count").Int(record.step_count);
     json.Key("took_ns").Int(record.took_ns).Key("finding_count").Uint(record.findings.size());
-    json.Key("report").TextOrNull(report).End();
+    json.Key("report").TextOrNull(report).EndObject();
     return events_.Line(json.Take());
   }
   const auto step = StepOf(record);
@@ -94,8 +93,8 @@ void ProfilerEvents::Captured(const CaptureRecord& record, bool is_warm_up, cons
 
 void ProfilerEvents::Skipped(const char* reason) {
   if (events_.json()) {
-    JsonText json;
-    WatchEvents::Start(json, "capture_skipped").Key("reason").Text(reason).End();
+    JsonWriter json;
+    WatchEvents::Start(json, "capture_skipped").Key("reason").Text(reason).EndObject();
     return events_.Line(json.Take());
   }
   const std::string_view why = reason;
@@ -107,27 +106,31 @@ void ProfilerEvents::Skipped(const char* reason) {
 void ProfilerEvents::Regressed(const std::string& capture, const profile_history::Regression& regression,
                                const std::string& report, const std::string& comparison) {
   if (events_.json()) {
-    JsonText json;
+    JsonWriter json;
     WatchEvents::Start(json, "regression")
         .Key("capture")
         .Text(capture)
         .Key("since_capture")
         .TextOrNull(regression.since_capture);
-    json.Key("since_unix_ns").Int(regression.since_unix_ns).Key("figures").BeginList();
+    json.Key("since_unix_ns").Int(regression.since_unix_ns).Key("figures").StartArray();
     for (const FigureChange& change : regression.figures) WriteChange(json, change);
-    json.EndList().Key("ranks").BeginList();
+    json.EndArray().Key("ranks").StartArray();
     for (const int32_t rank : regression.ranks) json.Int(rank);
-    json.EndList().Key("finding");
+    json.EndArray().Key("finding");
     if (regression.finding) {
       const analysis::Finding& finding = *regression.finding;
-      json.Begin().Key("id").Text(finding.id).Key("severity").Text(analysis::FindingSeverityName(finding.severity));
-      json.Key("title").Text(finding.title).Key("ranks").BeginList();
+      json.StartObject()
+          .Key("id")
+          .Text(finding.id)
+          .Key("severity")
+          .Text(analysis::FindingSeverityName(finding.severity));
+      json.Key("title").Text(finding.title).Key("ranks").StartArray();
       for (const int32_t rank : finding.ranks) json.Int(rank);
-      json.EndList().Key("gain_ns_per_step").IntOrNull(finding.gain_ns_per_step).End();
+      json.EndArray().Key("gain_ns_per_step").Optional(finding.gain_ns_per_step).EndObject();
     } else {
       json.TextOrNull("");
     }
-    json.Key("report").TextOrNull(report).Key("comparison").TextOrNull(comparison).End();
+    json.Key("report").TextOrNull(report).Key("comparison").TextOrNull(comparison).EndObject();
     return events_.Line(json.Take());
   }
   events_.Line(fmt::format("SLOWER since {}: {}{}", WatchEvents::ClockTime(regression.since_unix_ns),
@@ -143,10 +146,10 @@ void ProfilerEvents::Regressed(const std::string& capture, const profile_history
 
 void ProfilerEvents::Over(const char* how, const std::string& capture, const FigureChange& change) {
   if (events_.json()) {
-    JsonText json;
+    JsonWriter json;
     WatchEvents::Start(json, "regression_over").Key("capture").Text(capture).Key("how").Text(how).Key("change");
     WriteChange(json, change);
-    json.End();
+    json.EndObject();
     return events_.Line(json.Take());
   }
   const bool is_back = std::string_view(how) == "recovered";
@@ -156,8 +159,8 @@ void ProfilerEvents::Over(const char* how, const std::string& capture, const Fig
 
 void ProfilerEvents::Problem(const std::string& problem) {
   if (events_.json()) {
-    JsonText json;
-    WatchEvents::Start(json, "profile_problem").Key("problem").Text(problem).End();
+    JsonWriter json;
+    WatchEvents::Start(json, "profile_problem").Key("problem").Text(problem).EndObject();
     return events_.Line(json.Take());
   }
   events_.Line("captures cannot be kept as they should: " + problem);
@@ -166,7 +169,7 @@ void ProfilerEvents::Problem(const std::string& problem) {
 void ProfilerEvents::End(const profile_history::CaptureCounts& counts, uint64_t regression_count,
                          const profile_history::KeptBytes& kept, const std::string& folder) {
   if (events_.json()) {
-    JsonText json;
+    JsonWriter json;
     WatchEvents::Start(json, "profile_end")
         .Key("folder")
         .Text(folder)
@@ -175,7 +178,7 @@ void ProfilerEvents::End(const profile_history::CaptureCounts& counts, uint64_t 
         .Key("partial_count")
         .Uint(counts.partial);
     json.Key("failed_count").Uint(counts.failed).Key("skipped_count").Uint(counts.skipped());
-    json.Key("regression_count").Uint(regression_count).Key("kept_bytes").Uint(kept.total()).End();
+    json.Key("regression_count").Uint(regression_count).Key("kept_bytes").Uint(kept.total()).EndObject();
     return events_.Line(json.Take());
   }
   events_.Line(fmt::format("{} captures ({} partial, {} failed, {} left out), {} regression{}; {} kept in {}",

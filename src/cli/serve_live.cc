@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "base/calendar.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"
 #include "base/output_file.h"
@@ -181,7 +182,7 @@ Result<int> ServeLive::Run(const Options& options, Console& console) {
   std::mutex talk;
   site_options.audit = [&](const std::string& line) {
     const std::lock_guard lock(talk);
-    console.err << fmt::format("{} {}\n", control::UtcName(UnixNow()), line) << std::flush;
+    console.err << fmt::format("{} {}\n", UtcName(UnixNow()), line) << std::flush;
   };
   const std::string token = site_options.token;
   const std::string browser_code = site_options.browser_code;

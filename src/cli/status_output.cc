@@ -359,15 +359,13 @@ void WriteStatusText(const StatusView& view, const report::TextOptions& options,
 
 void WriteStatusJson(const StatusView& view, std::ostream& out) {
   {
-    report::BlockStream stream(out);
-    report::JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    report::WriteKey(json, "schema");
-    json.String("lockstep.status/1");
-    report::WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.status/1");
+    json.Key("partial");
     json.Bool(std::any_of(view.nodes.begin(), view.nodes.end(), [](const NodeView& node) { return node.error; }));
-    report::WriteKey(json, "data");
+    json.Key("data");
     report::JsonRow row;
     row.Key("asked_unix_ns").Int(view.asked_unix_ns);
     row.Key("nodes").StartArray();
@@ -406,7 +404,7 @@ void WriteStatusJson(const StatusView& view, std::ostream& out) {
     row.EndArray();
     report::WriteRow(json, row);
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }

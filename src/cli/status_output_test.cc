@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/nanoseconds.h"
 #include "report/utf8.h"
 
 namespace lockstep::cli {
@@ -17,7 +18,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr int64_t kNow = 1'800'000'000'000'000'000;
-constexpr int64_t kSecond = 1'000'000'000;
 
 Process RankOf(const std::string& host, int32_t rank, int32_t world_size) {
   Process process;
@@ -35,7 +35,7 @@ Process RankOf(const std::string& host, int32_t rank, int32_t world_size) {
   process.command = "python train.py --lr 0.1";
   process.device = "cuda";
   process.torch_version = "2.13.0";
-  process.last_poll_unix_ns = kNow - 2 * kSecond;
+  process.last_poll_unix_ns = kNow - 2 * kSecondNs;
   return process;
 }
 
@@ -48,7 +48,7 @@ NodeView NodeOf(const std::string& host) {
   node.status->host = host;
   node.status->version = "0.1.0";
   node.status->now_unix_ns = kNow;
-  node.status->started_unix_ns = kNow - 7200 * kSecond;
+  node.status->started_unix_ns = kNow - 7200 * kSecondNs;
   node.clock = control::ClockDifference{100'000, 400'000};
   return node;
 }
@@ -61,7 +61,7 @@ StatusView Sample() {
   for (int32_t rank = 0; rank < 2; ++rank) first.processes.push_back(RankOf("n001", rank, 5));
   for (int32_t rank = 2; rank < 4; ++rank) second.processes.push_back(RankOf("n002", rank, 5));
   second.processes[1].state = control::ProcessState::kSilent;
-  second.processes[1].last_poll_unix_ns = kNow - 90 * kSecond;
+  second.processes[1].last_poll_unix_ns = kNow - 90 * kSecondNs;
   Process launcher = RankOf("n001", 0, 5);
   launcher.role = control::ProcessRole::kLauncher;
   launcher.rank.reset();
@@ -72,13 +72,13 @@ StatusView Sample() {
   lone.pid = 77;
   lone.uid = 1001;
   lone.device = "cpu";
-  lone.last_poll_unix_ns = kNow - kSecond;
+  lone.last_poll_unix_ns = kNow - kSecondNs;
   lone.counts_iterations = false;
   second.processes.push_back(lone);
   Capture capture;
   capture.id = "abcdefgh01234567";
   capture.spec.group = "evening";
-  capture.created_unix_ns = kNow - 3 * kSecond;
+  capture.created_unix_ns = kNow - 3 * kSecondNs;
   capture.requested_by = "alice on n001";
   capture.targets.resize(2);
   capture.targets[0].state = control::TargetState::kDone;
@@ -88,11 +88,11 @@ StatusView Sample() {
   capture.targets[1].state = control::TargetState::kDone;
   second.captures.push_back(capture);
   capture.id = capture.spec.group = "older";
-  capture.created_unix_ns = kNow - 4000 * kSecond;
+  capture.created_unix_ns = kNow - 4000 * kSecondNs;
   capture.spec.window.mode = control::CaptureWindow::Mode::kIterations;
   capture.spec.window.iterations = 5;
   second.captures.push_back(capture);
-  second.clock = control::ClockDifference{-2 * kSecond, 1'000'000};
+  second.clock = control::ClockDifference{-2 * kSecondNs, 1'000'000};
   second.status->problems = {"the socket \x1b[31mdynolog is another program's"};
   first.status->process_count = second.status->process_count = 3;
   NodeView third;

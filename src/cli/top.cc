@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/fd_buffer.h"
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "cli/cli.h"
 #include "cli/ranges.h"
@@ -38,7 +39,7 @@ constexpr const char* kTopFooter =
 
 /// The first look, behind what the daemons remember: rates, paces and who was there are known at once.
 live::View FirstLook(live::NodePoller& poller, live::JobTracker& tracker, int64_t interval_ns, int64_t timeout_ns) {
-  constexpr int64_t kShortestNs = 1'000'000'000;  // Daemons look each second.
+  constexpr int64_t kShortestNs = kSecondNs;  // Daemons look each second.
   std::vector<live::NodeLook> looks = poller.Look(timeout_ns);
   live::Recall(&poller, looks, std::max(interval_ns, kShortestNs) * static_cast<int64_t>(live::kHistory), timeout_ns,
                &tracker);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "control/api/json_writer.h"
+#include "base/json_writer.h"
 #include "hang/diagnosis.h"
 #include "hang/progress.h"
 
@@ -32,7 +32,7 @@ class WatchEvents {
   // For those who say more (profiler_events.h).
   bool json() const { return json_; }
   /// An event's object, begun.
-  static control::JsonText& Start(control::JsonText& json, const char* event);
+  static JsonWriter& Start(JsonWriter& json, const char* event);
   void Line(const std::string& text);
   static std::string ClockTime(int64_t unix_ns);                    ///< "10:45:02", of this machine.
   static std::string RanksText(const std::vector<int32_t>& ranks);  ///< "ranks 1, 3".

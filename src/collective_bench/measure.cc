@@ -12,6 +12,7 @@
 
 #include "analysis/collective_size.h"
 #include "base/archive.h"
+#include "base/median.h"
 #include "base/now.h"
 #include "collective_bench/pattern.h"
 
@@ -301,8 +302,7 @@ void MarkSlowPairs(std::vector<Pair>* pairs) {
       if (pair.same_host == same_host) rates.push_back(SlowerOf(pair));
     }
     if (rates.size() < kLeastPairs) continue;
-    std::nth_element(rates.begin(), rates.begin() + static_cast<int64_t>(rates.size() / 2), rates.end());
-    const double median = rates[rates.size() / 2];
+    const double median = UpperMedian(&rates);
     for (Pair& pair : *pairs) {
       if (pair.same_host == same_host) pair.is_slow = SlowerOf(pair) < kSlowRatio * median;
     }

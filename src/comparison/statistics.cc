@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/median.h"
+
 namespace lockstep::comparison {
 namespace {
 
@@ -118,10 +120,7 @@ double Mean(const std::vector<double>& values) {
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+  return lockstep::Median(&values);
 }
 
 double Variance(const std::vector<double>& values) {

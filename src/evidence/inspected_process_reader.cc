@@ -1,6 +1,9 @@
+#include <utility>
+
 #include "base/base64.h"
+#include "base/json_object.h"
 #include "evidence/inspected_process.h"
-#include "evidence/json_object.h"
+#include "evidence/parse_json.h"
 
 namespace lockstep::evidence {
 namespace {
@@ -9,9 +12,27 @@ constexpr size_t kMaxThreads = 65'536;
 constexpr size_t kMaxFrames = 4'096;
 constexpr size_t kMaxRows = 65'536;
 
-std::vector<StackFrame> ReadFrames(const JsonObject& object, const char* name) {
+void ReadLetter(const char* name, JsonObject& object, char* out) {
+  std::string text;
+  object.Read(name, &text);
+  if (text.empty()) return;
+  if (text.size() != 1) return object.Expected(name, "a letter");
+  *out = text[0];
+}
+
+void ReadBase64(const char* name, JsonObject& object, std::string* out) {
+  std::string base64;
+  object.Read(name, &base64);
+  if (auto bytes = DecodeBase64(base64)) {
+    *out = std::move(*bytes);
+  } else {
+    object.Expected(name, "base64");
+  }
+}
+
+std::vector<StackFrame> ReadFrames(JsonObject& object, const char* name) {
   std::vector<StackFrame> frames;
-  object.ReadArray(name, kMaxFrames, [&](const JsonObject& row) {
+  object.Objects(name, kMaxFrames, [&](JsonObject& row) {
     StackFrame& frame = frames.emplace_back();
     row.Read("function", &frame.function);
     row.Read("file", &frame.file);
@@ -20,13 +41,13 @@ std::vector<StackFrame> ReadFrames(const JsonObject& object, const char* name) {
   return frames;
 }
 
-ThreadStack ReadThread(const JsonObject& object) {
+ThreadStack ReadThread(JsonObject& object) {
   ThreadStack thread;
   object.Read("tid", &thread.tid);
   object.Read("name", &thread.name);
   object.Read("is_main", &thread.is_main);
   object.Read("holds_gil", &thread.holds_gil);
-  object.ReadLetter("state", &thread.state);
+  ReadLetter("state", object, &thread.state);
   object.Read("wait_channel", &thread.wait_channel);
   object.Read("syscall", &thread.syscall);
   thread.python = ReadFrames(object, "python");
@@ -35,9 +56,9 @@ ThreadStack ReadThread(const JsonObject& object) {
   return thread;
 }
 
-ProcessState ReadState(const JsonObject& object) {
+ProcessState ReadState(JsonObject& object) {
   ProcessState state;
-  object.ReadLetter("state", &state.state);
+  ReadLetter("state", object, &state.state);
   object.Read("window_ns", &state.window_ns);
   object.Read("cpu_ns", &state.cpu_ns);
   object.Read("context_switches", &state.context_switches);
@@ -46,7 +67,7 @@ ProcessState ReadState(const JsonObject& object) {
   object.Read("resident_bytes", &state.resident_bytes);
   object.Read("memory_limit_bytes", &state.memory_limit_bytes);
   object.Read("oom_kill_count", &state.oom_kill_count);
-  object.ReadArray("sockets", kMaxRows, [&](const JsonObject& row) {
+  object.Objects("sockets", kMaxRows, [&](JsonObject& row) {
     SocketState& socket = state.sockets.emplace_back();
     row.Read("local", &socket.local);
     row.Read("remote", &socket.remote);
@@ -54,12 +75,12 @@ ProcessState ReadState(const JsonObject& object) {
     row.Read("send_queue_bytes", &socket.send_queue_bytes);
     row.Read("receive_queue_bytes", &socket.receive_queue_bytes);
   });
-  object.ReadArray("devices", kMaxRows, [&](const JsonObject& row) {
+  object.Objects("devices", kMaxRows, [&](JsonObject& row) {
     DeviceState& device = state.devices.emplace_back();
     row.Read("kind", &device.kind);
     row.Read("name", &device.name);
     row.Read("state", &device.state);
-    row.ReadArray("facts", kMaxRows, [&](const JsonObject& fact) {
+    row.Objects("facts", kMaxRows, [&](JsonObject& fact) {
       auto& [name, value] = device.facts.emplace_back();
       fact.Read("name", &name);
       fact.Read("value", &value);
@@ -68,7 +89,7 @@ ProcessState ReadState(const JsonObject& object) {
   return state;
 }
 
-Liveness ReadLiveness(const JsonObject& object) {
+Liveness ReadLiveness(JsonObject& object) {
   std::string name = LivenessName(Liveness::kRunning);
   object.Read("liveness", &name);
   for (const Liveness liveness : {Liveness::kRunning, Liveness::kGone}) {
@@ -80,12 +101,13 @@ Liveness ReadLiveness(const JsonObject& object) {
 }  // namespace
 
 Result<InspectedProcess> ReadInspectedProcess(std::string_view json) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(json));
-  std::optional<Error> error;
-  const JsonObject object(document, "", &error);
+  ASSIGN_OR_RETURN(const JsonTree document, ParseObject(json));
+  JsonObject object(document.root(), "");
   std::string schema;
   object.Read("schema", &schema);
-  if (!error && !schema.starts_with("lockstep.inspection/")) object.Wrong("schema", "\"lockstep.inspection/1\"");
+  if (!schema.starts_with("lockstep.inspection/")) {
+    object.Expected("schema", "\"lockstep.inspection/1\"");
+  }
   InspectedProcess process;
   object.Read("pid", &process.pid);
   object.Read("start_ticks", &process.start_ticks);
@@ -99,28 +121,16 @@ Result<InspectedProcess> ReadInspectedProcess(std::string_view json) {
   process.liveness = ReadLiveness(object);
   object.Read("collected_unix_ns", &process.collected_unix_ns);
   object.Read("longest_pause_ns", &process.longest_pause_ns);
-  if (const auto state = object.Object("state")) process.state = ReadState(*state);
-  object.ReadArray("stacks", kMaxThreads, [&](const JsonObject& row) { process.stacks.push_back(ReadThread(row)); });
+  object.Inner("state", [&](JsonObject& state) { process.state = ReadState(state); });
+  object.Objects("stacks", kMaxThreads, [&](JsonObject& row) { process.stacks.push_back(ReadThread(row)); });
   object.Read("record_format", &process.record_format);
   object.Read("record_source", &process.record_source);
   object.Read("record_unix_ns", &process.record_unix_ns);
-  std::string base64;
-  object.Read("record_base64", &base64);
-  if (auto bytes = DecodeBase64(base64)) {
-    process.record_bytes = std::move(*bytes);
-  } else {
-    object.Wrong("record_base64", "base64");
-  }
-  base64.clear();
-  object.Read("ring_base64", &base64);
-  if (auto bytes = DecodeBase64(base64)) {
-    process.ring_bytes = std::move(*bytes);
-  } else {
-    object.Wrong("ring_base64", "base64");
-  }
+  ReadBase64("record_base64", object, &process.record_bytes);
+  ReadBase64("ring_base64", object, &process.ring_bytes);
   object.Read("log_tail", &process.log_tail);
   object.Read("log_path", &process.log_path);
-  object.ReadArray("missing", kMaxRows, [&](const JsonObject& row) {
+  object.Objects("missing", kMaxRows, [&](JsonObject& row) {
     MissingEvidence& missing = process.missing.emplace_back();
     row.Read("rank", &missing.rank);
     row.Read("host", &missing.host);
@@ -128,7 +138,7 @@ Result<InspectedProcess> ReadInspectedProcess(std::string_view json) {
     row.Read("reason", &missing.reason);
     row.Read("remedy", &missing.remedy);
   });
-  if (error) return *std::move(error);
+  RETURN_IF_ERROR(object.status());
   return process;
 }
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "base/median.h"
+#include "base/nanoseconds.h"
+
 namespace lockstep::hang {
 namespace {
 
 constexpr int64_t kNoTime = INT64_MIN;
-constexpr int64_t kLateNs = 1'000'000;
+constexpr int64_t kLateNs = kMillisecondNs;
 /// What a straggler is: late on its own account, beyond the job's median rank, for this share of the time and so long
 /// in all, and so often.
 constexpr double kShare = 0.15;
@@ -113,9 +116,7 @@ int64_t UsualDelay(const std::vector<Arrival>& ranks) {
   if (delays.empty()) {
     return 0;
   }
-  const auto middle = delays.begin() + static_cast<ptrdiff_t>((delays.size() - 1) / 2);
-  std::nth_element(delays.begin(), middle, delays.end());
-  return *middle;
+  return LowerMedian(&delays);
 }
 
 }  // namespace

@@ -36,10 +36,10 @@ TEST(ArrivalTest, WhoIsLateInEachRoundIsTheStraggler) {
   EXPECT_THAT(table.stragglers, ElementsAre(2));
   EXPECT_EQ(table.ranks[2].calls, 10);
   EXPECT_EQ(table.ranks[2].late_calls, 9) << "of the first call nothing tells when its work began";
-  EXPECT_EQ(table.ranks[2].own_delay_ns, 9 * 60 * JobForTest::kMillisecond);
-  EXPECT_EQ(table.ranks[2].lateness_ns, 10 * 60 * JobForTest::kMillisecond);
+  EXPECT_EQ(table.ranks[2].own_delay_ns, 9 * 60 * kMillisecondNs);
+  EXPECT_EQ(table.ranks[2].lateness_ns, 10 * 60 * kMillisecondNs);
   EXPECT_EQ(table.ranks[0].lateness_ns, 0);
-  EXPECT_EQ(table.longest_gap_ns, 160 * JobForTest::kMillisecond);
+  EXPECT_EQ(table.longest_gap_ns, 160 * kMillisecondNs);
 }
 
 TEST(ArrivalTest, RanksThatComeTogetherHaveNoStraggler) {
@@ -49,7 +49,7 @@ TEST(ArrivalTest, RanksThatComeTogetherHaveNoStraggler) {
   const ArrivalTable table = MeasureArrival(view);
   EXPECT_THAT(table.stragglers, IsEmpty());
   EXPECT_THAT(table.ranks, Each(Field(&Arrival::own_delay_ns, 0)));
-  EXPECT_EQ(table.span_ns, 900 * JobForTest::kMillisecond);
+  EXPECT_EQ(table.span_ns, 900 * kMillisecondNs);
 }
 
 TEST(ArrivalTest, OneLateCallMakesNoStraggler) {
@@ -68,7 +68,7 @@ TEST(ArrivalTest, ASmallShareOfTheTimeMakesNoStraggler) {
   RunRounds(job, job.World(), 100, {{2, 10}});
   const JobView view = job.View();
   const ArrivalTable table = MeasureArrival(view);
-  EXPECT_GT(table.ranks[2].own_delay_ns, 50 * JobForTest::kMillisecond);
+  EXPECT_GT(table.ranks[2].own_delay_ns, 50 * kMillisecondNs);
   EXPECT_LT(table.share, 0.15);
   EXPECT_THAT(table.stragglers, IsEmpty());
 }
@@ -87,7 +87,7 @@ TEST(ArrivalTest, LatenessThatWasInheritedIsNotOnesOwn) {
   }
   const JobView view = job.View();
   const ArrivalTable table = MeasureArrival(view);
-  EXPECT_GT(table.ranks[1].lateness_ns, 1000 * JobForTest::kMillisecond);
+  EXPECT_GT(table.ranks[1].lateness_ns, 1000 * kMillisecondNs);
   EXPECT_EQ(table.ranks[1].own_delay_ns, 0);
   EXPECT_THAT(table.stragglers, ElementsAre(0));
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/nanoseconds.h"
 #include "hang/diagnosis.h"
 #include "hang/findings.h"
 #include "hang/record_age.h"
@@ -8,7 +9,7 @@
 namespace lockstep::hang {
 namespace {
 
-constexpr int64_t kLeastPatienceNs = 1'000'000'000;
+constexpr int64_t kLeastPatienceNs = kSecondNs;
 constexpr int64_t kPatienceWithoutHistoryNs = 3'000'000'000;
 
 std::optional<int64_t> CollectedAt(const evidence::JobEvidence& job) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "hang/unrecorded.h"
 #include "hang/wording.h"
 
@@ -55,7 +56,7 @@ std::string SilentFor(const Findings& findings, int32_t rank) {
   const std::optional<int64_t> newest = view.newest_created_ns;
   const std::optional<int64_t> made = findings.now_ns ? view.record_ns : std::nullopt;  // Not a file's.
   const std::optional<int64_t> now = made ? made : findings.now_ns ? findings.now_ns : findings.view.newest_created_ns;
-  if (!newest || !now || *now - *newest < 1'000'000'000) {
+  if (!newest || !now || *now - *newest < kSecondNs) {
     return "";
   }
   return fmt::format(" and has issued nothing for {}{}", findings.now_ns ? "" : "at least ", Seconds(*now - *newest));

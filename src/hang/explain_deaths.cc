@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/nanoseconds.h"
 #include "base/signal_name.h"
 #include "hang/wording.h"
 
@@ -36,7 +37,7 @@ std::vector<int32_t> FirstToFail(const Findings& findings, std::vector<int32_t> 
     }
     std::erase_if(
         dead, [&](int32_t rank) {  // Without a sign, since the times are a file's: any of them may be far off.
-          return static_cast<uint64_t>(*condition(rank).first_error_ns) - static_cast<uint64_t>(first) > 1'000'000'000;
+          return static_cast<uint64_t>(*condition(rank).first_error_ns) - static_cast<uint64_t>(first) > kSecondNs;
         });
   }
   return dead;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "hang/diagnosis.h"
 
 namespace lockstep::hang {
@@ -15,13 +16,11 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr int64_t kSecond = 1'000'000'000;
-
 /// An answer of RAS about a communicator of all ranks: AllReduces launched by each.
 RasReport Answer(const std::vector<int64_t>& launched, int64_t seconds, std::string hash = "0xae") {
   RasReport report;
   report.source = "ras_n1.json";
-  report.collected_unix_ns = (1'700'000'000 + seconds) * kSecond;
+  report.collected_unix_ns = (1'700'000'000 + seconds) * kSecondNs;
   evidence::RasCommunicator& communicator = report.communicators.emplace_back();
   communicator.hash = std::move(hash);
   communicator.size = static_cast<int64_t>(launched.size());
@@ -72,7 +71,7 @@ void Record(evidence::RankEvidence& rank, int32_t world_size, int64_t count) {
     entry.operation = 1;
     entry.collective_sequence = i;
     entry.operation_id = i;
-    entry.created_unix_ns = (1'700'000'000 - 100 + i) * kSecond;
+    entry.created_unix_ns = (1'700'000'000 - 100 + i) * kSecondNs;
     const bool is_done = i < 7;
     entry.state = is_done ? evidence::EntryState::kCompleted : evidence::EntryState::kScheduled;
     entry.retired = is_done ? evidence::Tristate::kYes : evidence::Tristate::kNo;
@@ -112,7 +111,7 @@ TEST(ExplainRasTest, WhoIsLateBecauseItWaitsElsewhereIsNoCulprit) {
                 {1, "192.0.2.1", 103, "RUNNING", {{"AllGather", 2}}}};
   first.communicators.push_back(pair);
   RasReport second = first;
-  second.collected_unix_ns += 4 * kSecond;
+  second.collected_unix_ns += 4 * kSecondNs;
   JobEvidence job = Job({first, second});
   for (int32_t rank = 0; rank < 4; ++rank) Running(job, rank);
   EXPECT_THAT(Diagnose(job).verdict.culprit_ranks, ElementsAre(3));
@@ -162,14 +161,14 @@ TEST(ExplainRasTest, APeerThatAnswersAgainIsNotLost) {
 
 TEST(ExplainRasTest, TheTextsUnlistedRanksAreTheOthers) {
   RasReport report;
-  report.collected_unix_ns = 1'700'000'000 * kSecond;
+  report.collected_unix_ns = 1'700'000'000 * kSecondNs;
   evidence::RasCommunicator& communicator = report.communicators.emplace_back();
   communicator.hash = "27a0";
   communicator.size = 4;
   communicator.ranks.push_back({2, "192.0.2.1", 102, "", {{"operations", 6649}}});
   communicator.unlisted_counts = {{3, 6650}};
   RasReport second = report;
-  second.collected_unix_ns += 4 * kSecond;
+  second.collected_unix_ns += 4 * kSecondNs;
   const Diagnosis diagnosis = Diagnose(Job({report, second}));
   EXPECT_THAT(diagnosis.verdict.culprit_ranks, ElementsAre(2));
   EXPECT_THAT(diagnosis.verdict.victim_ranks, ElementsAre(0, 1, 3));
@@ -177,7 +176,7 @@ TEST(ExplainRasTest, TheTextsUnlistedRanksAreTheOthers) {
 
 TEST(ExplainRasTest, TheRecorderThatSaysOtherwiseIsShownAsContradicted) {
   JobEvidence job = Job({Answer({7, 7, 6, 7}, 0), Answer({7, 7, 6, 7}, 4)});
-  job.collected_unix_ns = 1'700'000'010 * kSecond;
+  job.collected_unix_ns = 1'700'000'010 * kSecondNs;
   for (int32_t rank = 0; rank < 4; ++rank) Record(Running(job, rank), 4, rank == 1 ? 6 : 7);
   const Diagnosis diagnosis = Diagnose(job);
   EXPECT_THAT(diagnosis.verdict.culprit_ranks, ElementsAre(1));
@@ -189,7 +188,7 @@ TEST(ExplainRasTest, TheRecorderThatSaysOtherwiseIsShownAsContradicted) {
 TEST(ExplainRasTest, ASupportedVerdictIsSurerThanAContradictedOne) {
   const auto judge = [](int32_t late, std::vector<RasReport> answers) {
     JobEvidence job = Job(std::move(answers));
-    job.collected_unix_ns = 1'700'000'010 * kSecond;
+    job.collected_unix_ns = 1'700'000'010 * kSecondNs;
     for (int32_t rank = 0; rank < 4; ++rank) Record(Running(job, rank), 4, rank == late ? 6 : 7);
     return Diagnose(job).verdict;
   };

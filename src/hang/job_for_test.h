@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "evidence/job_evidence.h"
 #include "hang/job_view.h"
 
@@ -32,7 +33,6 @@ struct CallForTest {
 class JobForTest {
  public:
   static constexpr int64_t kBeginNs = 1'700'000'000'000'000'000;
-  static constexpr int64_t kMillisecond = 1'000'000;
 
   explicit JobForTest(int32_t world_size) {
     evidence_.world_size = world_size;
@@ -77,7 +77,7 @@ class JobForTest {
     entry.collective_sequence = sequence;
     int64_t& clock_ms = clock_ms_[rank];
     clock_ms = call.created_ms.value_or(clock_ms + 1);
-    entry.created_unix_ns = kBeginNs + clock_ms * kMillisecond;
+    entry.created_unix_ns = kBeginNs + clock_ms * kMillisecondNs;
     entry.group = local_group_.at({rank, group});
     entry.operation = Text(record, call.operation);
     entry.input_sizes = Sizes(record, call.inputs);
@@ -105,7 +105,7 @@ class JobForTest {
   /// The first entry of each ring gets this id: operations before it were overwritten. Before the first call.
   void WrapRings(int64_t first_id) { first_id_ = first_id; }
   void LoseRecord(int32_t rank) { Rank(rank).record.reset(); }
-  void CollectAt(int64_t milliseconds) { evidence_.collected_unix_ns = kBeginNs + milliseconds * kMillisecond; }
+  void CollectAt(int64_t milliseconds) { evidence_.collected_unix_ns = kBeginNs + milliseconds * kMillisecondNs; }
   void MainThreadIn(int32_t rank, std::vector<evidence::StackFrame> python) {
     evidence::ThreadStack& thread = Rank(rank).stacks.emplace_back();
     thread.is_main = true;
@@ -116,7 +116,7 @@ class JobForTest {
     evidence::LogEvent& event = Rank(rank).log.emplace_back();
     event.kind = kind;
     event.text = text;
-    if (milliseconds) event.time_unix_ns = kBeginNs + *milliseconds * kMillisecond;
+    if (milliseconds) event.time_unix_ns = kBeginNs + *milliseconds * kMillisecondNs;
   }
 
   evidence::RankEvidence& Rank(int32_t rank) { return evidence_.ranks[static_cast<size_t>(rank)]; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/median.h"
+
 namespace lockstep::hang {
 
 bool ProgressTracker::TakeSamples(int64_t elapsed_ns, const std::vector<ProgressSample>& samples) {
@@ -63,11 +65,7 @@ int64_t ProgressTracker::limit_ns() const {
   return std::max(limit, median + options_.spread_factor * MedianOf(std::move(deviations)));
 }
 
-int64_t ProgressTracker::MedianOf(std::vector<int64_t> values) const {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+int64_t ProgressTracker::MedianOf(std::vector<int64_t> values) const { return UpperMedian(&values); }
 
 std::optional<int64_t> ProgressTracker::median_gap_ns() const {
   if (gaps_ns_.empty()) return std::nullopt;

@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::hang {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr int64_t kSecond = 1'000'000'000;
 
 /// A job of two ranks that is looked at once a second.
 class Job : public ::testing::Test {
@@ -17,7 +17,7 @@ class Job : public ::testing::Test {
   ProgressState Wait(int seconds, bool moves) {
     ProgressState state = ProgressState::kMoving;
     for (int i = 0; i < seconds; ++i) {
-      now_ns_ += kSecond;
+      now_ns_ += kSecondNs;
       if (moves) ++switches_;
       state = tracker_.Look(now_ns_, {Sample(0), Sample(1)});
       silent_ = silent_ || state == ProgressState::kSilent;
@@ -36,14 +36,14 @@ TEST_F(Job, IsMovingWhileOneRankMoves) {
   EXPECT_EQ(Wait(100, true), ProgressState::kMoving);
   EXPECT_FALSE(silent_);
   EXPECT_EQ(tracker_.moving_count(), 1U);
-  EXPECT_EQ(tracker_.median_gap_ns(), kSecond);
+  EXPECT_EQ(tracker_.median_gap_ns(), kSecondNs);
 }
 
 TEST_F(Job, IsSilentAfterFiveSecondsWhereItMovedEachSecond) {
   Wait(20, true);
   EXPECT_EQ(Wait(5, false), ProgressState::kMoving);
   EXPECT_EQ(Wait(1, false), ProgressState::kSilent);
-  EXPECT_EQ(tracker_.silence_ns(), 6 * kSecond);
+  EXPECT_EQ(tracker_.silence_ns(), 6 * kSecondNs);
 }
 
 TEST_F(Job, OfSlowStepsIsGivenThreeOfThem) {
@@ -52,7 +52,7 @@ TEST_F(Job, OfSlowStepsIsGivenThreeOfThem) {
     Wait(1, true);
   }
   EXPECT_FALSE(silent_);
-  EXPECT_EQ(tracker_.limit_ns(), 63 * kSecond);
+  EXPECT_EQ(tracker_.limit_ns(), 63 * kSecondNs);
   EXPECT_EQ(Wait(63, false), ProgressState::kMoving);
   EXPECT_EQ(Wait(1, false), ProgressState::kSilent);
 }
@@ -75,9 +75,9 @@ TEST_F(Job, ForgetsAnOldGap) {
   Wait(10, true);
   Wait(4, false);
   Wait(1, true);
-  EXPECT_EQ(tracker_.limit_ns(), 15 * kSecond);
+  EXPECT_EQ(tracker_.limit_ns(), 15 * kSecondNs);
   Wait(60, true);
-  EXPECT_EQ(tracker_.limit_ns(), 5 * kSecond);
+  EXPECT_EQ(tracker_.limit_ns(), 5 * kSecondNs);
 }
 
 TEST_F(Job, DisturbanceIsNoMovement) {
@@ -100,7 +100,7 @@ TEST_F(Job, ExcusedSilenceIsNotCalledSoAgain) {
 TEST_F(Job, ProcessorTimeIsMovement) {
   Wait(20, true);
   for (int i = 0; i < 20; ++i) {
-    now_ns_ += kSecond;
+    now_ns_ += kSecondNs;
     ProgressSample sample = Sample(0);
     sample.main_cpu_ns = i * 1'000'000;
     EXPECT_EQ(tracker_.Look(now_ns_, {sample, Sample(1)}), ProgressState::kMoving);
@@ -112,7 +112,7 @@ TEST_F(Job, OtherThreadsThatWorkAreMovementAndThoseThatPollAreNone) {
     Wait(20, true);
     ProgressState state = ProgressState::kMoving;
     for (int i = 1; i <= 20; ++i) {
-      now_ns_ += kSecond;
+      now_ns_ += kSecondNs;
       ProgressSample sample = Sample(0);
       sample.threads_cpu_ns = i * (works ? int64_t{400'000'000} : int64_t{30'000'000});
       state = tracker_.Look(now_ns_, {sample, Sample(1)});
@@ -123,7 +123,7 @@ TEST_F(Job, OtherThreadsThatWorkAreMovementAndThoseThatPollAreNone) {
 
 TEST_F(Job, RanksThatEndAreNamedAndTheLastOneEndsIt) {
   Wait(3, true);
-  now_ns_ += kSecond;
+  now_ns_ += kSecondNs;
   EXPECT_EQ(tracker_.Look(now_ns_, {Sample(0)}), ProgressState::kMoving);
   EXPECT_THAT(tracker_.gone_ranks(), ElementsAre(1));
   EXPECT_EQ(tracker_.Look(now_ns_, {}), ProgressState::kEnded);

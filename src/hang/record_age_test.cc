@@ -20,7 +20,7 @@ JobForTest OneMissing(int calls) {
 }
 
 void MadeAt(JobForTest& job, int32_t rank, int64_t milliseconds) {
-  job.Rank(rank).record_unix_ns = JobForTest::kBeginNs + milliseconds * JobForTest::kMillisecond;
+  job.Rank(rank).record_unix_ns = JobForTest::kBeginNs + milliseconds * kMillisecondNs;
 }
 
 TEST(RecordAgeTest, AWaitThatIsYoungInItsOwnRanksRecordIsNoHang) {

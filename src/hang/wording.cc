@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::hang {
 namespace {
 
@@ -55,13 +57,13 @@ std::string Ranks(const std::vector<int32_t>& ranks) {
 }
 
 std::string Seconds(int64_t nanoseconds) {
-  if (nanoseconds >= 10'000'000'000) {
-    return fmt::format("{} s", nanoseconds / 1'000'000'000);
+  if (nanoseconds >= 10 * kSecondNs) {
+    return fmt::format("{} s", nanoseconds / kSecondNs);
   }
-  if (nanoseconds >= 1'000'000'000) {
+  if (nanoseconds >= kSecondNs) {
     return fmt::format("{:.1f} s", static_cast<double>(nanoseconds) / 1e9);
   }
-  return fmt::format("{} ms", nanoseconds / 1'000'000);
+  return fmt::format("{} ms", nanoseconds / kMillisecondNs);
 }
 
 std::string Place(std::string_view function, std::string_view file, int32_t line) {

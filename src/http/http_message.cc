@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "base/letter_case.h"
+#include "base/trim.h"
 
 namespace lockstep::http {
 namespace {
@@ -38,24 +40,12 @@ bool HasDotSegment(std::string_view path) {
   return false;
 }
 
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
-  });
-}
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 /// Calls `visit` with each element of a comma-separated list until it returns true.
 template <typename Visit>
 bool AnyElement(std::string_view list, Visit visit) {
   while (!list.empty()) {
     const size_t comma = list.find(',');
-    if (visit(Trim(list.substr(0, comma)))) return true;
+    if (visit(Trimmed(list.substr(0, comma)))) return true;
     if (comma == std::string_view::npos) break;
     list.remove_prefix(comma + 1);
   }
@@ -100,7 +90,7 @@ bool IsLoopbackHost(std::string_view host) {
     if (!std::all_of(port.begin(), port.end(), IsDigit)) return false;
     host = host.substr(0, colon);
   }
-  return host == "127.0.0.1" || host == "[::1]" || EqualsIgnoringCase(host, "localhost");
+  return host == "127.0.0.1" || host == "[::1]" || EqualIgnoringCase(host, "localhost");
 }
 
 namespace {
@@ -122,10 +112,10 @@ bool IsAdmittedHost(std::string_view host, const Peer& peer, const std::vector<s
   if (peer.kind == Peer::Kind::kUnixSocket || IsLoopbackHost(host)) return true;
   const std::string_view name = HostName(host);
   if (name.empty()) return false;
-  if (EqualsIgnoringCase(name, local_address)) return true;
+  if (EqualIgnoringCase(name, local_address)) return true;
   return std::any_of(names.begin(), names.end(), [&](const std::string& admitted) {
     if (admitted == "*") return peer.kind != Peer::Kind::kLoopback;
-    return EqualsIgnoringCase(name, admitted);
+    return EqualIgnoringCase(name, admitted);
   });
 }
 
@@ -135,15 +125,15 @@ bool IsFromAnotherSite(std::string_view origin, std::string_view sec_fetch_site,
   if (!sec_fetch_site.empty() && sec_fetch_site != "same-origin" && sec_fetch_site != "none") return true;
   if (origin.empty()) return false;
   const std::string_view scheme = is_encrypted ? "https://" : "http://";
-  return origin.substr(0, scheme.size()) != scheme || !EqualsIgnoringCase(origin.substr(scheme.size()), host);
+  return origin.substr(0, scheme.size()) != scheme || !EqualIgnoringCase(origin.substr(scheme.size()), host);
 }
 
 bool AcceptsGzip(std::string_view accept_encoding) {
   return AnyElement(accept_encoding, [](std::string_view element) {
     const size_t semicolon = element.find(';');
-    if (!EqualsIgnoringCase(Trim(element.substr(0, semicolon)), "gzip")) return false;
+    if (!EqualIgnoringCase(Trimmed(element.substr(0, semicolon)), "gzip")) return false;
     if (semicolon == std::string_view::npos) return true;
-    const std::string_view weight = Trim(element.substr(semicolon + 1));
+    const std::string_view weight = Trimmed(element.substr(semicolon + 1));
     return weight != "q=0" && weight != "q=0.0" && weight != "q=0.00" && weight != "q=0.000";
   });
 }
@@ -158,7 +148,7 @@ bool MatchesEtag(std::string_view if_none_match, std::string_view etag) {
 
 RangeKind ReadRange(std::string_view header, uint64_t body_bytes, ByteRange* range) {
   constexpr std::string_view kUnit = "bytes=";
-  if (header.size() < kUnit.size() || !EqualsIgnoringCase(header.substr(0, kUnit.size()), kUnit))
+  if (header.size() < kUnit.size() || !EqualIgnoringCase(header.substr(0, kUnit.size()), kUnit))
     return RangeKind::kWhole;
   const std::string_view text = header.substr(kUnit.size());
   const size_t dash = text.find('-');

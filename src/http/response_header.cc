@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/letter_case.h"
+
 namespace lockstep::http {
 namespace {
 
@@ -17,16 +19,11 @@ bool IsPlain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return (c >= 0x20 && c != 0x7f) || c == '\t'; });
 }
 
-bool IsSameName(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
 class Lines {
  public:
   void Set(std::string_view name, std::string value) {
-    const auto found =
-        std::find_if(lines_.begin(), lines_.end(), [&](const auto& line) { return IsSameName(line.first, name); });
+    const auto found = std::find_if(lines_.begin(), lines_.end(),
+                                    [&](const auto& line) { return EqualIgnoringCase(line.first, name); });
     if (found != lines_.end()) {
       found->second = std::move(value);
     } else {

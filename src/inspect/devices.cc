@@ -8,6 +8,7 @@
 
 #include "base/small_file.h"
 #include "base/subprocess.h"
+#include "base/trim.h"
 #include "base/utf8.h"
 #include "inspect/proc_files.h"
 #include "inspect/wire.h"
@@ -29,15 +30,10 @@ using evidence::DeviceState;
 
 constexpr size_t kMaxDevices = 256;
 constexpr size_t kMaxValueBytes = 256;
-
-std::string_view Trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\n\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\n\r") - begin + 1);
-}
+constexpr std::string_view kBlanks = " \t\n\r";
 
 std::string ReadValue(const std::string& path) {
-  return Printable(Trim(ReadSmallFile(path, kMaxValueBytes).value_or("")));
+  return Printable(Trimmed(ReadSmallFile(path, kMaxValueBytes).value_or(""), kBlanks));
 }
 
 std::vector<std::string> ListFolder(const std::string& path) {
@@ -101,7 +97,7 @@ void AskGpus(const WorkerPipe& pipe, int64_t deadline_ns) {
     pipe.Send(PackDevice({.kind = "gpu",
                           .name = "nvidia-smi",
                           .state = late ? "no answer" : "error",
-                          .facts = {{"message", Printable(Trim(words).substr(0, kMaxValueBytes))}}}));
+                          .facts = {{"message", Printable(Trimmed(words, kBlanks).substr(0, kMaxValueBytes))}}}));
   }
 }
 
@@ -116,7 +112,7 @@ std::vector<DeviceState> ParseGpuLines(std::string_view text, std::string_view q
     while (!line.empty()) {
       const std::string_view value = line.substr(0, line.find(','));
       line.remove_prefix(std::min(value.size() + 1, line.size()));
-      values.push_back(Printable(Trim(value).substr(0, kMaxValueBytes)));
+      values.push_back(Printable(Trimmed(value, kBlanks).substr(0, kMaxValueBytes)));
     }
     if (values.size() < 2) continue;
     DeviceState device = {

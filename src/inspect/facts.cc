@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/timespec.h"
 #include "inspect/job_files.h"
 #include "inspect/privilege.h"
 #include "inspect/proc_files.h"
@@ -26,7 +27,7 @@ enum class FactsMessage : uint8_t { kIdentity, kState, kThreads, kLog };
 constexpr size_t kLogTailBytes = size_t{64} << 10;
 
 void SleepUntil(int64_t monotonic_ns) {
-  const timespec until = {.tv_sec = monotonic_ns / 1'000'000'000, .tv_nsec = monotonic_ns % 1'000'000'000};
+  const timespec until = Timespec(monotonic_ns);
   ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/nanoseconds.h"
 #include "inspect/job_files.h"
 #include "inspect/local_server.h"
 #include "inspect/privilege.h"
@@ -76,7 +77,7 @@ bool AskServer(pid_t pid, const JobDumpInput& input, const WorkerPipe& pipe, int
   std::vector<uint16_t> ports = ReadListeningPorts(pid);
   if (ports.size() > kMaxPorts) ports.resize(kMaxPorts);
   for (const uint16_t port : ports) {
-    const auto pong = PostTo(port, "/handler/ping", std::min(deadline_ns, MonotonicNs() + 1'000'000'000));
+    const auto pong = PostTo(port, "/handler/ping", std::min(deadline_ns, MonotonicNs() + kSecondNs));
     if (!pong || pong->status != 200 || pong->body != "pong") continue;
     if (const auto text = PostTo(port, "/handler/dump_traceback", deadline_ns); text && text->status == 200)
       pipe.Send(PackRecord("debug_server", "faulthandler", text->body, 0));

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/timespec.h"
 #include "base/unique_fd.h"
 #include "base/utf8.h"
 #include "inspect/privilege.h"
@@ -57,8 +58,7 @@ FileMark MarkOf(pid_t pid, const std::string& path) {
   const UniqueFd file = OpenIn(pid, path, O_RDONLY);
   struct stat status = {};
   if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  return {.modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
-          .size = status.st_size};
+  return {.modified_ns = Nanoseconds(status.st_mtim), .size = status.st_size};
 }
 
 /// Where versions of PyTorch put their dumps when nobody told them.

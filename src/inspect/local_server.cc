@@ -17,6 +17,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/letter_case.h"
+#include "base/nanoseconds.h"
 #include "inspect/privilege.h"
 #include "inspect/proc_files.h"
 
@@ -31,16 +33,10 @@ bool WaitFor(int socket, short events, int64_t deadline_ns) {
     const int64_t left_ns = deadline_ns - MonotonicNs();
     if (left_ns <= 0) return false;
     pollfd waited = {.fd = socket, .events = events, .revents = 0};
-    const int ready = ::poll(&waited, 1, static_cast<int>(std::min<int64_t>(left_ns / 1'000'000 + 1, 1000)));
+    const int ready = ::poll(&waited, 1, static_cast<int>(std::min<int64_t>(left_ns / kMillisecondNs + 1, 1000)));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return false;
   }
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
 }
 
 UniqueFd ConnectLoopback(int family, uint16_t port, int64_t deadline_ns) {
@@ -125,7 +121,7 @@ std::optional<HttpAnswer> ParseHttpAnswer(std::string_view bytes) {
   while (!head.empty()) {
     const std::string_view line = head.substr(0, head.find("\r\n"));
     head.remove_prefix(std::min(line.size() + 2, head.size()));
-    if (!Lower(line.substr(0, 15)).starts_with("content-length:")) continue;
+    if (!Lowered(line.substr(0, 15)).starts_with("content-length:")) continue;
     std::string_view value = line.substr(15);
     value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
     size_t length = 0;

@@ -11,17 +11,12 @@
 #include <memory>
 
 #include "base/small_file.h"
+#include "base/timespec.h"
 #include "base/utf8.h"
 #include "inspect/read_number.h"
 
 namespace lockstep::inspect {
 namespace {
-
-int64_t ClockNs(clockid_t clock) {
-  timespec time = {};
-  ::clock_gettime(clock, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 /// Takes the next word off `text`; empty at its end.
 std::string_view NextWord(std::string_view* text) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/nanoseconds.h"
 #include "base/small_file.h"
 #include "base/utf8.h"
 #include "inspect/proc_files.h"
@@ -72,7 +73,7 @@ void ReadCgroup(pid_t pid, evidence::ProcessState* state) {
 
 ProcCounters ReadCounters(pid_t pid) {
   ProcCounters counters = {.time_ns = MonotonicNs()};
-  const int64_t tick_ns = 1'000'000'000 / std::max<int64_t>(::sysconf(_SC_CLK_TCK), 1);
+  const int64_t tick_ns = kSecondNs / std::max<int64_t>(::sysconf(_SC_CLK_TCK), 1);
   for (const int64_t tid : ListThreads(pid)) {
     // schedstat counts nanoseconds; a kernel built without it leaves ticks.
     const auto scheduled = LeadingNumber(ReadProcFile(pid, fmt::format("task/{}/schedstat", tid)).value_or(""));

@@ -14,6 +14,8 @@
 #include <memory>
 #include <thread>
 
+#include "base/nanoseconds.h"
+#include "base/now.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::inspect {
@@ -161,8 +163,7 @@ class Connection {
 Result<RasAnswer> AskOnce(const RasOptions& options, const addrinfo& address, Clock::time_point deadline,
                           bool ask_json) {
   RasAnswer answer;
-  answer.asked_unix_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  answer.asked_unix_ns = UnixNow();
   Connection connection(options, deadline);
   RETURN_IF_ERROR(connection.Open(address));
   RETURN_IF_ERROR(connection.Send("CLIENT PROTOCOL 2"));
@@ -173,7 +174,7 @@ Result<RasAnswer> AskOnce(const RasOptions& options, const addrinfo& address, Cl
   }
   std::from_chars(hello.data() + kHello.size(), hello.data() + hello.size(), answer.protocol);
   // RAS waits so long for other processes; we wait a little longer for it.
-  const int64_t seconds = std::max<int64_t>(options.timeout_ns / 1'000'000'000 - 1, 1);
+  const int64_t seconds = std::max<int64_t>(options.timeout_ns / kSecondNs - 1, 1);
   RETURN_IF_ERROR(connection.Send(fmt::format("TIMEOUT {}", seconds)));
   ASSIGN_OR_RETURN(const std::string taken, connection.ReadLine());
   if (taken != "OK" && !taken.starts_with("ERROR")) {

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <map>
 
+#include "base/timespec.h"
 #include "inspect/proc_files.h"
 #include "inspect/remote_memory.h"
 #include "inspect/wire.h"
@@ -47,9 +48,7 @@ void CopyStack(pid_t pid, ThreadSnapshot* snapshot) {
 
 /// Kills this process after `ns`, whatever it waits for then; 0 = never.
 void SetTimer(timer_t timer, int64_t ns) {
-  itimerspec when = {};
-  when.it_value.tv_sec = ns / 1'000'000'000;
-  when.it_value.tv_nsec = ns % 1'000'000'000;
+  const itimerspec when = {.it_interval = {}, .it_value = Timespec(ns)};
   ::timer_settime(timer, 0, &when, nullptr);
 }
 

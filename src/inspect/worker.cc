@@ -14,13 +14,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/timespec.h"
 #include "base/unique_fd.h"
 #include "inspect/proc_files.h"
 
 namespace lockstep::inspect {
 namespace {
 
-constexpr int64_t kReapNs = 1'000'000'000;
+constexpr int64_t kReapNs = kSecondNs;
 constexpr int64_t kGraceNs = 200'000'000;  // The parent gives up first.
 
 /// The kernel ends this process then. Its parent would, but may lack the right once this is another user's.
@@ -29,9 +30,7 @@ void DieAt(int64_t monotonic_ns) {
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGKILL;
   timer_t timer = {};
-  itimerspec when = {};
-  when.it_value.tv_sec = monotonic_ns / 1'000'000'000;
-  when.it_value.tv_nsec = monotonic_ns % 1'000'000'000;
+  const itimerspec when = {.it_interval = {}, .it_value = Timespec(monotonic_ns)};
   if (::timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
       ::timer_settime(timer, TIMER_ABSTIME, &when, nullptr) != 0)
     ::_exit(1);
@@ -87,7 +86,7 @@ std::optional<int> Reap(pid_t child, int64_t wait_ns) {
     if (got == child) return status;
     if (got < 0 && errno != EINTR) return std::nullopt;
     if (MonotonicNs() >= until_ns) return std::nullopt;
-    const timespec pause = {.tv_sec = 0, .tv_nsec = 1'000'000};
+    const timespec pause = Timespec(kMillisecondNs);
     ::nanosleep(&pause, nullptr);
   }
 }
@@ -136,7 +135,7 @@ WorkerOutcome RunWorker(const std::function<void(const WorkerPipe&)>& work, int6
       break;
     }
     pollfd waited = {.fd = from_child.get(), .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&waited, 1, static_cast<int>(std::min<int64_t>(left_ns / 1'000'000 + 1, 1000)));
+    const int ready = ::poll(&waited, 1, static_cast<int>(std::min<int64_t>(left_ns / kMillisecondNs + 1, 1000)));
     if (ready <= 0) continue;
     const ssize_t size = ::read(from_child.get(), chunk.data(), chunk.size());
     if (size < 0 && errno == EINTR) continue;

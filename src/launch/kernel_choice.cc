@@ -1,13 +1,15 @@
 #include "launch/kernel_choice.h"
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 
 #include <algorithm>
 #include <cctype>
 #include <limits>
 #include <optional>
 #include <set>
+
+#include "base/json_value.h"
+#include "base/letter_case.h"
 
 namespace lockstep::launch {
 namespace {
@@ -46,26 +48,16 @@ struct Row {
 };
 
 // Nullopt: none that is wanted.
-Result<std::optional<Row>> ReadRow(const rapidjson::Value& value) {
-  const auto number = [&](const char* name) -> std::optional<int64_t> {
-    const auto found = value.FindMember(name);
-    if (found == value.MemberEnd() || !found->value.IsInt64() || found->value.GetInt64() < 0) return std::nullopt;
-    return found->value.GetInt64();
-  };
-  const auto text = [&](const char* name) -> std::string_view {
-    const auto found = value.FindMember(name);
-    if (found == value.MemberEnd() || !found->value.IsString()) return {};
-    return {found->value.GetString(), found->value.GetStringLength()};
-  };
+Result<std::optional<Row>> ReadRow(JsonValue value) {
   if (!value.IsObject()) return Corrupt("data.kernels holds something that is no kernel");
-  const std::string_view name = text("name");
-  const auto rank = number("rank");
-  const auto total_ns = number("total_ns");
-  const auto count = number("count");
-  if (name.empty() || !rank || *rank > std::numeric_limits<int32_t>::max() || !total_ns || !count)
+  const std::string_view name = value["name"].Text().value_or("");
+  const int64_t rank = value["rank"].Int().value_or(-1);
+  const int64_t total_ns = value["total_ns"].Int().value_or(-1);
+  const int64_t count = value["count"].Int().value_or(-1);
+  if (name.empty() || rank < 0 || rank > std::numeric_limits<int32_t>::max() || total_ns < 0 || count < 0)
     return Corrupt("a row of data.kernels lacks rank, name, count or total_ns");
-  if (text("kind") != "compute" || WaitsForOtherRanks(name)) return std::optional<Row>();
-  return std::optional<Row>({FunctionName(name), static_cast<int32_t>(*rank), *total_ns, *count});
+  if (value["kind"].Text() != "compute" || WaitsForOtherRanks(name)) return std::optional<Row>();
+  return std::optional<Row>({FunctionName(name), static_cast<int32_t>(rank), total_ns, count});
 }
 
 int64_t Sum(int64_t left, int64_t right) {
@@ -76,8 +68,7 @@ int64_t Sum(int64_t left, int64_t right) {
 }  // namespace
 
 bool WaitsForOtherRanks(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = Lowered(name);
   return lower.find("nccl") != std::string::npos || lower.find("nvshmem") != std::string::npos ||
          lower.find("rccl") != std::string::npos;
 }
@@ -119,20 +110,16 @@ std::string FunctionName(std::string_view demangled) {
 }
 
 Result<std::vector<KernelTotal>> ReadKernelTotals(std::string_view json) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
-  if (document.HasParseError() || !document.IsObject()) return Corrupt("no JSON of 'lockstep analyze --json'");
-  const rapidjson::Value& report = document;
-  const auto data = report.FindMember("data");
-  if (data == report.MemberEnd() || !data->value.IsObject())
-    return Corrupt("it has no 'data': no JSON of 'lockstep analyze --json'");
-  const auto kernels = data->value.FindMember("kernels");
-  if (kernels == data->value.MemberEnd() || !kernels->value.IsArray())
-    return Corrupt("it has no 'data.kernels': no JSON of 'lockstep analyze --json'");
+  const Result<JsonTree> tree = ParseJson(json);
+  if (!tree || !tree->root().IsObject()) return Corrupt("no JSON of 'lockstep analyze --json'");
+  const JsonValue data = tree->root()["data"];
+  if (!data.IsObject()) return Corrupt("it has no 'data': no JSON of 'lockstep analyze --json'");
+  const JsonValue kernels = data["kernels"];
+  if (!kernels.IsArray()) return Corrupt("it has no 'data.kernels': no JSON of 'lockstep analyze --json'");
 
   std::map<std::string, KernelTotal> totals;
   std::map<std::string, std::map<int32_t, int64_t>> counts;
-  for (const rapidjson::Value& value : kernels->value.GetArray()) {
+  for (const JsonValue value : kernels.elements()) {
     ASSIGN_OR_RETURN(const std::optional<Row> row, ReadRow(value));
     if (!row) continue;
     KernelTotal& total = totals[row->function];

@@ -2,8 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <cerrno>
 #include <cstring>
@@ -11,47 +9,15 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/utf8.h"
+#include "base/json_writer.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::launch {
 namespace {
 
-class Line {
- public:
-  Line() { writer_.StartObject(); }
-  void Text(const char* name, const std::string& value) {
-    writer_.Key(name);
-    value.empty() ? static_cast<void>(writer_.Null()) : String(value);
-  }
-  void Texts(const char* name, const std::vector<std::string>& values) {
-    writer_.Key(name);
-    writer_.StartArray();
-    for (const std::string& value : values) String(value);
-    writer_.EndArray();
-  }
-  template <typename T>
-  void Number(const char* name, const std::optional<T>& value) {
-    writer_.Key(name);
-    value ? writer_.Int64(*value) : writer_.Null();
-  }
-  std::string Take() {
-    writer_.EndObject();
-    return std::string(buffer_.GetString(), buffer_.GetSize()) + "\n";
-  }
-
- private:
-  void String(const std::string& value) {
-    const std::string valid = ValidUtf8(value);
-    writer_.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
-  }
-
-  rapidjson::StringBuffer buffer_;
-  rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
-};
-
 std::string UtcText(int64_t unix_ns) {
-  const std::time_t seconds = unix_ns / 1'000'000'000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:09}Z", fmt::gmtime(seconds), unix_ns % 1'000'000'000);
+  const std::time_t seconds = unix_ns / kSecondNs;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:09}Z", fmt::gmtime(seconds), unix_ns % kSecondNs);
 }
 
 }  // namespace
@@ -59,29 +25,21 @@ std::string UtcText(int64_t unix_ns) {
 std::string ToJsonLine(const ManifestEntry& entry) {
   const RankIdentity& identity = entry.identity;
   const bool is_alone = identity.launcher == Launcher::kAlone;
-  Line line;
-  line.Text("format", "lockstep-launch");
-  line.Number<int>("version", 1);
-  line.Number("rank", is_alone ? std::optional<int32_t>(0) : identity.rank);
-  line.Number("world_size", is_alone ? std::optional<int32_t>(1) : identity.world_size);
-  line.Number("local_rank", identity.local_rank);
-  line.Number("local_size", identity.local_size);
-  line.Number("node", identity.node);
-  line.Number<int32_t>("restart", identity.restart);
-  line.Text("launcher", LauncherName(identity.launcher));
-  line.Text("job", entry.job);
-  line.Text("host", entry.host);
-  line.Number<int32_t>("pid", entry.pid);
-  line.Text("visible_devices", entry.visible_devices);
-  line.Text("tool", entry.tool);
-  line.Text("tool_version", entry.tool_version);
-  line.Text("start_utc", UtcText(entry.start_unix_ns));
-  line.Number<int64_t>("start_unix_ns", entry.start_unix_ns);
-  line.Number("end_unix_ns", entry.end_unix_ns);
-  line.Number("exit_code", entry.exit_code);
-  line.Text("command", entry.command);
-  line.Texts("files", entry.files);
-  return line.Take();
+  JsonWriter line;
+  line.StartObject().Key("format").Text("lockstep-launch").Key("version").Int(1);
+  line.Key("rank").Optional(is_alone ? 0 : identity.rank);
+  line.Key("world_size").Optional(is_alone ? 1 : identity.world_size);
+  line.Key("local_rank").Optional(identity.local_rank).Key("local_size").Optional(identity.local_size);
+  line.Key("node").Optional(identity.node).Key("restart").Int(identity.restart);
+  line.Key("launcher").TextOrNull(LauncherName(identity.launcher)).Key("job").TextOrNull(entry.job);
+  line.Key("host").TextOrNull(entry.host).Key("pid").Int(entry.pid);
+  line.Key("visible_devices").TextOrNull(entry.visible_devices);
+  line.Key("tool").TextOrNull(entry.tool).Key("tool_version").TextOrNull(entry.tool_version);
+  line.Key("start_utc").TextOrNull(UtcText(entry.start_unix_ns)).Key("start_unix_ns").Int(entry.start_unix_ns);
+  line.Key("end_unix_ns").Optional(entry.end_unix_ns).Key("exit_code").Optional(entry.exit_code);
+  line.Key("command").TextOrNull(entry.command).Key("files").StartArray();
+  for (const std::string& file : entry.files) line.Text(file);
+  return line.EndArray().EndObject().Take() + "\n";
 }
 
 Status WriteManifest(const std::string& path, const ManifestEntry& entry) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/timespec.h"
+
 namespace lockstep::launch {
 namespace {
 
@@ -27,8 +29,7 @@ std::vector<std::string> Written(const fs::path& output, std::string_view ending
     if (::stat(entry.path().c_str(), &status) != 0) continue;
     // Network file systems stamp by their server's clock.
     constexpr int64_t kClockMargin_ns = 60'000'000'000;
-    if (int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec + kClockMargin_ns < start_unix_ns)
-      continue;
+    if (Nanoseconds(status.st_mtim) + kClockMargin_ns < start_unix_ns) continue;
     names.push_back(name);
   }
   std::ranges::sort(names);

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::live {
 namespace {
-
-constexpr int64_t kSecond = 1'000'000'000;
 
 using Track = CounterTrack<2>;
 
@@ -13,7 +13,7 @@ using Track = CounterTrack<2>;
 void Fill(Track* track, int64_t until_s, int64_t slow_s, int64_t window_s) {
   for (int64_t s = 0; s <= until_s; ++s) {
     const double value = static_cast<double>(s <= slow_s ? s : slow_s + 10 * (s - slow_s));
-    track->Add(s * kSecond, {static_cast<double>(s), value}, window_s * kSecond);
+    track->Add(s * kSecondNs, {static_cast<double>(s), value}, window_s * kSecondNs);
   }
 }
 
@@ -24,8 +24,8 @@ TEST(CounterTrackTest, ALongWindowForgetsWhatIsOlderThanIt) {
     EXPECT_DOUBLE_EQ(*track.PerSecond(1), 10) << window_s;
     ASSERT_NE(track.base(), nullptr);
     const int64_t age_ns = track.newest().taken_ns - track.base()->taken_ns;
-    EXPECT_GE(age_ns, window_s * kSecond);
-    EXPECT_LE(age_ns, window_s * kSecond + window_s * kSecond / 30 + 2 * kSecond);
+    EXPECT_GE(age_ns, window_s * kSecondNs);
+    EXPECT_LE(age_ns, window_s * kSecondNs + window_s * kSecondNs / 30 + 2 * kSecondNs);
     EXPECT_LE(track.size(), 128U);
   }
 }
@@ -33,16 +33,16 @@ TEST(CounterTrackTest, ALongWindowForgetsWhatIsOlderThanIt) {
 TEST(CounterTrackTest, TheLookBeforeTheNewestIsKept) {
   Track track;
   Fill(&track, 500, 0, 300);
-  EXPECT_EQ(track.newest().taken_ns - track.previous()->taken_ns, kSecond);
+  EXPECT_EQ(track.newest().taken_ns - track.previous()->taken_ns, kSecondNs);
 }
 
 TEST(CounterTrackTest, WhatHappensRarelyIsComparedBeyondTheWindow) {
   Track track;
-  track.Add(0, {1.0, 0.0}, kSecond);
-  for (int64_t s = 1; s < 1000; ++s) track.Add(s * kSecond, {2.0, 0.0}, kSecond);
+  track.Add(0, {1.0, 0.0}, kSecondNs);
+  for (int64_t s = 1; s < 1000; ++s) track.Add(s * kSecondNs, {2.0, 0.0}, kSecondNs);
   EXPECT_EQ(track.Growth(0), 1.0);
   EXPECT_LE(track.size(), 128U);
-  track.Add(1000 * kSecond, {3.0, 0.0}, kSecond);
+  track.Add(1000 * kSecondNs, {3.0, 0.0}, kSecondNs);
   EXPECT_EQ(track.Growth(0), 1.0);  // From before its last change.
 }
 

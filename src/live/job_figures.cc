@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/median.h"
 #include "base/nanoseconds.h"
 
 namespace lockstep::live {
@@ -33,9 +34,7 @@ bool Counts(const RankView& rank) { return rank.state != RankState::kUnheard; }
 template <typename T>
 std::optional<T> Median(std::vector<T> values) {
   if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return LowerMedian(&values);
 }
 
 template <typename T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/median.h"
 #include "live/job_figures.h"
 #include "live/node_track.h"
 
@@ -129,10 +130,8 @@ View JobTracker::Take(std::vector<NodeLook> looks, int64_t now_ns, int64_t now_u
     AddAlarms(&job, gone, is_whole_job_);
     std::vector<int64_t>& steps = newest_steps[id];
     if (!steps.empty()) {
-      const auto middle = steps.begin() + static_cast<ptrdiff_t>((steps.size() - 1) / 2);
-      std::nth_element(steps.begin(), middle, steps.end());
       if (track.step_history.size() == kHistory) track.step_history.erase(track.step_history.begin());
-      track.step_history.push_back(*middle);
+      track.step_history.push_back(LowerMedian(&steps));
     }
     job.step_history = track.step_history;
     view.jobs.push_back(std::move(job));

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "control/api/json.h"
 #include "control/client/fan_out.h"
@@ -24,7 +25,7 @@ constexpr int kExchanges = 3;
 constexpr int kLooksBetweenClocks = 60;
 constexpr int64_t kTunnelTimeNs = 30'000'000'000;
 // Between two times that a node is asked which does not answer.
-constexpr int64_t kShortestPauseNs = 1'000'000'000;
+constexpr int64_t kShortestPauseNs = kSecondNs;
 constexpr int64_t kLongestPauseNs = 10'000'000'000;
 constexpr int64_t kReturnTimeNs = 100'000'000;
 // What it takes to end a tunnel that did not come up, whose words are the error.
@@ -61,8 +62,8 @@ struct NodePoller::Node {
   int64_t ask_again_ns = 0;
 
   Result<HttpReply> Get(const char* path, int64_t end_ns) {
-    Result<HttpReply> reply =
-        connection->Ask(HttpConnection::Method::kGet, path, "", std::max<int64_t>(end_ns - SteadyNow(), 1'000'000));
+    Result<HttpReply> reply = connection->Ask(HttpConnection::Method::kGet, path, "",
+                                              std::max<int64_t>(end_ns - SteadyNow(), kMillisecondNs));
     if (reply && reply->status != 200) return Refusal(*reply);
     return reply;
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "control/client/testing/scripted_server.h"
 
@@ -20,8 +21,7 @@ using control::testing::ScriptedServer;
 using Request = ScriptedServer::Request;
 using Answer = ScriptedServer::Answer;
 
-constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kLong = 60'000 * kMillisecond;
+constexpr int64_t kLong = 60'000 * kMillisecondNs;
 
 Answer Daemon(const Request& request) {
   if (request.head.starts_with("GET /metrics ")) {
@@ -44,7 +44,7 @@ TEST(NodePollerTest, ANodeThatHangsHoldsUpOneLook) {
   NodePoller poller({At(well.port()), At(ill.port())}, "", 64);
   std::vector<NodeLook> looks;
   const int64_t end_ns = SteadyNow() + kLong;
-  do looks = poller.Look(2000 * kMillisecond);
+  do looks = poller.Look(2000 * kMillisecondNs);
   while (looks[0].error && SteadyNow() < end_ns);
   ASSERT_FALSE(looks[0].error) << looks[0].error->message;
   EXPECT_EQ(looks[0].reading.ranks.size(), 1U);
@@ -67,7 +67,7 @@ TEST(NodePollerTest, NodesThatHangLeaveRoomForThoseThatAnswer) {
   NodePoller poller({At(ill.port()), At(ill.port()), At(well.port())}, "", 1);
   // Behind the others, which take the one place one after the other, it comes to its turn once.
   const int64_t end_ns = SteadyNow() + kLong;
-  while (poller.Look(50 * kMillisecond)[2].error && SteadyNow() < end_ns) {
+  while (poller.Look(50 * kMillisecondNs)[2].error && SteadyNow() < end_ns) {
   }
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(poller.Look(kLong)[2].error);
 }
@@ -83,10 +83,10 @@ TEST(NodePollerTest, ATunnelMayTakeLongerThanALook) {
                      std::to_string(server.port()), go};
   NodePoller poller({endpoint}, "", 64);
   const int64_t end_ns = SteadyNow() + kLong;
-  std::vector<NodeLook> looks = poller.Look(100 * kMillisecond);
+  std::vector<NodeLook> looks = poller.Look(100 * kMillisecondNs);
   EXPECT_TRUE(looks[0].error);
   std::ofstream(go).close();
-  while (looks[0].error && SteadyNow() < end_ns) looks = poller.Look(100 * kMillisecond);
+  while (looks[0].error && SteadyNow() < end_ns) looks = poller.Look(100 * kMillisecondNs);
   std::filesystem::remove(go);
   ASSERT_FALSE(looks[0].error) << looks[0].error->message;
   EXPECT_EQ(server.connection_count(), 1);
@@ -115,9 +115,9 @@ TEST(NodePollerTest, ItEndsThoughANodeHangs) {
     endpoint.host = "n";
     endpoint.tunnel = {"sleep", "1000"};  // Half a minute is what it has to come up.
     NodePoller poller({endpoint, At(ill.port())}, "", 64);
-    EXPECT_TRUE(poller.Look(10 * kMillisecond)[0].error);
+    EXPECT_TRUE(poller.Look(10 * kMillisecondNs)[0].error);
   }
-  EXPECT_LT(SteadyNow() - begin_ns, 25'000 * kMillisecond);
+  EXPECT_LT(SteadyNow() - begin_ns, 25'000 * kMillisecondNs);
 }
 
 }  // namespace

@@ -8,8 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/json_object.h"
 #include "base/nanoseconds.h"
-#include "control/api/json_reader.h"
+#include "control/api/parse_json.h"
 
 namespace lockstep::live_site {
 namespace {
@@ -19,10 +20,9 @@ constexpr int64_t kMostDurationMs = 60'000;
 constexpr size_t kMostRanks = 4096;
 constexpr size_t kJobBytes = 256;
 
-Status CheckMembers(const rapidjson::Document& document, std::initializer_list<std::string_view> known) {
+Status CheckMembers(JsonValue document, std::initializer_list<std::string_view> known) {
   if (!document.IsObject()) return Error{ErrorCode::kCorruptData, "is no JSON object"};
-  for (const auto& member : document.GetObject()) {
-    const std::string_view name(member.name.GetString(), member.name.GetStringLength());
+  for (const auto& [name, value] : document.members()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("no member of that name is known here; there are: {}", fmt::join(known, ", "))};
@@ -47,17 +47,18 @@ void SelectJob(const std::string& job_id, std::string* job, std::vector<int32_t>
 }
 
 Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& job_id) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, control::ParseJson(json));
-  RETURN_IF_ERROR(CheckMembers(
-      document, {"job_id", "ranks", "iterations", "duration_ms", "stacks", "record_shapes", "memory", "allow_unsafe"}));
+  ASSIGN_OR_RETURN(const JsonTree document, control::ParseJson(json));
+  RETURN_IF_ERROR(CheckMembers(document.root(), {"job_id", "ranks", "iterations", "duration_ms", "stacks",
+                                                 "record_shapes", "memory", "allow_unsafe"}));
   CaptureWish wish;
-  control::ObjectReader reader(document, "");
+  JsonObject reader(document.root(), "");
   std::optional<int32_t> iterations;
   std::optional<int64_t> duration_ms;
   reader.Text("job_id", &wish.job_id, kJobBytes);
-  reader.List("ranks", kMostRanks, [&](const rapidjson::Value& value, const std::string& path) -> Status {
-    if (!value.IsInt() || value.GetInt() < 0) return Error{ErrorCode::kInvalidArgument, path + " is no rank"};
-    wish.selector.ranks.emplace_back(value.GetInt(), value.GetInt());
+  reader.List("ranks", kMostRanks, [&](JsonValue value, const std::string& path) -> Status {
+    const std::optional<int32_t> rank = value.Int32();
+    if (!rank || *rank < 0) return Error{ErrorCode::kInvalidArgument, path + " is no rank"};
+    wish.selector.ranks.emplace_back(*rank, *rank);
     return {};
   });
   reader.Int("iterations", 1, kMostIterations, &iterations);
@@ -82,9 +83,9 @@ Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& jo
 }
 
 Result<std::string> ReadHangWish(std::string_view json, const std::string& job_id) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, control::ParseJson(json));
-  RETURN_IF_ERROR(CheckMembers(document, {"job_id"}));
-  control::ObjectReader reader(document, "");
+  ASSIGN_OR_RETURN(const JsonTree document, control::ParseJson(json));
+  RETURN_IF_ERROR(CheckMembers(document.root(), {"job_id"}));
+  JsonObject reader(document.root(), "");
   std::string wished;
   reader.Text("job_id", &wished, kJobBytes);
   RETURN_IF_ERROR(reader.status());

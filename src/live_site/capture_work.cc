@@ -9,6 +9,7 @@
 
 #include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
+#include "base/calendar.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"
 #include "control/client/trace_names.h"
@@ -52,7 +53,7 @@ uint64_t BytesOf(const model::Run& run) {
 
 /// A new folder in `parent`, called as `lockstep capture` calls its own.
 Result<std::string> MakeFolder(const std::string& parent) {
-  const std::string name = parent + "/lockstep-capture-" + control::UtcName(UnixNow());
+  const std::string name = parent + "/lockstep-capture-" + UtcName(UnixNow());
   std::error_code error;
   std::filesystem::create_directories(parent, error);
   for (int i = 1; i < 1000 && !error; ++i) {

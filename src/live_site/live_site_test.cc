@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "live_site/access.h"
 
 namespace lockstep::live_site {
@@ -18,8 +19,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr int64_t kSecond = 1'000'000'000;
 
 http::Request Ask(const std::string& path, const std::string& query = "", http::Method method = http::Method::kGet) {
   http::Request request;
@@ -33,17 +32,17 @@ std::string Body(const http::Response& response) { return response.body ? *respo
 
 class LiveSiteTest : public testing::Test {
  protected:
-  SiteOptions Options(int64_t interval_ns = kSecond / 100) {
+  SiteOptions Options(int64_t interval_ns = kSecondNs / 100) {
     SiteOptions options;
     options.token = "0123456789abcdef0123456789abcdef";
     options.node_count = 1;
     options.watch.interval_ns = interval_ns;
-    options.watch.idle_interval_ns = 1000 * kSecond;
+    options.watch.idle_interval_ns = 1000 * kSecondNs;
     options.watch.look = [this] {
       const std::lock_guard lock(mutex_);
       live::View view;
       view.look_count = ++look_count_;
-      view.taken_unix_ns = 1'700'000'000 * kSecond + static_cast<int64_t>(look_count_) * kSecond;
+      view.taken_unix_ns = 1'700'000'000 * kSecondNs + static_cast<int64_t>(look_count_) * kSecondNs;
       view.jobs.emplace_back().job_id = "j";
       changed_.notify_all();
       return view;

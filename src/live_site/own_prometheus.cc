@@ -78,7 +78,7 @@ Result<std::string> PrometheusConfig(const PrometheusSetup& setup, const std::ve
                              node.host, node.tunnel.empty() ? "over a socket" : "through a command",
                              node.tunnel.empty() ? " localhost" : ", or leave --with-prometheus out")};
   }
-  const std::string interval = fmt::format("{}ms", setup.interval_ns / 1'000'000);
+  const std::string interval = fmt::format("{}ms", setup.interval_ns / kMillisecondNs);
   report::JsonRow row;
   row.Key("global").StartObject().Key("scrape_interval").Text(interval).Key("evaluation_interval").Text(interval);
   row.EndObject().Key("rule_files").StartArray();

@@ -12,31 +12,18 @@
 #include <utility>
 
 #include "base/ascii.h"
-#include "control/api/json_reader.h"
+#include "base/nanoseconds.h"
+#include "control/api/parse_json.h"
 #include "live_site/shipped_files.h"
 
 namespace lockstep::live_site {
 namespace {
 
-using rapidjson::Value;
-
 constexpr size_t kTextBytes = 4096;
 
-std::string Text(const Value& value) {
-  if (!value.IsString()) return "";
-  return {value.GetString(), std::min<size_t>(value.GetStringLength(), kTextBytes)};
-}
+std::string Text(std::string_view text) { return std::string(text.substr(0, kTextBytes)); }
 
-const Value* Member(const Value& object, const char* name) {
-  if (!object.IsObject()) return nullptr;
-  const auto found = object.FindMember(name);
-  return found == object.MemberEnd() ? nullptr : &found->value;
-}
-
-std::string TextOf(const Value& object, const char* name) {
-  const Value* value = Member(object, name);
-  return value == nullptr ? "" : Text(*value);
-}
+std::string Text(JsonValue value) { return Text(value.Text().value_or("")); }
 
 /// "docs/runbook/xid.md" -> "xid".
 std::string RunbookOf(const std::string& url) {
@@ -47,28 +34,24 @@ std::string RunbookOf(const std::string& url) {
   return name.substr(0, name.size() - kEnding.size());
 }
 
-Alert ReadAlert(const Value& value) {
+Alert ReadAlert(JsonValue value) {
   Alert alert;
-  if (const Value* labels = Member(value, "labels"); labels != nullptr && labels->IsObject()) {
-    for (const auto& label : labels->GetObject()) {
-      const std::string name = Text(label.name);
-      std::string text = Text(label.value);
-      if (name == "alertname") {
-        alert.name = std::move(text);
-      } else if (name == "severity") {
-        alert.severity = std::move(text);
-      } else if (alert.labels.size() < kMostAlertLabels) {
-        alert.labels[name] = std::move(text);
-      }
+  for (const auto& [label, label_value] : value["labels"].members()) {
+    const std::string name = Text(label);
+    std::string text = Text(label_value);
+    if (name == "alertname") {
+      alert.name = std::move(text);
+    } else if (name == "severity") {
+      alert.severity = std::move(text);
+    } else if (alert.labels.size() < kMostAlertLabels) {
+      alert.labels[name] = std::move(text);
     }
   }
-  if (const Value* annotations = Member(value, "annotations")) {
-    alert.summary = TextOf(*annotations, "summary");
-    alert.runbook = RunbookOf(TextOf(*annotations, "runbook_url"));
-  }
-  alert.is_firing = TextOf(value, "state") == "firing";
-  alert.since_unix_ns = ReadTimestamp(TextOf(value, "activeAt"));
-  const std::string number = TextOf(value, "value");
+  alert.summary = Text(value.At({"annotations", "summary"}));
+  alert.runbook = RunbookOf(Text(value.At({"annotations", "runbook_url"})));
+  alert.is_firing = Text(value["state"]) == "firing";
+  alert.since_unix_ns = ReadTimestamp(Text(value["activeAt"]));
+  const std::string number = Text(value["value"]);
   if (!number.empty()) {
     char* end = nullptr;
     const double read = std::strtod(number.c_str(), &end);
@@ -116,21 +99,21 @@ std::optional<int64_t> ReadTimestamp(std::string_view text) {
   }
   const auto days = std::chrono::sys_days(day).time_since_epoch().count();
   const int64_t seconds = int64_t{days} * 86'400 + number(11, 2) * 3600 + number(14, 2) * 60 + number(17, 2);
-  return seconds * 1'000'000'000 + fraction_ns;
+  return seconds * kSecondNs + fraction_ns;
 }
 
 Result<std::vector<Alert>> ReadAlerts(std::string_view json) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, control::ParseJson(json));
-  if (TextOf(document, "status") != "success") {
-    const std::string words = TextOf(document, "error");
+  ASSIGN_OR_RETURN(const JsonTree tree, control::ParseJson(json));
+  const JsonValue document = tree.root();
+  if (Text(document["status"]) != "success") {
+    const std::string words = Text(document["error"]);
     return Error{words.empty() ? ErrorCode::kCorruptData : ErrorCode::kIo,
                  words.empty() ? "is no answer of Prometheus" : "Prometheus says: " + words};
   }
-  const Value* data = Member(document, "data");
-  const Value* list = data == nullptr ? nullptr : Member(*data, "alerts");
-  if (list == nullptr || !list->IsArray()) return Error{ErrorCode::kCorruptData, "has no list of alerts"};
+  const JsonValue list = document.At({"data", "alerts"});
+  if (!list.IsArray()) return Error{ErrorCode::kCorruptData, "has no list of alerts"};
   std::vector<Alert> alerts;
-  for (const Value& value : list->GetArray()) {
+  for (const JsonValue value : list.elements()) {
     if (value.IsObject()) alerts.push_back(ReadAlert(value));
   }
   const auto order = [](const Alert& alert) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "live/job_view.h"
 
 namespace lockstep::live_site {
@@ -19,7 +20,7 @@ namespace lockstep::live_site {
 /// span too many buckets, two become one, until they are kLongestBucketNs long; then the oldest go. Thread-safe.
 class ViewHistory {
  public:
-  static constexpr int64_t kFirstBucketNs = 1'000'000'000;
+  static constexpr int64_t kFirstBucketNs = kSecondNs;
   static constexpr int64_t kLongestBucketNs = 16'000'000'000;
   static constexpr size_t kMostBuckets = 512;
   static constexpr size_t kMostValues = size_t{4} << 20;  ///< Of all columns; 4 bytes each.

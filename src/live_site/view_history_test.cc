@@ -5,11 +5,12 @@
 
 #include <string>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::live_site {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kEpoch = 1'699'999'984 * kSecond;  // Divides by the longest bucket.
+constexpr int64_t kEpoch = 1'699'999'984 * kSecondNs;  // Divides by the longest bucket.
 
 live::View ViewAt(int64_t at_ns, int rank_count, int64_t step_ns, const std::string& job_id = "j") {
   live::View view;
@@ -40,10 +41,10 @@ TEST(ViewHistoryTest, LooksOfOneBucketAreTheirMean) {
   ViewHistory history;
   history.Add(ViewAt(100'000'000, 2, 100));
   history.Add(ViewAt(900'000'000, 2, 300));
-  history.Add(ViewAt(3 * kSecond, 2, 500));
+  history.Add(ViewAt(3 * kSecondNs, 2, 500));
   const rapidjson::Document json = Parse(history);
   ASSERT_EQ(json["times_unix_ns"].Size(), 2U);  // Nobody looked in between.
-  EXPECT_EQ(json["times_unix_ns"][1].GetInt64() - json["times_unix_ns"][0].GetInt64(), 3 * kSecond);
+  EXPECT_EQ(json["times_unix_ns"][1].GetInt64() - json["times_unix_ns"][0].GetInt64(), 3 * kSecondNs);
   const auto& job = json["jobs"][0];
   EXPECT_EQ(job["step_ns"][0].GetDouble(), 200);
   EXPECT_EQ(job["step_ns"][1].GetDouble(), 500);
@@ -55,8 +56,8 @@ TEST(ViewHistoryTest, LooksOfOneBucketAreTheirMean) {
 TEST(ViewHistoryTest, WhatComesLateOrGoesHasHoles) {
   ViewHistory history;
   history.Add(ViewAt(0, 1, 100));
-  history.Add(ViewAt(kSecond, 2, 100));
-  history.Add(ViewAt(2 * kSecond, 1, 100));
+  history.Add(ViewAt(kSecondNs, 2, 100));
+  history.Add(ViewAt(2 * kSecondNs, 1, 100));
   const rapidjson::Document json = Parse(history);
   const auto& late = json["jobs"][0]["ranks"][1];
   ASSERT_EQ(late["step_ns"].Size(), 3U);
@@ -100,7 +101,7 @@ TEST(ViewHistoryTest, EnginesAndInstancesOfGpusHaveColumnsAndGo) {
   view.nodes[0].gpus[0].reading.mig_instances.clear();
   view.nodes[0].gpus[0].reading.memory_used_bytes = 9;
   constexpr int64_t kAll = static_cast<int64_t>(ViewHistory::kMostBuckets) * ViewHistory::kLongestBucketNs;
-  for (int64_t at_ns = kSecond; at_ns < 3 * kAll; at_ns += ViewHistory::kLongestBucketNs) {
+  for (int64_t at_ns = kSecondNs; at_ns < 3 * kAll; at_ns += ViewHistory::kLongestBucketNs) {
     view.taken_unix_ns = kEpoch + at_ns;
     history.Add(view);
   }
@@ -122,14 +123,15 @@ TEST(ViewHistoryTest, BucketsGrowAndThenTheOldestGo) {
   ViewHistory history;
   history.Add(ViewAt(0, 1, 4000, "gone"));
   int64_t at_s = 1;
-  for (; at_s <= static_cast<int64_t>(ViewHistory::kMostBuckets); ++at_s) history.Add(ViewAt(at_s * kSecond, 2, at_s));
-  EXPECT_EQ(history.bucket_ns(), 2 * kSecond);
+  for (; at_s <= static_cast<int64_t>(ViewHistory::kMostBuckets); ++at_s)
+    history.Add(ViewAt(at_s * kSecondNs, 2, at_s));
+  EXPECT_EQ(history.bucket_ns(), 2 * kSecondNs);
   const rapidjson::Document halved = Parse(history);
   EXPECT_EQ(halved["jobs"].Size(), 2U);
   EXPECT_EQ(halved["jobs"][1]["step_ns"][1].GetDouble(), 2.5);  // 2 and 3.
   EXPECT_STREQ(halved["jobs"][0]["job_id"].GetString(), "gone");
   EXPECT_EQ(halved["jobs"][0]["step_ns"][0].GetDouble(), 4000);
-  for (; at_s < 20'000; ++at_s) history.Add(ViewAt(at_s * kSecond, 2, at_s));
+  for (; at_s < 20'000; ++at_s) history.Add(ViewAt(at_s * kSecondNs, 2, at_s));
   EXPECT_EQ(history.bucket_ns(), ViewHistory::kLongestBucketNs);
   EXPECT_LE(history.bucket_count(), ViewHistory::kMostBuckets);
   const rapidjson::Document json = Parse(history);
@@ -145,10 +147,10 @@ TEST(ViewHistoryTest, BucketsGrowAndThenTheOldestGo) {
 TEST(ViewHistoryTest, BucketsWithHolesBetweenThemSpanNoMoreThanOthers) {
   ViewHistory history;
   // What daemons remember: ten minutes, a look every two seconds.
-  for (int64_t at_s = 0; at_s < 600; at_s += 2) history.Add(ViewAt(at_s * kSecond, 1, at_s));
-  EXPECT_EQ(history.bucket_ns(), 2 * kSecond);
+  for (int64_t at_s = 0; at_s < 600; at_s += 2) history.Add(ViewAt(at_s * kSecondNs, 1, at_s));
+  EXPECT_EQ(history.bucket_ns(), 2 * kSecondNs);
   EXPECT_EQ(history.bucket_count(), 300U);
-  for (int64_t at_s = 600; at_s < 100'000; at_s += 60) history.Add(ViewAt(at_s * kSecond, 1, at_s));
+  for (int64_t at_s = 600; at_s < 100'000; at_s += 60) history.Add(ViewAt(at_s * kSecondNs, 1, at_s));
   const rapidjson::Document json = Parse(history);
   const auto& times = json["times_unix_ns"];
   EXPECT_GT(times.Size(), 100U);
@@ -162,7 +164,7 @@ TEST(ViewHistoryTest, OfVeryManyRanksThereAreFewerBuckets) {
   live::View view = ViewAt(0, kRanks, 100);
   for (int64_t i = 0; i < 70; ++i) {
     history.Add(view);
-    view.taken_unix_ns += kSecond;
+    view.taken_unix_ns += kSecondNs;
   }
   EXPECT_LE(history.bucket_count() * kRanks * 4, ViewHistory::kMostValues);
   EXPECT_GT(history.bucket_count(), 10U);
@@ -170,8 +172,8 @@ TEST(ViewHistoryTest, OfVeryManyRanksThereAreFewerBuckets) {
 
 TEST(ViewHistoryTest, AClockThatGoesBackAddsNothing) {
   ViewHistory history;
-  history.Add(ViewAt(10 * kSecond, 1, 100));
-  history.Add(ViewAt(5 * kSecond, 1, 900));
+  history.Add(ViewAt(10 * kSecondNs, 1, 100));
+  history.Add(ViewAt(5 * kSecondNs, 1, 900));
   EXPECT_EQ(Parse(history)["jobs"][0]["step_ns"][0].GetDouble(), 100);
 }
 

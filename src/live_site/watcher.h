@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "base/nanoseconds.h"
 #include "live/job_view.h"
 #include "live_site/audience.h"
 #include "live_site/health_log.h"
@@ -19,7 +20,7 @@ struct WatchOptions {
   std::function<live::View()> look;  ///< Asks all nodes; called from one thread.
   /// Hands over what was before, oldest first; called once, from that thread, before the first look. May be empty.
   std::function<void(const std::function<void(const live::View&)>& take)> recall = {};
-  int64_t interval_ns = 1'000'000'000;
+  int64_t interval_ns = kSecondNs;
   int64_t idle_interval_ns = 10'000'000'000;  ///< While nobody listens.
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/ascii.h"
+#include "base/letter_case.h"
 
 namespace lockstep::model {
 namespace {
@@ -43,9 +44,7 @@ std::optional<NumberedStep> ReadNumberedStep(std::string_view name) {
     word.remove_prefix(colon + 1);
   }
   while (!word.empty() && std::string_view(" #_:=-").find(word.back()) != std::string_view::npos) word.remove_suffix(1);
-  std::string lower(word);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::string lower = Lowered(word);
   if (std::find(kStepWords.begin(), kStepWords.end(), lower) == kStepWords.end()) return std::nullopt;
   return step;
 }

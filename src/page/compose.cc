@@ -3,7 +3,7 @@
 #include <array>
 #include <sstream>
 
-#include "page/base64.h"
+#include "base/base64.h"
 #include "page/html.h"
 #include "page/page.h"
 #include "page/page_template.h"

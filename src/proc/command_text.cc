@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/letter_case.h"
+#include "base/utf8.h"
 #include "proc/job_environment.h"
 
 namespace lockstep::proc {
@@ -10,15 +12,9 @@ namespace {
 constexpr size_t kMaxCommandBytes = 1024;
 constexpr std::string_view kHidden = "***";
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
-
 /// Whether an option or variable of this name holds a secret. "--tokenizer" and "--max-tokens" do not.
 bool NamesSecret(std::string_view name) {
-  const std::string lower = Lower(name);
+  const std::string lower = Lowered(name);
   for (const std::string_view word : {"password", "passwd", "secret", "apikey", "api-key", "api_key", "access-key",
                                       "access_key", "credential", "private-key", "private_key"}) {
     if (lower.find(word) != std::string::npos) return true;
@@ -51,27 +47,11 @@ std::string HideUserInfo(std::string_view text) {
   return shown;
 }
 
-/// Length of the UTF-8 character that begins here, or 0 where none does.
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const size_t length = byte(0) < 0x80                      ? 1
-                        : byte(0) >= 0xc2 && byte(0) < 0xe0 ? 2
-                        : byte(0) >= 0xe0 && byte(0) < 0xf0 ? 3
-                        : byte(0) >= 0xf0 && byte(0) < 0xf5 ? 4
-                                                            : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  if (length == 3 && ((byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xed && byte(1) >= 0xa0))) return 0;
-  if (length == 4 && ((byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) >= 0x90))) return 0;
-  return length;
-}
-
 void AppendPrintable(std::string_view text, std::string* out) {
   while (!text.empty()) {
-    size_t length = Utf8Length(text);
-    const bool printable = length > 1 || (length == 1 && text[0] >= ' ' && text[0] != 0x7f);
-    length = std::max<size_t>(length, 1);
+    const Utf8Character character = ReadUtf8(text, 0);
+    const size_t length = character.valid ? character.length : 1;
+    const bool printable = length > 1 || (character.valid && text[0] >= ' ' && text[0] != 0x7f);
     if (out->size() + length > kMaxCommandBytes) return;
     if (printable) {
       *out += text.substr(0, length);

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <tuple>
 
+#include "base/split.h"
 #include "proc/job_environment.h"
 #include "proc/proc_reader.h"
 
@@ -90,17 +91,9 @@ int64_t NumberAfter(std::string_view text, std::string_view name) {
 
 /// Fields of a stat file from the third on.
 std::vector<std::string_view> StatFieldsOf(std::string_view text) {
-  std::vector<std::string_view> fields;
   const size_t bracket = text.rfind(')');
-  if (bracket == std::string_view::npos) return fields;
-  for (size_t at = bracket + 1; at < text.size();) {
-    const size_t begin = text.find_first_not_of(" \n", at);
-    if (begin == std::string_view::npos) break;
-    const size_t end = std::min(text.find_first_of(" \n", begin), text.size());
-    fields.push_back(text.substr(begin, end - begin));
-    at = end;
-  }
-  return fields;
+  if (bracket == std::string_view::npos) return {};
+  return SplitAt(text.substr(bracket + 1), " \n");
 }
 
 int64_t Number(std::string_view text) {

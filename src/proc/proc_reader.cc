@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "base/ascii.h"
+#include "base/nanoseconds.h"
 #include "base/small_file.h"
 #include "base/unique_fd.h"
 #include "proc/job_environment.h"
@@ -127,8 +128,7 @@ std::optional<ProcessDetails> ProcReader::ReadBriefly(int32_t pid, int64_t seen_
   if (!stat) return std::nullopt;
   const int64_t ticks_per_s = ::sysconf(_SC_CLK_TCK);
   // Whole ticks are rounded down, so a process that was there never seems to start later.
-  if (seen_boottime_ns > 0 &&
-      static_cast<int64_t>(stat->start_ticks) / ticks_per_s > seen_boottime_ns / 1'000'000'000 + 1)
+  if (seen_boottime_ns > 0 && static_cast<int64_t>(stat->start_ticks) / ticks_per_s > seen_boottime_ns / kSecondNs + 1)
     return std::nullopt;
   ProcessDetails details;
   details.start_ticks = stat->start_ticks;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/nanoseconds.h"
+#include "base/timespec.h"
 #include "proc/proc_reader.h"
 
 namespace lockstep::proc {
@@ -15,11 +16,7 @@ namespace {
 constexpr int64_t kShortestNs = 2 * kSecondNs;
 constexpr int64_t kLongestNs = 60 * kSecondNs;
 
-int64_t BootNs() {
-  timespec now = {};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return int64_t{now.tv_sec} * kSecondNs + now.tv_nsec;
-}
+int64_t BootNs() { return ClockNs(CLOCK_BOOTTIME); }
 
 }  // namespace
 

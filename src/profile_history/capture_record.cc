@@ -1,23 +1,21 @@
 #include "profile_history/capture_record.h"
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
 #include <string_view>
 
+#include "base/json_object.h"
+#include "base/json_writer.h"
 #include "base/utf8.h"
-#include "evidence/json_object.h"
+#include "evidence/parse_json.h"
 
 namespace lockstep::profile_history {
 namespace {
 
 using analysis::Finding;
 using analysis::FindingSeverity;
-using rapidjson::Value;
 
 constexpr std::array kOutcomes = {"done", "partial", "failed"};
 constexpr double kLargest = 1e18;  // Nanoseconds of thirty years: whatever is larger was not measured.
@@ -33,151 +31,42 @@ std::string Cut(std::string_view text, size_t most) {
   return valid;
 }
 
-class LineWriter {
- public:
-  LineWriter& Key(std::string_view name) {
-    writer_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
-    return *this;
-  }
-  LineWriter& Text(std::string_view text, size_t most) {
-    const std::string cut = Cut(text, most);
-    writer_.String(cut.data(), static_cast<rapidjson::SizeType>(cut.size()));
-    return *this;
-  }
-  LineWriter& Number(double value) {
-    std::isfinite(value) ? writer_.Double(value) : writer_.Double(0);
-    return *this;
-  }
-  LineWriter& Int(int64_t value) {
-    writer_.Int64(value);
-    return *this;
-  }
-  template <typename T>
-  LineWriter& Optional(const std::optional<T>& value) {
-    value ? writer_.Int64(*value) : writer_.Null();
-    return *this;
-  }
-  LineWriter& Begin() {
-    writer_.StartObject();
-    return *this;
-  }
-  LineWriter& End() {
-    writer_.EndObject();
-    return *this;
-  }
-  LineWriter& BeginList() {
-    writer_.StartArray();
-    return *this;
-  }
-  LineWriter& EndList() {
-    writer_.EndArray();
-    return *this;
-  }
-  std::string Take() const { return {buffer_.GetString(), buffer_.GetSize()}; }
+/// A text that may be longer than what is kept of it.
+void ReadCut(JsonObject& object, std::string_view name, size_t most, std::string* out) {
+  std::string text;
+  object.Read(name, &text);
+  *out = Cut(text, most);
+}
 
- private:
-  rapidjson::StringBuffer buffer_;
-  rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
-};
+double FiniteOrZero(double value) { return std::isfinite(value) ? value : 0; }
 
-/// Reads members of an object; the first that is wrong is kept.
-class LineReader {
- public:
-  explicit LineReader(const Value& value, const char* where) : value_(value), where_(where) {
-    if (!value.IsObject()) Wrong("", "an object");
-  }
-  std::string Text(const char* name, size_t most) {
-    const Value* value = Find(name);
-    if (value == nullptr) return {};
-    if (!value->IsString()) {
-      Wrong(name, "a text");
-      return {};
-    }
-    return Cut({value->GetString(), value->GetStringLength()}, most);
-  }
-  double Number(const char* name) {
-    const Value* value = Find(name);
-    if (value == nullptr) return 0;
-    if (!value->IsNumber() || !std::isfinite(value->GetDouble()) || std::abs(value->GetDouble()) > kLargest) {
-      Wrong(name, "a number");
-      return 0;
-    }
-    return value->GetDouble();
-  }
-  std::optional<int64_t> Int(const char* name, int64_t least, int64_t most) {
-    const Value* value = Find(name);
-    if (value == nullptr) return std::nullopt;
-    if (!value->IsInt64() || value->GetInt64() < least || value->GetInt64() > most) {
-      Wrong(name, "a whole number in its range");
-      return std::nullopt;
-    }
-    return value->GetInt64();
-  }
-  std::optional<int32_t> Rank(const char* name) {
-    const std::optional<int64_t> rank = Int(name, 0, INT32_MAX);
-    if (!rank) return std::nullopt;
-    return static_cast<int32_t>(*rank);
-  }
-  /// Null when it is not there.
-  const Value* List(const char* name, size_t most) {
-    const Value* value = Find(name);
-    if (value == nullptr) return nullptr;
-    if (!value->IsArray() || value->Size() > most) {
-      Wrong(name, "a list that is not too long");
-      return nullptr;
-    }
-    return value;
-  }
-  void Wrong(const char* name, const char* expected) {
-    if (!error_) error_ = Error{ErrorCode::kCorruptData, std::string(where_) + name + " is not " + expected};
-  }
-  const std::optional<Error>& error() const { return error_; }
-
- private:
-  const Value* Find(const char* name) {
-    if (error_) return nullptr;
-    const auto member = value_.FindMember(name);
-    return member == value_.MemberEnd() || member->value.IsNull() ? nullptr : &member->value;
-  }
-
-  const Value& value_;
-  const char* where_;
-  std::optional<Error> error_;
-};
-
-Result<Figure> ReadFigure(const Value& value) {
-  LineReader reader(value, "figures: ");
+Figure ReadFigure(JsonObject& object) {
   Figure figure;
-  figure.name = reader.Text("name", kMostNameBytes);
-  figure.unit = reader.Text("unit", 16);
-  figure.value = reader.Number("value");
-  figure.whole = reader.Number("whole");
-  figure.rank = reader.Rank("rank");
-  if (figure.name.empty()) reader.Wrong("name", "there");
-  if (reader.error()) return *reader.error();
+  ReadCut(object, "name", kMostNameBytes, &figure.name);
+  ReadCut(object, "unit", 16, &figure.unit);
+  object.Number("value", kLargest, &figure.value);
+  object.Number("whole", kLargest, &figure.whole);
+  object.Int("rank", 0, INT32_MAX, &figure.rank);
+  object.Require("name", !figure.name.empty());
   return figure;
 }
 
-Result<Finding> ReadFinding(const Value& value) {
-  LineReader reader(value, "findings: ");
+Finding ReadFinding(JsonObject& object) {
   Finding finding;
-  finding.id = reader.Text("id", kMostNameBytes);
-  finding.title = reader.Text("title", kMostTextBytes);
-  const std::string severity = reader.Text("severity", 16);
+  std::string severity;
+  ReadCut(object, "id", kMostNameBytes, &finding.id);
+  ReadCut(object, "title", kMostTextBytes, &finding.title);
+  ReadCut(object, "severity", 16, &severity);
   finding.severity = severity == "critical"  ? FindingSeverity::kCritical
                      : severity == "warning" ? FindingSeverity::kWarning
                                              : FindingSeverity::kInfo;
-  if (const Value* ranks = reader.List("ranks", kMostRanks)) {
-    for (const Value& rank : ranks->GetArray()) {
-      if (!rank.IsInt() || rank.GetInt() < 0) {
-        reader.Wrong("ranks", "a list of ranks");
-        break;
-      }
-      finding.ranks.push_back(rank.GetInt());
-    }
-  }
-  finding.gain_ns_per_step = reader.Int("gain_ns_per_step", 0, kLargestInt);
-  if (reader.error()) return *reader.error();
+  object.List("ranks", kMostRanks, [&](JsonValue value, const std::string& path) -> Status {
+    const std::optional<int32_t> rank = value.Int32();
+    if (!rank || *rank < 0) return Error{ErrorCode::kCorruptData, path + " is no rank"};
+    finding.ranks.push_back(*rank);
+    return {};
+  });
+  object.Int("gain_ns_per_step", 0, kLargestInt, &finding.gain_ns_per_step);
   return finding;
 }
 
@@ -193,77 +82,77 @@ std::optional<Outcome> FindOutcome(const std::string& name) {
 }
 
 std::string WriteRecord(const CaptureRecord& record) {
-  LineWriter line;
-  line.Begin().Key("schema").Text("lockstep.profile/1", 32).Key("capture").Text(record.capture, kMostNameBytes);
-  line.Key("time_unix_ns").Int(record.time_unix_ns).Key("job_id").Text(record.job_id, kMostNameBytes);
-  line.Key("world_size").Int(record.world_size).Key("outcome").Text(OutcomeName(record.outcome), 16);
-  line.Key("reason").Text(record.reason, kMostTextBytes).Key("took_ns").Int(record.took_ns);
-  line.Key("step_count").Int(record.step_count).Key("figures").BeginList();
+  JsonWriter line;
+  line.StartObject().Key("schema").Text("lockstep.profile/1").Key("capture").Text(Cut(record.capture, kMostNameBytes));
+  line.Key("time_unix_ns").Int(record.time_unix_ns).Key("job_id").Text(Cut(record.job_id, kMostNameBytes));
+  line.Key("world_size").Int(record.world_size).Key("outcome").Text(OutcomeName(record.outcome));
+  line.Key("reason").Text(Cut(record.reason, kMostTextBytes)).Key("took_ns").Int(record.took_ns);
+  line.Key("step_count").Int(record.step_count).Key("figures").StartArray();
   for (size_t i = 0; i < std::min(record.figures.size(), kMostFigures); ++i) {
     const Figure& figure = record.figures[i];
-    line.Begin().Key("name").Text(figure.name, kMostNameBytes).Key("unit").Text(figure.unit, 16);
-    line.Key("value").Number(figure.value).Key("whole").Number(figure.whole);
-    line.Key("rank").Optional(figure.rank).End();
+    line.StartObject().Key("name").Text(Cut(figure.name, kMostNameBytes)).Key("unit").Text(Cut(figure.unit, 16));
+    line.Key("value").Double(FiniteOrZero(figure.value)).Key("whole").Double(FiniteOrZero(figure.whole));
+    line.Key("rank").Optional(figure.rank).EndObject();
   }
-  line.EndList().Key("own_ns").BeginList();
+  line.EndArray().Key("own_ns").StartArray();
   for (size_t i = 0; i < std::min(record.own_ns.size(), kMostRanks); ++i) {
-    line.BeginList().Int(record.own_ns[i].first).Int(record.own_ns[i].second).EndList();
+    line.StartArray().Int(record.own_ns[i].first).Int(record.own_ns[i].second).EndArray();
   }
-  line.EndList().Key("findings").BeginList();
+  line.EndArray().Key("findings").StartArray();
   for (size_t i = 0; i < std::min(record.findings.size(), kMostFindings); ++i) {
     const Finding& finding = record.findings[i];
-    line.Begin().Key("id").Text(finding.id, kMostNameBytes).Key("severity");
-    line.Text(analysis::FindingSeverityName(finding.severity), 16).Key("ranks").BeginList();
+    line.StartObject().Key("id").Text(Cut(finding.id, kMostNameBytes)).Key("severity");
+    line.Text(analysis::FindingSeverityName(finding.severity)).Key("ranks").StartArray();
     // The worst come first: a handful says whom it is about.
     for (size_t r = 0; r < std::min<size_t>(finding.ranks.size(), 64); ++r) line.Int(finding.ranks[r]);
-    line.EndList().Key("title").Text(finding.title, kMostTextBytes);
-    line.Key("gain_ns_per_step").Optional(finding.gain_ns_per_step).End();
+    line.EndArray().Key("title").Text(Cut(finding.title, kMostTextBytes));
+    line.Key("gain_ns_per_step").Optional(finding.gain_ns_per_step).EndObject();
   }
-  line.EndList().End();
-  return line.Take();
+  return line.EndArray().EndObject().Take();
 }
 
 Result<CaptureRecord> ReadRecord(const std::string& line) {
   if (line.size() > kMostLineBytes) return Error{ErrorCode::kLimitExceeded, "the line is longer than 4 MiB"};
-  ASSIGN_OR_RETURN(const rapidjson::Document document, evidence::ParseJson(line));
-  LineReader reader(document, "");
+  ASSIGN_OR_RETURN(const JsonTree document, evidence::ParseJson(line));
+  JsonObject object(document.root(), "");
   CaptureRecord record;
-  if (reader.Text("schema", 32) != "lockstep.profile/1") reader.Wrong("schema", "lockstep.profile/1");
-  record.capture = reader.Text("capture", kMostNameBytes);
+  std::string schema, outcome_name;
+  object.Read("schema", &schema);
+  if (schema != "lockstep.profile/1") object.Fail(ErrorCode::kCorruptData, "schema", "is not lockstep.profile/1");
+  ReadCut(object, "capture", kMostNameBytes, &record.capture);
   // It names a folder.
   const bool is_name = record.capture.find_first_not_of("0123456789TZ-") == std::string::npos;
-  if (record.capture.empty() || !is_name) reader.Wrong("capture", "a capture's name");
-  record.time_unix_ns = reader.Int("time_unix_ns", 0, kLargestInt).value_or(0);
-  record.job_id = reader.Text("job_id", kMostNameBytes);
-  record.world_size = reader.Rank("world_size").value_or(0);
-  const std::optional<Outcome> outcome = FindOutcome(reader.Text("outcome", 16));
-  if (!outcome) reader.Wrong("outcome", "done, partial or failed");
+  if (record.capture.empty() || !is_name) object.Fail(ErrorCode::kCorruptData, "capture", "is no capture's name");
+  object.Int("time_unix_ns", 0, kLargestInt, &record.time_unix_ns);
+  ReadCut(object, "job_id", kMostNameBytes, &record.job_id);
+  object.Int("world_size", 0, INT32_MAX, &record.world_size);
+  object.Read("outcome", &outcome_name);
+  const std::optional<Outcome> outcome = FindOutcome(outcome_name);
+  if (!outcome) object.Fail(ErrorCode::kCorruptData, "outcome", "is none of done, partial and failed");
   record.outcome = outcome.value_or(Outcome::kFailed);
-  record.reason = reader.Text("reason", kMostTextBytes);
-  record.took_ns = reader.Int("took_ns", 0, kLargestInt).value_or(0);
-  record.step_count = reader.Int("step_count", 0, kLargestInt).value_or(0);
-  const Value* figures = reader.List("figures", kMostFigures);
-  const Value* own = reader.List("own_ns", kMostRanks);
-  const Value* findings = reader.List("findings", kMostFindings);
-  if (reader.error()) return *reader.error();
+  ReadCut(object, "reason", kMostTextBytes, &record.reason);
+  object.Int("took_ns", 0, kLargestInt, &record.took_ns);
+  object.Int("step_count", 0, kLargestInt, &record.step_count);
   std::set<std::string> names;
-  for (rapidjson::SizeType i = 0; figures != nullptr && i < figures->Size(); ++i) {
-    ASSIGN_OR_RETURN(Figure figure, ReadFigure((*figures)[i]));
-    if (!names.insert(figure.name).second) return Error{ErrorCode::kCorruptData, "figures: one comes twice"};
-    record.figures.push_back(std::move(figure));
-  }
-  for (rapidjson::SizeType i = 0; own != nullptr && i < own->Size(); ++i) {
-    const Value& pair = (*own)[i];
-    if (!pair.IsArray() || pair.Size() != 2 || !pair[0].IsInt() || pair[0].GetInt() < 0 || !pair[1].IsInt64() ||
-        pair[1].GetInt64() < 0 || pair[1].GetInt64() > kLargestInt) {
-      return Error{ErrorCode::kCorruptData, "own_ns is not a list of ranks and times"};
+  object.Objects("figures", kMostFigures, [&](JsonObject& figure) {
+    record.figures.push_back(ReadFigure(figure));
+    if (!names.insert(record.figures.back().name).second) {
+      figure.Fail(ErrorCode::kCorruptData, "name", "comes twice");
     }
-    record.own_ns.emplace_back(pair[0].GetInt(), pair[1].GetInt64());
-  }
-  for (rapidjson::SizeType i = 0; findings != nullptr && i < findings->Size(); ++i) {
-    ASSIGN_OR_RETURN(Finding finding, ReadFinding((*findings)[i]));
-    record.findings.push_back(std::move(finding));
-  }
+  });
+  object.List("own_ns", kMostRanks, [&](JsonValue pair, const std::string& path) -> Status {
+    const bool is_pair = pair.IsArray() && pair.size() == 2;
+    const std::optional<int32_t> rank = is_pair ? pair[0].Int32() : std::nullopt;
+    const std::optional<int64_t> time_ns = is_pair ? pair[1].Int() : std::nullopt;
+    if (!rank || *rank < 0 || !time_ns || *time_ns < 0 || *time_ns > kLargestInt) {
+      return Error{ErrorCode::kCorruptData, path + " is no rank and time"};
+    }
+    record.own_ns.emplace_back(*rank, *time_ns);
+    return {};
+  });
+  object.Objects("findings", kMostFindings,
+                 [&](JsonObject& finding) { record.findings.push_back(ReadFinding(finding)); });
+  RETURN_IF_ERROR(object.status());
   return record;
 }
 

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/calendar.h"
+
 namespace lockstep::profile_history {
 namespace {
 
@@ -117,11 +119,7 @@ Status HistoryStore::ReadPast() {
 }
 
 Result<std::string> HistoryStore::Begin(int64_t unix_ns) {
-  const std::time_t seconds = unix_ns / 1'000'000'000;
-  std::tm utc = {};
-  ::gmtime_r(&seconds, &utc);
-  const std::string base = fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1,
-                                       utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+  const std::string base = UtcName(unix_ns);
   for (int i = 1; i <= 1000; ++i) {
     std::string name = i == 1 ? base : fmt::format("{}-{}", base, i);
     const std::string folder = folder_ + "/captures/" + name;

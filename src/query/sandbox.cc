@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/letter_case.h"
 #include "query/functions.h"
 #include "query/tables.h"
 
@@ -122,12 +123,6 @@ bool IsListed(const std::string_view (&list)[kCount], std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
 }
 
-std::string Lower(const char* text) {
-  std::string lower = text == nullptr ? "" : text;
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
-
 const char* WhatIsRefused(int action) {
   switch (action) {
     case SQLITE_ATTACH:
@@ -160,17 +155,17 @@ int Authorize(void* data, int action, const char* first, const char* second, con
         return SQLITE_OK;
       }
       // Without a column it is count(*) of a WITH clause, whose name is the query's own.
-      if (second == nullptr || second[0] == '\0' || IsListed(kAllowedTableFunctions, Lower(first))) return SQLITE_OK;
+      if (second == nullptr || second[0] == '\0' || IsListed(kAllowedTableFunctions, Lowered(first))) return SQLITE_OK;
       return Refuse(usage, fmt::format("the table '{}' may not be read", first == nullptr ? "" : first));
     }
     case SQLITE_FUNCTION: {
-      const std::string name = Lower(second);
+      const std::string name = Lowered(second);
       if (IsListed(kAllowedFunctions, name) || IsOwnFunction(name)) return SQLITE_OK;
       return Refuse(usage, fmt::format("the function '{}' may not be called", name));
     }
     case SQLITE_PRAGMA:
       // Eponymous tables can be described; nothing can be set.
-      if (Lower(first) == "table_info") return SQLITE_OK;
+      if (Lowered(first) == "table_info") return SQLITE_OK;
       [[fallthrough]];
     default:
       return Refuse(

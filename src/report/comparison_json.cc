@@ -33,7 +33,7 @@ void WriteSeries(JsonRow& row, const char* key, const comparison::Series& series
 }
 
 void WriteRun(JsonDocument& json, const char* key, const RunProfile& run) {
-  WriteKey(json, key);
+  json.Key(key);
   JsonRow row;
   row.Key("label").Text(run.label).Key("rank_count").Uint(run.rank_count).Key("world_size").Int(run.world_size);
   row.Key("device").TextOrNull(run.device).Key("basis").Text(analysis::BasisName(run.basis));
@@ -49,7 +49,7 @@ void WriteRun(JsonDocument& json, const char* key, const RunProfile& run) {
 }
 
 void WriteVerdict(JsonDocument& json, const Comparison& comparison) {
-  WriteKey(json, "verdict");
+  json.Key("verdict");
   JsonRow row;
   const comparison::Verdict& verdict = comparison.verdict;
   row.Key("change").Text(ChangeName(verdict.change)).Key("sentence").Text(verdict.sentence);
@@ -66,7 +66,7 @@ void WriteVerdict(JsonDocument& json, const Comparison& comparison) {
 }
 
 void WriteNames(JsonDocument& json, const Comparison& comparison) {
-  WriteKey(json, "names");
+  json.Key("names");
   json.StartArray();
   for (const comparison::NameDelta& name : comparison.names) {
     const bool in_a = name.pair.a.has_value();
@@ -91,7 +91,7 @@ void WriteNames(JsonDocument& json, const Comparison& comparison) {
 }
 
 void WriteCollectives(JsonDocument& json, const Comparison& comparison) {
-  WriteKey(json, "collectives");
+  json.Key("collectives");
   json.StartArray();
   for (const comparison::CollectiveDelta& collective : comparison.collectives) {
     JsonRow row;
@@ -109,7 +109,7 @@ void WriteCollectives(JsonDocument& json, const Comparison& comparison) {
 }
 
 void WriteRanks(JsonDocument& json, const Comparison& comparison) {
-  WriteKey(json, "ranks");
+  json.Key("ranks");
   json.StartArray();
   for (const comparison::RankDelta& rank : comparison.ranks) {
     JsonRow row;
@@ -124,7 +124,7 @@ void WriteRanks(JsonDocument& json, const Comparison& comparison) {
 }
 
 void WriteMemory(JsonDocument& json, const Comparison& comparison) {
-  WriteKey(json, "memory");
+  json.Key("memory");
   json.StartArray();
   for (const comparison::MemoryDelta& memory : comparison.memory) {
     JsonRow row;
@@ -140,7 +140,7 @@ void WriteMemory(JsonDocument& json, const Comparison& comparison) {
     WriteRow(json, row);
   }
   json.EndArray();
-  WriteKey(json, "findings");
+  json.Key("findings");
   json.StartArray();
   for (const comparison::FindingDelta& finding : comparison.findings) {
     JsonRow row;
@@ -158,7 +158,7 @@ void WriteData(JsonDocument& json, const Comparison& comparison) {
   WriteVerdict(json, comparison);
   WriteRun(json, "a", comparison.a);
   WriteRun(json, "b", comparison.b);
-  WriteKey(json, "parts");
+  json.Key("parts");
   JsonRow parts;
   WriteDelta(parts, "job_step_ns", comparison.step);
   for (size_t p = 0; p < comparison::kPartCount; ++p) {
@@ -166,7 +166,7 @@ void WriteData(JsonDocument& json, const Comparison& comparison) {
   }
   WriteRow(json, parts);
   WriteRanks(json, comparison);
-  WriteKey(json, "only");
+  json.Key("only");
   JsonRow only;
   for (const bool of_a : {true, false}) {
     only.Key(of_a ? "ranks_a" : "ranks_b").StartArray();
@@ -196,23 +196,21 @@ void WriteLedgerRows(JsonDocument& json, const std::string& label, const std::ve
 
 void WriteComparisonJson(const Comparison& comparison, bool partial, std::ostream& out) {
   {
-    BlockStream stream(out);
-    JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    WriteKey(json, "schema");
-    json.String("lockstep.compare/1");
-    WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.compare/1");
+    json.Key("partial");
     json.Bool(partial);
-    WriteKey(json, "data");
+    json.Key("data");
     WriteData(json, comparison);
-    WriteKey(json, "ledger");
+    json.Key("ledger");
     json.StartArray();
     WriteLedgerRows(json, "a", comparison.a.ledger);
     WriteLedgerRows(json, "b", comparison.b.ledger);
     json.EndArray();
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }
@@ -220,9 +218,7 @@ void WriteComparisonJson(const Comparison& comparison, bool partial, std::ostrea
 std::string ComparisonDataJson(const Comparison& comparison) {
   std::ostringstream out;
   {
-    BlockStream stream(out);
-    JsonDocument json(stream);
-    json.SetIndent(' ', 0);
+    JsonDocument json(out, 0);
     WriteData(json, comparison);
   }
   return out.str();

@@ -49,8 +49,8 @@ void WriteInstant(JsonRow& row, const char* key, const Run& run, const RangeInst
 void WriteRange(JsonDocument& json, const Run& run, const RangePath& path) {
   json.StartObject();
   const auto number = [&](const char* key, int64_t value) {
-    WriteKey(json, key);
-    json.Int64(value);
+    json.Key(key);
+    json.Int(value);
   };
   number("rank", run.ranks[path.rank_index].rank.value);
   number("window", run.ranks[path.rank_index].window);
@@ -62,12 +62,12 @@ void WriteRange(JsonDocument& json, const Run& run, const RangePath& path) {
   number("node_count", static_cast<int64_t>(path.node_count));
   number("critical_node_count", static_cast<int64_t>(path.critical_node_count));
   number("critical_event_count", static_cast<int64_t>(path.critical_event_count));
-  WriteKey(json, "edge_counts");
+  json.Key("edge_counts");
   JsonRow counts;
   for (size_t i = 0; i < analysis::kRangeEdgeTypeCount; ++i)
     counts.Key(RangeEdgeTypeName(static_cast<RangeEdgeType>(i))).Uint(path.edge_counts[i]);
   WriteRow(json, counts);
-  WriteKey(json, "edges");
+  json.Key("edges");
   json.StartArray();
   for (const RangeEdge& edge : path.edges) {
     JsonRow row;
@@ -85,18 +85,18 @@ void WriteRange(JsonDocument& json, const Run& run, const RangePath& path) {
 }  // namespace
 
 void WriteCriticalPath(JsonDocument& json, const Run& run, const AnalysisResult& result) {
-  WriteKey(json, "critical_path");
+  json.Key("critical_path");
   if (!result.Has<analysis::CriticalPath>()) {
     json.Null();
     return;
   }
   const analysis::CriticalPath& path = result.Get<analysis::CriticalPath>();
   json.StartObject();
-  WriteKey(json, "steps");
+  json.Key("steps");
   json.StartArray();
   for (const CriticalPathStep& step : path.steps) WriteStep(json, run, step);
   json.EndArray();
-  WriteKey(json, "rows");
+  json.Key("rows");
   json.StartArray();
   for (const CriticalPathRow& entry : path.rows) {
     JsonRow row;
@@ -106,7 +106,7 @@ void WriteCriticalPath(JsonDocument& json, const Run& run, const AnalysisResult&
     WriteRow(json, row);
   }
   json.EndArray();
-  WriteKey(json, "slack");
+  json.Key("slack");
   json.StartArray();
   for (const NameSlack& entry : path.names) {
     JsonRow row;
@@ -115,7 +115,7 @@ void WriteCriticalPath(JsonDocument& json, const Run& run, const AnalysisResult&
     WriteRow(json, row);
   }
   json.EndArray();
-  WriteKey(json, "ranges");
+  json.Key("ranges");
   json.StartArray();
   for (const RangePath& range : result.Get<analysis::CriticalPath>().range_paths) WriteRange(json, run, range);
   json.EndArray();

@@ -38,7 +38,7 @@ JsonRow& Name(JsonRow& row, const Run& run, size_t rank_index) {
 
 void WriteJob(JsonDocument& json, const Run& run, const AnalysisResult& result) {
   const JobFacts facts = FactsOf(run);
-  WriteKey(json, "job");
+  json.Key("job");
   JsonRow row;
   row.Key("rank_count").Uint(facts.rank_count).Key("world_size");
   facts.world_size ? row.Int(*facts.world_size) : row.Null();
@@ -68,7 +68,7 @@ void WriteClock(JsonRow& row, const model::ClockMap& clock) {
 }
 
 void WriteRanks(JsonDocument& json, const Run& run) {
-  WriteKey(json, "ranks");
+  json.Key("ranks");
   json.StartArray();
   for (size_t i = 0; i < run.ranks.size(); ++i) {
     const RankTrace& trace = run.ranks[i];
@@ -91,7 +91,7 @@ void WriteRanks(JsonDocument& json, const Run& run) {
 }
 
 void WriteFlatTable(JsonDocument& json, const FlatTable& table, bool computed) {
-  WriteKey(json, table.name);
+  json.Key(table.name);
   if (!computed) {
     json.Null();
     return;
@@ -137,7 +137,7 @@ void WriteCollective(JsonDocument& json, const Run& run, const analysis::Collect
 }
 
 void WriteCollectives(JsonDocument& json, const Run& run, const AnalysisResult& result) {
-  WriteKey(json, "collectives");
+  json.Key("collectives");
   if (!result.Has<analysis::Collectives>()) {
     json.Null();
     return;
@@ -149,7 +149,7 @@ void WriteCollectives(JsonDocument& json, const Run& run, const AnalysisResult& 
 }
 
 void WriteStragglers(JsonDocument& json, const Run& run, const AnalysisResult& result) {
-  WriteKey(json, "stragglers");
+  json.Key("stragglers");
   if (!result.Has<analysis::Stragglers>()) {
     json.Null();
     return;
@@ -184,14 +184,14 @@ void WriteStragglers(JsonDocument& json, const Run& run, const AnalysisResult& r
 }
 
 void WriteImbalance(JsonDocument& json, const Run& run, const AnalysisResult& result) {
-  WriteKey(json, "imbalance");
+  json.Key("imbalance");
   if (!result.Has<analysis::Imbalance>()) {
     json.Null();
     return;
   }
   json.StartObject();
   for (const analysis::ImbalanceRow& spread : result.Get<analysis::Imbalance>().rows) {
-    WriteKey(json, spread.quantity);
+    json.Key(spread.quantity);
     JsonRow row;
     row.Key("mean").Double(spread.mean).Key("min").Double(spread.min).Key("max").Double(spread.max);
     row.Key("ratio").Optional(spread.ratio);
@@ -203,7 +203,7 @@ void WriteImbalance(JsonDocument& json, const Run& run, const AnalysisResult& re
 }
 
 void WriteFindings(JsonDocument& json, const AnalysisResult& result) {
-  WriteKey(json, "findings");
+  json.Key("findings");
   json.StartArray();
   for (const analysis::Finding& finding : result.findings) {
     JsonRow row;
@@ -227,7 +227,7 @@ void WriteFindings(JsonDocument& json, const AnalysisResult& result) {
 }  // namespace
 
 void WriteLedger(JsonDocument& json, const model::Ledger& ledger) {
-  WriteKey(json, "ledger");
+  json.Key("ledger");
   json.StartArray();
   for (const model::LedgerEntry& entry : ledger.entries()) {
     JsonRow row;
@@ -243,15 +243,13 @@ void WriteLedger(JsonDocument& json, const model::Ledger& ledger) {
 
 void WriteJson(const Run& run, const AnalysisResult& result, bool partial, std::ostream& out) {
   {
-    BlockStream stream(out);
-    JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    WriteKey(json, "schema");
-    json.String("lockstep.analyze/1");
-    WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.analyze/1");
+    json.Key("partial");
     json.Bool(partial);
-    WriteKey(json, "data");
+    json.Key("data");
     json.StartObject();
     WriteJob(json, run, result);
     WriteRanks(json, run);
@@ -267,7 +265,7 @@ void WriteJson(const Run& run, const AnalysisResult& result, bool partial, std::
     json.EndObject();
     WriteLedger(json, run.ledger);
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }

@@ -74,7 +74,7 @@ FlatTable NoSync(const ScalingCurve& curve) {
 }
 
 void WriteTable(JsonDocument& json, const char* key, const FlatTable& table) {
-  WriteKey(json, key);
+  json.Key(key);
   json.StartArray();
   std::vector<Cell> cells;
   for (size_t r = 0; r < table.row_count; ++r) {
@@ -89,7 +89,7 @@ void WriteTable(JsonDocument& json, const char* key, const FlatTable& table) {
 
 void WriteFit(JsonDocument& json, const ScalingCurve& curve) {
   const comparison::ScalingFit& fit = curve.fit;
-  WriteKey(json, "fit");
+  json.Key("fit");
   JsonRow row;
   row.Key("fitted").Bool(fit.fitted).Key("reason").Text(fit.reason);
   WriteFitted(row, "serial_ns", "serial_margin_ns", fit.fitted, fit.serial);
@@ -114,7 +114,7 @@ void WriteFit(JsonDocument& json, const ScalingCurve& curve) {
 
 void WriteData(JsonDocument& json, const ScalingCurve& curve) {
   json.StartObject();
-  WriteKey(json, "verdict");
+  json.Key("verdict");
   JsonRow row;
   row.Key("sentence").Text(curve.sentence).Key("kind").Text(ScalingName(curve.options.kind));
   row.Key("confidence").Double(curve.options.confidence).Key("notes").StartArray();
@@ -131,22 +131,20 @@ void WriteData(JsonDocument& json, const ScalingCurve& curve) {
 
 void WriteScalingJson(const ScalingCurve& curve, std::ostream& out) {
   {
-    BlockStream stream(out);
-    JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    WriteKey(json, "schema");
-    json.String("lockstep.scaling/1");
-    WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.scaling/1");
+    json.Key("partial");
     json.Bool(curve.partial);
-    WriteKey(json, "data");
+    json.Key("data");
     WriteData(json, curve);
-    WriteKey(json, "ledger");
+    json.Key("ledger");
     json.StartArray();
     for (const auto& [label, entries] : curve.ledgers) WriteLedgerRows(json, label, entries);
     json.EndArray();
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }
@@ -154,9 +152,7 @@ void WriteScalingJson(const ScalingCurve& curve, std::ostream& out) {
 std::string ScalingDataJson(const ScalingCurve& curve) {
   std::ostringstream out;
   {
-    BlockStream stream(out);
-    JsonDocument json(stream);
-    json.SetIndent(' ', 0);
+    JsonDocument json(out, 0);
     WriteData(json, curve);
   }
   return out.str();

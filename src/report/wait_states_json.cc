@@ -69,17 +69,17 @@ void WriteHops(JsonRow& row, const model::Run& run, const analysis::Collectives&
 }
 
 void WriteWaitStates(JsonDocument& json, const model::Run& run, const analysis::AnalysisResult& result) {
-  WriteKey(json, "wait_states");
+  json.Key("wait_states");
   if (!result.Has<analysis::WaitStates>()) {
     json.Null();
     return;
   }
   json.StartObject();
-  WriteKey(json, "wait_ns");
-  json.Int64(result.Get<analysis::WaitStates>().wait_ns);
-  WriteKey(json, "text");
-  json.String(ValidUtf8(WaitVerdictText(run, result.Get<analysis::WaitStates>())).c_str());
-  WriteKey(json, "states");
+  json.Key("wait_ns");
+  json.Int(result.Get<analysis::WaitStates>().wait_ns);
+  json.Key("text");
+  json.Text(WaitVerdictText(run, result.Get<analysis::WaitStates>()));
+  json.Key("states");
   json.StartArray();
   for (const analysis::WaitStateRow& state : result.Get<analysis::WaitStates>().rows) {
     JsonRow row;
@@ -90,16 +90,16 @@ void WriteWaitStates(JsonDocument& json, const model::Run& run, const analysis::
     WriteRow(json, row);
   }
   json.EndArray();
-  WriteKey(json, "causes");
+  json.Key("causes");
   json.StartArray();
   for (const RootCauseRow& cause : result.Get<analysis::WaitStates>().causes) WriteCause(json, run, result, cause);
   json.EndArray();
-  WriteKey(json, "culprits");
+  json.Key("culprits");
   json.StartArray();
   for (const analysis::WaitCulprit& culprit : result.Get<analysis::WaitStates>().culprits)
     WriteCulprit(json, run, culprit);
   json.EndArray();
-  WriteKey(json, "late_start");
+  json.Key("late_start");
   JsonRow late_start;
   late_start.Key("wait_ns").Int(result.Get<analysis::WaitStates>().late_start.wait_ns);
   late_start.Key("wait_ratio").Double(result.Get<analysis::WaitStates>().late_start.wait_ratio);

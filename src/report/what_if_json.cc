@@ -15,7 +15,7 @@ using analysis::StudyShare;
 using analysis::WhatIf;
 
 void WriteShares(JsonDocument& json, std::string_view key, const std::vector<StudyShare>* shares) {
-  WriteKey(json, key);
+  json.Key(key);
   if (shares == nullptr) {
     json.Null();
     return;
@@ -26,7 +26,7 @@ void WriteShares(JsonDocument& json, std::string_view key, const std::vector<Stu
 }
 
 void WriteOptional(JsonDocument& json, std::string_view key, const std::optional<double>& value) {
-  WriteKey(json, key);
+  json.Key(key);
   if (value && *value - *value == 0.0) {
     json.Double(*value);
   } else {
@@ -44,7 +44,7 @@ void WriteStudy(JsonDocument& json, const StragglerStudy* study) {
   WriteShares(json, "by_operation", study == nullptr ? nullptr : &study->by_operation);
   WriteOptional(json, "slow_workers_ratio", study == nullptr ? std::nullopt : study->slow_workers_ratio);
   WriteOptional(json, "last_stage_ratio", study == nullptr ? std::nullopt : study->last_stage_ratio);
-  WriteKey(json, "study");
+  json.Key("study");
   if (study == nullptr) {
     json.Null();
     return;
@@ -62,22 +62,22 @@ void WriteStudy(JsonDocument& json, const StragglerStudy* study) {
 }  // namespace
 
 void WriteWhatIf(JsonDocument& json, const analysis::AnalysisResult& result) {
-  WriteKey(json, "what_if");
+  json.Key("what_if");
   if (!result.Has<analysis::WhatIf>()) {
     json.Null();
     return;
   }
   const WhatIf& what_if = result.Get<analysis::WhatIf>();
   json.StartObject();
-  WriteKey(json, "observed_step_ns");
-  json.Int64(what_if.observed_step_ns);
-  WriteKey(json, "simulated_step_ns");
-  json.Int64(what_if.simulated_step_ns);
+  json.Key("observed_step_ns");
+  json.Int(what_if.observed_step_ns);
+  json.Key("simulated_step_ns");
+  json.Int(what_if.simulated_step_ns);
   WriteOptional(json, "error_ratio", what_if.error_ratio);
-  WriteKey(json, "replayed_step_ns");
-  what_if.replayed_step_ns ? json.Int64(*what_if.replayed_step_ns) : json.Null();
+  json.Key("replayed_step_ns");
+  what_if.replayed_step_ns ? json.Int(*what_if.replayed_step_ns) : json.Null();
   WriteStudy(json, what_if.study ? &*what_if.study : nullptr);
-  WriteKey(json, "levers");
+  json.Key("levers");
   json.StartArray();
   for (const analysis::Lever& lever : what_if.levers) {
     JsonRow row;
@@ -88,7 +88,7 @@ void WriteWhatIf(JsonDocument& json, const analysis::AnalysisResult& result) {
     WriteRow(json, row);
   }
   json.EndArray();
-  WriteKey(json, "steps");
+  json.Key("steps");
   json.StartArray();
   for (const analysis::WhatIfStep& step : what_if.steps) {
     JsonRow row;
@@ -101,13 +101,13 @@ void WriteWhatIf(JsonDocument& json, const analysis::AnalysisResult& result) {
 }
 
 void WriteBubbles(JsonDocument& json, const analysis::AnalysisResult& result) {
-  WriteKey(json, "bubbles");
+  json.Key("bubbles");
   if (!result.Has<analysis::Bubbles>()) {
     json.Null();
     return;
   }
   json.StartObject();
-  WriteKey(json, "steps");
+  json.Key("steps");
   json.StartArray();
   for (const analysis::PipelineStepRow& step : result.Get<analysis::Bubbles>().steps) {
     JsonRow row;
@@ -118,7 +118,7 @@ void WriteBubbles(JsonDocument& json, const analysis::AnalysisResult& result) {
     WriteRow(json, row);
   }
   json.EndArray();
-  WriteKey(json, "stages");
+  json.Key("stages");
   json.StartArray();
   for (const analysis::BubbleRow& stage : result.Get<analysis::Bubbles>().stages) {
     JsonRow row;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/letter_case.h"
 #include "base/text_scan.h"
 #include "base/utf8.h"
 #include "report/format.h"
@@ -50,13 +51,6 @@ std::vector<std::string> Wrapped(const std::string& text, const std::string& fir
   std::ostringstream out;
   report::WriteWrapped(text, first, next, width, out, paint, style);
   return LinesOf(out.str());
-}
-
-char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string LowerCase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) { return LowerCase(c); });
-  return text;
 }
 
 constexpr std::string_view kHelp[] = {
@@ -109,7 +103,7 @@ bool Screen::Matches(const RankView& rank) const {
   }
   const std::string text = fmt::format("rank {}\n{}\n{}\n{}\n{}", rank.rank, rank.host, live::RankStateName(rank.state),
                                        rank.user, rank.device);
-  return LowerCase(text).find(LowerCase(filter_)) != std::string::npos;
+  return ContainsIgnoringCase(text, Lowered(filter_));
 }
 
 std::string Screen::FilterText() const {

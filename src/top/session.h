@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "base/result.h"
 #include "live/job_view.h"
 #include "top/screen.h"
@@ -12,7 +13,7 @@
 namespace lockstep::top {
 
 struct SessionOptions {
-  int64_t interval_ns = 1'000'000'000;
+  int64_t interval_ns = kSecondNs;
   bool colour = true;
   bool unicode = true;
   /// The next look; called by one thread at a time, may take long.

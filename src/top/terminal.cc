@@ -16,6 +16,7 @@
 #define NCURSES_NOMACROS
 #include <curses.h>
 
+#include "base/nanoseconds.h"
 #include "base/utf8.h"
 #include "report/utf8.h"
 
@@ -209,7 +210,7 @@ void Terminal::Draw(const std::vector<ScreenLine>& lines) {
 }
 
 std::optional<KeyPress> Terminal::Wait(int64_t wait_ns, bool* resized) {
-  ::wtimeout(stdscr, static_cast<int>(std::clamp<int64_t>(wait_ns / 1'000'000, 0, 1'000)));
+  ::wtimeout(stdscr, static_cast<int>(std::clamp<int64_t>(wait_ns / kMillisecondNs, 0, 1'000)));
   wint_t code = 0;
   const int kind = ::wget_wch(stdscr, &code);
   if (kind == ERR) return std::nullopt;

@@ -260,20 +260,18 @@ void WriteTopJson(const live::View& view, bool one_line, std::ostream& out) {
     row.EndObject();
     out << row.Finish() << '\n';
   } else {
-    report::BlockStream stream(out);
-    report::JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    report::WriteKey(json, "schema");
-    json.String("lockstep.top/1");
-    report::WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.top/1");
+    json.Key("partial");
     json.Bool(partial);
-    report::WriteKey(json, "data");
+    json.Key("data");
     JsonRow row;
     WriteData(row, view);
     report::WriteRow(json, row);
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }

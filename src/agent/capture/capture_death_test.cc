@@ -1,5 +1,6 @@
 #include "agent/capture/capture_manager.h"
 #include "agent/capture/capture_manager_fixture.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
@@ -9,8 +10,6 @@ using control::CaptureSpec;
 using control::CaptureState;
 using control::TargetState;
 using testing::HasSubstr;
-
-constexpr int64_t kSecond = 1'000'000'000;
 
 TEST_F(CaptureManagerTest, OneThatDiesLeavesAPartialCapture) {
   TestChild one, two;
@@ -95,7 +94,7 @@ TEST_F(CaptureManagerTest, ADeathLongAfterItsTraceIsNotSaid) {
   const int64_t finished_ns = *Get(started->id).targets[0].finished_unix_ns;
   registry_.End(process.id, {.unix_ns = finished_ns + control::kWatchedAfterNs + 1, .signal = SIGSEGV});
   CaptureSpec spec;
-  spec.wait_ns = kSecond;
+  spec.wait_ns = kSecondNs;
   const auto next = manager_->Start(spec, me_);  // Its end says that the events before it were taken.
   ASSERT_TRUE(next) << next.error().ToString();
   ASSERT_TRUE(WaitForEnd(next->id));

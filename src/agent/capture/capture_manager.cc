@@ -10,15 +10,10 @@
 #include "agent/capture/lead.h"
 #include "agent/capture/process_view.h"
 #include "agent/kineto/config_text.h"
+#include "base/timespec.h"
 
 namespace lockstep::agent {
 namespace {
-
-int64_t Clock(clockid_t clock) {
-  timespec time = {};
-  clock_gettime(clock, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 Error NoCapture(const std::string& id) {
   return Error{.code = ErrorCode::kNotFound,
@@ -28,7 +23,7 @@ Error NoCapture(const std::string& id) {
 
 }  // namespace
 
-Instant Now() { return {.wall_ns = Clock(CLOCK_REALTIME), .monotonic_ns = Clock(CLOCK_MONOTONIC)}; }
+Instant Now() { return {.wall_ns = ClockNs(CLOCK_REALTIME), .monotonic_ns = ClockNs(CLOCK_MONOTONIC)}; }
 
 Result<std::unique_ptr<CaptureManager>> CaptureManager::Create(const CaptureManagerOptions& options,
                                                                Registry* registry) {

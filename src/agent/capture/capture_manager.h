@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/kineto/registry.h"
+#include "base/nanoseconds.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "control/api/capture.h"
@@ -29,10 +30,10 @@ struct CaptureManagerOptions {
   /// Where processes write, in their own view of the file system; a folder for each capture is made below it.
   std::string output_folder = "/tmp/lockstep";
   uint64_t trace_quota_bytes = uint64_t{64}
-                               << 30;             ///< Of finished traces that nobody has removed; the oldest go first.
-  int64_t keep_ns = 24LL * 3600 * 1'000'000'000;  ///< Finished captures and their traces go after this.
-  int64_t startup_wait_ns = 12'000'000'000;       ///< After a start, captures without a match wait this long at least.
-  bool allow_unsafe = false;                      ///< As if every request had CaptureSpec::allow_unsafe.
+                               << 30;        ///< Of finished traces that nobody has removed; the oldest go first.
+  int64_t keep_ns = 24 * kHourNs;            ///< Finished captures and their traces go after this.
+  int64_t startup_wait_ns = 12'000'000'000;  ///< After a start, captures without a match wait this long at least.
+  bool allow_unsafe = false;                 ///< As if every request had CaptureSpec::allow_unsafe.
   /// After a start, a request that an earlier daemon left queued waits this long: whether a process fetched it from
   /// that one shows by then, and Kineto is never handed a second request while the first is pending.
   int64_t restored_wait_ns = 5'000'000'000;

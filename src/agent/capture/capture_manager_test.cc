@@ -4,6 +4,7 @@
 #include <random>
 
 #include "agent/capture/capture_manager_fixture.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
@@ -16,7 +17,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr int64_t kSecond = 1'000'000'000;
 constexpr uint32_t kJobUid = 12345;
 
 std::string Slurp(int fd) {
@@ -100,12 +100,12 @@ TEST_F(CaptureManagerTest, ALeadThatWouldLoseRanksIsRefusedWithTheLeastThatWorks
   Register(child);
   Begin();
   CaptureSpec spec;
-  spec.window.start_unix_ns = (Now().wall_ns / kSecond + 7) * kSecond;
+  spec.window.start_unix_ns = (Now().wall_ns / kSecondNs + 7) * kSecondNs;
   const auto refused = manager_->Start(spec, me_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(refused.error().message, HasSubstr("the least that works is 8.0 s"));
-  spec.window.start_unix_ns = (Now().wall_ns / kSecond + 60) * kSecond;
+  spec.window.start_unix_ns = (Now().wall_ns / kSecondNs + 60) * kSecondNs;
   EXPECT_TRUE(manager_->Start(spec, me_));
 }
 
@@ -120,7 +120,7 @@ TEST_F(CaptureManagerTest, OneThatMadeItsFileAndDroppedTheRequestIsAskedAgainAnd
   const std::string unfinished = FakeRegistry::FinalOf(*text, process) + ".tmp";
   std::ofstream(unfinished).close();
   // It polls, and its profiler is free: nothing comes any more.
-  registry_.Change(process.id, [](control::Process* p) { p->last_poll_unix_ns = Now().wall_ns + 60 * kSecond; });
+  registry_.Change(process.id, [](control::Process* p) { p->last_poll_unix_ns = Now().wall_ns + 60 * kSecondNs; });
   ASSERT_TRUE(WaitForOffer(process));
   EXPECT_FALSE(std::filesystem::exists(unfinished));
   EXPECT_THAT(Get(started->id).targets[0].reason, HasSubstr("dropped the request once"));
@@ -310,7 +310,7 @@ TEST_F(CaptureManagerTest, TenThousandHostileNamesOpenNothing) {
 TEST_F(CaptureManagerTest, AWaitingCaptureTakesWhatRegisters) {
   Begin();
   CaptureSpec spec;
-  spec.wait_ns = 600 * kSecond;
+  spec.wait_ns = 600 * kSecondNs;
   const auto started = manager_->Start(spec, me_);
   ASSERT_TRUE(started);
   EXPECT_EQ(started->state, CaptureState::kWaiting);
@@ -330,7 +330,7 @@ TEST_F(CaptureManagerTest, AWaitingCaptureTakesWhatRegisters) {
 }
 
 TEST_F(CaptureManagerTest, NobodyWaitsForThoseWhoAreForbidden) {
-  options_.startup_wait_ns = 3600 * kSecond;
+  options_.startup_wait_ns = 3600 * kSecondNs;
   TestChild child;
   const control::Process process = Register(child);
   Begin();
@@ -345,7 +345,7 @@ TEST_F(CaptureManagerTest, NobodyWaitsForThoseWhoAreForbidden) {
 }
 
 TEST_F(CaptureManagerTest, AWaitThatIsOverFailsWithTheReason) {
-  options_.startup_wait_ns = kSecond / 2;
+  options_.startup_wait_ns = kSecondNs / 2;
   Begin();
   const auto started = manager_->Start(CaptureSpec{}, me_);
   ASSERT_TRUE(started);
@@ -375,7 +375,7 @@ TEST_F(CaptureManagerTest, OverTheQuotaTheOldestTracesGo) {
 }
 
 TEST_F(CaptureManagerTest, FinishedCapturesGoAfterTheirTime) {
-  options_.keep_ns = kSecond / 2;
+  options_.keep_ns = kSecondNs / 2;
   TestChild child;
   const control::Process process = Register(child);
   Begin();

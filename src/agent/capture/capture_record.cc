@@ -1,22 +1,19 @@
 #include "agent/capture/capture_record.h"
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
-#include <rapidjson/error/en.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "base/json_value.h"
+#include "base/json_writer.h"
 #include "control/api/json.h"
 
 namespace lockstep::agent {
 namespace {
 
-using rapidjson::Value;
-
 constexpr int kVersion = 1;
+constexpr size_t kMostDepth = 32;  ///< Reading is iterative, but copying a value recurses.
 
 Error Corrupt(std::string message) { return Error{.code = ErrorCode::kCorruptData, .message = std::move(message)}; }
 
@@ -26,135 +23,62 @@ bool IsFileName(std::string_view name) {
          });
 }
 
-const Value* Member(const Value& object, const char* name) {
-  const auto member = object.FindMember(name);
-  return member == object.MemberEnd() ? nullptr : &member->value;
-}
-
-std::string Text(const Value& object, const char* name) {
-  const Value* value = Member(object, name);
-  return value != nullptr && value->IsString() ? std::string(value->GetString(), value->GetStringLength()) : "";
-}
-
-int64_t Number(const Value& object, const char* name) {
-  const Value* value = Member(object, name);
-  return value != nullptr && value->IsInt64() ? value->GetInt64() : 0;
-}
-
-bool Truth(const Value& object, const char* name) {
-  const Value* value = Member(object, name);
-  return value != nullptr && value->IsBool() && value->GetBool();
-}
-
-// Reading is iterative, but copying a value recurses: bounded here, for a damaged file must not end the daemon.
-bool IsShallow(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > 32) return false;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string ToText(const CaptureRecord& record) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
-  const auto text = [&](const char* key, const std::string& value) {
-    json.Key(key);
-    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-  };
-  const std::string capture = control::ToJson(record.capture);
-  json.StartObject();
-  json.Key("version");
-  json.Int(kVersion);
-  json.Key("capture");
-  json.RawValue(capture.data(), capture.size(), rapidjson::kObjectType);
-  json.Key("caller_uid");
-  if (record.caller.uid) {
-    json.Uint(*record.caller.uid);
-  } else {
-    json.Null();
-  }
-  json.Key("caller_may_trace_all");
-  json.Bool(record.caller.may_trace_all);
-  text("caller_name", record.caller.name);
-  text("foreign_log_file", record.foreign_log_file);
-  json.Key("join_until_unix_ns");
-  json.Int64(record.join_until_unix_ns);
-  json.Key("wait_until_unix_ns");
-  json.Int64(record.wait_until_unix_ns);
-  json.Key("discard");
-  json.Bool(record.discard);
-  json.Key("places");
-  json.StartArray();
+  JsonWriter json;
+  json.StartObject().Key("version").Int(kVersion).Key("capture").Raw(control::ToJson(record.capture));
+  json.Key("caller_uid").Optional(record.caller.uid).Key("caller_may_trace_all").Bool(record.caller.may_trace_all);
+  json.Key("caller_name").Text(record.caller.name).Key("foreign_log_file").Text(record.foreign_log_file);
+  json.Key("join_until_unix_ns").Int(record.join_until_unix_ns);
+  json.Key("wait_until_unix_ns").Int(record.wait_until_unix_ns);
+  json.Key("discard").Bool(record.discard).Key("places").StartArray();
   for (const TargetPlace& place : record.places) {
-    json.StartObject();
-    text("folder", place.folder);
-    text("log_name", place.log_name);
-    text("final_name", place.final_name);
-    text("trace_name", place.trace_name);
-    json.Key("foreign");
-    json.Bool(place.foreign);
-    json.EndObject();
+    json.StartObject().Key("folder").Text(place.folder).Key("log_name").Text(place.log_name);
+    json.Key("final_name").Text(place.final_name).Key("trace_name").Text(place.trace_name);
+    json.Key("foreign").Bool(place.foreign).EndObject();
   }
-  json.EndArray();
-  json.EndObject();
-  return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
+  return json.EndArray().EndObject().Take() + "\n";
 }
 
 Result<CaptureRecord> ReadRecord(std::string_view text) {
-  if (!IsShallow(text)) return Corrupt("is nested more than 32 deep");
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(text.data(), text.size());
-  if (document.HasParseError()) {
-    return Corrupt(fmt::format("byte {}: {}", document.GetErrorOffset(), GetParseError_En(document.GetParseError())));
+  const Result<JsonTree> tree = ParseJson(text, {.most_depth = kMostDepth, .checks_encoding = true});
+  if (!tree && tree.error().code == ErrorCode::kLimitExceeded) {
+    return Corrupt(fmt::format("is nested more than {} deep", kMostDepth));
   }
+  if (!tree) return Corrupt(fmt::format("byte {}: {}", tree.error().byte_offset.value_or(0), tree.error().message));
+  const JsonValue document = tree->root();
   if (!document.IsObject()) return Corrupt("is no object");
-  const Value* version = Member(document, "version");
-  if (version == nullptr || !version->IsInt()) return Corrupt("has no version");
-  if (version->GetInt() != kVersion) {
+  const std::optional<int32_t> version = document["version"].Int32();
+  if (!version) return Corrupt("has no version");
+  if (*version != kVersion) {
     return Error{.code = ErrorCode::kUnsupported,
-                 .message = fmt::format("is of version {}; this daemon reads {}", version->GetInt(), kVersion)};
+                 .message = fmt::format("is of version {}; this daemon reads {}", *version, kVersion)};
   }
-  const Value* capture = Member(document, "capture");
-  if (capture == nullptr || !capture->IsObject()) return Corrupt("has no capture");
+  const JsonValue capture = document["capture"];
+  if (!capture.IsObject()) return Corrupt("has no capture");
   CaptureRecord record;
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
-  capture->Accept(json);
-  ASSIGN_OR_RETURN(record.capture, control::ReadCapture(std::string_view(buffer.GetString(), buffer.GetSize())));
-  if (const Value* uid = Member(document, "caller_uid"); uid != nullptr && uid->IsUint()) {
-    record.caller.uid = uid->GetUint();
+  ASSIGN_OR_RETURN(record.capture, control::ReadCapture(capture.ToJson()));
+  if (const auto uid = document["caller_uid"].Uint(); uid && *uid <= UINT32_MAX) {
+    record.caller.uid = static_cast<uint32_t>(*uid);
   }
-  record.caller.may_trace_all = Truth(document, "caller_may_trace_all");
-  record.caller.name = Text(document, "caller_name");
-  record.foreign_log_file = Text(document, "foreign_log_file");
-  record.join_until_unix_ns = Number(document, "join_until_unix_ns");
-  record.wait_until_unix_ns = Number(document, "wait_until_unix_ns");
-  record.discard = Truth(document, "discard");
-  const Value* places = Member(document, "places");
-  if (places == nullptr || !places->IsArray() || places->Size() != record.capture.targets.size()) {
+  record.caller.may_trace_all = document["caller_may_trace_all"].Bool().value_or(false);
+  record.caller.name = document["caller_name"].TextOrEmpty();
+  record.foreign_log_file = document["foreign_log_file"].TextOrEmpty();
+  record.join_until_unix_ns = document["join_until_unix_ns"].Int().value_or(0);
+  record.wait_until_unix_ns = document["wait_until_unix_ns"].Int().value_or(0);
+  record.discard = document["discard"].Bool().value_or(false);
+  const JsonValue places = document["places"];
+  if (!places.IsArray() || places.size() != record.capture.targets.size()) {
     return Corrupt("places are not as many as targets");
   }
-  for (const Value& place : places->GetArray()) {
+  for (const JsonValue place : places.elements()) {
     if (!place.IsObject()) return Corrupt("a place is no object");
-    TargetPlace read = {.folder = Text(place, "folder"),
-                        .log_name = Text(place, "log_name"),
-                        .final_name = Text(place, "final_name"),
-                        .trace_name = Text(place, "trace_name"),
-                        .foreign = Truth(place, "foreign")};
+    TargetPlace read = {.folder = place["folder"].TextOrEmpty(),
+                        .log_name = place["log_name"].TextOrEmpty(),
+                        .final_name = place["final_name"].TextOrEmpty(),
+                        .trace_name = place["trace_name"].TextOrEmpty(),
+                        .foreign = place["foreign"].Bool().value_or(false)};
     if (!IsFileName(read.log_name) || !IsFileName(read.final_name) || !IsFileName(read.trace_name))
       return Corrupt("a place has no file name");
     record.places.push_back(std::move(read));

@@ -1,6 +1,7 @@
 #include <fstream>
 
 #include "agent/capture/capture_manager_fixture.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
@@ -13,8 +14,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
-
-constexpr int64_t kSecond = 1'000'000'000;
 
 class CaptureRestartTest : public CaptureManagerTest {
  protected:
@@ -64,7 +63,7 @@ TEST_F(CaptureRestartTest, OneThatMayHaveBeenFetchedInTheLastMomentIsNotAskedASe
   const std::string id = LeaveQueued(process);
   Fetch(process);  // The daemon that handed it over does not get to say so.
   registry_.Forget(process.id);
-  options_.restored_wait_ns = 600 * kSecond;
+  options_.restored_wait_ns = 600 * kSecondNs;
   Begin();
   registry_.Register(process);
   Work(process);
@@ -78,7 +77,7 @@ TEST_F(CaptureRestartTest, OneThatWasNotFetchedIsPlacedAfterTheWait) {
   const control::Process process = Register(child, 1);
   const std::string id = LeaveQueued(process);
   registry_.Forget(process.id);
-  options_.restored_wait_ns = kSecond;
+  options_.restored_wait_ns = kSecondNs;
   Begin();
   registry_.Register(process);
   ASSERT_TRUE(Trace(process));
@@ -160,7 +159,7 @@ TEST_F(CaptureRestartTest, OnesWhoseProcessEndedMeanwhileAreDoneOrDied) {
 TEST_F(CaptureRestartTest, AWaitingOneGoesOnWaiting) {
   Begin();
   CaptureSpec spec;
-  spec.wait_ns = 600 * kSecond;
+  spec.wait_ns = 600 * kSecondNs;
   const auto started = manager_->Start(spec, me_);
   ASSERT_TRUE(started);
   manager_.reset();

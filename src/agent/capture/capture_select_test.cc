@@ -6,6 +6,7 @@
 #include "agent/capture/fake_registry.h"
 #include "agent/capture/lead.h"
 #include "agent/capture/trace_name.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
@@ -16,8 +17,6 @@ using control::ProcessRole;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr int64_t kSecond = 1'000'000'000;
 
 Process Of(int32_t pid, std::optional<int32_t> rank, const std::string& job = "77", uint32_t uid = 1000) {
   Process process;
@@ -132,27 +131,27 @@ TEST(CaptureSelectTest, AProcessThatRunsWithoutTheVariableIsTold) {
 TEST(LeadTest, IsPollWarmupAndTicks) {
   std::vector<Process> processes = {Of(1, 0), Of(2, 1)};
   control::CaptureWindow window;
-  EXPECT_EQ(LeastLeadNs(processes, window), 8 * kSecond);
+  EXPECT_EQ(LeastLeadNs(processes, window), 8 * kSecondNs);
   processes[1].device = "cuda";
-  EXPECT_EQ(LeastLeadNs(processes, window), 12 * kSecond);
-  processes[0].poll_period_ns = processes[1].poll_period_ns = kSecond;
-  EXPECT_EQ(LeastLeadNs(processes, window), 8 * kSecond);
+  EXPECT_EQ(LeastLeadNs(processes, window), 12 * kSecondNs);
+  processes[0].poll_period_ns = processes[1].poll_period_ns = kSecondNs;
+  EXPECT_EQ(LeastLeadNs(processes, window), 8 * kSecondNs);
   window.warmup_ns = 0;
-  EXPECT_EQ(LeastLeadNs(processes, window), 3 * kSecond);
+  EXPECT_EQ(LeastLeadNs(processes, window), 3 * kSecondNs);
 }
 
 TEST(LeadTest, CountsFromTheHandingOver) {
   const std::vector<Process> processes = {Of(1, 0)};
   control::CaptureWindow window;
   EXPECT_TRUE(CheckLead(processes, window, 0));
-  window.start_unix_ns = 10 * kSecond;
-  EXPECT_TRUE(CheckLead(processes, window, 2 * kSecond));
-  EXPECT_FALSE(CheckLead(processes, window, 2 * kSecond + 1));
-  EXPECT_FALSE(CheckLead(processes, window, 20 * kSecond));
-  window.deliver_from_unix_ns = 3 * kSecond;
+  window.start_unix_ns = 10 * kSecondNs;
+  EXPECT_TRUE(CheckLead(processes, window, 2 * kSecondNs));
+  EXPECT_FALSE(CheckLead(processes, window, 2 * kSecondNs + 1));
+  EXPECT_FALSE(CheckLead(processes, window, 20 * kSecondNs));
+  window.deliver_from_unix_ns = 3 * kSecondNs;
   EXPECT_FALSE(CheckLead(processes, window, 0));
   window.mode = control::CaptureWindow::Mode::kIterations;
-  EXPECT_TRUE(CheckLead(processes, window, 20 * kSecond));
+  EXPECT_TRUE(CheckLead(processes, window, 20 * kSecondNs));
 }
 
 TEST(TraceNameTest, HoldsJobHostRankPidAndStart) {

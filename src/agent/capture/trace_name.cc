@@ -5,17 +5,11 @@
 #include <ctime>
 
 #include "base/ascii.h"
+#include "base/calendar.h"
 #include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
-
-std::tm Utc(int64_t unix_ns) {
-  const std::time_t seconds = static_cast<std::time_t>(unix_ns / kSecondNs);
-  std::tm parts = {};
-  gmtime_r(&seconds, &parts);
-  return parts;
-}
 
 bool IsPlain(char c) { return IsAlphanumeric(c) || c == '_'; }
 
@@ -50,7 +44,7 @@ std::string TraceName(const control::Process& process, std::string_view host, in
 std::string CompactUtc(int64_t unix_ns) {
   const std::tm t = Utc(unix_ns);
   return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}{:03}Z", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour,
-                     t.tm_min, t.tm_sec, unix_ns / 1'000'000 % 1000);
+                     t.tm_min, t.tm_sec, unix_ns / kMillisecondNs % 1000);
 }
 
 std::string ClockUtc(int64_t unix_ns) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "base/utf8.h"
 #include "control/api/json.h"
 
@@ -71,9 +72,7 @@ std::string AuditLine(std::string_view action, std::string_view by, std::string_
 // "application/json", with parameters or without.
 bool IsJson(std::string_view content_type) {
   constexpr std::string_view kJson = "application/json";
-  std::string lower(content_type.substr(0, content_type.find(';')));
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::string lower = Lowered(content_type.substr(0, content_type.find(';')));
   while (!lower.empty() && lower.back() == ' ') lower.pop_back();
   return lower == kJson;
 }

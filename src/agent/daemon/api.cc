@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/daemon/answer.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
@@ -137,7 +138,7 @@ Response Api::Authorize(const Entry& entry, const Request& request, Call* call) 
     parts_.metrics->CountAuthenticationFailure("limited");
     Response response =
         ErrorAnswer(429, Error{ErrorCode::kLimitExceeded, "too many failed attempts from this address"});
-    response.headers.emplace_back("Retry-After", std::to_string(FailureLimiter::kWindowNs / 1'000'000'000));
+    response.headers.emplace_back("Retry-After", std::to_string(FailureLimiter::kWindowNs / kSecondNs));
     return response;
   }
   if (decision.outcome == Access::Outcome::kUnknown) {

@@ -9,6 +9,7 @@
 #include "agent/engines/engine_endpoint.h"
 #include "agent/history/history_settings.h"
 #include "agent/sensors/series_limit.h"
+#include "base/nanoseconds.h"
 #include "base/result.h"
 #include "http/http_server.h"
 
@@ -85,7 +86,7 @@ struct DaemonConfig {
   std::string output_folder;
   std::string state_folder;
   uint64_t trace_quota_bytes = uint64_t{64} << 30;
-  int64_t keep_ns = 24LL * 3600 * 1'000'000'000;
+  int64_t keep_ns = 24 * kHourNs;
   bool allow_unsafe_captures = false;
 
   bool dynolog_rpc = false;

@@ -21,6 +21,7 @@
 #include "agent/daemon/log.h"
 #include "agent/daemon/notify.h"
 #include "agent/daemon/service.h"
+#include "base/nanoseconds.h"
 #include "base/now.h"
 
 namespace lockstep::agent {
@@ -29,7 +30,6 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr rlim_t kDescriptors = 8192;
-constexpr int64_t kSecondNs = 1'000'000'000;
 #ifdef LOCKSTEP_SANITIZED
 constexpr auto kStopWithin = std::chrono::seconds(20);
 #else
@@ -117,7 +117,7 @@ int Serve(const DaemonFlags& flags, const DaemonConfig& config, const UniqueFd& 
   int64_t period_ns = -1;
   if (watchdog_ns) period_ns = *watchdog_ns;
   if (lease) period_ns = period_ns < 0 ? kSecondNs : std::min(period_ns, kSecondNs);
-  const int timeout_ms = period_ns < 0 ? -1 : static_cast<int>(std::max<int64_t>(period_ns / 1'000'000, 1));
+  const int timeout_ms = period_ns < 0 ? -1 : static_cast<int>(std::max<int64_t>(period_ns / kMillisecondNs, 1));
   std::string reason;
   while (reason.empty()) {
     const std::optional<int> signal = WaitForSignal(signals, timeout_ms);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/capture/random_name.h"
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "control/api/json.h"
 
@@ -75,7 +76,7 @@ Result<std::string> InspectionDesk::Get(const std::string& id, const Caller& cal
   return Error{ErrorCode::kNotFound,
                fmt::format("no inspection {} of yours on this node: an answer is kept for {} s, and "
                            "until it was fetched",
-                           id, kKeptNs / 1'000'000'000)};
+                           id, kKeptNs / kSecondNs)};
 }
 
 void InspectionDesk::Forget(const std::string& id) {

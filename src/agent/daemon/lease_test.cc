@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::agent {
 namespace {
-
-constexpr int64_t kSecond = 1'000'000'000;
 
 class LeaseTest : public testing::Test {
  protected:
@@ -26,7 +26,7 @@ TEST_F(LeaseTest, IsNotOverWhileSomebodyHoldsIt) {
   ASSERT_EQ(::flock(holder_.get(), LOCK_SH), 0);
   auto lease = Lease::Open(path_);
   ASSERT_TRUE(lease);
-  for (int i = 0; i < 10; ++i) EXPECT_FALSE(lease->IsOver(i * kSecond));
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(lease->IsOver(i * kSecondNs));
 }
 
 TEST_F(LeaseTest, IsOverTwoSecondsAfterTheLastHasLetGo) {
@@ -34,14 +34,14 @@ TEST_F(LeaseTest, IsOverTwoSecondsAfterTheLastHasLetGo) {
   auto lease = Lease::Open(path_);
   EXPECT_FALSE(lease->IsOver(0));
   ASSERT_EQ(::flock(holder_.get(), LOCK_UN), 0);
-  EXPECT_FALSE(lease->IsOver(1 * kSecond));
-  EXPECT_FALSE(lease->IsOver(2 * kSecond));
+  EXPECT_FALSE(lease->IsOver(1 * kSecondNs));
+  EXPECT_FALSE(lease->IsOver(2 * kSecondNs));
   ASSERT_EQ(::flock(holder_.get(), LOCK_SH | LOCK_NB), 0);  // Another one comes in between.
-  EXPECT_FALSE(lease->IsOver(3 * kSecond));
+  EXPECT_FALSE(lease->IsOver(3 * kSecondNs));
   ASSERT_EQ(::flock(holder_.get(), LOCK_UN), 0);
-  EXPECT_FALSE(lease->IsOver(4 * kSecond));
-  EXPECT_FALSE(lease->IsOver(5 * kSecond));
-  EXPECT_TRUE(lease->IsOver(6 * kSecond));
+  EXPECT_FALSE(lease->IsOver(4 * kSecondNs));
+  EXPECT_FALSE(lease->IsOver(5 * kSecondNs));
+  EXPECT_TRUE(lease->IsOver(6 * kSecondNs));
   EXPECT_NE(::flock(holder_.get(), LOCK_SH | LOCK_NB), 0);  // From here on nobody can rely on this daemon.
 }
 

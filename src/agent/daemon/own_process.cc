@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/small_file.h"
+#include "base/split.h"
 
 namespace lockstep::agent {
 namespace {
@@ -20,15 +21,9 @@ std::string ReadAll(const char* path) { return ReadSmallFile(path, size_t{4} << 
 std::vector<std::string> StatFields() {
   const std::string text = ReadAll("/proc/self/stat");
   const size_t end = text.rfind(')');
-  std::vector<std::string> fields;
-  if (end == std::string::npos) return fields;
-  size_t at = end + 2;
-  while (at < text.size()) {
-    const size_t space = std::min(text.find_first_of(" \n", at), text.size());
-    fields.push_back(text.substr(at, space - at));
-    at = space + 1;
-  }
-  return fields;
+  if (end == std::string::npos) return {};
+  const std::vector<std::string_view> fields = SplitAt(std::string_view(text).substr(end + 1), " \n");
+  return {fields.begin(), fields.end()};
 }
 
 std::optional<double> Number(std::string_view text) {

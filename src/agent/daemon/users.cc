@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/now.h"
+
 namespace lockstep::agent {
 namespace {
 
@@ -14,12 +16,10 @@ constexpr size_t kKept = 1024;
 constexpr size_t kBufferBytes = 64 * 1024;
 constexpr int kMostGroups = 4096;
 
-int64_t Now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-
 }  // namespace
 
 SystemUsers::User SystemUsers::Find(uint32_t uid) {
-  const int64_t now = Now();
+  const int64_t now = SteadyNow();
   {
     const std::lock_guard lock(mutex_);
     const auto found = users_.find(uid);

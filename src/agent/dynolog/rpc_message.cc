@@ -1,16 +1,10 @@
 #include "agent/dynolog/rpc_message.h"
 
-#include <rapidjson/document.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
+#include "base/json_value.h"
+#include "base/json_writer.h"
 
 namespace lockstep::agent {
 namespace {
-
-using Value = rapidjson::Value;
-// Iterative: nesting costs memory in proportion to the text, and no stack. Encodings are checked, since replies and the
-// audit repeat parts of a request.
-constexpr unsigned kParseFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
 
 constexpr const char* kFailed = R"({"status":"failed"})";
 
@@ -18,32 +12,28 @@ std::string WrongType(const char* field, const char* wanted) {
   return std::string(R"({"status":"failed with exception = )") + field + " must be " + wanted + "\"}";
 }
 
-const Value* Member(const Value& object, const char* name) {
-  const auto found = object.FindMember(name);
-  return found == object.MemberEnd() ? nullptr : &found->value;
-}
-
 /// An integer field that may be absent; false: it is there and is none.
-bool ReadInteger(const Value& object, const char* name, int64_t* value) {
-  const Value* member = Member(object, name);
-  if (member == nullptr) return true;
-  if (!member->IsInt64()) return false;
-  *value = member->GetInt64();
-  return true;
+bool ReadInteger(JsonValue object, const char* name, int64_t* value) {
+  const JsonValue member = object[name];
+  if (!member) return true;
+  const std::optional<int64_t> number = member.Int();
+  if (number) *value = *number;
+  return number.has_value();
 }
 
-RpcReading ReadTrace(const Value& object) {
+RpcReading ReadTrace(JsonValue object) {
   RpcRequest request;
   request.function = RpcRequest::Function::kTrace;
-  const Value* config = Member(object, "config");
-  const Value* pids = Member(object, "pids");
-  if (config == nullptr || pids == nullptr) return {.request = {}, .refusal = kFailed};
-  if (!config->IsString()) return {.request = {}, .refusal = WrongType("config", "text")};
-  request.config.assign(config->GetString(), config->GetStringLength());
-  if (!pids->IsArray()) return {.request = {}, .refusal = WrongType("pids", "a list of numbers")};
-  for (const Value& pid : pids->GetArray()) {
-    if (!pid.IsInt64()) return {.request = {}, .refusal = WrongType("pids", "a list of numbers")};
-    request.pids.push_back(pid.GetInt64());
+  const JsonValue config = object["config"];
+  const JsonValue pids = object["pids"];
+  if (!config || !pids) return {.request = {}, .refusal = kFailed};
+  if (!config.IsText()) return {.request = {}, .refusal = WrongType("config", "text")};
+  request.config = config.TextOrEmpty();
+  if (!pids.IsArray()) return {.request = {}, .refusal = WrongType("pids", "a list of numbers")};
+  for (const JsonValue pid : pids.elements()) {
+    const std::optional<int64_t> number = pid.Int();
+    if (!number) return {.request = {}, .refusal = WrongType("pids", "a list of numbers")};
+    request.pids.push_back(*number);
   }
   if (!ReadInteger(object, "job_id", &request.job_id))
     return {.request = {}, .refusal = WrongType("job_id", "a number")};
@@ -52,34 +42,24 @@ RpcReading ReadTrace(const Value& object) {
   return {.request = std::move(request)};
 }
 
-RpcReading ReadPause(const Value& object) {
+RpcReading ReadPause(JsonValue object) {
   RpcRequest request;
   request.function = RpcRequest::Function::kPauseDcgm;
-  if (Member(object, "duration_s") == nullptr) return {.request = {}, .refusal = kFailed};
+  if (!object["duration_s"]) return {.request = {}, .refusal = kFailed};
   if (!ReadInteger(object, "duration_s", &request.duration_s))
     return {.request = {}, .refusal = WrongType("duration_s", "a number")};
   return {.request = std::move(request)};
 }
 
-template <typename Write>
-std::string Written(Write write) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-  writer.StartObject();
-  write(writer);
-  writer.EndObject();
-  return {buffer.GetString(), buffer.GetSize()};
-}
-
 }  // namespace
 
 RpcReading ReadRpcRequest(std::string_view json) {
-  rapidjson::Document document;
-  document.Parse<kParseFlags>(json.data(), json.size());
-  if (document.HasParseError() || !document.IsObject()) return {};
-  const Value* function = Member(document, "fn");
-  if (function == nullptr || !function->IsString()) return {};
-  const std::string_view name(function->GetString(), function->GetStringLength());
+  // Encodings are checked, since replies and the audit repeat parts of a request.
+  const Result<JsonTree> tree = ParseJson(json, {.checks_encoding = true});
+  if (!tree) return {};
+  const JsonValue document = tree->root();
+  const std::optional<std::string_view> name = document["fn"].Text();
+  if (!name) return {};
   if (name == "getStatus") return {.request = RpcRequest{.function = RpcRequest::Function::kStatus}};
   if (name == "getVersion") return {.request = RpcRequest{.function = RpcRequest::Function::kVersion}};
   if (name == "setKinetOnDemandRequest") return ReadTrace(document);  // The name is Dynolog's.
@@ -91,35 +71,27 @@ RpcReading ReadRpcRequest(std::string_view json) {
 std::string StatusReply() { return R"({"status":1})"; }
 
 std::string VersionReply(std::string_view version) {
-  return Written([&](auto& writer) {
-    writer.Key("version");
-    writer.String(version.data(), static_cast<rapidjson::SizeType>(version.size()));
-  });
+  return JsonWriter().StartObject().Key("version").Text(version).EndObject().Take();
 }
 
 std::string TraceReplyText(const TraceReply& reply) {
-  return Written([&](auto& writer) {
-    const auto list = [&](const char* name, const std::vector<int32_t>& pids) {
-      writer.Key(name);
-      writer.StartArray();
-      for (const int32_t pid : pids) writer.Int(pid);
-      writer.EndArray();
-    };
-    const auto text = [&](const char* name, const std::string& value) {
-      if (value.empty()) return;
-      writer.Key(name);
-      writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-    };
-    writer.Key("activityProfilersBusy");
-    writer.Int(reply.busy_count);
-    list("activityProfilersTriggered", reply.triggered);
-    text("captureId", reply.capture_id);
-    text("error", reply.error);
-    writer.Key("eventProfilersBusy");
-    writer.Int(0);
-    list("eventProfilersTriggered", {});
-    list("processesMatched", reply.matched);
-  });
+  JsonWriter json;
+  const auto list = [&](const char* name, const std::vector<int32_t>& pids) {
+    json.Key(name).StartArray();
+    for (const int32_t pid : pids) json.Int(pid);
+    json.EndArray();
+  };
+  const auto text = [&](const char* name, const std::string& value) {
+    if (!value.empty()) json.Key(name).Text(value);
+  };
+  json.StartObject().Key("activityProfilersBusy").Int(reply.busy_count);
+  list("activityProfilersTriggered", reply.triggered);
+  text("captureId", reply.capture_id);
+  text("error", reply.error);
+  json.Key("eventProfilersBusy").Int(0);
+  list("eventProfilersTriggered", {});
+  list("processesMatched", reply.matched);
+  return json.EndObject().Take();
 }
 
 std::string DcgmReply() { return R"({"status":false})"; }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::agent {
 namespace {
 
@@ -200,7 +202,7 @@ bool DecodeFrame(std::string_view frame, const HistoryFrameReader& reader, Histo
   Bytes bytes(frame);
   state->time_ms = Plus(state->time_ms, Unzigzag(bytes.Number()));
   // Nanoseconds of it are asked for.
-  constexpr int64_t kMostMs = INT64_MAX / 1'000'000;
+  constexpr int64_t kMostMs = INT64_MAX / kMillisecondNs;
   if (bytes.is_bad() || state->time_ms < 0 || state->time_ms > kMostMs) return false;
   while (!bytes.is_over()) {
     switch (bytes.Byte()) {
@@ -215,7 +217,7 @@ bool DecodeFrame(std::string_view frame, const HistoryFrameReader& reader, Histo
       }
       case kEvent: {
         control::HistoryEvent event;
-        event.unix_ns = state->time_ms * 1'000'000;
+        event.unix_ns = state->time_ms * kMillisecondNs;
         event.kind = bytes.Text();
         event.labels = bytes.Labels();
         event.count = static_cast<double>(Unzigzag(bytes.Number())) / kCountScale;

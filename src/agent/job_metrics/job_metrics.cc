@@ -7,6 +7,7 @@
 
 #include "agent/sensors/rank_label.h"
 #include "agent/sensors/serving_metric_specs.h"
+#include "base/median.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"
 
@@ -201,9 +202,7 @@ std::vector<MetricFamily> JobMetrics::Collect() const {
     const Labels labels = {{"job_id", id}};
     if (world_size) out.Add("lockstep_job_world_size", labels, *world_size);
     if (!recent_ns.empty()) {
-      const auto middle = recent_ns.begin() + static_cast<int64_t>(recent_ns.size() / 2);
-      std::nth_element(recent_ns.begin(), middle, recent_ns.end());
-      out.Add("lockstep_job_step_median_seconds", labels, Seconds(*middle));
+      out.Add("lockstep_job_step_median_seconds", labels, Seconds(UpperMedian(&recent_ns)));
       out.Add("lockstep_step_duration_seconds", labels, job->step_seconds.Collect());
     }
     for (const auto& [model, meter] : job->serving) AddServing(id, model, *meter, running[model], &out);

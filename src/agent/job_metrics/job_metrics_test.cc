@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/sensors/serving_metric_specs.h"
+#include "base/nanoseconds.h"
 #include "base/now.h"
 
 namespace lockstep::agent {
@@ -16,8 +17,6 @@ namespace {
 using ingest::span_follow::Followed;
 using ingest::span_follow::FollowedRequest;
 using Kind = FollowedRequest::Kind;
-
-constexpr int64_t kMs = 1'000'000;
 
 /// Names by number, as a process makes them.
 class Names {
@@ -76,22 +75,22 @@ TEST(RankMeterTest, PhasesAddUpToTheStepAndAPartInsideAnotherCountsOnce) {
   const uint32_t attention = names("attention");
   Followed followed;
   // A step of 100 ms: forward 10-30 with a nameless part inside, backward 30-80 with 15 ms of all_reduce in it.
-  followed.spans = {{1, attention, 12 * kMs, 5 * kMs},
-                    {1, forward, 10 * kMs, 20 * kMs},
-                    {1, reduce, 50 * kMs, 15 * kMs},
-                    {1, backward, 30 * kMs, 50 * kMs},
-                    {2, forward, 0, 90 * kMs}};  // Another thread's.
-  followed.steps = {{1, 7, 0, 100 * kMs}};
+  followed.spans = {{1, attention, 12 * kMillisecondNs, 5 * kMillisecondNs},
+                    {1, forward, 10 * kMillisecondNs, 20 * kMillisecondNs},
+                    {1, reduce, 50 * kMillisecondNs, 15 * kMillisecondNs},
+                    {1, backward, 30 * kMillisecondNs, 50 * kMillisecondNs},
+                    {2, forward, 0, 90 * kMillisecondNs}};  // Another thread's.
+  followed.steps = {{1, 7, 0, 100 * kMillisecondNs}};
   RankMeter meter;
   meter.Take(followed, names.Lookup());
   EXPECT_EQ(meter.step_count(), 1u);
-  EXPECT_EQ(meter.step_ns(), 100 * kMs);
+  EXPECT_EQ(meter.step_ns(), 100 * kMillisecondNs);
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kForward), 0.020);
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kBackward), 0.035);
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kCommunication), 0.015);
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kOther), 0.030);
   EXPECT_EQ(meter.last_step(), 7);
-  EXPECT_EQ(meter.last_step_end_ns(), 100 * kMs);
+  EXPECT_EQ(meter.last_step_end_ns(), 100 * kMillisecondNs);
 }
 
 TEST(RankMeterTest, PartsOfAStepMayComeBeforeItsEndDoes) {
@@ -99,12 +98,12 @@ TEST(RankMeterTest, PartsOfAStepMayComeBeforeItsEndDoes) {
   const uint32_t forward = names("forward");
   RankMeter meter;
   Followed first;
-  first.spans = {{1, forward, 10 * kMs, 20 * kMs}};
+  first.spans = {{1, forward, 10 * kMillisecondNs, 20 * kMillisecondNs}};
   meter.Take(first, names.Lookup());
   EXPECT_EQ(meter.step_count(), 0u);
   Followed second;
-  second.spans = {{1, forward, 110 * kMs, 5 * kMs}};
-  second.steps = {{1, 1, 0, 100 * kMs}, {1, 2, 100 * kMs, 100 * kMs}};
+  second.spans = {{1, forward, 110 * kMillisecondNs, 5 * kMillisecondNs}};
+  second.steps = {{1, 1, 0, 100 * kMillisecondNs}, {1, 2, 100 * kMillisecondNs, 100 * kMillisecondNs}};
   meter.Take(second, names.Lookup());
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kForward), 0.025);
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kOther), 0.175);
@@ -117,17 +116,19 @@ TEST(RankMeterTest, StepsOfOneReadingHaveTheirOwnPartsInWhateverOrderTheseCome) 
   const uint32_t backward = names("backward");
   RankMeter meter;
   Followed followed;
-  followed.spans = {{1, backward, 250 * kMs, 20 * kMs},
-                    {1, forward, 110 * kMs, 10 * kMs},
-                    {2, forward, 20 * kMs, 40 * kMs},
-                    {1, forward, 10 * kMs, 5 * kMs},
-                    {1, backward, 150 * kMs, 5 * kMs}};
-  followed.steps = {{1, 1, 0, 100 * kMs}, {2, 1, 0, 100 * kMs}, {1, 2, 100 * kMs, 100 * kMs}};
+  followed.spans = {{1, backward, 250 * kMillisecondNs, 20 * kMillisecondNs},
+                    {1, forward, 110 * kMillisecondNs, 10 * kMillisecondNs},
+                    {2, forward, 20 * kMillisecondNs, 40 * kMillisecondNs},
+                    {1, forward, 10 * kMillisecondNs, 5 * kMillisecondNs},
+                    {1, backward, 150 * kMillisecondNs, 5 * kMillisecondNs}};
+  followed.steps = {{1, 1, 0, 100 * kMillisecondNs},
+                    {2, 1, 0, 100 * kMillisecondNs},
+                    {1, 2, 100 * kMillisecondNs, 100 * kMillisecondNs}};
   meter.Take(followed, names.Lookup());
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kForward), 0.055);
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kBackward), 0.005);
   followed.spans.clear();
-  followed.steps = {{1, 3, 200 * kMs, 100 * kMs}};
+  followed.steps = {{1, 3, 200 * kMillisecondNs, 100 * kMillisecondNs}};
   meter.Take(followed, names.Lookup());
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kBackward), 0.025);
 }
@@ -138,11 +139,11 @@ TEST(RankMeterTest, RequestsThatNeverEndGiveWayToNewerOnes) {
   RankMeter meter;
   Followed followed;
   for (uint64_t i = 0; i < 70'000; ++i) followed.requests.push_back({Kind::kBegin, i, generate, 0, 0, false});
-  followed.requests.push_back({Kind::kEnd, 69'999, generate, 5 * kMs, 0, false});
-  followed.requests.push_back({Kind::kEnd, 0, generate, 5 * kMs, 0, false});
+  followed.requests.push_back({Kind::kEnd, 69'999, generate, 5 * kMillisecondNs, 0, false});
+  followed.requests.push_back({Kind::kEnd, 0, generate, 5 * kMillisecondNs, 0, false});
   meter.Take(followed, names.Lookup());
   ASSERT_EQ(meter.ended_requests().size(), 1u);
-  EXPECT_EQ(meter.ended_requests()[0].duration_ns, 5 * kMs);
+  EXPECT_EQ(meter.ended_requests()[0].duration_ns, 5 * kMillisecondNs);
   EXPECT_EQ(meter.missed_count(), 70'000u - 65'536u);
   EXPECT_EQ(meter.open_request_count(), 65'535u);
 }
@@ -174,9 +175,9 @@ TEST(RankMeterTest, ARequestIsTimedFromItsMarks) {
   const uint32_t generate = names("generate");
   Followed followed;
   followed.requests = {{Kind::kBegin, 9, generate, 0, 0, false},
-                       {Kind::kOutput, 9, 0, 40 * kMs, 1, false},
-                       {Kind::kOutput, 9, 0, 60 * kMs, 1, false},
-                       {Kind::kOutput, 9, 0, 100 * kMs, 4, false}};
+                       {Kind::kOutput, 9, 0, 40 * kMillisecondNs, 1, false},
+                       {Kind::kOutput, 9, 0, 60 * kMillisecondNs, 1, false},
+                       {Kind::kOutput, 9, 0, 100 * kMillisecondNs, 4, false}};
   RankMeter meter;
   const auto lookup = [&](uint32_t number) -> const std::string& {
     static const std::string none;
@@ -184,15 +185,17 @@ TEST(RankMeterTest, ARequestIsTimedFromItsMarks) {
   };
   meter.Take(followed, lookup);
   EXPECT_EQ(meter.OpenRequests().at("generate"), 1u);
-  followed.requests = {{Kind::kEnd, 9, 0, 110 * kMs, 0, false}, {Kind::kEnd, 10, 0, 110 * kMs, 0, true}};
+  followed.requests = {{Kind::kEnd, 9, 0, 110 * kMillisecondNs, 0, false},
+                       {Kind::kEnd, 10, 0, 110 * kMillisecondNs, 0, true}};
   meter.Take(followed, lookup);
   ASSERT_EQ(meter.ended_requests().size(), 1u);  // Of 10 nobody knows when it began.
   const EndedRequest& ended = meter.ended_requests()[0];
-  EXPECT_EQ(ended.duration_ns, 110 * kMs);
-  EXPECT_EQ(ended.first_output_ns, 40 * kMs);
-  EXPECT_EQ(ended.per_output_ns, 12 * kMs);
+  EXPECT_EQ(ended.duration_ns, 110 * kMillisecondNs);
+  EXPECT_EQ(ended.first_output_ns, 40 * kMillisecondNs);
+  EXPECT_EQ(ended.per_output_ns, 12 * kMillisecondNs);
   EXPECT_EQ(ended.output_count, 6u);
-  EXPECT_THAT(ended.gaps_ns, testing::ElementsAre(testing::Pair(20 * kMs, 1), testing::Pair(10 * kMs, 4)));
+  EXPECT_THAT(ended.gaps_ns,
+              testing::ElementsAre(testing::Pair(20 * kMillisecondNs, 1), testing::Pair(10 * kMillisecondNs, 4)));
   EXPECT_EQ(meter.open_request_count(), 0u);
 }
 
@@ -219,7 +222,7 @@ TEST(JobMetricsTest, OfARankWhoseRecordsAreDroppedNobodyKnowsWhenItsNewestStepWa
   Names names;
   JobMetrics jobs;
   Followed followed;
-  followed.steps = {{1, 0, 0, 100 * kMs}};
+  followed.steps = {{1, 0, 0, 100 * kMillisecondNs}};
   followed.dropped_count = 5;  // Its step was recorded all the same.
   jobs.Take(Identity(11, 0), followed, names.Lookup());
   EXPECT_EQ(ValueOf(jobs, progress, {{"rank", "0"}}), 0.1);
@@ -231,7 +234,7 @@ TEST(JobMetricsTest, OfARankWhoseRecordsAreDroppedNobodyKnowsWhenItsNewestStepWa
   EXPECT_EQ(ValueOf(jobs, progress, {{"rank", "0"}}), std::nullopt);
   jobs.Take(Identity(11, 0), followed, names.Lookup());
   EXPECT_EQ(ValueOf(jobs, progress, {{"rank", "0"}}), std::nullopt);
-  followed.steps = {{1, 1, 100 * kMs, 100 * kMs}};
+  followed.steps = {{1, 1, 100 * kMillisecondNs, 100 * kMillisecondNs}};
   jobs.Take(Identity(11, 0), followed, names.Lookup());
   EXPECT_EQ(ValueOf(jobs, progress, {{"rank", "0"}}), 0.2);
 }
@@ -240,8 +243,9 @@ TEST(JobMetricsTest, CommunicationThatCannotBeToldApartIsAbsentAndItsTimeIsNobod
   Names names;
   JobMetrics jobs;
   Followed followed;
-  followed.spans = {{1, names("backward"), 0, 50 * kMs}, {1, names("comm"), 60 * kMs, 10 * kMs}};
-  followed.steps = {{1, 0, 0, 100 * kMs}};
+  followed.spans = {{1, names("backward"), 0, 50 * kMillisecondNs},
+                    {1, names("comm"), 60 * kMillisecondNs, 10 * kMillisecondNs}};
+  followed.steps = {{1, 0, 0, 100 * kMillisecondNs}};
   jobs.Take(Identity(11, 0), followed, names.Lookup());
   const std::string phases = "lockstep_step_phase_seconds_total";
   EXPECT_DOUBLE_EQ(ValueOf(jobs, phases, {{"phase", "comm_exposed"}}).value_or(-1), 0.010);
@@ -258,7 +262,7 @@ TEST(JobMetricsTest, AWorkerWithItsRanksNumberMakesNoSecondSeries) {
   Names names;
   JobMetrics jobs;
   Followed steps;
-  steps.steps = {{1, 1, 0, 100 * kMs}};
+  steps.steps = {{1, 1, 0, 100 * kMillisecondNs}};
   jobs.Take(Identity(101, 2), {}, names.Lookup());
   jobs.Take(Identity(100, 2), steps, names.Lookup());
   jobs.Take(Identity(102, 2), {}, names.Lookup());
@@ -271,7 +275,7 @@ TEST(JobMetricsTest, SeriesGoWithTheirRankAndTheirJob) {
   Names names;
   JobMetrics jobs;
   Followed followed;
-  followed.steps = {{1, 1, 0, 100 * kMs}};
+  followed.steps = {{1, 1, 0, 100 * kMillisecondNs}};
   followed.requests = {{Kind::kBegin, 9, names("generate"), 0, 0, false}};
   jobs.Take(Identity(100, 0), followed, names.Lookup());
   jobs.Take(Identity(101, 1), followed, names.Lookup());
@@ -291,10 +295,10 @@ TEST(JobMetricsTest, TokensThatCameAtOnceCountEach) {
   Followed followed;
   const uint32_t generate = names("generate");
   followed.requests = {{Kind::kBegin, 9, generate, 0, 0, false},
-                       {Kind::kOutput, 9, generate, 1 * kMs, 1, false},
-                       {Kind::kOutput, 9, generate, 3 * kMs, uint64_t{1} << 40, false},
-                       {Kind::kOutput, 9, generate, 23 * kMs, 1, false},
-                       {Kind::kEnd, 9, generate, 23 * kMs, 0, false}};
+                       {Kind::kOutput, 9, generate, 1 * kMillisecondNs, 1, false},
+                       {Kind::kOutput, 9, generate, 3 * kMillisecondNs, uint64_t{1} << 40, false},
+                       {Kind::kOutput, 9, generate, 23 * kMillisecondNs, 1, false},
+                       {Kind::kEnd, 9, generate, 23 * kMillisecondNs, 0, false}};
   jobs.Take(Identity(100, 0), followed, names.Lookup());
   const auto families = jobs.Collect();
   const auto family = Find(families, "lockstep_serving_inter_token_latency_seconds");
@@ -312,7 +316,7 @@ TEST(JobMetricsTest, TimesBetweenOutputsOfTheLastMinuteCountEach) {
   Followed followed;
   const uint32_t generate = names("generate");
   const int64_t end_ns = UnixNow();
-  const auto at = [&](int64_t before_ms) { return end_ns - before_ms * kMs; };
+  const auto at = [&](int64_t before_ms) { return end_ns - before_ms * kMillisecondNs; };
   followed.requests = {{Kind::kBegin, 9, generate, at(50), 0, false},
                        {Kind::kOutput, 9, generate, at(49), 1, false},
                        {Kind::kOutput, 9, generate, at(40), 9, false},  // Nine within 9 ms.
@@ -339,9 +343,9 @@ TEST(JobMetricsTest, RequestsThatEndedLongAgoAreNotRecent) {
     followed.requests.push_back({Kind::kBegin, request, generate, end_ns - duration_ns, 0, false});
     followed.requests.push_back({Kind::kEnd, request, 0, end_ns, 0, false});
   };
-  add(1, now_ns, 100 * kMs);
-  add(2, now_ns - 120'000 * kMs, 900 * kMs);
-  add(3, 0, 900 * kMs);
+  add(1, now_ns, 100 * kMillisecondNs);
+  add(2, now_ns - 120'000 * kMillisecondNs, 900 * kMillisecondNs);
+  add(3, 0, 900 * kMillisecondNs);
   jobs.Take(Identity(100, 0), followed, [&](uint32_t name) -> const std::string& {
     static const std::string none;
     return name == 0 ? none : names.Lookup()(name);
@@ -358,7 +362,7 @@ TEST(JobMetricsTest, EveryMetricIsInTheListAndHasItsLabels) {
   Names names;
   JobMetrics jobs;
   Followed followed;
-  followed.steps = {{1, 1, 0, 100 * kMs}};
+  followed.steps = {{1, 1, 0, 100 * kMillisecondNs}};
   for (const char* name :
        {"tokens", "samples", "model_flops", "loss", "torch_memory_allocated_bytes", "torch_memory_reserved_bytes",
         "torch_memory_peak_bytes", "torch_alloc_retries", "torch_ooms", "gpu_peak_flops_per_second"}) {

@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::agent {
 namespace {
-
-constexpr int64_t kSecond = 1'000'000'000;
 
 std::vector<double> Values(const RecentQuantiles& quantiles, int64_t now_ns) {
   std::vector<double> values;
@@ -27,12 +27,12 @@ TEST(RecentQuantiles, AreWithinHalfAPercentOfTheValueAtTheirRankHoweverFewThereA
     std::vector<double> all;
     for (size_t i = 0; i < count; ++i) {
       all.push_back(durations(random));
-      quantiles.Observe(all.back(), static_cast<int64_t>(i) * 40 * kSecond / static_cast<int64_t>(count));
+      quantiles.Observe(all.back(), static_cast<int64_t>(i) * 40 * kSecondNs / static_cast<int64_t>(count));
       // It is looked at all the while.
-      if (i % 1000 == 0) Values(quantiles, 40 * kSecond);
+      if (i % 1000 == 0) Values(quantiles, 40 * kSecondNs);
     }
     std::sort(all.begin(), all.end());
-    const prometheus::ClientMetric metric = quantiles.Collect(40 * kSecond);
+    const prometheus::ClientMetric metric = quantiles.Collect(40 * kSecondNs);
     ASSERT_EQ(metric.summary.quantile.size(), 4);
     for (const auto& [share, value] : metric.summary.quantile) {
       const double exact = all[static_cast<size_t>(std::ceil(share * static_cast<double>(count))) - 1];
@@ -44,15 +44,15 @@ TEST(RecentQuantiles, AreWithinHalfAPercentOfTheValueAtTheirRankHoweverFewThereA
 
 TEST(RecentQuantiles, ForgetWhatIsOlderThanAMinute) {
   RecentQuantiles quantiles;
-  quantiles.Observe(5, 3 * kSecond);
-  for (const double value : Values(quantiles, 59 * kSecond)) EXPECT_NEAR(value, 5, 0.03);
-  quantiles.Observe(1, 58 * kSecond);
-  for (const double value : Values(quantiles, 63 * kSecond)) EXPECT_NEAR(value, 1, 0.006);
+  quantiles.Observe(5, 3 * kSecondNs);
+  for (const double value : Values(quantiles, 59 * kSecondNs)) EXPECT_NEAR(value, 5, 0.03);
+  quantiles.Observe(1, 58 * kSecondNs);
+  for (const double value : Values(quantiles, 63 * kSecondNs)) EXPECT_NEAR(value, 1, 0.006);
   // The part's place is taken again.
-  quantiles.Observe(2, 64 * kSecond);
-  EXPECT_NEAR(Values(quantiles, 64 * kSecond).back(), 2, 0.011);
-  for (const double value : Values(quantiles, 3600 * kSecond)) EXPECT_TRUE(std::isnan(value));
-  const prometheus::ClientMetric metric = quantiles.Collect(3600 * kSecond);
+  quantiles.Observe(2, 64 * kSecondNs);
+  EXPECT_NEAR(Values(quantiles, 64 * kSecondNs).back(), 2, 0.011);
+  for (const double value : Values(quantiles, 3600 * kSecondNs)) EXPECT_TRUE(std::isnan(value));
+  const prometheus::ClientMetric metric = quantiles.Collect(3600 * kSecondNs);
   EXPECT_EQ(metric.summary.sample_count, 3);
   EXPECT_EQ(metric.summary.sample_sum, 8);
 }

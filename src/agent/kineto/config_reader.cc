@@ -8,7 +8,9 @@
 
 #include "agent/kineto/config_text.h"
 #include "base/invalid_argument.h"
+#include "base/letter_case.h"
 #include "base/nanoseconds.h"
+#include "base/trim.h"
 
 namespace lockstep::agent {
 namespace {
@@ -17,12 +19,7 @@ using control::CaptureWindow;
 
 constexpr size_t kMaxForeignTextBytes = size_t{16} << 10;
 constexpr size_t kMaxIgnoredKeys = 16;
-
-std::string_view Trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
+constexpr std::string_view kBlanks = " \t\r";
 
 /// What the lines have said so far. Iterations win over a length of time when both a start and a count are there, as
 /// in Kineto.
@@ -42,8 +39,7 @@ Result<int64_t> ReadNumber(std::string_view value, int64_t most) {
 }
 
 Result<bool> ReadBool(std::string_view value) {
-  std::string lower(value);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string lower = Lowered(value);
   for (const std::string_view yes : {"y", "yes", "t", "true", "1"})
     if (lower == yes) return true;
   for (const std::string_view no : {"n", "no", "f", "false", "0"})
@@ -55,7 +51,7 @@ Status ReadActivities(std::string_view value, std::vector<std::string>* activiti
   activities->clear();
   for (size_t begin = 0; begin <= value.size();) {
     const size_t comma = std::min(value.find(',', begin), value.size());
-    std::string name(Trim(value.substr(begin, comma - begin)));
+    std::string name(Trimmed(value.substr(begin, comma - begin), kBlanks));
     begin = comma + 1;
     if (name.empty()) continue;
     for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -166,13 +162,13 @@ constexpr auto kKeys = std::to_array<Key>({
 });
 
 Status ReadLine(std::string_view line, Reading* reading) {
-  line = Trim(line.substr(0, line.find('#')));
+  line = Trimmed(line.substr(0, line.find('#')), kBlanks);
   if (line.empty()) return {};
   const size_t equals = line.find('=');
   if (equals == std::string_view::npos || line.find('=', equals + 1) != std::string_view::npos)
     return InvalidArgument("must be KEY=VALUE with one '=': Kineto stops reading here, and drops the request");
-  const std::string_view name = Trim(line.substr(0, equals));
-  const std::string_view value = Trim(line.substr(equals + 1));
+  const std::string_view name = Trimmed(line.substr(0, equals), kBlanks);
+  const std::string_view value = Trimmed(line.substr(equals + 1), kBlanks);
   const auto* key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& known) { return known.name == name; });
   if (key == kKeys.end()) {
     if (reading->config.ignored_keys.size() < kMaxIgnoredKeys)

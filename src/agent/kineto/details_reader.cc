@@ -8,17 +8,13 @@
 #include <mutex>
 #include <thread>
 
+#include "base/now.h"
 #include "proc/proc_reader.h"
 
 namespace lockstep::agent {
 namespace {
 
 constexpr size_t kMaxHanging = 4;
-
-int64_t MonotonicNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 
@@ -96,7 +92,7 @@ void DetailsReader::Work(std::shared_ptr<Shared> shared) {
     Job job = std::move(shared->queue.front());
     shared->queue.pop_front();
     const bool brief = shared->HangsFor(job.uid);
-    const auto self = shared->running.insert(shared->running.end(), {.job = job, .since_ns = MonotonicNs()});
+    const auto self = shared->running.insert(shared->running.end(), {.job = job, .since_ns = SteadyNow()});
     lock.unlock();
     std::optional<proc::ProcessDetails> details = shared->look(job, brief);
     const bool gone = !details;

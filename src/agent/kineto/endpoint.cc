@@ -16,6 +16,7 @@
 
 #include "agent/kineto/unread_replies.h"
 #include "base/nanoseconds.h"
+#include "base/timespec.h"
 #include "proc/process_end.h"
 
 namespace lockstep::agent {
@@ -36,12 +37,6 @@ constexpr int64_t kCheckNs = 60 * kSecondNs;
 constexpr uint64_t kWakeTag = UINT64_MAX;
 constexpr uint64_t kSocketTag = uint64_t{1} << 63;
 
-int64_t NowNs(clockid_t clock) {
-  timespec now = {};
-  ::clock_gettime(clock, &now);
-  return now.tv_sec * kSecondNs + now.tv_nsec;
-}
-
 /// What the kernel says of a datagram besides its bytes.
 struct Ancillary {
   std::optional<ucred> credentials;
@@ -57,7 +52,7 @@ Ancillary ReadAncillary(msghdr* header) {
     } else if (part->cmsg_type == SO_TIMESTAMPNS && part->cmsg_len >= CMSG_LEN(sizeof(timespec))) {
       timespec sent;
       std::memcpy(&sent, CMSG_DATA(part), sizeof(sent));
-      ancillary.sent_unix_ns = sent.tv_sec * kSecondNs + sent.tv_nsec;
+      ancillary.sent_unix_ns = Nanoseconds(sent);
     } else if (part->cmsg_type == SCM_RIGHTS) {
       // Nobody was asked for descriptors; kept open, they would use up ours.
       for (size_t at = 0; at + sizeof(int) <= part->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
@@ -142,7 +137,7 @@ KinetoEndpoint::KinetoEndpoint(const KinetoOptions& options, std::vector<KinetoS
                   }(),
               .client_limit = options.client_limit,
               .uid_client_limit = options.uid_client_limit,
-              .wall_clock_ns = [] { return NowNs(CLOCK_REALTIME); }}) {
+              .wall_clock_ns = [] { return ClockNs(CLOCK_REALTIME); }}) {
   details_reader_ = std::make_unique<DetailsReader>(DetailsReader::LookInto("/proc"),
                                                     [this](uint64_t serial, proc::ProcessDetails details, bool gone) {
                                                       table_.SetDetails(serial, std::move(details), gone);
@@ -168,14 +163,14 @@ KinetoEndpoint::~KinetoEndpoint() {
 void KinetoEndpoint::Run(std::stop_token stop) {
   // Replies have a deadline, also on a node whose cores are all at work. Without the privilege it stays as it is.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), -10);
-  check_until_monotonic_ns_ = NowNs(CLOCK_MONOTONIC) + kCheckNs;
+  check_until_monotonic_ns_ = ClockNs(CLOCK_MONOTONIC) + kCheckNs;
   const auto batch = std::make_unique<Batch>();
   std::array<epoll_event, 64> events;
   while (!stop.stop_requested()) {
     int timeout_ms = -1;
     if (next_sweep_monotonic_ns_ != 0) {
-      const int64_t left_ns = next_sweep_monotonic_ns_ - NowNs(CLOCK_MONOTONIC);
-      timeout_ms = static_cast<int>(std::clamp<int64_t>(left_ns / 1'000'000 + 1, 0, 10'000));
+      const int64_t left_ns = next_sweep_monotonic_ns_ - ClockNs(CLOCK_MONOTONIC);
+      timeout_ms = static_cast<int>(std::clamp<int64_t>(left_ns / kMillisecondNs + 1, 0, 10'000));
     }
     const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
     for (int i = 0; i < count; ++i) {
@@ -189,7 +184,7 @@ void KinetoEndpoint::Run(std::stop_token stop) {
         End(tag);
       }
     }
-    const int64_t now_monotonic_ns = NowNs(CLOCK_MONOTONIC);
+    const int64_t now_monotonic_ns = ClockNs(CLOCK_MONOTONIC);
     if (next_sweep_monotonic_ns_ == 0 && table_.client_count() > 0) {
       next_sweep_monotonic_ns_ = now_monotonic_ns + kSecondNs;
     } else if (next_sweep_monotonic_ns_ != 0 && now_monotonic_ns >= next_sweep_monotonic_ns_) {
@@ -201,7 +196,7 @@ void KinetoEndpoint::Run(std::stop_token stop) {
 }
 
 void KinetoEndpoint::End(uint64_t serial) {
-  const int64_t now_unix_ns = NowNs(CLOCK_REALTIME);
+  const int64_t now_unix_ns = ClockNs(CLOCK_REALTIME);
   control::ProcessEnd end{.unix_ns = now_unix_ns};
   const auto pidfd = pidfds_.find(serial);
   const auto sender = table_.FindSender(serial);
@@ -223,8 +218,8 @@ void KinetoEndpoint::Drain(size_t socket_idx, Batch* batch) {
       arrival.sender.address = ReadAddress(batch->addresses[i], header.msg_hdr.msg_namelen);
       arrival.sender.pid = ancillary.credentials ? ancillary.credentials->pid : 0;
       arrival.sender.uid = ancillary.credentials ? ancillary.credentials->uid : UINT32_MAX;
-      arrival.now_unix_ns = NowNs(CLOCK_REALTIME);
-      arrival.now_monotonic_ns = NowNs(CLOCK_MONOTONIC);
+      arrival.now_unix_ns = ClockNs(CLOCK_REALTIME);
+      arrival.now_monotonic_ns = ClockNs(CLOCK_MONOTONIC);
       arrival.sent_unix_ns = ancillary.sent_unix_ns != 0 ? ancillary.sent_unix_ns : arrival.now_unix_ns;
       Take(arrival);
     }
@@ -248,7 +243,7 @@ void KinetoEndpoint::Take(const Arrival& arrival) {
     return;
   }
   const ProcessTable::Next next = table_.Handle(arrival, this);
-  if (next.new_client != 0) WatchClient(next.new_client, NowNs(CLOCK_BOOTTIME));
+  if (next.new_client != 0) WatchClient(next.new_client, ClockNs(CLOCK_BOOTTIME));
   if (next.new_client != 0 && arrival.now_monotonic_ns < check_until_monotonic_ns_)
     to_check_.push_back(next.new_client);
   if (next.withheld_client != 0) to_check_.push_back(next.withheld_client);
@@ -266,7 +261,7 @@ void KinetoEndpoint::WatchClient(uint64_t serial, int64_t seen_boottime_ns) {
   if (pidfds_.size() < kMaxPidfds) {
     UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, sender->pid, 0)));
     if (!pidfd.valid() && errno == ESRCH) {
-      table_.End(serial, {.unix_ns = NowNs(CLOCK_REALTIME)});
+      table_.End(serial, {.unix_ns = ClockNs(CLOCK_REALTIME)});
       return;
     }
     epoll_event event = {};

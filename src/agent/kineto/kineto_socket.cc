@@ -12,6 +12,8 @@
 #include <memory>
 #include <sstream>
 
+#include "base/command_name.h"
+
 namespace lockstep::agent {
 namespace {
 
@@ -53,10 +55,7 @@ std::string FindHolder(const std::string& inode) {
       char target[64] = {};
       if (::readlinkat(::dirfd(files.get()), file->d_name, target, sizeof(target) - 1) < 0 || wanted != target)
         continue;
-      std::ifstream comm(fmt::format("/proc/{}/comm", process->d_name));
-      std::string name;
-      std::getline(comm, name);
-      return fmt::format("process {} ({})", process->d_name, name);
+      return fmt::format("process {} ({})", process->d_name, CommandName(std::atoi(process->d_name)));
     }
   }
   return {};

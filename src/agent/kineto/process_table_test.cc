@@ -7,6 +7,7 @@
 #include <random>
 
 #include "agent/kineto/testing/process_table_fixture.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
@@ -40,7 +41,7 @@ TEST_F(ProcessTableTest, FirstPollRegistersAndIsAnsweredEmpty) {
 TEST_F(ProcessTableTest, EveryPollHasOneReply) {
   const std::string id = Register(From(50));
   for (int i = 0; i < 10; ++i) {
-    now_ns_ += kNsPerS;
+    now_ns_ += kSecondNs;
     Poll(From(50));
   }
   EXPECT_THAT(sent_, SizeIs(11));
@@ -50,7 +51,7 @@ TEST_F(ProcessTableTest, AnOfferMayStartSoMuchAfterItsDelivery) {
   const std::string id = Register(From(50));
   ASSERT_TRUE(table_->Place(id, {.token = "t", .text = "A=1\n", .start_after_ns = 3'500'000'000}));
   sent_.clear();
-  now_ns_ += 5 * kNsPerS;
+  now_ns_ += 5 * kSecondNs;
   Poll(From(50));
   EXPECT_THAT(sent_, ElementsAre(fmt::format("A=1\nPROFILE_START_TIME={}\n", now_ns_ / 1'000'000 + 3500)));
 }
@@ -90,16 +91,16 @@ TEST_F(ProcessTableTest, DeliveredProcessIsRequestedUntilItIsBusyOrGivenUp) {
   EXPECT_EQ(StateOf(id), ProcessState::kIdle);
   ASSERT_TRUE(table_->Place(id, {.token = "v", .text = "A=1\n"}));
   Poll(From(50));
-  now_ns_ += 61 * kNsPerS;
+  now_ns_ += 61 * kSecondNs;
   EXPECT_EQ(StateOf(id), ProcessState::kIdle);
 }
 
 TEST_F(ProcessTableTest, OfferWaitsForItsTime) {
   const std::string id = Register(From(50));
-  ASSERT_TRUE(table_->Place(id, {.token = "t", .text = "A=1\n", .deliver_from_unix_ns = now_ns_ + 3 * kNsPerS}));
+  ASSERT_TRUE(table_->Place(id, {.token = "t", .text = "A=1\n", .deliver_from_unix_ns = now_ns_ + 3 * kSecondNs}));
   sent_.clear();
   for (int i = 0; i < 5; ++i) {
-    now_ns_ += kNsPerS;
+    now_ns_ += kSecondNs;
     Poll(From(50));
   }
   EXPECT_THAT(sent_, ElementsAre("", "", "A=1\n", "", ""));
@@ -147,22 +148,22 @@ TEST_F(ProcessTableTest, LateRequestsStayUnansweredAndCountAsPolls) {
   const std::string id = Register(From(50));
   ASSERT_TRUE(table_->Place(id, {.token = "t", .text = "A=1\n"}));
   sent_.clear();
-  now_ns_ += 10 * kNsPerS;
-  Poll(From(50), 3, 10 * kNsPerS);
-  Poll(From(50), 3, 5 * kNsPerS);
-  Poll(From(50), 3, 40 * kNsPerMs);
-  Poll(From(50), 3, -5 * kNsPerMs);
+  now_ns_ += 10 * kSecondNs;
+  Poll(From(50), 3, 10 * kSecondNs);
+  Poll(From(50), 3, 5 * kSecondNs);
+  Poll(From(50), 3, 40 * kMillisecondNs);
+  Poll(From(50), 3, -5 * kMillisecondNs);
   EXPECT_THAT(sent_, IsEmpty());
   EXPECT_EQ(table_->Counters().late, 4u);
-  now_ns_ += 5 * kNsPerS;
-  Poll(From(50), 3, 30 * kNsPerMs);
+  now_ns_ += 5 * kSecondNs;
+  Poll(From(50), 3, 30 * kMillisecondNs);
   EXPECT_THAT(sent_, ElementsAre("A=1\n"));
 }
 
 TEST_F(ProcessTableTest, ReplyThatMayHaveBeenMissedCostsThePollAfterItItsAnswer) {
   const std::string id = Register(From(50));
   sent_.clear();
-  send_takes_ns_ = 60 * kNsPerMs;
+  send_takes_ns_ = 60 * kMillisecondNs;
   Poll(From(50));
   send_takes_ns_ = 0;
   ASSERT_TRUE(table_->Place(id, {.token = "t", .text = "A=1\n"}));
@@ -220,7 +221,7 @@ TEST_F(ProcessTableTest, FloodFromOneAddressIsSlowedDown) {
   for (int i = 0; i < 1000; ++i) Poll(From(50));
   EXPECT_THAT(sent_, SizeIs(20));
   EXPECT_EQ(table_->Counters().limited, 980u);
-  now_ns_ += kNsPerS;
+  now_ns_ += kSecondNs;
   Poll(From(50));
   EXPECT_THAT(sent_, SizeIs(21));
 }
@@ -228,16 +229,16 @@ TEST_F(ProcessTableTest, FloodFromOneAddressIsSlowedDown) {
 TEST_F(ProcessTableTest, ThreePeriodsWithoutAPollAreSilence) {
   const std::string id = Register(From(50));
   for (int i = 0; i < 5; ++i) {
-    now_ns_ += kNsPerS;
+    now_ns_ += kSecondNs;
     Poll(From(50));
   }
-  EXPECT_EQ(table_->Find(id)->poll_period_ns, kNsPerS);
+  EXPECT_EQ(table_->Find(id)->poll_period_ns, kSecondNs);
   EventKinds();
   for (int i = 0; i < 4; ++i) {
-    now_ns_ += kNsPerS;
+    now_ns_ += kSecondNs;
     EXPECT_THAT(table_->Sweep(now_ns_ - kStart).silent_clients, IsEmpty());
   }
-  now_ns_ += kNsPerS;
+  now_ns_ += kSecondNs;
   EXPECT_THAT(table_->Sweep(now_ns_ - kStart).silent_clients, SizeIs(1));
   EXPECT_EQ(StateOf(id), ProcessState::kSilent);
   Poll(From(50));
@@ -248,7 +249,7 @@ TEST_F(ProcessTableTest, ThreePeriodsWithoutAPollAreSilence) {
 TEST_F(ProcessTableTest, StoppedDaemonDoesNotCallItsClientsSilent) {
   const std::string id = Register(From(50));
   table_->Sweep(now_ns_ - kStart + 1);
-  now_ns_ += 1000 * kNsPerS;
+  now_ns_ += 1000 * kSecondNs;
   EXPECT_THAT(table_->Sweep(now_ns_ - kStart).silent_clients, IsEmpty());
   EXPECT_EQ(StateOf(id), ProcessState::kIdle);
 }
@@ -259,7 +260,7 @@ TEST_F(ProcessTableTest, SilentProcessThatCannotBeSeenIsForgotten) {
   ASSERT_THAT(table_->Processes(), SizeIs(1));
   EXPECT_TRUE(table_->Processes()[0].id.starts_with("0-"));
   for (int i = 0; i < 40; ++i) {
-    now_ns_ += kNsPerS;
+    now_ns_ += kSecondNs;
     table_->Sweep(now_ns_ - kStart);
   }
   EXPECT_THAT(table_->Processes(), IsEmpty());
@@ -308,12 +309,13 @@ TEST_F(ProcessTableTest, TenThousandRandomDatagramsChangeNothingForOthers) {
   std::mt19937 random(7);
   const auto seed = WritePoll({.mask = 3, .job_id = 1, .pids = {7, 6, 5}});
   for (int round = 0; round < 10'000; ++round) {
-    now_ns_ += kNsPerMs;
+    now_ns_ += kMillisecondNs;
     auto bytes = seed;
     for (uint32_t change = 1 + random() % 4; change > 0; --change)
       bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     if (random() % 2 == 0) bytes.resize(random() % 120);
-    Handle(bytes, From(static_cast<int32_t>(100 + random() % 50), 8), static_cast<int64_t>(random() % 50) * kNsPerMs);
+    Handle(bytes, From(static_cast<int32_t>(100 + random() % 50), 8),
+           static_cast<int64_t>(random() % 50) * kMillisecondNs);
   }
   EXPECT_EQ(table_->Counters().datagrams, 10'001u);
   EXPECT_LE(table_->client_count(), 51u);

@@ -1,5 +1,6 @@
 #include "agent/kineto/process_table.h"
 #include "agent/kineto/testing/process_table_fixture.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 namespace {
@@ -36,7 +37,7 @@ TEST_F(ProcessTableTest, AProcessThatWasGivenATracerIsNotTakenForKinetosBeforeTh
   Register(From(51));
   ASSERT_THAT(table_->Processes(), SizeIs(1));
   EXPECT_EQ(table_->Processes()[0].pid, 51);
-  now_ns_ += 3 * kNsPerS;
+  now_ns_ += 3 * kSecondNs;
   EXPECT_THAT(table_->Processes(), SizeIs(2)) << "it steps nothing, or not yet";
 }
 
@@ -46,7 +47,7 @@ TEST_F(ProcessTableTest, ATracerThatHasFallenSilentLeavesTheProcessToKinetoUnles
   const auto pass = [&](const int32_t mask) {
     Handle(TracerPoll(mask), TracerOf(50));
     for (int i = 0; i < 30; ++i) {
-      now_ns_ += kNsPerS;
+      now_ns_ += kSecondNs;
       Poll(From(50));
       table_->Sweep(now_ns_ - kStart);
     }
@@ -62,7 +63,7 @@ TEST_F(ProcessTableTest, ATracerIsAnsweredHoweverLateItsPollIsHandled) {
   ASSERT_TRUE(table_->Place("50-42-steps", {.token = "t", .text = "A=1\n"}));
   Handle(TracerPoll(PollRequest::kSteps), TracerOf(50));
   EXPECT_THAT(sent_, ElementsAre("", "")) << "it is busy";
-  Handle(TracerPoll(kFreeWithSteps), TracerOf(50), 2 * kNsPerS);
+  Handle(TracerPoll(kFreeWithSteps), TracerOf(50), 2 * kSecondNs);
   EXPECT_THAT(sent_, ElementsAre("", "", "A=1\n"));
   Handle(TracerPoll(kFreeWithSteps), TracerOf(50));
   EXPECT_THAT(sent_, ElementsAre("", "", "A=1\n", "")) << "nothing is owed";

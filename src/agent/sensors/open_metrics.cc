@@ -7,6 +7,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/trim.h"
+
 namespace lockstep::agent {
 namespace {
 
@@ -16,18 +18,12 @@ using prometheus::MetricType;
 
 constexpr std::string_view kTotal = "_total";
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 /// What is before the next `separator`, taken from `rest`.
 std::string_view TakeUntil(char separator, std::string_view* rest) {
   const size_t end = std::min(rest->find(separator), rest->size());
   const std::string_view part = rest->substr(0, end);
   rest->remove_prefix(std::min(end + 1, rest->size()));
-  return Trim(part);
+  return Trimmed(part);
 }
 
 /// "0.75" in thousandths; what is no such number counts as 1.

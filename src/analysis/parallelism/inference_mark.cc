@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/ascii.h"
+#include "base/letter_case.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -175,8 +176,7 @@ std::optional<int64_t> FirstValue(std::string_view name, std::initializer_list<s
 }
 
 std::optional<InferenceMark> ParsePlain(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
+  const std::string lower = Lowered(name);
   const bool prefill = HasWord(lower, "prefill");
   const bool decode = HasWord(lower, "decode");
   if (!prefill && !decode) return std::nullopt;
@@ -218,8 +218,7 @@ std::optional<InferenceMark> ParseInferenceMark(std::string_view name) {
 
 bool IsRequestMark(std::string_view name) {
   if (name.size() > kMaxMarkLength) return false;
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
+  const std::string lower = Lowered(name);
   NameReader reader(lower);
   size_t length = 0;
   for (const std::string_view word : {"request", "req"}) {

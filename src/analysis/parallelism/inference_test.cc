@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/testing/analysed_rank.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -15,7 +16,7 @@ using testing::AnalysedRank;
 using testing::RankBuilder;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 constexpr int64_t kThread = 1;
 
 InferencePartial MapOf(RunBuilder& builder, AnalysisOptions options = {}) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/testing/collective_job.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -14,7 +15,7 @@ using testing::Job;
 using testing::PlannedCall;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 constexpr int64_t kElementBytes = 4;  // PlannedCall's type is Float
 
 /// What each rank puts into an all_to_all and gets out of it, in elements.

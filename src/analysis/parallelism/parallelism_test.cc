@@ -12,6 +12,7 @@
 #include "analysis/rank_context.h"
 #include "analysis/testing/analysed_rank.h"
 #include "analysis/testing/collective_job.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -20,7 +21,7 @@ using testing::Job;
 using testing::PlannedCall;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 
 std::vector<RankTraffic> Traffic(const Job& job) {
   std::vector<RankTraffic> traffic;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/testing/analysed_rank.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -13,7 +14,7 @@ using testing::AnalysedRank;
 using testing::RankBuilder;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 constexpr int64_t kThread = 1;
 
 std::vector<RegionRow> MapOf(RunBuilder& builder) {

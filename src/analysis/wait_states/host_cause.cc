@@ -6,6 +6,7 @@
 
 #include "analysis/host_role.h"
 #include "base/ascii.h"
+#include "base/letter_case.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -79,8 +80,7 @@ HostKind HostKindOf(std::string_view name) {
     case HostRole::kUnknown:
     case HostRole::kWork: break;
   }
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
+  const std::string lower = Lowered(name);
   if (IsGarbageCollection(lower)) return HostKind::kGarbageCollection;
   if (IsCheckpoint(lower)) return HostKind::kCheckpoint;
   if (IsAllocator(lower)) return HostKind::kAllocator;

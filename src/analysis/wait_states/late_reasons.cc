@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "base/median.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -12,16 +14,11 @@ constexpr int64_t kMinimumReasonNs = 2'000;
 constexpr int64_t kMinimumReasonShare = 10;  // a reason below a tenth of the largest explains nothing
 constexpr size_t kEnoughForSpread = 4;
 
-int64_t LowerMedian(std::vector<int64_t>* values) {
-  if (values->empty()) return 0;
-  const auto middle = values->begin() + static_cast<std::ptrdiff_t>((values->size() - 1) / 2);
-  std::nth_element(values->begin(), middle, values->end());
-  return *middle;
-}
+int64_t MedianOrZero(std::vector<int64_t>* values) { return values->empty() ? 0 : LowerMedian(values); }
 
 /// Own value less the peers' median, 0 unless it stands out from what the peers differ by among themselves.
 int64_t Excess(int64_t own_ns, std::vector<int64_t>* peers) {
-  const int64_t median_ns = LowerMedian(peers);
+  const int64_t median_ns = MedianOrZero(peers);
   const int64_t excess_ns = own_ns - median_ns;
   if (excess_ns < kMinimumReasonNs) return 0;
   if (peers->size() >= kEnoughForSpread) {
@@ -75,7 +72,7 @@ class ReasonFinder {
     if (own_step_ == nullptr) return INT64_MAX;
     std::vector<int64_t> values;
     for (const StretchActivity* peer : step_peers_) values.push_back(Totals(*peer)[cause]);
-    return Totals(*own_step_)[cause] - LowerMedian(&values);
+    return Totals(*own_step_)[cause] - MedianOrZero(&values);
   }
 
   void CompareCauses(LateReasons* result) const {
@@ -102,7 +99,7 @@ class ReasonFinder {
       if (share.cause != reason->cause) continue;
       std::vector<int64_t> values;
       for (const StretchActivity* peer : peers_) values.push_back(DurationOf(*peer, share));
-      const int64_t peers_ns = LowerMedian(&values);
+      const int64_t peers_ns = MedianOrZero(&values);
       if (share.duration_ns - peers_ns <= most_ns) continue;
       most_ns = share.duration_ns - peers_ns;
       reason->name = share.name;

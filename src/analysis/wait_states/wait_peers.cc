@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/median.h"
+
 namespace lockstep::analysis {
 namespace {
 
@@ -201,9 +203,8 @@ class PeerChooser {
     }
     int64_t confirmed_ns = 0;
     if (!later.empty()) {
-      const auto middle = later.begin() + static_cast<std::ptrdiff_t>(later.size() / 2);
-      std::nth_element(later.begin(), middle, later.end());
-      confirmed_ns = *middle > uncertainty_ns ? *middle : 0;
+      const int64_t median_ns = UpperMedian(&later);
+      confirmed_ns = median_ns > uncertainty_ns ? median_ns : 0;
     }
     // In a run of collectives the lateness of an earlier one may be the larger.
     if (node->first == node->last) {

@@ -11,6 +11,7 @@
 #include "analysis/launch_noise.h"
 #include "analysis/mix_hash.h"
 #include "analysis/wait_states/wait_peers.h"
+#include "base/median.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -220,9 +221,7 @@ void MeasureSteps(const model::Run& run, const std::vector<WaitRankFacts>& facts
     }
   }
   if (!lengths.empty()) {
-    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-    std::nth_element(lengths.begin(), middle, lengths.end());
-    plan->step_ns = *middle;
+    plan->step_ns = UpperMedian(&lengths);
   } else {
     for (const model::RankTrace& rank : run.ranks) {
       if (rank.first_ns && rank.last_ns) plan->step_ns = std::max(plan->step_ns, *rank.last_ns - *rank.first_ns);

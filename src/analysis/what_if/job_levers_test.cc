@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/testing/collective_job.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -15,7 +16,7 @@ using testing::Job;
 using testing::RankBuilder;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 constexpr const char* kReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
 
 /// A step of one compute kernel and one collective, launched early; the host waits for both and ends 10 us later.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/what_if/straggler_study.h"
+#include "base/median.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -22,11 +23,7 @@ class Medians {
  public:
   void Add(int32_t who, uint32_t type, int64_t work_ns) { values_[{who, type}].push_back(work_ns); }
   void Finish() {
-    for (auto& [key, values] : values_) {
-      const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-      std::nth_element(values.begin(), middle, values.end());
-      median_[key] = *middle;
-    }
+    for (auto& [key, values] : values_) median_[key] = UpperMedian(&values);
     values_.clear();
   }
   const std::map<LeverKey, int64_t>& all() const { return median_; }

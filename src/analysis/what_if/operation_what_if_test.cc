@@ -6,11 +6,12 @@
 #include <random>
 
 #include "analysis/what_if/straggler_study.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMs = kMillisecondNs;
 
 /// A pipeline of two stages and `pipelines` data-parallel ranks, 1F1B over `micro_batches`, with starts as the schedule
 /// gives them: forward `forward_ms`, backward twice that, transfers 1 ms from when both ends are there.

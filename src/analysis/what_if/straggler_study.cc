@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/pass.h"
+#include "base/median.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -24,14 +25,6 @@ int64_t MeanOf(const std::vector<int64_t>& values) {
   double sum = 0;
   for (const int64_t value : values) sum += static_cast<double>(value);
   return Rounded(sum / static_cast<double>(values.size()));
-}
-
-int64_t MedianOf(std::vector<int64_t> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  const int64_t below = *std::max_element(values.begin(), middle);
-  return below + (*middle - below) / 2;
 }
 
 /// The study's worlds: delays are out of all of them.
@@ -128,7 +121,7 @@ std::vector<int64_t> IdealWork(const model::OperationTrace& trace, const Operati
   for (size_t type = 0; type < by_type.size(); ++type) {
     if (by_type[type].empty()) continue;
     ideal_of[type] =
-        IsCommunication(KindOfType(trace.types[type])) ? MedianOf(std::move(by_type[type])) : MeanOf(by_type[type]);
+        IsCommunication(KindOfType(trace.types[type])) ? lockstep::Median(&by_type[type]) : MeanOf(by_type[type]);
   }
   std::vector<int64_t> ideal_ns(observed_ns.size());
   for (size_t i = 0; i < ideal_ns.size(); ++i) ideal_ns[i] = ideal_of[trace.operations[i].type];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/median.h"
+
 namespace lockstep::analysis {
 
 using graph::EdgeKind;
@@ -48,9 +50,7 @@ int64_t WorkTable::MedianNs(uint32_t thing, size_t except) const {
     if (takes_part_[rank] && rank != except) values.push_back(own_ns(rank, thing));
   }
   if (values.empty()) return except == SIZE_MAX ? 0 : own_ns(except, thing);
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return LowerMedian(&values);
 }
 
 int64_t WorkTable::MedianAmong(uint32_t thing, const std::vector<bool>& among) const {
@@ -59,9 +59,7 @@ int64_t WorkTable::MedianAmong(uint32_t thing, const std::vector<bool>& among) c
     if (takes_part_[rank] && among[rank]) values.push_back(own_ns(rank, thing));
   }
   if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return LowerMedian(&values);
 }
 
 }  // namespace lockstep::analysis

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "base/ascii.h"
+#include "base/json_writer.h"
 #include "base/utf8.h"
 #include "control/api/history.h"
-#include "control/api/json_reader.h"
-#include "control/api/json_writer.h"
 #include "control/api/names.h"
+#include "control/api/parse_json.h"
 
 namespace lockstep::control {
 namespace {
@@ -23,23 +23,21 @@ constexpr size_t kMostLabelBytes = 1024;
 
 using Labels = std::map<std::string, std::string>;
 
-void WriteLabels(const Labels& labels, JsonText* json) {
-  json->Key("labels").Begin();
+void WriteLabels(const Labels& labels, JsonWriter* json) {
+  json->Key("labels").StartObject();
   for (const auto& [name, value] : labels) json->Key(name).Text(value);
-  json->End();
+  json->EndObject();
 }
 
-Status ReadLabels(const rapidjson::Value& owner, const std::string& where, Labels* labels) {
-  ObjectReader reader(owner, where);
-  const rapidjson::Value* object = reader.Object("labels");
+Status ReadLabels(JsonValue owner, const std::string& where, Labels* labels) {
+  JsonObject reader(owner, where);
+  const JsonValue object = reader.Object("labels");
   RETURN_IF_ERROR(reader.status());
-  if (object == nullptr) return {};
-  for (const auto& member : object->GetObject()) {
+  for (const auto& [member_name, member] : object.members()) {
     if (labels->size() == kMostLabels) return Error{ErrorCode::kLimitExceeded, where + ": too many labels"};
-    std::string name = ValidUtf8({member.name.GetString(), member.name.GetStringLength()});
-    std::string value =
-        member.value.IsString() ? ValidUtf8({member.value.GetString(), member.value.GetStringLength()}) : "";
-    if (!member.value.IsString() || name.empty() || name.size() > kMostNameBytes || value.size() > kMostLabelBytes) {
+    std::string name = ValidUtf8(member_name);
+    std::string value = ValidUtf8(member.Text().value_or(""));
+    if (!member.IsText() || name.empty() || name.size() > kMostNameBytes || value.size() > kMostLabelBytes) {
       return Error{ErrorCode::kCorruptData, where + ".labels has one that is no short text"};
     }
     (*labels)[std::move(name)] = std::move(value);
@@ -47,19 +45,18 @@ Status ReadLabels(const rapidjson::Value& owner, const std::string& where, Label
   return {};
 }
 
-Status ReadFigures(const rapidjson::Value& owner, const std::string& where, size_t instants, size_t* values_left,
+Status ReadFigures(JsonValue owner, const std::string& where, size_t instants, size_t* values_left,
                    HistorySeries* series) {
-  ObjectReader reader(owner, where);
-  const rapidjson::Value* object = reader.Object("figures");
+  JsonObject reader(owner, where);
+  const JsonValue object = reader.Object("figures");
   RETURN_IF_ERROR(reader.status());
-  if (object == nullptr) return {};
-  for (const auto& member : object->GetObject()) {
-    std::string name = ValidUtf8({member.name.GetString(), member.name.GetStringLength()});
+  for (const auto& [member_name, member] : object.members()) {
+    std::string name = ValidUtf8(member_name);
     const std::string path = where + ".figures." + name;
-    if (name.empty() || name.size() > kMostNameBytes || !member.value.IsArray()) {
+    if (name.empty() || name.size() > kMostNameBytes || !member.IsArray()) {
       return Error{ErrorCode::kCorruptData, path + " is no list"};
     }
-    if (member.value.Size() != instants) return Error{ErrorCode::kCorruptData, path + " is not as long as the times"};
+    if (member.size() != instants) return Error{ErrorCode::kCorruptData, path + " is not as long as the times"};
     if (series->figures.size() == kMostFigures || *values_left < instants) {
       return Error{ErrorCode::kLimitExceeded, path + ": more figures than an answer holds"};
     }
@@ -67,11 +64,12 @@ Status ReadFigures(const rapidjson::Value& owner, const std::string& where, size
     std::vector<std::optional<double>>& values = series->figures[std::move(name)];
     values.clear();
     values.reserve(instants);
-    for (const rapidjson::Value& value : member.value.GetArray()) {
-      if (!value.IsNull() && (!value.IsNumber() || !std::isfinite(value.GetDouble()))) {
+    for (const JsonValue value : member.elements()) {
+      const std::optional<double> number = value.Number();
+      if (!value.IsNull() && (!number || !std::isfinite(*number))) {
         return Error{ErrorCode::kCorruptData, path + " holds what is no number"};
       }
-      values.push_back(value.IsNull() ? std::nullopt : std::optional(value.GetDouble()));
+      values.push_back(number);
     }
   }
   return {};
@@ -163,53 +161,52 @@ Result<HistoryQuery> ReadHistoryQuery(std::string_view text) {
 }
 
 std::string ToJson(const History& history) {
-  JsonText json;
-  json.Begin().Key("host").Text(history.host).Key("now_unix_ns").Int(history.now_unix_ns);
-  json.Key("is_cut").Bool(history.is_cut).Key("times_unix_ns").BeginList();
+  JsonWriter json;
+  json.StartObject().Key("host").Text(history.host).Key("now_unix_ns").Int(history.now_unix_ns);
+  json.Key("is_cut").Bool(history.is_cut).Key("times_unix_ns").StartArray();
   for (const int64_t time_ns : history.times_unix_ns) json.Int(time_ns);
-  json.EndList().Key("series").BeginList();
+  json.EndArray().Key("series").StartArray();
   for (const HistorySeries& series : history.series) {
-    json.Begin().Key("kind").Text(HistoryKindName(series.kind));
+    json.StartObject().Key("kind").Text(HistoryKindName(series.kind));
     WriteLabels(series.labels, &json);
-    json.Key("figures").Begin();
+    json.Key("figures").StartObject();
     for (const auto& [name, values] : series.figures) {
-      json.Key(name).BeginList();
-      for (const std::optional<double>& value : values) json.NumberOrNull(value);
-      json.EndList();
+      json.Key(name).StartArray();
+      for (const std::optional<double>& value : values) json.Optional(value);
+      json.EndArray();
     }
-    json.End().End();
+    json.EndObject().EndObject();
   }
-  json.EndList().Key("events").BeginList();
+  json.EndArray().Key("events").StartArray();
   for (const HistoryEvent& event : history.events) {
-    json.Begin().Key("unix_ns").Int(event.unix_ns).Key("kind").Text(event.kind);
+    json.StartObject().Key("unix_ns").Int(event.unix_ns).Key("kind").Text(event.kind);
     WriteLabels(event.labels, &json);
-    json.Key("count").NumberOrNull(event.count).End();
+    json.Key("count").Double(event.count).EndObject();
   }
-  json.EndList().End();
+  json.EndArray().EndObject();
   return json.Take();
 }
 
 Result<History> ReadHistory(std::string_view json) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(json));
-  ObjectReader reader(document, "");
+  ASSIGN_OR_RETURN(const JsonTree document, ParseJson(json));
+  JsonObject reader(document.root(), "");
   History history;
   reader.Text("host", &history.host);
   reader.Int("now_unix_ns", 0, kAnyInt, &history.now_unix_ns);
   reader.Bool("is_cut", &history.is_cut);
-  reader.List("times_unix_ns", kMostHistoryPoints + 1,
-              [&](const rapidjson::Value& value, const std::string& where) -> Status {
-                if (!value.IsInt64() || value.GetInt64() < 0)
-                  return Error{ErrorCode::kCorruptData, where + " is no time"};
-                if (!history.times_unix_ns.empty() && value.GetInt64() <= history.times_unix_ns.back()) {
-                  return Error{ErrorCode::kCorruptData, where + " is not after the one before it"};
-                }
-                history.times_unix_ns.push_back(value.GetInt64());
-                return {};
-              });
+  reader.List("times_unix_ns", kMostHistoryPoints + 1, [&](JsonValue value, const std::string& where) -> Status {
+    const std::optional<int64_t> time_ns = value.Int();
+    if (!time_ns || *time_ns < 0) return Error{ErrorCode::kCorruptData, where + " is no time"};
+    if (!history.times_unix_ns.empty() && *time_ns <= history.times_unix_ns.back()) {
+      return Error{ErrorCode::kCorruptData, where + " is not after the one before it"};
+    }
+    history.times_unix_ns.push_back(*time_ns);
+    return {};
+  });
   size_t values_left = kMostHistoryValues + kMostFigures * (kMostHistoryPoints + 1);
-  reader.List("series", kMostHistorySeries, [&](const rapidjson::Value& value, const std::string& where) -> Status {
+  reader.List("series", kMostHistorySeries, [&](JsonValue value, const std::string& where) -> Status {
     HistorySeries series;
-    ObjectReader member(value, where);
+    JsonObject member(value, where);
     std::string kind;
     member.Text("kind", &kind, kMostNameBytes);
     RETURN_IF_ERROR(member.status());
@@ -221,17 +218,14 @@ Result<History> ReadHistory(std::string_view json) {
     history.series.push_back(std::move(series));
     return {};
   });
-  reader.List("events", kMostHistoryEvents, [&](const rapidjson::Value& value, const std::string& where) -> Status {
+  reader.List("events", kMostHistoryEvents, [&](JsonValue value, const std::string& where) -> Status {
     HistoryEvent event;
-    ObjectReader member(value, where);
+    JsonObject member(value, where);
     member.Int("unix_ns", 0, kAnyInt, &event.unix_ns);
     member.Text("kind", &event.kind, kMostNameBytes);
     RETURN_IF_ERROR(member.status());
     RETURN_IF_ERROR(ReadLabels(value, where, &event.labels));
-    const auto count = value.FindMember("count");
-    if (count != value.MemberEnd() && count->value.IsNumber() && std::isfinite(count->value.GetDouble())) {
-      event.count = count->value.GetDouble();
-    }
+    if (const auto count = value["count"].Number(); count && std::isfinite(*count)) event.count = *count;
     history.events.push_back(std::move(event));
     return {};
   });

@@ -1,30 +1,28 @@
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "base/nanoseconds.h"
 #include "control/api/json.h"
 #include "control/api/json_parts.h"
-#include "control/api/json_reader.h"
-#include "control/api/json_writer.h"
+#include "control/api/names.h"
+#include "control/api/parse_json.h"
 
 namespace lockstep::control {
 namespace {
 
 using evidence::InspectedProcess;
 using evidence::MissingEvidence;
-using rapidjson::Value;
 
 constexpr size_t kMissingOfNode = 65536;
 constexpr size_t kRasReplies = 16;
 constexpr size_t kSpareBytes = size_t{1} << 20;  // For what stands around the processes.
 
-void WriteGlance(const ProcessGlance& glance, JsonText* json) {
-  json->Begin()
+void WriteGlance(const ProcessGlance& glance, JsonWriter* json) {
+  json->StartObject()
       .Key("pid")
       .Int(glance.pid)
       .Key("start_ticks")
@@ -32,16 +30,16 @@ void WriteGlance(const ProcessGlance& glance, JsonText* json) {
       .Key("launcher_pid")
       .Int(glance.launcher_pid);
   json->Key("uid").Uint(glance.uid);
-  json->Key("rank").IntOrNull(glance.rank).Key("world_size").IntOrNull(glance.world_size);
+  json->Key("rank").Optional(glance.rank).Key("world_size").Optional(glance.world_size);
   json->Key("job_kind").Text(JobKindName(glance.job_kind)).Key("job_id").TextOrNull(glance.job_id);
   json->Key("command").TextOrNull(glance.command).Key("state").TextOrNull(glance.state);
   json->Key("main_switches").Int(glance.main_switches).Key("main_cpu_ns").Int(glance.main_cpu_ns);
   json->Key("cpu_ns").Int(glance.cpu_ns).Key("threads_cpu_ns").Int(glance.threads_cpu_ns);
-  json->Key("wait_channel").TextOrNull(glance.wait_channel).End();
+  json->Key("wait_channel").TextOrNull(glance.wait_channel).EndObject();
 }
 
-Status ReadGlance(const Value& value, std::string path, ProcessGlance* glance) {
-  ObjectReader reader(value, std::move(path));
+Status ReadGlance(JsonValue value, std::string path, ProcessGlance* glance) {
+  JsonObject reader(value, std::move(path));
   reader.Int("pid", 0, INT32_MAX, &glance->pid);
   reader.Uint("start_ticks", &glance->start_ticks);
   reader.Int("launcher_pid", 0, INT32_MAX, &glance->launcher_pid);
@@ -60,14 +58,14 @@ Status ReadGlance(const Value& value, std::string path, ProcessGlance* glance) {
   return reader.status();
 }
 
-void WriteMissing(const MissingEvidence& missing, JsonText* json) {
-  json->Begin().Key("rank").IntOrNull(missing.rank).Key("host").TextOrNull(missing.host);
+void WriteMissing(const MissingEvidence& missing, JsonWriter* json) {
+  json->StartObject().Key("rank").Optional(missing.rank).Key("host").TextOrNull(missing.host);
   json->Key("what").Text(missing.what).Key("reason").Text(missing.reason);
-  json->Key("remedy").TextOrNull(missing.remedy).End();
+  json->Key("remedy").TextOrNull(missing.remedy).EndObject();
 }
 
-Status ReadMissing(const Value& value, std::string path, MissingEvidence* missing) {
-  ObjectReader reader(value, std::move(path));
+Status ReadMissing(JsonValue value, std::string path, MissingEvidence* missing) {
+  JsonObject reader(value, std::move(path));
   reader.Int("rank", 0, INT32_MAX, &missing->rank);
   reader.Text("host", &missing->host);
   reader.Text("what", &missing->what, 64);
@@ -76,13 +74,13 @@ Status ReadMissing(const Value& value, std::string path, MissingEvidence* missin
   return reader.status();
 }
 
-void WriteRas(const RasReply& reply, JsonText* json) {
-  json->Begin().Key("address").Text(reply.address).Key("format").Text(reply.is_json ? "json" : "text");
-  json->Key("asked_unix_ns").Int(reply.asked_unix_ns).Key("text").Text(reply.text).End();
+void WriteRas(const RasReply& reply, JsonWriter* json) {
+  json->StartObject().Key("address").Text(reply.address).Key("format").Text(reply.is_json ? "json" : "text");
+  json->Key("asked_unix_ns").Int(reply.asked_unix_ns).Key("text").Text(reply.text).EndObject();
 }
 
-Status ReadRas(const Value& value, std::string path, RasReply* reply) {
-  ObjectReader reader(value, std::move(path));
+Status ReadRas(JsonValue value, std::string path, RasReply* reply) {
+  JsonObject reader(value, std::move(path));
   std::string format;
   reader.Text("address", &reply->address, 256);
   reader.Text("format", &format, 16);
@@ -123,32 +121,25 @@ std::vector<std::string> FitProcesses(const Inspection& inspection, size_t limit
   return fitting;
 }
 
-std::string TextOf(const Value& value) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-  value.Accept(writer);
-  return {buffer.GetString(), buffer.GetSize()};
-}
-
 }  // namespace
 
 const char* InspectionStateName(InspectionState state) { return kInspectionStates.Name(state); }
 
 std::string ToJson(const InspectionSpec& spec) {
-  JsonText json;
-  json.Begin().Key("job_id").TextOrNull(spec.job_id);
+  JsonWriter json;
+  json.StartObject().Key("job_id").TextOrNull(spec.job_id);
   WritePids(spec.pids, &json);
   WriteRanks(spec.ranks, &json);
   json.Key("depth").Text(kInspectionDepths.Name(spec.depth)).Key("python_stacks").Bool(spec.python_stacks);
   json.Key("native_stacks").Bool(spec.native_stacks).Key("flight_record").Bool(spec.flight_record);
   json.Key("devices").Bool(spec.devices).Key("ras").Bool(spec.ras).Key("state_window_ns").Int(spec.state_window_ns);
-  json.Key("deadline_ns").Int(spec.deadline_ns).End();
+  json.Key("deadline_ns").Int(spec.deadline_ns).EndObject();
   return json.Take();
 }
 
 Result<InspectionSpec> ReadInspectionSpec(std::string_view text) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(text));
-  ObjectReader reader(document, "");
+  ASSIGN_OR_RETURN(const JsonTree document, ParseJson(text));
+  JsonObject reader(document.root(), "");
   InspectionSpec spec;
   reader.Text("job_id", &spec.job_id, 256);
   ReadPids(&reader, &spec.pids);
@@ -168,43 +159,43 @@ Result<InspectionSpec> ReadInspectionSpec(std::string_view text) {
 std::string ToJson(const Inspection& inspection, size_t limit_bytes) {
   std::vector<MissingEvidence> missing = inspection.missing;
   const std::vector<std::string> processes = FitProcesses(inspection, limit_bytes, &missing);
-  JsonText json;
-  json.Begin().Key("id").Text(inspection.id).Key("state").Text(InspectionStateName(inspection.state));
+  JsonWriter json;
+  json.StartObject().Key("id").Text(inspection.id).Key("state").Text(InspectionStateName(inspection.state));
   json.Key("host").TextOrNull(inspection.host).Key("now_unix_ns").Int(inspection.now_unix_ns);
-  json.Key("glances").BeginList();
+  json.Key("glances").StartArray();
   for (const ProcessGlance& glance : inspection.glances) WriteGlance(glance, &json);
-  json.EndList().Key("processes").BeginList();
+  json.EndArray().Key("processes").StartArray();
   for (const std::string& process : processes) json.Raw(process);
-  json.EndList().Key("ras").BeginList();
+  json.EndArray().Key("ras").StartArray();
   for (const RasReply& reply : inspection.ras) WriteRas(reply, &json);
-  json.EndList().Key("missing").BeginList();
+  json.EndArray().Key("missing").StartArray();
   for (const MissingEvidence& one : missing) WriteMissing(one, &json);
-  json.EndList().End();
+  json.EndArray().EndObject();
   return json.Take();
 }
 
 Result<Inspection> ReadInspection(std::string_view text) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(text));
-  ObjectReader reader(document, "");
+  ASSIGN_OR_RETURN(const JsonTree document, ParseJson(text));
+  JsonObject reader(document.root(), "");
   Inspection inspection;
   reader.Word("id", "", 64, &inspection.id);
   reader.Require("id", !inspection.id.empty());
   reader.Name("state", kInspectionStates, &inspection.state);
   reader.Text("host", &inspection.host);
   reader.Int("now_unix_ns", 0, kAnyInt, &inspection.now_unix_ns);
-  reader.List("glances", kProcessesOfNode, [&](const Value& value, std::string path) {
+  reader.List("glances", kProcessesOfNode, [&](JsonValue value, std::string path) {
     return ReadGlance(value, std::move(path), &inspection.glances.emplace_back());
   });
-  reader.List("processes", kProcessesOfNode, [&](const Value& value, const std::string& path) -> Status {
-    Result<InspectedProcess> process = evidence::ReadInspectedProcess(TextOf(value));
+  reader.List("processes", kProcessesOfNode, [&](JsonValue value, const std::string& path) -> Status {
+    Result<InspectedProcess> process = evidence::ReadInspectedProcess(value.ToJson());
     if (!process) return Error{process.error().code, path + ": " + process.error().message};
     inspection.processes.push_back(std::move(*process));
     return {};
   });
-  reader.List("ras", kRasReplies, [&](const Value& value, std::string path) {
+  reader.List("ras", kRasReplies, [&](JsonValue value, std::string path) {
     return ReadRas(value, std::move(path), &inspection.ras.emplace_back());
   });
-  reader.List("missing", kMissingOfNode, [&](const Value& value, std::string path) {
+  reader.List("missing", kMissingOfNode, [&](JsonValue value, std::string path) {
     return ReadMissing(value, std::move(path), &inspection.missing.emplace_back());
   });
   RETURN_IF_ERROR(reader.status());

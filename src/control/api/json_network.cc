@@ -1,8 +1,8 @@
 #include <arpa/inet.h>
 
-#include "control/api/json_reader.h"
-#include "control/api/json_writer.h"
+#include "base/json_writer.h"
 #include "control/api/network_test.h"
+#include "control/api/parse_json.h"
 
 namespace lockstep::control {
 namespace {
@@ -14,26 +14,26 @@ constexpr int64_t kLeastLimitNs = 100'000'000;
 constexpr int64_t kMostLimitNs = 30'000'000'000;
 constexpr int64_t kSecretBytes = 32;
 
-void WriteAddress(const NetworkAddress& address, JsonText* json) {
-  json->Begin().Key("interface").TextOrNull(address.interface).Key("address").Text(address.address).End();
+void WriteAddress(const NetworkAddress& address, JsonWriter* json) {
+  json->StartObject().Key("interface").TextOrNull(address.interface).Key("address").Text(address.address).EndObject();
 }
 
-void WriteAddresses(const std::vector<NetworkAddress>& addresses, JsonText* json) {
-  json->Key("addresses").BeginList();
+void WriteAddresses(const std::vector<NetworkAddress>& addresses, JsonWriter* json) {
+  json->Key("addresses").StartArray();
   for (const NetworkAddress& address : addresses) WriteAddress(address, json);
-  json->EndList();
+  json->EndArray();
 }
 
-Status ReadAddress(const rapidjson::Value& value, std::string path, NetworkAddress* address) {
-  ObjectReader reader(value, std::move(path));
+Status ReadAddress(JsonValue value, std::string path, NetworkAddress* address) {
+  JsonObject reader(value, std::move(path));
   reader.Text("interface", &address->interface, kNameBytes);
   reader.Word("address", ".:%", kNameBytes, &address->address);
   reader.Require("address", !address->address.empty());
   return reader.status();
 }
 
-void ReadAddresses(ObjectReader* reader, std::vector<NetworkAddress>* addresses) {
-  reader->List("addresses", kAddresses, [addresses](const rapidjson::Value& value, std::string path) {
+void ReadAddresses(JsonObject* reader, std::vector<NetworkAddress>* addresses) {
+  reader->List("addresses", kAddresses, [addresses](JsonValue value, std::string path) {
     return ReadAddress(value, std::move(path), &addresses->emplace_back());
   });
 }
@@ -56,19 +56,19 @@ bool IsSecret(const std::string& text) { return text.size() == kSecretBytes && I
 }  // namespace
 
 std::string ToJson(const NetworkTestSpec& spec) {
-  JsonText json;
-  json.Begin().Key("role").Text(spec.listens ? "listen" : "connect").Key("interfaces").BeginList();
+  JsonWriter json;
+  json.StartObject().Key("role").Text(spec.listens ? "listen" : "connect").Key("interfaces").StartArray();
   for (const std::string& name : spec.interfaces) json.Text(name);
-  json.EndList();
+  json.EndArray();
   WriteAddresses(spec.addresses, &json);
   json.Key("port").Int(spec.port).Key("secret").TextOrNull(spec.secret);
-  json.Key("bytes").Uint(spec.bytes).Key("limit_ns").Int(spec.limit_ns).End();
+  json.Key("bytes").Uint(spec.bytes).Key("limit_ns").Int(spec.limit_ns).EndObject();
   return json.Take();
 }
 
 Result<NetworkTestSpec> ReadNetworkTestSpec(std::string_view text) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(text));
-  ObjectReader reader(document, "");
+  ASSIGN_OR_RETURN(const JsonTree document, ParseJson(text));
+  JsonObject reader(document.root(), "");
   NetworkTestSpec spec;
   std::string role;
   reader.Text("role", &role, kNameBytes);
@@ -76,11 +76,12 @@ Result<NetworkTestSpec> ReadNetworkTestSpec(std::string_view text) {
     reader.Fail(ErrorCode::kInvalidArgument, "role", "is neither 'listen' nor 'connect'");
   }
   spec.listens = role != "connect";
-  reader.List("interfaces", kAddresses, [&](const rapidjson::Value& value, const std::string& where) -> Status {
-    if (!value.IsString() || value.GetStringLength() == 0 || value.GetStringLength() > kNameBytes) {
+  reader.List("interfaces", kAddresses, [&](JsonValue value, const std::string& where) -> Status {
+    std::string name = value.TextOrEmpty();
+    if (name.empty() || name.size() > kNameBytes) {
       return Error{ErrorCode::kInvalidArgument, where + " is no name of an interface"};
     }
-    spec.interfaces.emplace_back(value.GetString(), value.GetStringLength());
+    spec.interfaces.push_back(std::move(name));
     return {};
   });
   ReadAddresses(&reader, &spec.addresses);
@@ -102,28 +103,28 @@ Result<NetworkTestSpec> ReadNetworkTestSpec(std::string_view text) {
 }
 
 std::string ToJson(const NetworkTest& test) {
-  JsonText json;
-  json.Begin().Key("id").Text(test.id).Key("host").Text(test.host);
+  JsonWriter json;
+  json.StartObject().Key("id").Text(test.id).Key("host").Text(test.host);
   json.Key("role").Text(test.listens ? "listen" : "connect").Key("done").Bool(test.is_done);
   WriteAddresses(test.addresses, &json);
-  json.Key("port").Int(test.port).Key("secret").TextOrNull(test.secret).Key("paths").BeginList();
+  json.Key("port").Int(test.port).Key("secret").TextOrNull(test.secret).Key("paths").StartArray();
   for (const NetworkPath& path : test.paths) {
-    json.Begin().Key("to");
+    json.StartObject().Key("to");
     WriteAddress(path.to, &json);
-    json.Key("problem").TextOrNull(path.problem).Key("latency_ns").IntOrNull(path.latency_ns);
-    json.Key("longest_latency_ns").IntOrNull(path.longest_latency_ns);
-    json.Key("sent_bytes_per_s").IntOrNull(path.sent_bytes_per_s);
-    json.Key("received_bytes_per_s").IntOrNull(path.received_bytes_per_s);
-    json.Key("segment_count").IntOrNull(path.segment_count);
-    json.Key("retransmitted_count").IntOrNull(path.retransmitted_count).End();
+    json.Key("problem").TextOrNull(path.problem).Key("latency_ns").Optional(path.latency_ns);
+    json.Key("longest_latency_ns").Optional(path.longest_latency_ns);
+    json.Key("sent_bytes_per_s").Optional(path.sent_bytes_per_s);
+    json.Key("received_bytes_per_s").Optional(path.received_bytes_per_s);
+    json.Key("segment_count").Optional(path.segment_count);
+    json.Key("retransmitted_count").Optional(path.retransmitted_count).EndObject();
   }
-  json.EndList().Key("problem").TextOrNull(test.problem).End();
+  json.EndArray().Key("problem").TextOrNull(test.problem).EndObject();
   return json.Take();
 }
 
 Result<NetworkTest> ReadNetworkTest(std::string_view text) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(text));
-  ObjectReader reader(document, "");
+  ASSIGN_OR_RETURN(const JsonTree document, ParseJson(text));
+  JsonObject reader(document.root(), "");
   NetworkTest test;
   std::string role;
   reader.Word("id", "", kNameBytes, &test.id);
@@ -135,10 +136,10 @@ Result<NetworkTest> ReadNetworkTest(std::string_view text) {
   ReadAddresses(&reader, &test.addresses);
   reader.Int("port", 0, 65535, &test.port);
   reader.Text("secret", &test.secret, kNameBytes);
-  reader.List("paths", kAddresses, [&](const rapidjson::Value& value, std::string where) -> Status {
-    ObjectReader member(value, std::move(where));
+  reader.List("paths", kAddresses, [&](JsonValue value, std::string where) -> Status {
+    JsonObject member(value, std::move(where));
     NetworkPath& path = test.paths.emplace_back();
-    if (const rapidjson::Value* to = member.Required("to")) member.Check(ReadAddress(*to, member.Path("to"), &path.to));
+    if (const JsonValue to = member.Required("to")) member.Check(ReadAddress(to, member.Path("to"), &path.to));
     member.Text("problem", &path.problem);
     member.Int("latency_ns", 0, kAnyInt, &path.latency_ns);
     member.Int("longest_latency_ns", 0, kAnyInt, &path.longest_latency_ns);

@@ -2,25 +2,25 @@
 
 #include <optional>
 
+#include "base/json_writer.h"
 #include "base/utf8.h"
 #include "control/api/json.h"
-#include "control/api/json_reader.h"
-#include "control/api/json_writer.h"
+#include "control/api/parse_json.h"
 
 namespace lockstep::control {
 namespace {
 
-void WriteTexts(std::string_view name, const std::vector<std::string>& texts, JsonText* json) {
-  json->Key(name).BeginList();
+void WriteTexts(std::string_view name, const std::vector<std::string>& texts, JsonWriter* json) {
+  json->Key(name).StartArray();
   for (const std::string& text : texts) json->Text(text);
-  json->EndList();
+  json->EndArray();
 }
 
-void ReadTexts(ObjectReader* reader, std::string_view name, std::vector<std::string>* texts) {
-  reader->List(name, 1024, [&](const rapidjson::Value& value, const std::string& where) -> Status {
-    if (!value.IsString()) return Error{ErrorCode::kCorruptData, where + " is no text"};
-    std::string text = ValidUtf8({value.GetString(), value.GetStringLength()});
-    if (text.size() > ObjectReader::kTextBytes) return Error{ErrorCode::kInvalidArgument, where + " is too long"};
+void ReadTexts(JsonObject* reader, std::string_view name, std::vector<std::string>* texts) {
+  reader->List(name, 1024, [&](JsonValue value, const std::string& where) -> Status {
+    if (!value.IsText()) return Error{ErrorCode::kCorruptData, where + " is no text"};
+    std::string text = ValidUtf8(*value.Text());
+    if (text.size() > JsonObject::kTextBytes) return Error{ErrorCode::kInvalidArgument, where + " is too long"};
     texts->push_back(std::move(text));
     return {};
   });
@@ -44,23 +44,23 @@ Error NoError(std::string_view json) {
 }  // namespace
 
 std::string ToJson(const NodeStatus& status) {
-  JsonText json;
-  json.Begin().Key("host").Text(status.host).Key("version").Text(status.version);
+  JsonWriter json;
+  json.StartObject().Key("host").Text(status.host).Key("version").Text(status.version);
   json.Key("daemon_pid").Int(status.daemon_pid).Key("daemon_uid").Uint(status.daemon_uid);
   json.Key("started_unix_ns").Int(status.started_unix_ns).Key("now_unix_ns").Int(status.now_unix_ns);
   WriteTexts("kineto_sockets", status.kineto_sockets, &json);
   json.Key("base_config").TextOrNull(status.base_config).Key("process_count").Uint(status.process_count);
   json.Key("running_capture_count").Uint(status.running_capture_count);
-  json.Key("ptrace_scope").IntOrNull(status.ptrace_scope).Key("may_trace_all").Bool(status.may_trace_all);
+  json.Key("ptrace_scope").Optional(status.ptrace_scope).Key("may_trace_all").Bool(status.may_trace_all);
   json.Key("allows_unsafe_captures").Bool(status.allows_unsafe_captures);
   WriteTexts("problems", status.problems, &json);
-  json.End();
+  json.EndObject();
   return json.Take();
 }
 
 Result<NodeStatus> ReadNodeStatus(std::string_view json) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(json));
-  ObjectReader reader(document, "");
+  ASSIGN_OR_RETURN(const JsonTree document, ParseJson(json));
+  JsonObject reader(document.root(), "");
   NodeStatus status;
   reader.Text("host", &status.host);
   reader.Require("host", !status.host.empty());
@@ -82,19 +82,19 @@ Result<NodeStatus> ReadNodeStatus(std::string_view json) {
 }
 
 std::string ToJson(const Error& error) {
-  JsonText json;
-  json.Begin().Key("error").Begin().Key("code").Text(ErrorCodeName(error.code));
-  json.Key("message").Text(error.ToString()).End().End();
+  JsonWriter json;
+  json.StartObject().Key("error").StartObject().Key("code").Text(ErrorCodeName(error.code));
+  json.Key("message").Text(error.ToString()).EndObject().EndObject();
   return json.Take();
 }
 
 Error ReadError(std::string_view json) {
-  const Result<rapidjson::Document> document = ParseJson(json);
+  const Result<JsonTree> document = ParseJson(json);
   if (!document) return NoError(json);
-  ObjectReader reader(*document, "");
-  const rapidjson::Value* object = reader.Required("error");
-  if (object == nullptr) return NoError(json);
-  ObjectReader member(*object, "error");
+  JsonObject reader(document->root(), "");
+  const JsonValue object = reader.Required("error");
+  if (!object) return NoError(json);
+  JsonObject member(object, "error");
   std::string code;
   Error error;
   member.Text("code", &code, 64);

@@ -1,34 +1,33 @@
 #pragma once
 
-#include <rapidjson/document.h>
-
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/json_object.h"
+#include "base/json_value.h"
+#include "base/json_writer.h"
 #include "base/result.h"
 #include "control/api/capture.h"
-#include "control/api/json_reader.h"
-#include "control/api/json_writer.h"
 #include "control/api/process.h"
 
 namespace lockstep::control {
 
 // Objects within the documents of json.h. Reading overwrites what is there, and leaves what is missing.
 
-void WriteProcess(const Process& process, JsonText* json);
-void WriteSpec(const CaptureSpec& spec, JsonText* json);
-void WriteCapture(const Capture& capture, JsonText* json);
+void WriteProcess(const Process& process, JsonWriter* json);
+void WriteSpec(const CaptureSpec& spec, JsonWriter* json);
+void WriteCapture(const Capture& capture, JsonWriter* json);
 
-Status ReadProcess(const rapidjson::Value& value, std::string path, Process* process);
-Status ReadSpec(const rapidjson::Value& value, std::string path, CaptureSpec* spec);
-Status ReadCapture(const rapidjson::Value& value, std::string path, Capture* capture);
+Status ReadProcess(JsonValue value, std::string path, Process* process);
+Status ReadSpec(JsonValue value, std::string path, CaptureSpec* spec);
+Status ReadCapture(JsonValue value, std::string path, Capture* capture);
 
 // "pids": [5, 6] and "ranks": [[0, 3]] of a selection.
-void WritePids(const std::vector<int32_t>& pids, JsonText* json);
-void WriteRanks(const std::vector<std::pair<int32_t, int32_t>>& ranks, JsonText* json);
-void ReadPids(ObjectReader* reader, std::vector<int32_t>* pids);
-void ReadRanks(ObjectReader* reader, std::vector<std::pair<int32_t, int32_t>>* ranks);
+void WritePids(const std::vector<int32_t>& pids, JsonWriter* json);
+void WriteRanks(const std::vector<std::pair<int32_t, int32_t>>& ranks, JsonWriter* json);
+void ReadPids(JsonObject* reader, std::vector<int32_t>* pids);
+void ReadRanks(JsonObject* reader, std::vector<std::pair<int32_t, int32_t>>* ranks);
 
 // What a document may hold at most.
 constexpr size_t kProcessesOfNode = 65536;

@@ -1,53 +1,56 @@
+#include "base/json_writer.h"
+#include "base/nanoseconds.h"
 #include "base/utf8.h"
 #include "control/api/json.h"
 #include "control/api/json_parts.h"
-#include "control/api/json_reader.h"
-#include "control/api/json_writer.h"
+#include "control/api/names.h"
+#include "control/api/parse_json.h"
 
 namespace lockstep::control {
 namespace {
 
 constexpr size_t kAncestors = 1024;  // A registration holds no more pids.
 constexpr size_t kSettings = 256;
-constexpr int64_t kDayNs = 24LL * 3600 * 1'000'000'000;
+constexpr int64_t kDayNs = 24 * kHourNs;
 
 }  // namespace
 
-void WriteProcess(const Process& process, JsonText* json) {
-  json->Begin().Key("id").Text(process.id).Key("pid").Int(process.pid);
+void WriteProcess(const Process& process, JsonWriter* json) {
+  json->StartObject().Key("id").Text(process.id).Key("pid").Int(process.pid);
   json->Key("start_ticks").Uint(process.start_ticks).Key("uid").Uint(process.uid);
-  json->Key("client_pids").BeginList();
+  json->Key("client_pids").StartArray();
   for (const int32_t pid : process.client_pids) json->Int(pid);
-  json->EndList();
+  json->EndArray();
   json->Key("user").TextOrNull(process.user).Key("host").TextOrNull(process.host);
   json->Key("role").Text(ProcessRoleName(process.role)).Key("state").Text(ProcessStateName(process.state));
-  json->Key("rank").IntOrNull(process.rank).Key("local_rank").IntOrNull(process.local_rank);
-  json->Key("world_size").IntOrNull(process.world_size);
+  json->Key("rank").Optional(process.rank).Key("local_rank").Optional(process.local_rank);
+  json->Key("world_size").Optional(process.world_size);
   json->Key("job_kind").Text(JobKindName(process.job_kind));
   json->Key("job_id").TextOrNull(process.job_id).Key("job_step").TextOrNull(process.job_step);
   json->Key("command").TextOrNull(process.command).Key("device").TextOrNull(process.device);
   json->Key("torch_version").TextOrNull(process.torch_version).Key("socket").TextOrNull(process.socket);
-  json->Key("python_version").TextOrNull(process.python_version).Key("settings").BeginList();
+  json->Key("python_version").TextOrNull(process.python_version).Key("settings").StartArray();
   for (const std::string& setting : process.settings) json->Text(setting);
-  json->EndList();
+  json->EndArray();
   json->Key("tracer").Text(TracerName(process.tracer));
   json->Key("counts_iterations").Bool(process.counts_iterations);
   json->Key("first_poll_unix_ns").Int(process.first_poll_unix_ns);
   json->Key("last_poll_unix_ns").Int(process.last_poll_unix_ns);
-  json->Key("poll_period_ns").Int(process.poll_period_ns).End();
+  json->Key("poll_period_ns").Int(process.poll_period_ns).EndObject();
 }
 
-Status ReadProcess(const rapidjson::Value& value, std::string path, Process* process) {
-  ObjectReader reader(value, std::move(path));
+Status ReadProcess(JsonValue value, std::string path, Process* process) {
+  JsonObject reader(value, std::move(path));
   reader.Word("id", "-_.:", 128, &process->id);
   reader.Require("id", !process->id.empty());
   reader.Int("pid", 0, INT32_MAX, &process->pid);
   reader.Uint("start_ticks", &process->start_ticks);
   reader.Int("uid", 0, UINT32_MAX, &process->uid);
   process->client_pids.clear();
-  reader.List("client_pids", kAncestors, [&](const rapidjson::Value& pid, const std::string& where) -> Status {
-    if (!pid.IsInt()) return Error{ErrorCode::kCorruptData, where + " is no whole number of 32 bits"};
-    process->client_pids.push_back(pid.GetInt());
+  reader.List("client_pids", kAncestors, [&](JsonValue pid, const std::string& where) -> Status {
+    const std::optional<int32_t> number = pid.Int32();
+    if (!number) return Error{ErrorCode::kCorruptData, where + " is no whole number of 32 bits"};
+    process->client_pids.push_back(*number);
     return {};
   });
   reader.Text("user", &process->user);
@@ -65,9 +68,9 @@ Status ReadProcess(const rapidjson::Value& value, std::string path, Process* pro
   reader.Text("torch_version", &process->torch_version);
   reader.Text("python_version", &process->python_version);
   process->settings.clear();
-  reader.List("settings", kSettings, [&](const rapidjson::Value& setting, const std::string& where) -> Status {
-    if (!setting.IsString()) return Error{ErrorCode::kCorruptData, where + " is no text"};
-    process->settings.push_back(ValidUtf8({setting.GetString(), setting.GetStringLength()}));
+  reader.List("settings", kSettings, [&](JsonValue setting, const std::string& where) -> Status {
+    if (!setting.IsText()) return Error{ErrorCode::kCorruptData, where + " is no text"};
+    process->settings.push_back(ValidUtf8(*setting.Text()));
     return {};
   });
   reader.Text("socket", &process->socket);
@@ -80,24 +83,24 @@ Status ReadProcess(const rapidjson::Value& value, std::string path, Process* pro
 }
 
 std::string ToJson(const Process& process) {
-  JsonText json;
+  JsonWriter json;
   WriteProcess(process, &json);
   return json.Take();
 }
 
 std::string ToJson(const std::vector<Process>& processes) {
-  JsonText json;
-  json.Begin().Key("processes").BeginList();
+  JsonWriter json;
+  json.StartObject().Key("processes").StartArray();
   for (const Process& process : processes) WriteProcess(process, &json);
-  json.EndList().End();
+  json.EndArray().EndObject();
   return json.Take();
 }
 
 Result<std::vector<Process>> ReadProcesses(std::string_view json) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseJson(json));
-  ObjectReader reader(document, "");
+  ASSIGN_OR_RETURN(const JsonTree document, ParseJson(json));
+  JsonObject reader(document.root(), "");
   std::vector<Process> processes;
-  reader.List("processes", kProcessesOfNode, [&](const rapidjson::Value& value, std::string path) {
+  reader.List("processes", kProcessesOfNode, [&](JsonValue value, std::string path) {
     return ReadProcess(value, std::move(path), &processes.emplace_back());
   });
   reader.RequireList("processes");

@@ -2,37 +2,39 @@
 
 namespace lockstep::control {
 
-using rapidjson::Value;
-
-void WritePids(const std::vector<int32_t>& pids, JsonText* json) {
-  json->Key("pids").BeginList();
+void WritePids(const std::vector<int32_t>& pids, JsonWriter* json) {
+  json->Key("pids").StartArray();
   for (const int32_t pid : pids) json->Int(pid);
-  json->EndList();
+  json->EndArray();
 }
 
-void WriteRanks(const std::vector<std::pair<int32_t, int32_t>>& ranks, JsonText* json) {
-  json->Key("ranks").BeginList();
-  for (const auto& [first, last] : ranks) json->BeginList().Int(first).Int(last).EndList();
-  json->EndList();
+void WriteRanks(const std::vector<std::pair<int32_t, int32_t>>& ranks, JsonWriter* json) {
+  json->Key("ranks").StartArray();
+  for (const auto& [first, last] : ranks) json->StartArray().Int(first).Int(last).EndArray();
+  json->EndArray();
 }
 
-void ReadPids(ObjectReader* reader, std::vector<int32_t>* pids) {
+void ReadPids(JsonObject* reader, std::vector<int32_t>* pids) {
   pids->clear();
-  reader->List("pids", kSelected, [&](const Value& pid, const std::string& where) -> Status {
-    if (!pid.IsInt()) return Error{ErrorCode::kCorruptData, where + " is no whole number of 32 bits"};
-    if (pid.GetInt() < 1) return Error{ErrorCode::kInvalidArgument, where + " is below 1"};
-    pids->push_back(pid.GetInt());
+  reader->List("pids", kSelected, [&](JsonValue pid, const std::string& where) -> Status {
+    const std::optional<int32_t> number = pid.Int32();
+    if (!number) return Error{ErrorCode::kCorruptData, where + " is no whole number of 32 bits"};
+    if (*number < 1) return Error{ErrorCode::kInvalidArgument, where + " is below 1"};
+    pids->push_back(*number);
     return {};
   });
 }
 
-void ReadRanks(ObjectReader* reader, std::vector<std::pair<int32_t, int32_t>>* ranks) {
+void ReadRanks(JsonObject* reader, std::vector<std::pair<int32_t, int32_t>>* ranks) {
   ranks->clear();
-  reader->List("ranks", kSelected, [&](const Value& range, const std::string& where) -> Status {
-    if (!range.IsArray() || range.Size() != 2 || !range[0].IsInt() || !range[1].IsInt()) {
+  reader->List("ranks", kSelected, [&](JsonValue range, const std::string& where) -> Status {
+    const bool is_pair = range.IsArray() && range.size() == 2;
+    const std::optional<int32_t> first = is_pair ? range[0].Int32() : std::nullopt;
+    const std::optional<int32_t> last = is_pair ? range[1].Int32() : std::nullopt;
+    if (!first || !last) {
       return Error{ErrorCode::kCorruptData, where + " is no range of two ranks, first and last"};
     }
-    const std::pair<int32_t, int32_t> bounds(range[0].GetInt(), range[1].GetInt());
+    const std::pair<int32_t, int32_t> bounds(*first, *last);
     if (bounds.first < 0 || bounds.first > bounds.second) {
       return Error{ErrorCode::kInvalidArgument, where + " does not go up from 0"};
     }

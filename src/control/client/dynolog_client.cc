@@ -4,9 +4,6 @@
 #include <fmt/ranges.h>
 #include <netdb.h>
 #include <poll.h>
-#include <rapidjson/document.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,6 +12,9 @@
 #include <cstring>
 #include <memory>
 
+#include "base/json_value.h"
+#include "base/json_writer.h"
+#include "base/nanoseconds.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::control {
@@ -126,22 +126,20 @@ Result<std::string> Ask(const DynologNode& node, const std::string& json, int64_
   return answer;
 }
 
-Result<rapidjson::Document> Read(const DynologNode& node, const std::string& answer) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(answer.data(), answer.size());
-  if (document.HasParseError() || !document.IsObject())
-    return Failed(node, ErrorCode::kCorruptData, "the answer is no JSON object");
-  return document;
+Result<JsonTree> Read(const DynologNode& node, const std::string& answer) {
+  Result<JsonTree> tree = ParseJson(answer, {.checks_encoding = true});
+  if (!tree || !tree->root().IsObject()) return Failed(node, ErrorCode::kCorruptData, "the answer is no JSON object");
+  return tree;
 }
 
-Result<std::vector<int32_t>> Pids(const DynologNode& node, const rapidjson::Document& document, const char* name) {
-  const auto found = document.FindMember(name);
-  if (found == document.MemberEnd() || !found->value.IsArray())
-    return Failed(node, ErrorCode::kCorruptData, fmt::format("the answer has no list '{}'", name));
+Result<std::vector<int32_t>> Pids(const DynologNode& node, JsonValue document, const char* name) {
+  const JsonValue list = document[name];
+  if (!list.IsArray()) return Failed(node, ErrorCode::kCorruptData, fmt::format("the answer has no list '{}'", name));
   std::vector<int32_t> pids;
-  for (const auto& pid : found->value.GetArray()) {
-    if (!pid.IsInt()) return Failed(node, ErrorCode::kCorruptData, fmt::format("'{}' holds what is no pid", name));
-    pids.push_back(pid.GetInt());
+  for (const JsonValue element : list.elements()) {
+    const std::optional<int32_t> pid = element.Int32();
+    if (!pid) return Failed(node, ErrorCode::kCorruptData, fmt::format("'{}' holds what is no pid", name));
+    pids.push_back(*pid);
   }
   return pids;
 }
@@ -168,8 +166,8 @@ Result<std::string> DynologConfigText(const DynologRequest& request) {
       text += fmt::format("ACTIVITIES_WARMUP_ITERATIONS={}\n", window.warmup_iterations);
   } else {
     text += fmt::format("PROFILE_START_TIME={}\nACTIVITIES_DURATION_MSECS={}\n",
-                        window.start_unix_ns.value_or(0) / 1'000'000, window.duration_ns / 1'000'000);
-    if (window.warmup_ns) text += fmt::format("ACTIVITIES_WARMUP_PERIOD_SECS={}\n", *window.warmup_ns / 1'000'000'000);
+                        window.start_unix_ns.value_or(0) / kMillisecondNs, window.duration_ns / kMillisecondNs);
+    if (window.warmup_ns) text += fmt::format("ACTIVITIES_WARMUP_PERIOD_SECS={}\n", *window.warmup_ns / kSecondNs);
   }
   const CaptureOptions& options = request.options;
   text += fmt::format(
@@ -189,40 +187,28 @@ std::string DynologTracePath(std::string_view log_file, int32_t pid) {
 
 Result<DynologAnswer> AskDynolog(const DynologNode& node, const DynologRequest& request, int64_t deadline_ns) {
   ASSIGN_OR_RETURN(const std::string config, DynologConfigText(request));
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-  writer.StartObject();
-  writer.Key("fn");
-  writer.String("setKinetOnDemandRequest");
-  writer.Key("config");
-  writer.String(config.data(), static_cast<rapidjson::SizeType>(config.size()));
-  writer.Key("job_id");
-  writer.Int64(request.job_id);
-  writer.Key("pids");
-  writer.StartArray();
-  for (const int32_t pid : request.pids) writer.Int(pid);
-  if (request.pids.empty()) writer.Int(0);
-  writer.EndArray();
-  writer.Key("process_limit");
-  writer.Int(request.process_limit);
-  writer.EndObject();
-  ASSIGN_OR_RETURN(const std::string text, Ask(node, {buffer.GetString(), buffer.GetSize()}, deadline_ns));
-  ASSIGN_OR_RETURN(const rapidjson::Document document, Read(node, text));
+  JsonWriter json;
+  json.StartObject().Key("fn").Text("setKinetOnDemandRequest").Key("config").Text(config);
+  json.Key("job_id").Int(request.job_id).Key("pids").StartArray();
+  for (const int32_t pid : request.pids) json.Int(pid);
+  if (request.pids.empty()) json.Int(0);
+  json.EndArray().Key("process_limit").Int(request.process_limit).EndObject();
+  ASSIGN_OR_RETURN(const std::string text, Ask(node, json.Take(), deadline_ns));
+  ASSIGN_OR_RETURN(const JsonTree tree, Read(node, text));
+  const JsonValue document = tree.root();
   DynologAnswer answer;
   ASSIGN_OR_RETURN(answer.matched, Pids(node, document, "processesMatched"));
   ASSIGN_OR_RETURN(answer.triggered, Pids(node, document, "activityProfilersTriggered"));
-  const auto busy = document.FindMember("activityProfilersBusy");
-  if (busy != document.MemberEnd() && busy->value.IsInt()) answer.busy_count = busy->value.GetInt();
+  answer.busy_count = document["activityProfilersBusy"].Int32().value_or(answer.busy_count);
   return answer;
 }
 
 Result<std::string> DynologVersion(const DynologNode& node, int64_t deadline_ns) {
   ASSIGN_OR_RETURN(const std::string text, Ask(node, R"({"fn":"getVersion"})", deadline_ns));
-  ASSIGN_OR_RETURN(const rapidjson::Document document, Read(node, text));
-  const auto version = document.FindMember("version");
-  if (version == document.MemberEnd() || !version->value.IsString())
-    return Failed(node, ErrorCode::kCorruptData, "the answer has no version");
-  return std::string(version->value.GetString(), version->value.GetStringLength());
+  ASSIGN_OR_RETURN(const JsonTree tree, Read(node, text));
+  const std::optional<std::string_view> version = tree.root()["version"].Text();
+  if (!version) return Failed(node, ErrorCode::kCorruptData, "the answer has no version");
+  return std::string(*version);
 }
 
 }  // namespace lockstep::control

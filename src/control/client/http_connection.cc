@@ -13,6 +13,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/nanoseconds.h"
 #include "base/unique_fd.h"
 #include "control/client/credentials.h"
 #include "control/client/place.h"
@@ -42,7 +43,7 @@ int64_t SinceNs(std::chrono::steady_clock::time_point from) {
 
 /// Whole milliseconds, at least 1: 0 would mean none to libcurl.
 long Milliseconds(int64_t ns) {
-  const int64_t ms = ns / 1'000'000 + (ns % 1'000'000 > 0 ? 1 : 0);
+  const int64_t ms = ns / kMillisecondNs + (ns % kMillisecondNs > 0 ? 1 : 0);
   return static_cast<long>(std::clamp<int64_t>(ms, 1, std::numeric_limits<int32_t>::max()));
 }
 

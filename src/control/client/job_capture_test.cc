@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "control/client/job_links.h"
 
@@ -17,9 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kMillisecond = 1'000'000;
 
 // A node's daemon as a caller sees it, with processes whose captures end at once. Real daemons and jobs:
 // tests/process/capture_test.py.
@@ -98,7 +96,7 @@ class MadeClient : public NodeClient {
         const bool steps = spec.window.mode == CaptureWindow::Mode::kIterations;
         target.trace_name = fmt::format("{}-{}.json", id, process.pid);
         node_.traces[target.trace_name] =
-            TraceText(start, steps ? spec.window.iterations * 20 * kMillisecond : spec.window.duration_ns,
+            TraceText(start, steps ? spec.window.iterations * 20 * kMillisecondNs : spec.window.duration_ns,
                       spec.window.iterations);
         target.trace_bytes = node_.traces[target.trace_name].size();
       } else {
@@ -148,7 +146,7 @@ class CaptureJobTest : public testing::Test {
       process.id = fmt::format("{}-1", process.pid);
       process.rank = rank;
       process.job_id = "5";
-      process.poll_period_ns = kSecond;
+      process.poll_period_ns = kSecondNs;
       process.device = "cpu";
       process.torch_version = "2.14.0";
       process.last_poll_unix_ns = UnixNow();
@@ -185,7 +183,7 @@ TEST_F(CaptureJobTest, NobodyIsAskedWhereKinetoMayEndAProcessUnlessThatIsAllowed
 TEST_F(CaptureJobTest, TracesOfAllNodesComeToOneFolderAndLeaveTheNodes) {
   AddNode("n1", {0, 1});
   AddNode("n2", {2, 3});
-  nodes_["n2"].clock_offset_ns = 40 * kSecond;
+  nodes_["n2"].clock_offset_ns = 40 * kSecondNs;
   const auto result = CaptureJob(request_);
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->kept_count(), 4u);
@@ -197,7 +195,7 @@ TEST_F(CaptureJobTest, TracesOfAllNodesComeToOneFolderAndLeaveTheNodes) {
   const int64_t second = *nodes_["n2"].specs.at(0).window.start_unix_ns;
   EXPECT_NEAR(static_cast<double>(second - first), 40e9, 50e6);
   EXPECT_EQ(nodes_["n1"].specs[0].group, nodes_["n2"].specs[0].group);
-  EXPECT_LT(*result->start_spread_ns, 50 * kMillisecond);
+  EXPECT_LT(*result->start_spread_ns, 50 * kMillisecondNs);
   EXPECT_EQ(nodes_["n1"].removed.size(), 1u);
   EXPECT_EQ(nodes_["n2"].removed.size(), 1u);
 }
@@ -221,7 +219,7 @@ TEST_F(CaptureJobTest, ADeadNodeAndADeadRankAreNamedAndTheRestIsKept) {
 TEST_F(CaptureJobTest, ALeadThatWouldLoseRanksIsRefused) {
   AddNode("n1", {0, 1});
   request_.start = StartMode::kLead;
-  request_.lead_ns = 2 * kSecond;
+  request_.lead_ns = 2 * kSecondNs;
   const auto result = CaptureJob(request_);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kInvalidArgument);
@@ -248,13 +246,14 @@ TEST_F(CaptureJobTest, ASingleProcessBeginsWhenItPolls) {
 TEST_F(CaptureJobTest, StepsThatAreApartAreTracedAgainWithALargerRoundUp) {
   AddNode("n1", {0, 1});
   // Rank 1 asks 0.4 s later; steps take 20 ms.
-  nodes_["n1"].processes[1].last_poll_unix_ns += 400 * kMillisecond;
+  nodes_["n1"].processes[1].last_poll_unix_ns += 400 * kMillisecondNs;
   request_.window.mode = CaptureWindow::Mode::kIterations;
   request_.window.iterations = 5;
   request_.window.roundup = 10;
   const int64_t base = UnixNow();
   nodes_["n1"].start_of = [&](int attempt, int32_t pid) {
-    return base + attempt * kSecond + (attempt == 1 && pid == 101 ? 400 * kMillisecond : pid * kMillisecond / 100);
+    return base + attempt * kSecondNs +
+           (attempt == 1 && pid == 101 ? 400 * kMillisecondNs : pid * kMillisecondNs / 100);
   };
   const auto result = CaptureJob(request_);
   ASSERT_TRUE(result) << result.error().message;

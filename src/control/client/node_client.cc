@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/nanoseconds.h"
 #include "control/api/json.h"
 #include "control/client/http_connection.h"
 #include "control/client/place.h"
@@ -111,7 +112,7 @@ class HttpNodeClient : public NodeClient {
       const std::string id = inspection->id;
       RETURN_IF_ERROR(CheckSegment(id, "inspection's id"));
       inspection = Ask(HttpConnection::Method::kGet, "/api/v1/inspections/" + id, "",
-                       std::max<int64_t>(left_ns(), 1'000'000), ReadInspection);
+                       std::max<int64_t>(left_ns(), kMillisecondNs), ReadInspection);
     }
     return inspection;
   }

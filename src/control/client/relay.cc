@@ -13,6 +13,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::control {
 namespace {
 
@@ -92,7 +94,7 @@ Status Relay(int input, int output, int socket, int64_t linger_ns) {
         pollfd{down.wants_to_read() ? socket : -1, POLLIN, 0},
         pollfd{has_hung_up ? -1 : output, static_cast<short>(down.wants_to_write() ? POLLOUT : 0), 0},
     };
-    const int64_t limit_ms = std::clamp<int64_t>(linger_ns / 1'000'000, 0, INT_MAX);
+    const int64_t limit_ms = std::clamp<int64_t>(linger_ns / kMillisecondNs, 0, INT_MAX);
     const int ready = ::poll(waiting.data(), waiting.size(), is_passed_on ? static_cast<int>(limit_ms) : -1);
     if (ready == 0) return {};
     if (ready < 0 && errno != EINTR) return Error{ErrorCode::kIo, std::strerror(errno)};

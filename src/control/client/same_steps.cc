@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/median.h"
 #include "base/nanoseconds.h"
 
 namespace lockstep::control {
@@ -15,11 +16,6 @@ constexpr int64_t kLateEnd = 60 * kMillisecondNs;
 // On overloaded processors it also begins late, which shortens the window, or ends far later.
 constexpr int64_t kLeastLength = kDefaultLength / 4;
 constexpr int64_t kMostLength = 4 * kDefaultLength;
-
-int64_t Median(std::vector<int64_t> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 }  // namespace
 
@@ -67,7 +63,7 @@ StepAgreement CompareSteps(const std::vector<StepTrace>& traces, int32_t iterati
     return result;
   }
   const auto [first, last] = std::minmax_element(starts.begin(), starts.end());
-  result.step_ns = Median(steps);
+  result.step_ns = UpperMedian(&steps);
   result.first_start_ns = *first;
   if (starts.size() == 1) {
     result.reason = "there is one trace of steps alone";

@@ -2,17 +2,18 @@
 
 #include <gmock/gmock.h>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::control {
 namespace {
 
-constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kNoon = 1'795'348'800'000'000'000;
 using Verdict = StepAgreement::Verdict;
 
 StepTrace Window(int64_t start_ms, int64_t length_ms, uint32_t optimizer_steps = 5) {
   StepTrace trace;
-  trace.facts.start_unix_ns = kNoon + start_ms * kMillisecond;
-  trace.facts.end_unix_ns = kNoon + (start_ms + length_ms) * kMillisecond;
+  trace.facts.start_unix_ns = kNoon + start_ms * kMillisecondNs;
+  trace.facts.end_unix_ns = kNoon + (start_ms + length_ms) * kMillisecondNs;
   trace.facts.optimizer_step_count = optimizer_steps;
   return trace;
 }
@@ -20,8 +21,8 @@ StepTrace Window(int64_t start_ms, int64_t length_ms, uint32_t optimizer_steps =
 TEST(CompareStepsTest, StartsWithinHalfAMultipleAreTheSameSteps) {
   const StepAgreement same = CompareSteps({Window(0, 100), Window(8, 100), Window(3, 110)}, 5, 10);
   EXPECT_EQ(same.verdict, Verdict::kSame);
-  EXPECT_EQ(same.step_ns, 20 * kMillisecond);
-  EXPECT_EQ(same.spread_ns, 8 * kMillisecond);
+  EXPECT_EQ(same.step_ns, 20 * kMillisecondNs);
+  EXPECT_EQ(same.spread_ns, 8 * kMillisecondNs);
   EXPECT_EQ(same.first_start_ns, kNoon);
 }
 
@@ -47,9 +48,9 @@ TEST(CompareStepsTest, AMultipleLaterIsApart) {
 
 TEST(CompareStepsTest, ClocksAreAllowedFor) {
   StepTrace ahead = Window(5000, 100);
-  ahead.clock_correction_ns = 4995 * kMillisecond;
+  ahead.clock_correction_ns = 4995 * kMillisecondNs;
   EXPECT_EQ(CompareSteps({Window(0, 100), ahead}, 5, 10).verdict, Verdict::kSame);
-  ahead.clock_error_ns = 60 * kMillisecond;
+  ahead.clock_error_ns = 60 * kMillisecondNs;
   const StepAgreement unknown = CompareSteps({Window(0, 100), ahead}, 5, 10);
   EXPECT_EQ(unknown.verdict, Verdict::kUnknown);
   EXPECT_THAT(unknown.reason, testing::HasSubstr("clocks"));

@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::control {
 namespace {
-
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kMillisecond = 1'000'000;
 
 Process Polling(int64_t period_ns, const char* device) {
   Process process;
@@ -31,69 +30,72 @@ TEST(MeasureClockTest, WhatCannotBeToldFromZeroIsNotCorrected) {
 TEST(MeasureClockTest, AClockThatWentBackIsNoMeasurement) { EXPECT_FALSE(MeasureClock({{300, 5, 200}})); }
 
 TEST(ComputeLeadTest, AboutThirteenSecondsWithTheUsualPollAndADevice) {
-  const LeadNeeds needs = ComputeLead({Polling(5 * kSecond, "cuda"), Polling(kSecond, "cpu")}, std::nullopt, 0, 0);
-  EXPECT_EQ(needs.least_ns, 12 * kSecond);
-  EXPECT_EQ(needs.lead_ns, 13 * kSecond);
+  const LeadNeeds needs = ComputeLead({Polling(5 * kSecondNs, "cuda"), Polling(kSecondNs, "cpu")}, std::nullopt, 0, 0);
+  EXPECT_EQ(needs.least_ns, 12 * kSecondNs);
+  EXPECT_EQ(needs.lead_ns, 13 * kSecondNs);
 }
 
 TEST(ComputeLeadTest, ShortWithFastPollsAndNoDevice) {
-  const LeadNeeds needs = ComputeLead({Polling(kSecond, "cpu")}, std::nullopt, 5 * kMillisecond, 2 * kMillisecond);
-  EXPECT_EQ(needs.least_ns, 4 * kSecond + 12 * kMillisecond);
+  const LeadNeeds needs =
+      ComputeLead({Polling(kSecondNs, "cpu")}, std::nullopt, 5 * kMillisecondNs, 2 * kMillisecondNs);
+  EXPECT_EQ(needs.least_ns, 4 * kSecondNs + 12 * kMillisecondNs);
 }
 
 TEST(ComputeLeadTest, AWarmupThatWasAskedForCounts) {
-  EXPECT_EQ(ComputeLead({Polling(kSecond, "cuda")}, 0, 0, 0).least_ns, 3 * kSecond);
+  EXPECT_EQ(ComputeLead({Polling(kSecondNs, "cuda")}, 0, 0, 0).least_ns, 3 * kSecondNs);
 }
 
 TEST(PlanDeliveryTest, FallsIntoTheLargestGap) {
   // Polls at 0.1, 0.2, 0.3 of every second: the gap from 0.3 to 1.1 holds the moment, and all fetch within 0.2 s.
   const std::vector<PollPhase> phases = {
-      {10 * kSecond + 100 * kMillisecond, kSecond},
-      {10 * kSecond + 300 * kMillisecond, kSecond},
-      {10 * kSecond + 200 * kMillisecond, kSecond},
+      {10 * kSecondNs + 100 * kMillisecondNs, kSecondNs},
+      {10 * kSecondNs + 300 * kMillisecondNs, kSecondNs},
+      {10 * kSecondNs + 200 * kMillisecondNs, kSecondNs},
   };
-  for (int64_t earliest = 11 * kSecond; earliest < 12 * kSecond; earliest += 37 * kMillisecond) {
+  for (int64_t earliest = 11 * kSecondNs; earliest < 12 * kSecondNs; earliest += 37 * kMillisecondNs) {
     const Delivery delivery = PlanDelivery(phases, earliest);
-    EXPECT_EQ(delivery.spread_ns, 200 * kMillisecond) << earliest;
+    EXPECT_EQ(delivery.spread_ns, 200 * kMillisecondNs) << earliest;
     EXPECT_GE(delivery.from_unix_ns, earliest);
-    EXPECT_LT(delivery.last_fetch_unix_ns, earliest + 2500 * kMillisecond);
-    const int64_t phase = delivery.from_unix_ns % kSecond;
-    EXPECT_TRUE(phase > 300 * kMillisecond || phase < 100 * kMillisecond) << phase;
+    EXPECT_LT(delivery.last_fetch_unix_ns, earliest + 2500 * kMillisecondNs);
+    const int64_t phase = delivery.from_unix_ns % kSecondNs;
+    EXPECT_TRUE(phase > 300 * kMillisecondNs || phase < 100 * kMillisecondNs) << phase;
   }
 }
 
 TEST(PlanDeliveryTest, KeepsItsDistanceToPolls) {
-  const std::vector<PollPhase> phases = {{10 * kSecond, 5 * kSecond}, {11 * kSecond, 5 * kSecond}};
-  EXPECT_EQ(PlanDelivery(phases, 10 * kSecond + 500 * kMillisecond).from_unix_ns, 13 * kSecond);
+  const std::vector<PollPhase> phases = {{10 * kSecondNs, 5 * kSecondNs}, {11 * kSecondNs, 5 * kSecondNs}};
+  EXPECT_EQ(PlanDelivery(phases, 10 * kSecondNs + 500 * kMillisecondNs).from_unix_ns, 13 * kSecondNs);
 }
 
 TEST(PlanDeliveryTest, OneProcessWaitsForNothing) {
-  EXPECT_EQ(PlanDelivery({{10 * kSecond, 5 * kSecond}}, 11 * kSecond).from_unix_ns, 11 * kSecond);
-  EXPECT_EQ(PlanDelivery({}, 11 * kSecond).from_unix_ns, 11 * kSecond);
+  EXPECT_EQ(PlanDelivery({{10 * kSecondNs, 5 * kSecondNs}}, 11 * kSecondNs).from_unix_ns, 11 * kSecondNs);
+  EXPECT_EQ(PlanDelivery({}, 11 * kSecondNs).from_unix_ns, 11 * kSecondNs);
 }
 
 TEST(PlanDeliveryTest, UnequalPeriodsAreBoundedByTheLongest) {
-  const std::vector<PollPhase> phases = {{10 * kSecond, 5 * kSecond}, {10 * kSecond + 300 * kMillisecond, kSecond}};
-  const Delivery delivery = PlanDelivery(phases, 11 * kSecond);
-  EXPECT_LE(delivery.spread_ns, 700 * kMillisecond);
+  const std::vector<PollPhase> phases = {{10 * kSecondNs, 5 * kSecondNs},
+                                         {10 * kSecondNs + 300 * kMillisecondNs, kSecondNs}};
+  const Delivery delivery = PlanDelivery(phases, 11 * kSecondNs);
+  EXPECT_LE(delivery.spread_ns, 700 * kMillisecondNs);
 }
 
 TEST(PlanDeliveryTest, NoMultipleOfTheRoundUpFallsBetweenFetches) {
-  const std::vector<PollPhase> phases = {{10 * kSecond, kSecond}, {10 * kSecond + 300 * kMillisecond, kSecond}};
+  const std::vector<PollPhase> phases = {{10 * kSecondNs, kSecondNs},
+                                         {10 * kSecondNs + 300 * kMillisecondNs, kSecondNs}};
   // Multiples every 3 s, at 12.1, 15.1, ...; the polls that come first, at 12.0 and 12.3, lie on both sides of one.
-  const StepClock steps = {9 * kSecond + 100 * kMillisecond, 30 * kMillisecond, 100};
-  const Delivery delivery = PlanDelivery(phases, 11 * kSecond + 400 * kMillisecond, steps);
+  const StepClock steps = {9 * kSecondNs + 100 * kMillisecondNs, 30 * kMillisecondNs, 100};
+  const Delivery delivery = PlanDelivery(phases, 11 * kSecondNs + 400 * kMillisecondNs, steps);
   const int64_t first = delivery.last_fetch_unix_ns - delivery.spread_ns;
-  const int64_t cycle = 3 * kSecond;
+  const int64_t cycle = 3 * kSecondNs;
   EXPECT_EQ((first - steps.boundary_unix_ns) / cycle, (delivery.last_fetch_unix_ns - steps.boundary_unix_ns) / cycle);
-  EXPECT_EQ(delivery.spread_ns, 300 * kMillisecond);
+  EXPECT_EQ(delivery.spread_ns, 300 * kMillisecondNs);
 }
 
 TEST(ChooseRoundupTest, IsFourSpreadsLongAndRound) {
-  EXPECT_EQ(ChooseRoundup(700 * kMillisecond, 100 * kMillisecond, 1), 50);
-  EXPECT_EQ(ChooseRoundup(0, 100 * kMillisecond, 10), 10);
-  EXPECT_EQ(ChooseRoundup(5 * kSecond, kMillisecond, 10), 50'000);
-  EXPECT_EQ(ChooseRoundup(5 * kSecond, 0, 10), 1'000'000);
+  EXPECT_EQ(ChooseRoundup(700 * kMillisecondNs, 100 * kMillisecondNs, 1), 50);
+  EXPECT_EQ(ChooseRoundup(0, 100 * kMillisecondNs, 10), 10);
+  EXPECT_EQ(ChooseRoundup(5 * kSecondNs, kMillisecondNs, 10), 50'000);
+  EXPECT_EQ(ChooseRoundup(5 * kSecondNs, 0, 10), 1'000'000);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <ctime>
 
 #include "base/ascii.h"
+#include "base/calendar.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::control {
 
@@ -19,19 +21,11 @@ std::string SafeNamePart(std::string_view text) {
   return name.empty() ? "x" : name;
 }
 
-std::string UtcName(int64_t unix_ns) {
-  const std::time_t seconds = unix_ns / 1'000'000'000;
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
-                     utc.tm_min, utc.tm_sec);
-}
-
 std::string WindowName(const CaptureWindow& window, int64_t asked_unix_ns) {
   if (window.mode == CaptureWindow::Mode::kIterations) {
     return fmt::format("{}-{}iterations", UtcName(asked_unix_ns), window.iterations);
   }
-  return fmt::format("{}-{}ms", UtcName(asked_unix_ns), window.duration_ns / 1'000'000);
+  return fmt::format("{}-{}ms", UtcName(asked_unix_ns), window.duration_ns / kMillisecondNs);
 }
 
 std::string TraceFileName(const Process& process, std::string_view host, std::string_view window_name) {

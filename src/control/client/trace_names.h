@@ -13,9 +13,6 @@ namespace lockstep::control {
 /// bytes, never begins with a dot; "x" for nothing.
 std::string SafeNamePart(std::string_view text);
 
-/// "20261122T010623Z": UTC, by whole seconds.
-std::string UtcName(int64_t unix_ns);
-
 /// What tells one capture's window from another's in the names of its traces: "20261122T010623Z-500ms",
 /// "20261122T010623Z-5iterations".
 std::string WindowName(const CaptureWindow& window, int64_t asked_unix_ns);

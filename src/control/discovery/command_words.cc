@@ -8,30 +8,6 @@
 
 namespace lockstep::control {
 
-std::vector<std::string_view> Lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return lines;
-}
-
-std::vector<std::string_view> Words(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (true) {
-    const size_t begin = text.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) return words;
-    const size_t end = text.find_first_of(" \t", begin);
-    words.push_back(text.substr(begin, end == std::string_view::npos ? end : end - begin));
-    if (end == std::string_view::npos) return words;
-    text.remove_prefix(end);
-  }
-}
-
 std::string Shortened(std::string_view text) {
   constexpr size_t kShown = 200;
   std::string shown(text.substr(0, kShown));

@@ -10,12 +10,6 @@
 
 namespace lockstep::control {
 
-/// Lines without their ends ("\n" or "\r\n"); the text behind the last end is one too, unless empty.
-std::vector<std::string_view> Lines(std::string_view text);
-
-/// What stands between spaces and tabs.
-std::vector<std::string_view> Words(std::string_view text);
-
 /// At most 200 bytes of it, control characters as "?": to be quoted in a message.
 std::string Shortened(std::string_view text);
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/split.h"
 #include "control/discovery/command_words.h"
 
 namespace lockstep::control {
@@ -43,10 +44,10 @@ Result<std::vector<JobNode>> ParseHostfile(std::string_view text) {
   std::vector<JobNode> nodes;
   std::unordered_map<std::string, size_t> indices;
   size_t line_number = 0;
-  for (std::string_view line : Lines(text)) {
+  for (std::string_view line : SplitLines(text)) {
     ++line_number;
     line = line.substr(0, line.find('#'));
-    const std::vector<std::string_view> words = Words(line);
+    const std::vector<std::string_view> words = SplitAt(line);
     if (words.empty()) continue;
     uint16_t port = 0;
     std::string address;

@@ -9,8 +9,8 @@
 
 #include "base/ascii.h"
 #include "base/subprocess.h"
+#include "control/discovery/command_json.h"
 #include "control/discovery/command_words.h"
-#include "control/discovery/json_value.h"
 
 namespace lockstep::control {
 
@@ -29,38 +29,30 @@ std::optional<int32_t> Number(const std::string& text) {
 }
 
 // The value of a variable that a container of the pod is given literally.
-std::string Variable(const rapidjson::Value& pod, std::string_view name) {
-  const rapidjson::Value* containers = FindValue(pod, {"spec", "containers"});
-  if (containers == nullptr || !containers->IsArray()) return "";
-  for (const auto& container : containers->GetArray()) {
-    const rapidjson::Value* variables = FindValue(container, {"env"});
-    if (variables == nullptr || !variables->IsArray()) continue;
-    for (const auto& variable : variables->GetArray()) {
-      if (FindText(variable, {"name"}) == name) return FindText(variable, {"value"});
+std::string Variable(JsonValue pod, std::string_view name) {
+  for (const JsonValue container : pod.At({"spec", "containers"}).elements()) {
+    for (const JsonValue variable : container["env"].elements()) {
+      if (variable["name"].Text().value_or("") == name) return variable["value"].TextOrEmpty();
     }
   }
   return "";
 }
 
-bool HasSidecar(const rapidjson::Value& pod) {
+bool HasSidecar(JsonValue pod) {
   // A sidecar may be an init container that goes on running (Kubernetes 1.29).
   for (const std::string_view list : {"containers", "initContainers"}) {
-    const rapidjson::Value* containers = FindValue(pod, {"spec", list});
-    if (containers == nullptr || !containers->IsArray()) continue;
-    for (const auto& container : containers->GetArray()) {
-      if (FindText(container, {"name"}) == kSidecar) return true;
+    for (const JsonValue container : pod.At({"spec", list}).elements()) {
+      if (container["name"].Text() == kSidecar) return true;
     }
   }
   return false;
 }
 
-std::string Label(const rapidjson::Value& pod, std::string_view name) {
-  return FindText(pod, {"metadata", "labels", name});
-}
+std::string Label(JsonValue pod, std::string_view name) { return pod.At({"metadata", "labels", name}).TextOrEmpty(); }
 
 // The pod's index among the job's pods. PyTorchJob: the master is 0 and workers follow, where there is a master;
 // without one (elastic), the rendezvous gives ranks out and only the processes know. Indexed jobs: their index.
-std::optional<int32_t> PodIndex(const rapidjson::Value& pod, bool has_master) {
+std::optional<int32_t> PodIndex(JsonValue pod, bool has_master) {
   for (const std::string_view prefix : {"training.kubeflow.org/", "pytorch-"}) {
     const std::string type = Label(pod, fmt::format("{}replica-type", prefix));
     if (type.empty()) continue;
@@ -72,15 +64,15 @@ std::optional<int32_t> PodIndex(const rapidjson::Value& pod, bool has_master) {
   return Number(Label(pod, "batch.kubernetes.io/job-completion-index"));
 }
 
-bool IsMaster(const rapidjson::Value& pod) {
+bool IsMaster(JsonValue pod) {
   return Label(pod, "training.kubeflow.org/replica-type") == "master" || Label(pod, "pytorch-replica-type") == "master";
 }
 
 // What a pod's processes take for their job: the pod's own host name without what the operators put behind the job's
 // (the daemon reads it from their environment in the same way).
-std::string JobOfProcesses(const rapidjson::Value& pod) {
-  std::string name = FindText(pod, {"spec", "hostname"});
-  if (name.empty()) name = FindText(pod, {"metadata", "name"});
+std::string JobOfProcesses(JsonValue pod) {
+  std::string name = pod.At({"spec", "hostname"}).TextOrEmpty();
+  if (name.empty()) name = pod.At({"metadata", "name"}).TextOrEmpty();
   for (const std::string_view part : {"-master-", "-worker-", "-launcher-", "-node-"}) {
     const size_t at = name.rfind(part);
     if (at != std::string::npos && at > 0) return name.substr(0, at);
@@ -88,7 +80,7 @@ std::string JobOfProcesses(const rapidjson::Value& pod) {
   return name;
 }
 
-void AddRanks(const rapidjson::Value& pod, bool has_master, std::vector<int32_t>& ranks) {
+void AddRanks(JsonValue pod, bool has_master, std::vector<int32_t>& ranks) {
   const auto index = PodIndex(pod, has_master);
   const auto processes = Number(Variable(pod, "PET_NPROC_PER_NODE"));
   if (!index || !processes || *processes > 1024) return;
@@ -128,36 +120,36 @@ std::vector<std::string> JobSelectors(const std::string& name) {
 }
 
 Result<JobNodes> SelectPods(const std::string& job, std::string_view json) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseCommandJson(json, "kubectl's answer"));
-  std::vector<const rapidjson::Value*> pods;
-  if (const rapidjson::Value* items = FindValue(document, {"items"}); items != nullptr && items->IsArray()) {
-    for (const auto& item : items->GetArray()) pods.push_back(&item);
-  } else if (FindText(document, {"kind"}) == "Pod") {
-    pods.push_back(&document);
+  ASSIGN_OR_RETURN(const JsonTree tree, ParseCommandJson(json, "kubectl's answer"));
+  const JsonValue document = tree.root();
+  std::vector<JsonValue> pods;
+  if (const JsonValue items = document["items"]; items.IsArray()) {
+    for (const JsonValue item : items.elements()) pods.push_back(item);
+  } else if (document["kind"].Text() == "Pod") {
+    pods.push_back(document);
   }
   if (pods.size() > kMostPods) {
     return Error{.code = ErrorCode::kLimitExceeded, .message = fmt::format("over {} pods", kMostPods)};
   }
-  const bool has_master = std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return IsMaster(*pod); });
+  const bool has_master = std::any_of(pods.begin(), pods.end(), IsMaster);
 
   JobNodes found = {.kind = JobKind::kKubernetes, .job_id = "", .state = pods.empty() ? "" : "Running", .nodes = {}};
   std::set<std::string> process_jobs;
   std::string other_phase;
-  for (const rapidjson::Value* pod : pods) {
-    const std::string phase = FindText(*pod, {"status", "phase"});
-    const bool sidecar = HasSidecar(*pod);
-    JobNode node = {.host = FindText(*pod, sidecar ? std::initializer_list<std::string_view>{"metadata", "name"}
-                                                   : std::initializer_list<std::string_view>{"spec", "nodeName"}),
-                    .address = FindText(*pod, {"status", sidecar ? "podIP" : "hostIP"})};
+  for (const JsonValue pod : pods) {
+    const std::string phase = pod.At({"status", "phase"}).TextOrEmpty();
+    const bool sidecar = HasSidecar(pod);
+    JobNode node = {.host = (sidecar ? pod.At({"metadata", "name"}) : pod.At({"spec", "nodeName"})).TextOrEmpty(),
+                    .address = pod.At({"status", sidecar ? "podIP" : "hostIP"}).TextOrEmpty()};
     if (phase != "Running" || node.host.empty() || node.address.empty()) {
       other_phase = phase.empty() ? "Unknown" : phase;
       continue;
     }
-    process_jobs.insert(JobOfProcesses(*pod));
+    process_jobs.insert(JobOfProcesses(pod));
     const auto there = std::find_if(found.nodes.begin(), found.nodes.end(),
                                     [&](const JobNode& other) { return other.address == node.address; });
     JobNode& kept = there != found.nodes.end() ? *there : found.nodes.emplace_back(std::move(node));
-    AddRanks(*pod, has_master, kept.ranks);
+    AddRanks(pod, has_master, kept.ranks);
   }
   for (JobNode& node : found.nodes) std::sort(node.ranks.begin(), node.ranks.end());
   if (process_jobs.size() == 1) found.job_id = *process_jobs.begin();

@@ -6,8 +6,8 @@
 
 #include "base/ascii.h"
 #include "base/subprocess.h"
+#include "control/discovery/command_json.h"
 #include "control/discovery/command_words.h"
-#include "control/discovery/json_value.h"
 
 namespace lockstep::control {
 
@@ -60,17 +60,17 @@ std::vector<std::string> ParseExecHost(std::string_view exec_host) {
 
 Result<JobNodes> SelectPbsJob(const std::string& id, std::string_view json) {
   RETURN_IF_ERROR(CheckPbsId(id));
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ParseCommandJson(json, "qstat's answer"));
-  const rapidjson::Value* jobs = FindValue(document, {"Jobs"});
-  if (jobs == nullptr || !jobs->IsObject()) return JobNotFound(fmt::format("PBS has no job {}", id));
+  ASSIGN_OR_RETURN(const JsonTree tree, ParseCommandJson(json, "qstat's answer"));
+  const JsonValue jobs = tree.root()["Jobs"];
+  if (!jobs.IsObject()) return JobNotFound(fmt::format("PBS has no job {}", id));
 
   const bool whole_array = WithoutServer(id).ends_with("[]");
   const bool names_server = id.find('.') != std::string::npos;
   JobNodes found;
   std::vector<std::string> running;
   std::string other_state;
-  for (const auto& member : jobs->GetObject()) {
-    const std::string name(member.name.GetString(), member.name.GetStringLength());
+  for (const auto& [member_name, job] : jobs.members()) {
+    const std::string name(member_name);
     const std::string_view shortened = WithoutServer(name);
     bool meant = name == id || (!names_server && shortened == id);
     if (whole_array) {  // Its elements: "13[4].head" of "13[].head".
@@ -78,10 +78,10 @@ Result<JobNodes> SelectPbsJob(const std::string& id, std::string_view json) {
       meant = shortened.starts_with(front) && !shortened.ends_with("[]");
     }
     if (!meant) continue;
-    const std::string state = FindText(member.value, {"job_state"});
-    std::vector<std::string> hosts = ParseExecHost(FindText(member.value, {"exec_host"}));
+    const std::string state = job["job_state"].TextOrEmpty();
+    std::vector<std::string> hosts = ParseExecHost(job["exec_host"].TextOrEmpty());
     if (hosts.empty() || state == "F" || state == "X" || state == "M") {
-      const std::string comment = FindText(member.value, {"comment"});
+      const std::string comment = job["comment"].TextOrEmpty();
       other_state = StateName(state) + (comment.empty() ? "" : ": " + Shortened(comment));
       continue;
     }

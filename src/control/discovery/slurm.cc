@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "base/split.h"
 #include "base/subprocess.h"
 #include "control/discovery/command_words.h"
 
@@ -71,7 +72,7 @@ Status CheckSlurmId(const std::string& id) {
 
 Result<std::vector<SqueueRow>> ParseSqueue(std::string_view output) {
   std::vector<SqueueRow> rows;
-  for (const std::string_view line : Lines(output)) {
+  for (const std::string_view line : SplitLines(output)) {
     if (line.empty()) continue;
     std::array<std::string_view, 5> fields;
     std::string_view rest = line;
@@ -134,7 +135,7 @@ Result<JobNodes> SelectSlurmJob(const std::string& id, const std::vector<SqueueR
 
 std::vector<std::string> ParseNumberedSteps(std::string_view output) {
   std::vector<std::string> steps;
-  for (const std::string_view line : Lines(output)) {
+  for (const std::string_view line : SplitLines(output)) {
     const size_t dot = line.rfind('.');
     if (dot != std::string_view::npos && IsNumber(line.substr(dot + 1))) steps.emplace_back(line);
   }
@@ -144,7 +145,7 @@ std::vector<std::string> ParseNumberedSteps(std::string_view output) {
 std::map<std::string, std::vector<int32_t>> ParseTaskLayout(std::string_view output) {
   // "\tNode 0 (n001), 4 task(s): 0 3 5 6 "
   std::map<std::string, std::vector<int32_t>> layout;
-  for (const std::string_view line : Lines(output)) {
+  for (const std::string_view line : SplitLines(output)) {
     const size_t open = line.find(" (");
     const size_t close = line.find("), ");
     const size_t colon = line.find("task(s): ");
@@ -153,7 +154,7 @@ std::map<std::string, std::vector<int32_t>> ParseTaskLayout(std::string_view out
       continue;
     }
     std::vector<int32_t>& tasks = layout[std::string(line.substr(open + 2, close - open - 2))];
-    for (const std::string_view word : Words(line.substr(colon + 9))) {
+    for (const std::string_view word : SplitAt(line.substr(colon + 9))) {
       int32_t task = -1;
       const auto [at, error] = std::from_chars(word.data(), word.data() + word.size(), task);
       if (error != std::errc() || at != word.data() + word.size() || task < 0 || task > kMostTasks) return {};

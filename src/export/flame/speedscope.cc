@@ -1,25 +1,15 @@
 #include <fmt/format.h>
-#include <rapidjson/writer.h>
 
 #include <charconv>
 #include <string>
 
 #include "analysis/kernel_kind.h"
 #include "analysis/rank_context.h"
+#include "base/json_writer.h"
 #include "export/flame/stacks.h"
-#include "report/json_stream.h"
-#include "report/utf8.h"
 
 namespace lockstep::flame {
 namespace {
-
-using Json = rapidjson::Writer<report::BlockStream>;
-
-void Text(Json& json, std::string_view text) {
-  const std::string valid = report::ValidUtf8(text);
-  json.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
-}
-void Key(Json& json, std::string_view key) { json.Key(key.data(), static_cast<rapidjson::SizeType>(key.size())); }
 
 /// Kineto's Python frames: "path/file.py(123): function".
 struct PythonName {
@@ -41,7 +31,7 @@ bool ReadPythonName(std::string_view name, PythonName* parts) {
 class Writer {
  public:
   Writer(const model::Run& run, const analysis::AnalysisOptions& analysis, const Options& options, std::ostream& out)
-      : options_(options), roles_(run.names), frame_of_name_(run.names.size(), 0), stream_(out), json_(stream_) {
+      : options_(options), roles_(run.names), frame_of_name_(run.names.size(), 0), json_(out) {
     shared_.run = &run;
     shared_.options = analysis;
     shared_.is_communication = analysis::ClassifyCommunication(run, analysis.communication_kernels);
@@ -58,25 +48,22 @@ class Writer {
       known = true;
     }
     json_.StartObject();
-    Key(json_, "$schema");
-    Text(json_, "https://www.speedscope.app/file-format-schema.json");
-    Key(json_, "exporter");
-    Text(json_, options_.exporter);
-    Key(json_, "name");
-    Text(json_, options_.by == By::kHost ? "host time by thread" : "device time by launching stack");
-    Key(json_, "profiles");
+    json_.Key("$schema").Text("https://www.speedscope.app/file-format-schema.json");
+    json_.Key("exporter").Text(options_.exporter);
+    json_.Key("name").Text(options_.by == By::kHost ? "host time by thread" : "device time by launching stack");
+    json_.Key("profiles");
     json_.StartArray();
     for (const Chosen::OneRank& rank : chosen.ranks) WriteRank(rank);
     json_.EndArray();
-    Key(json_, "shared");  // Behind the profiles: which frames there are is known now.
+    json_.Key("shared");  // Behind the profiles: which frames there are is known now.
     json_.StartObject();
-    Key(json_, "frames");
+    json_.Key("frames");
     json_.StartArray();
     for (const NameId name : frames_) WriteFrame(name);
     json_.EndArray();
     json_.EndObject();
     json_.EndObject();
-    stream_.Put('\n');
+    json_.EndLine();
     return {};
   }
 
@@ -85,17 +72,16 @@ class Writer {
     const std::string_view text = shared_.run->names[name];
     PythonName parts;
     json_.StartObject();
-    Key(json_, "name");
+    json_.Key("name");
     if (ReadPythonName(text, &parts)) {
-      Text(json_, parts.function);
-      Key(json_, "file");
-      Text(json_, parts.file);
-      Key(json_, "line");
+      json_.Text(parts.function);
+      json_.Key("file").Text(parts.file);
+      json_.Key("line");
       int line = 0;  // At most nine digits: ReadPythonName.
       std::from_chars(parts.line.data(), parts.line.data() + parts.line.size(), line);
       json_.Int(line);
     } else {
-      Text(json_, text.empty() ? "(no name)" : text);
+      json_.Text(text.empty() ? "(no name)" : text);
     }
     json_.EndObject();
   }
@@ -129,29 +115,25 @@ class Writer {
 
   void Begin(const char* type, const model::RankTrace& trace, const Thread& thread) {
     json_.StartObject();
-    Key(json_, "type");
-    Text(json_, type);
-    Key(json_, "name");
-    Text(json_, NameOf(trace, thread));
-    Key(json_, "unit");
-    Text(json_, "nanoseconds");
-    Key(json_, "startValue");
-    json_.Int64(0);
+    json_.Key("type").Text(type);
+    json_.Key("name").Text(NameOf(trace, thread));
+    json_.Key("unit").Text("nanoseconds");
+    json_.Key("startValue");
+    json_.Int(0);
   }
   void End(int64_t end_value) {
-    Key(json_, "endValue");
-    json_.Int64(end_value);
+    json_.Key("endValue");
+    json_.Int(end_value);
     json_.EndObject();
   }
 
   void Event(char type, uint32_t frame, int64_t at) {
     json_.StartObject();
-    Key(json_, "type");
-    Text(json_, std::string_view(&type, 1));
-    Key(json_, "frame");
+    json_.Key("type").Text(std::string_view(&type, 1));
+    json_.Key("frame");
     json_.Uint(frame);
-    Key(json_, "at");
-    json_.Int64(at);
+    json_.Key("at");
+    json_.Int(at);
     json_.EndObject();
   }
 
@@ -175,7 +157,7 @@ class Writer {
     const auto visit = [&](Stack& stack, int64_t start_ns, int64_t end_ns) {
       if (!begun) {
         Begin("evented", trace, thread);
-        Key(json_, "events");
+        json_.Key("events");
         json_.StartArray();
         begun = true;
       }
@@ -210,7 +192,7 @@ class Writer {
         if (next->row != row || !rank.Contains(thread.runtime->events.start_ns[row])) continue;
         if (weights.empty()) {
           Begin("sampled", trace, thread);
-          Key(json_, "samples");
+          json_.Key("samples");
           json_.StartArray();
         }
         json_.StartArray();
@@ -225,11 +207,11 @@ class Writer {
         .Walk(thread, roles_, false);
     if (weights.empty()) return;
     json_.EndArray();
-    Key(json_, "weights");
+    json_.Key("weights");
     json_.StartArray();
     int64_t total_ns = 0;
     for (const int64_t weight_ns : weights) {
-      json_.Int64(weight_ns);
+      json_.Int(weight_ns);
       total_ns += weight_ns;
     }
     json_.EndArray();
@@ -242,8 +224,7 @@ class Writer {
   std::vector<uint32_t> frame_of_name_;  // + 1; 0: none yet
   std::vector<NameId> frames_;
   int64_t origin_ns_ = 0;
-  report::BlockStream stream_;
-  Json json_;
+  JsonStream json_;
 };
 
 }  // namespace

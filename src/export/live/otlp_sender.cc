@@ -16,13 +16,13 @@
 #include <thread>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "base/now.h"
 #include "report/utf8.h"
 
 namespace lockstep::export_live {
 namespace {
 
-constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kAttemptNs = 10 * kSecondNs;
 constexpr int64_t kFirstPauseNs = kSecondNs;
 constexpr int64_t kLongestPauseNs = 60 * kSecondNs;
@@ -64,7 +64,7 @@ class CurlSender final : public OtlpSender {
     Set(CURLOPT_HTTPHEADER, headers_.get());
     Set(CURLOPT_ERRORBUFFER, words_.data());
     Set(CURLOPT_POST, 1L);
-    Set(CURLOPT_TIMEOUT_MS, static_cast<long>(kAttemptNs / 1'000'000));
+    Set(CURLOPT_TIMEOUT_MS, static_cast<long>(kAttemptNs / kMillisecondNs));
     Set(CURLOPT_NOPROGRESS, 0L);
     Set(CURLOPT_XFERINFOFUNCTION, &OnProgress);
     Set(CURLOPT_XFERINFODATA, this);

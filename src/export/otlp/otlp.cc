@@ -1,7 +1,6 @@
 #include "export/otlp/otlp.h"
 
 #include <fmt/format.h>
-#include <rapidjson/writer.h>
 
 #include <map>
 #include <optional>
@@ -10,13 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "report/json_stream.h"
-#include "report/utf8.h"
+#include "base/json_writer.h"
 
 namespace lockstep::otlp {
 namespace {
-
-using Json = rapidjson::Writer<report::BlockStream>;
 
 // Of opentelemetry.proto.trace.v1.
 constexpr int kInternal = 1;
@@ -36,34 +32,26 @@ struct Span {
 class Writer {
  public:
   Writer(const model::Run& run, const std::string& version, std::ostream& out)
-      : run_(run), version_(version), stream_(out), json_(stream_) {}
+      : run_(run), version_(version), json_(out) {}
 
   Written Write() {
     json_.StartObject();
-    Key("resourceSpans");
+    json_.Key("resourceSpans");
     json_.StartArray();
     for (const model::RankTrace& trace : run_.ranks) WriteRank(trace);
     json_.EndArray();
     json_.EndObject();
-    stream_.Put('\n');
+    json_.EndLine();
     written_.trace_count = traces_.size();
     return written_;
   }
 
  private:
-  void Key(std::string_view key) { json_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size())); }
-  void Text(std::string_view text) {
-    const std::string valid = report::ValidUtf8(text);
-    json_.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
-  }
-  void Field(std::string_view key, std::string_view text) {
-    Key(key);
-    Text(text);
-  }
+  void Field(std::string_view key, std::string_view text) { json_.Key(key).Text(text); }
   void Attribute(std::string_view key, std::string_view text) {
     json_.StartObject();
     Field("key", key);
-    Key("value");
+    json_.Key("value");
     json_.StartObject();
     Field("stringValue", text);
     json_.EndObject();
@@ -73,7 +61,7 @@ class Writer {
   void Attribute(std::string_view key, int64_t number) {
     json_.StartObject();
     Field("key", key);
-    Key("value");
+    json_.Key("value");
     json_.StartObject();
     Field("intValue", fmt::format("{}", number));
     json_.EndObject();
@@ -100,9 +88,9 @@ class Writer {
     }
     for (const auto& [process_id, spans] : by_process) {
       json_.StartObject();
-      Key("resource");
+      json_.Key("resource");
       json_.StartObject();
-      Key("attributes");
+      json_.Key("attributes");
       json_.StartArray();
       Attribute("service.name", "lockstep");
       if (!trace.host.empty()) Attribute("host.name", trace.host);
@@ -110,15 +98,15 @@ class Writer {
       Attribute("lockstep.rank", trace.rank.value);
       json_.EndArray();
       json_.EndObject();
-      Key("scopeSpans");
+      json_.Key("scopeSpans");
       json_.StartArray();
       json_.StartObject();
-      Key("scope");
+      json_.Key("scope");
       json_.StartObject();
       Field("name", "liblockstep");
       Field("version", version_);
       json_.EndObject();
-      Key("spans");
+      json_.Key("spans");
       json_.StartArray();
       for (const Span& span : spans) WriteSpan(trace, span);
       json_.EndArray();
@@ -136,18 +124,18 @@ class Writer {
     Field("spanId", fmt::format("{:016x}", span.context.span_id));
     if (span.context.parent_id != 0) Field("parentSpanId", fmt::format("{:016x}", span.context.parent_id));
     Field("name", run_.names[span.name]);
-    Key("kind");
+    json_.Key("kind");
     json_.Int(span.request != nullptr ? kServer : kInternal);
     Field("startTimeUnixNano", fmt::format("{}", span.start_ns));
     Field("endTimeUnixNano", fmt::format("{}", span.end_ns));
-    Key("attributes");
+    json_.Key("attributes");
     json_.StartArray();
     if (span.thread_id) Attribute("thread.id", *span.thread_id);
     if (span.request != nullptr) Attribute("lockstep.output_count", span.request->output_count);
     if (span.request != nullptr && span.request->unfinished) Attribute("lockstep.unfinished", "true");
     json_.EndArray();
     if (span.request != nullptr && span.request->first_output_ns) {
-      Key("events");
+      json_.Key("events");
       json_.StartArray();
       json_.StartObject();
       Field("timeUnixNano", fmt::format("{}", trace.clock.ToRun(*span.request->first_output_ns)));
@@ -156,9 +144,9 @@ class Writer {
       json_.EndArray();
     }
     if (span.request != nullptr && span.request->failed) {
-      Key("status");
+      json_.Key("status");
       json_.StartObject();
-      Key("code");
+      json_.Key("code");
       json_.Int(kError);
       json_.EndObject();
     }
@@ -167,8 +155,7 @@ class Writer {
 
   const model::Run& run_;
   const std::string& version_;
-  report::BlockStream stream_;
-  Json json_;
+  JsonStream json_;
   Written written_;
   std::set<std::pair<uint64_t, uint64_t>> traces_;
 };

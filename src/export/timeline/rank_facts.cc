@@ -1,56 +1,33 @@
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <cmath>
 #include <string>
 #include <string_view>
 
+#include "base/json_writer.h"
 #include "export/timeline/json_text.h"
 #include "export/timeline/rank_plan.h"
 
 namespace lockstep::timeline {
 namespace {
 
-/// RapidJSON's writer, with texts made valid and absent values left out.
-class FactsWriter {
+/// Members of objects; texts are written as in the events, absent values left out.
+class FactsWriter : public JsonInMemory<FactsWriter> {
  public:
-  FactsWriter() : writer_(buffer_) {}
-
-  FactsWriter& StartObject() { return writer_.StartObject(), *this; }
-  FactsWriter& EndObject() { return writer_.EndObject(), *this; }
-  FactsWriter& StartArray() { return writer_.StartArray(), *this; }
-  FactsWriter& EndArray() { return writer_.EndArray(), *this; }
-  FactsWriter& Key(std::string_view key) {
-    writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
-    return *this;
-  }
-  FactsWriter& Int(std::string_view key, int64_t value) { return Key(key), writer_.Int64(value), *this; }
-  FactsWriter& Bool(std::string_view key, bool value) { return Key(key), writer_.Bool(value), *this; }
-  FactsWriter& Double(std::string_view key, double value) {
-    Key(key);
-    writer_.Double(std::isfinite(value) ? value : 0.0);
-    return *this;
-  }
+  using JsonCalls::Int;
+  FactsWriter& Int(std::string_view key, int64_t value) { return Key(key).Int(value); }
   template <typename Value>
   FactsWriter& Int(std::string_view key, const std::optional<Value>& value) {
-    if (value) Int(key, static_cast<int64_t>(*value));
-    return *this;
+    return value ? Int(key, static_cast<int64_t>(*value)) : *this;
+  }
+  FactsWriter& Bool(std::string_view key, bool value) { return Key(key).JsonCalls::Bool(value); }
+  FactsWriter& Double(std::string_view key, double value) {
+    return Key(key).JsonCalls::Double(std::isfinite(value) ? value : 0.0);
   }
   FactsWriter& Text(std::string_view key, std::string_view value) {
     if (value.empty()) return *this;
-    Key(key);
     std::string quoted;
     AppendQuoted(value, &quoted);
-    writer_.RawValue(quoted.data(), quoted.size(), rapidjson::kStringType);
-    return *this;
+    return Key(key).Raw(quoted);
   }
-  FactsWriter& Element(int64_t value) { return writer_.Int64(value), *this; }
-
-  std::string Take() const { return {buffer_.GetString(), buffer_.GetSize()}; }
-
- private:
-  rapidjson::StringBuffer buffer_;
-  rapidjson::Writer<rapidjson::StringBuffer> writer_;
 };
 
 const char* BasisName(model::ClockMap::Basis basis) {
@@ -73,7 +50,7 @@ void WriteGroups(const model::RankTrace& trace, FactsWriter* out) {
   for (const model::ProcessGroup& group : trace.groups) {
     out->StartObject().Text("name", group.name).Text("description", group.description).Text("backend", group.backend);
     out->Int("size", group.size).Key("ranks").StartArray();
-    for (const int32_t rank : group.ranks) out->Element(rank);
+    for (const int32_t rank : group.ranks) out->Int(rank);
     out->EndArray().EndObject();
   }
   out->EndArray();

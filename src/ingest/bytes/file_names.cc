@@ -5,15 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/letter_case.h"
+
 namespace lockstep::ingest {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return lower;
-}
 
 template <size_t N>
 bool EndsWithAny(std::string_view text, const std::array<std::string_view, N>& endings) {
@@ -55,7 +50,7 @@ NameKind KindOfName(std::string_view path) {
   static constexpr std::array<std::string_view, 2> kUnfinishedEndings = {".json.tmp", ".json.gz.tmp"};
   static constexpr std::array<std::string_view, 6> kArchiveEndings = {".tar",     ".tar.gz", ".tgz",
                                                                       ".tar.zst", ".tzst",   ".zip"};
-  const std::string name = Lower(BaseName(path));
+  const std::string name = Lowered(BaseName(path));
   if (name.empty() || name.front() == '.') return NameKind::kOther;
   std::string_view plain = name;
   for (const std::string_view ending : kCompressedEndings) {

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/timespec.h"
 #include "ingest/bytes/archive_reader.h"
 #include "ingest/bytes/file_names.h"
 #include "ingest/bytes/natural_order.h"
@@ -26,8 +27,7 @@ struct CloseFolder {
 };
 
 FileIdentity IdentityOf(const struct stat& status) {
-  return {.modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
-          .inode = status.st_ino};
+  return {.modified_ns = Nanoseconds(status.st_mtim), .inode = status.st_ino};
 }
 
 std::string_view WithoutCompression(std::string_view path) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/timespec.h"
 #include "ingest/bytes/archive_reader.h"
 #include "ingest/bytes/byte_source.h"
 #include "ingest/bytes/file_names.h"
@@ -103,7 +104,7 @@ std::vector<EvidencePart> ReadArchive(const EvidenceFile& file, std::string& scr
 std::optional<int64_t> ModifiedUnixNs(const std::string& path) {
   struct stat about = {};
   if (::stat(path.c_str(), &about) != 0) return std::nullopt;
-  return about.st_mtim.tv_sec * int64_t{1'000'000'000} + about.st_mtim.tv_nsec;
+  return Nanoseconds(about.st_mtim);
 }
 
 std::vector<EvidencePart> ReadFile(const EvidenceFile& file, std::string& scratch) {

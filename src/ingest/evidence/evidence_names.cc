@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/letter_case.h"
 #include "base/text_scan.h"
 #include "ingest/bytes/file_names.h"
 #include "ingest/flight_recorder/flight_recorder.h"
@@ -11,12 +12,6 @@
 
 namespace lockstep::ingest {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
 
 template <size_t N>
 bool EndsInOneOf(std::string_view name, const std::array<std::string_view, N>& endings) {
@@ -49,7 +44,7 @@ std::optional<ProcessFolderName> ReadProcessFolderName(std::string_view folder) 
 }
 
 std::optional<int32_t> RankOfEvidencePath(std::string_view path) {
-  const std::string name = Lower(StemOfName(path));
+  const std::string name = Lowered(StemOfName(path));
   const bool by_word = name.find("rank") != std::string::npos;
   std::string_view word = name;
   while (!word.empty() && (std::isdigit(static_cast<unsigned char>(word.back())) != 0)) word.remove_suffix(1);
@@ -61,7 +56,7 @@ std::optional<int32_t> RankOfEvidencePath(std::string_view path) {
   }
   const std::string_view folder = FolderOf(path);
   if (const auto process = ReadProcessFolderName(folder)) return process->rank;
-  const std::string parent = Lower(BaseName(folder));
+  const std::string parent = Lowered(BaseName(folder));
   if (const auto rank = WholeNumber<int32_t>(parent); rank && *rank >= 0 && parent.size() <= 7) return rank;
   TextCursor cursor(parent);
   if (cursor.Skip("rank")) {
@@ -73,7 +68,7 @@ std::optional<int32_t> RankOfEvidencePath(std::string_view path) {
 }
 
 bool IsNeverEvidence(std::string_view path) {
-  const std::string name = Lower(BaseName(path));
+  const std::string name = Lowered(BaseName(path));
   constexpr std::array<std::string_view, 25> kEndings = {
       ".py",  ".sh",  ".c",    ".cc",  ".h",    ".md",  ".rst", ".html", ".htm",         ".css", ".js",  ".csv", ".png",
       ".jpg", ".svg", ".yaml", ".yml", ".toml", ".ini", ".pt",  ".pth",  ".safetensors", ".so",  ".pdf", ".npy"};

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/timespec.h"
 #include "ingest/bytes/file_names.h"
 #include "ingest/bytes/natural_order.h"
 #include "ingest/evidence/evidence_names.h"
@@ -81,7 +82,7 @@ class Finder {
                       .named_by_user = named,
                       .is_archive = KindOfName(path) == NameKind::kArchive,
                       .size_bytes = static_cast<uint64_t>(status.st_size),
-                      .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
+                      .modified_ns = Nanoseconds(status.st_mtim),
                       .inode = status.st_ino});
   }
 

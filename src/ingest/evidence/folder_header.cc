@@ -1,33 +1,32 @@
-#include "evidence/json_object.h"
+#include "base/json_object.h"
+#include "evidence/parse_json.h"
 #include "ingest/evidence/evidence_part.h"
 
 namespace lockstep::ingest {
 
 Result<FolderHeader> ReadFolderHeader(std::string_view json) {
-  using evidence::JsonObject;
   constexpr size_t kMaxRows = 1 << 20;
-  ASSIGN_OR_RETURN(const rapidjson::Document document, evidence::ParseJson(json));
-  std::optional<Error> error;
-  const JsonObject object(document, "", &error);
+  ASSIGN_OR_RETURN(const JsonTree document, evidence::ParseObject(json));
+  JsonObject object(document.root(), "");
   FolderHeader header;
-  if (const auto job = object.Object("job")) job->Read("id", &header.job_id);
+  object.Inner("job", [&](JsonObject& job) { job.Read("id", &header.job_id); });
   object.Read("collected_unix_ns", &header.collected_unix_ns);
   object.Read("world_size", &header.world_size);
-  object.ReadArray("nodes", kMaxRows, [&](const JsonObject& node) {
+  object.Objects("nodes", kMaxRows, [&](JsonObject& node) {
     evidence::MissingEvidence missing;
     missing.what = "node";
     node.Read("host", &missing.host);
     node.Read("problem", &missing.reason);
     if (!missing.reason.empty()) header.missing.push_back(std::move(missing));
   });
-  object.ReadArray("ras", kMaxRows, [&](const JsonObject& ras) {
+  object.Objects("ras", kMaxRows, [&](JsonObject& ras) {
     std::string file;
     std::optional<int64_t> asked_ns;
     ras.Read("file", &file);
     ras.Read("asked_unix_ns", &asked_ns);
     if (!file.empty() && asked_ns && *asked_ns > 0) header.ras_asked_unix_ns[file] = *asked_ns;
   });
-  object.ReadArray("missing", kMaxRows, [&](const JsonObject& row) {
+  object.Objects("missing", kMaxRows, [&](JsonObject& row) {
     evidence::MissingEvidence& missing = header.missing.emplace_back();
     row.Read("rank", &missing.rank);
     row.Read("host", &missing.host);
@@ -35,7 +34,7 @@ Result<FolderHeader> ReadFolderHeader(std::string_view json) {
     row.Read("reason", &missing.reason);
     row.Read("remedy", &missing.remedy);
   });
-  if (error) return *std::move(error);
+  RETURN_IF_ERROR(object.status());
   if (header.world_size && *header.world_size <= 0) header.world_size.reset();
   return header;
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/nanoseconds.h"
 #include "ingest/bytes/file_names.h"
 #include "ingest/evidence/evidence_names.h"
 #include "ingest/evidence/evidence_part.h"
@@ -34,7 +35,7 @@ int64_t NewestTime(const FlightRecord& record) {
 /// that of a copy: no time-out of a collective is as long.
 std::optional<int64_t> RecordTime(std::optional<int64_t> told_ns, std::optional<int64_t> modified_ns,
                                   int64_t newest_ns) {
-  constexpr int64_t kSlackNs = 1'000'000'000;
+  constexpr int64_t kSlackNs = kSecondNs;
   constexpr int64_t kMostNs = 86'400 * kSlackNs;
   if (modified_ns && newest_ns != kNotRecorded && *modified_ns - newest_ns > kMostNs) modified_ns.reset();
   for (const std::optional<int64_t>& time : {told_ns, modified_ns}) {

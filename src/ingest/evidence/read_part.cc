@@ -7,8 +7,11 @@
 #include <cerrno>
 #include <csignal>
 
+#include "base/nanoseconds.h"
+#include "base/now.h"
 #include "base/text_scan.h"
-#include "evidence/json_object.h"
+#include "base/utf8.h"
+#include "evidence/parse_json.h"
 #include "ingest/bytes/file_names.h"
 #include "ingest/evidence/evidence_names.h"
 #include "ingest/evidence/evidence_part.h"
@@ -139,11 +142,7 @@ class PartReader {
       NotWhole(fmt::format("there was no room for {} operations, steps or communicators", ring->dropped_count));
     }
     part_->is_written_in_place = true;
-    if (LivesHere(*ring)) {
-      timespec now = {};
-      ::clock_gettime(CLOCK_REALTIME, &now);
-      part_->modified_unix_ns = now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-    }
+    if (LivesHere(*ring)) part_->modified_unix_ns = UnixNow();
     part_->record = ToFlightRecord(*ring);
   }
 
@@ -180,20 +179,14 @@ class PartReader {
     FillWhole(size_t{16} << 20);
     const auto document = evidence::ParseJson(bytes_);
     if (!document) return Fail(document.error());
-    std::optional<Error> error;
-    std::string stack;
-    std::string timestamp;
-    if (const auto message = evidence::JsonObject(*document, "", &error).Object("message")) {
-      if (const auto extra = message->Object("extraInfo")) {
-        extra->Read("py_callstack", &stack);
-        extra->Read("timestamp", &timestamp);
-      }
-    }
+    const JsonValue extra = document->root().At({"message", "extraInfo"});
+    const std::string stack = ValidUtf8(extra["py_callstack"].TextOrEmpty());
+    const std::string timestamp = extra["timestamp"].TextOrEmpty();
     if (stack.empty()) return;
     part_->log = ReadRankLog(stack, part_->file);
     const auto seconds = WholeNumber(timestamp);
     for (evidence::LogEvent& event : part_->log->events) {
-      if (seconds && *seconds > 0 && *seconds < 9'000'000'000) event.time_unix_ns = *seconds * 1'000'000'000;
+      if (seconds && *seconds > 0 && *seconds < 9'000'000'000) event.time_unix_ns = *seconds * kSecondNs;
     }
   }
 

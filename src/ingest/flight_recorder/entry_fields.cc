@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::ingest {
 
 using evidence::EntryState;
@@ -51,7 +53,7 @@ std::optional<int64_t> EntryFields::DurationNs(double milliseconds) {
 }
 
 int64_t EntryFields::Duration(const Value& value) {
-  if (value.kind != ValueKind::kFloat) return Scaled(DumpKey::kDurationMs, value, 1'000'000);
+  if (value.kind != ValueKind::kFloat) return Scaled(DumpKey::kDurationMs, value, kMillisecondNs);
   const auto duration_ns = DurationNs(std::bit_cast<double>(value.bits));
   if (!duration_ns) tables_.notes.WrongType(DumpKey::kDurationMs);
   return duration_ns.value_or(kNotRecorded);
@@ -125,7 +127,7 @@ void EntryFields::Set(DumpKey key, const Value& value, FlightEntry& entry) {
     case DumpKey::kTimeCompletedNs: entry.completed_unix_ns = Scaled(key, value, 1); return;
     case DumpKey::kTimeCompletedUs: entry.completed_unix_ns = Scaled(key, value, 1000); return;
     case DumpKey::kDurationMs: entry.duration_ns = Duration(value); return;
-    case DumpKey::kTimeoutMs: entry.timeout_ns = Scaled(key, value, 1'000'000); return;
+    case DumpKey::kTimeoutMs: entry.timeout_ns = Scaled(key, value, kMillisecondNs); return;
     case DumpKey::kInputSizes: entry.input_sizes = List(key, value, ValueKind::kSizes); return;
     case DumpKey::kOutputSizes: entry.output_sizes = List(key, value, ValueKind::kSizes); return;
     case DumpKey::kInputDtypes: entry.input_dtypes = Dtypes(key, value); return;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/ascii.h"
+#include "base/letter_case.h"
 #include "ingest/flight_recorder/entry_fields.h"
 
 namespace lockstep::ingest {
@@ -57,8 +58,7 @@ std::string_view StemOfName(std::string_view path) {
 
 std::vector<NameNumber> NumbersOfName(std::string_view path) {
   const std::string_view stem = StemOfName(path);
-  std::string lower(stem);
-  std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
+  const std::string lower = Lowered(stem);
   std::vector<NameNumber> numbers;
   for (size_t first = 0; first < stem.size();) {
     if (!IsDigit(stem[first])) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/nanoseconds.h"
 #include "ingest/flight_recorder/dump_stack.h"
 #include "ingest/flight_recorder/pickle_opcodes.h"
 
@@ -223,7 +224,7 @@ bool PlainEntries::TakeField(DumpKey key, FlightEntry& entry) {
       if (!TakeBool(flag)) return false;
       entry.retired = flag ? Tristate::kYes : Tristate::kNo;
       return true;
-    case DumpKey::kTimeoutMs: return TakeTime(entry.timeout_ns, 1'000'000);
+    case DumpKey::kTimeoutMs: return TakeTime(entry.timeout_ns, kMillisecondNs);
     case DumpKey::kIsP2p: return TakeBool(entry.is_p2p);
     default: return false;
   }

@@ -1,6 +1,7 @@
 // The life of communicators, and what is done with them.
 #include <cmath>
 
+#include "base/nanoseconds.h"
 #include "ingest/nccl/log_events.h"
 
 namespace lockstep::ingest {
@@ -86,7 +87,7 @@ void Fill(const CommunicatorWords& words, NcclMember& member) {
 std::optional<int64_t> TakeSeconds(Words& words) {
   const auto whole = words.TakeNumber();
   if (!whole || *whole < 0 || *whole > 1'000'000) return {};
-  int64_t ns = *whole * 1'000'000'000;
+  int64_t ns = *whole * kSecondNs;
   if (words.Take(".")) {
     int64_t unit = 100'000'000;
     const std::string_view digits = words.TakeUntil(" ,)");

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/nanoseconds.h"
+#include "base/trim.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -34,12 +36,6 @@ bool TakeNumberBehindColon(std::string_view& text, int64_t& number) {
   return true;
 }
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 /// Reads "host:pid:tid", the last word of `text`, into `line`, with what stands before it as the prefix.
 bool ReadIdentity(std::string_view text, NcclLogLine& line) {
   if (!TakeNumberBehindColon(text, line.tid) || !TakeNumberBehindColon(text, line.pid)) return false;
@@ -60,11 +56,11 @@ bool ReadLeft(std::string_view left, NcclLogLine& line) {
     while (begin > 0 && left[begin - 1] != ' ') --begin;
     if (begin == end) return false;
     if (ReadIdentity(left.substr(0, end), line)) {
-      std::string_view rest = Trim(left.substr(end));
+      std::string_view rest = Trimmed(left.substr(end));
       if (!rest.empty() && rest.front() == '[') {
         const size_t close = rest.find(']');
         if (close == std::string_view::npos || !ReadInteger(rest.substr(1, close - 1), line.device)) line.device = -1;
-        if (close != std::string_view::npos) rest = Trim(rest.substr(close + 1));
+        if (close != std::string_view::npos) rest = Trimmed(rest.substr(close + 1));
       }
       line.source = rest;
       return true;
@@ -91,7 +87,7 @@ std::optional<int64_t> ReadTime(std::string_view text) {  // "2026-11-21 03:35:2
                                          std::chrono::day(static_cast<unsigned>(day < 0 ? 0 : day))};
   if (!date.ok()) return {};
   const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  int64_t ns = (((days * 24 + hour) * 60 + minute) * 60 + second) * 1'000'000'000;
+  int64_t ns = (((days * 24 + hour) * 60 + minute) * 60 + second) * kSecondNs;
   if (text.size() > 20 && (text[19] == '.' || text[19] == ',')) {
     int64_t unit = 100'000'000;
     for (size_t i = 20; i < text.size() && IsDigit(text[i]) && unit > 0; ++i, unit /= 10) ns += (text[i] - '0') * unit;
@@ -114,7 +110,7 @@ std::optional<NcclLogLine> ParseNcclLogLine(std::string_view line) {
       constexpr size_t kLeftLimit = 1024;
       const std::string_view left = line.substr(0, at);
       if (!ReadLeft(left.size() > kLeftLimit ? left.substr(left.size() - kLeftLimit) : left, result)) break;
-      result.message = Trim(rest.substr(word.size()));
+      result.message = Trimmed(rest.substr(word.size()));
       return result;
     }
   }
@@ -122,7 +118,7 @@ std::optional<NcclLogLine> ParseNcclLogLine(std::string_view line) {
 }
 
 std::optional<int32_t> LauncherRank(std::string_view prefix) {
-  prefix = Trim(prefix);
+  prefix = Trimmed(prefix);
   int32_t rank = -1;
   if (prefix.starts_with("[rank")) {
     const size_t close = prefix.find(']');

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/letter_case.h"
 #include "base/temporary_folder.h"
 #include "base/unique_fd.h"
 
@@ -25,11 +26,6 @@ constexpr int kMaxValueBytes = 64 << 20;
 constexpr int kMaxColumns = 500;
 constexpr const char* kRowFunction = "lockstep_row";
 constexpr const char* kSpooled = "export.sqlite";
-
-/// Names of tables and columns compare in SQLite without regard to case.
-bool SameName(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return Lower(x) == Lower(y); });
-}
 
 std::string Quoted(std::string_view name) {
   std::string quoted = "\"";
@@ -229,8 +225,8 @@ Result<std::unique_ptr<Database>> Database::Adopt(sqlite3* connection, const std
 }
 
 const Database::Table* Database::Find(std::string_view table) const {
-  const auto found =
-      std::find_if(tables_.begin(), tables_.end(), [&](const Table& own) { return SameName(own.name, table); });
+  const auto found = std::find_if(tables_.begin(), tables_.end(),
+                                  [&](const Table& own) { return EqualIgnoringCase(own.name, table); });
   return found == tables_.end() ? nullptr : &*found;
 }
 
@@ -239,7 +235,7 @@ bool Database::Has(std::string_view table) const { return Find(table) != nullptr
 bool Database::Has(std::string_view table, std::string_view column) const {
   const Table* const found = Find(table);
   return found != nullptr && std::any_of(found->columns.begin(), found->columns.end(),
-                                         [&](const std::string& own) { return SameName(own, column); });
+                                         [&](const std::string& own) { return EqualIgnoringCase(own, column); });
 }
 
 bool Database::HasRows(std::string_view table) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/ascii.h"
+#include "base/letter_case.h"
 #include "ingest/torch_trace/trace_category.h"
 
 namespace lockstep::ingest::nsight {
@@ -14,13 +15,6 @@ namespace {
 using model::Category;
 
 bool IsCapital(std::string_view text, size_t at) { return at < text.size() && text[at] >= 'A' && text[at] <= 'Z'; }
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return lower;
-}
 
 const char* MemoryKind(int64_t kind) {
   constexpr std::array kNames = {"Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static"};
@@ -104,7 +98,7 @@ bool NamesCollective(std::string_view name) {
                                                               "ssend",  "bsend",  "rsend",    "issend",
                                                               "ibsend", "irsend", "ncclsend", "ncclrecv"};
   std::string folded;
-  for (const char c : Lower(name)) {
+  for (const char c : Lowered(name)) {
     if (c != '_') folded += c;
   }
   const size_t colon = folded.rfind(':');
@@ -125,7 +119,7 @@ bool SaysItsDomain(std::string_view text) { return IsNcclText(text) || IsMpiText
 
 Region RegionOf(std::string_view domain, std::string_view text) {
   Region region;
-  const std::string lower = Lower(domain);
+  const std::string lower = Lowered(domain);
   if (IsNcclText(text)) {
     region.name = fmt::format("nccl:{}", text);
     region.is_collective = NamesCollective(text);

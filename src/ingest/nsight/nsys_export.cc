@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "base/subprocess.h"
 #include "base/temporary_folder.h"
 #include "base/utf8.h"
@@ -23,7 +24,7 @@ using Version = std::array<int, 4>;
 constexpr std::string_view kMagic = "NVIDIA Tegra Profiler Report ";
 /// Since when an export can hold what ranges carry (NCCL: communicator, size, peer) in words.
 constexpr Version kDecodesPayloads = {2025, 3, 0, 0};
-constexpr int64_t kExportTimeoutNs = int64_t{30} * 60 * 1'000'000'000;
+constexpr int64_t kExportTimeoutNs = 30 * 60 * kSecondNs;
 
 /// Four numbers with `separators` between them.
 std::optional<Version> ReadVersion(std::string_view text, std::string_view separators) {

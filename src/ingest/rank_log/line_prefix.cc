@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "base/calendar.h"
+#include "base/nanoseconds.h"
 #include "base/text_scan.h"
 
 namespace lockstep::ingest {
@@ -74,7 +76,7 @@ std::optional<int64_t> TimeOfDay(std::string_view text, size_t* at) {
     int64_t unit = 100'000'000;
     for (++*at; *at < text.size() && IsDigit(text[*at]); ++*at, unit /= 10) fraction += (text[*at] - '0') * unit;
   }
-  return ((*hour * 60 + *minute) * 60 + *second) * int64_t{1'000'000'000} + fraction;
+  return ((*hour * 60 + *minute) * 60 + *second) * kSecondNs + fraction;
 }
 
 /// "Z", "+01:00" or "+0100" at `at`: seconds to take off.
@@ -88,15 +90,6 @@ int64_t ZoneSeconds(std::string_view text, size_t at) {
 }
 
 }  // namespace
-
-int64_t DaysFromEpoch(int year, int month, int day) {
-  // Years from March: the leap day is a year's last.
-  const int64_t y = month <= 2 ? year - 1 : year;
-  const int64_t era = y / 400;
-  const int64_t of_era = y - era * 400;
-  const int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146'097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719'468;
-}
 
 PrefixedLine TakePrefixes(std::string_view line) {
   PrefixedLine taken{.rank = std::nullopt, .text = line};
@@ -135,7 +128,7 @@ std::optional<int64_t> TimeOfLine(std::string_view line) {
     size_t at = i + 11;
     const auto of_day = TimeOfDay(line, &at);
     if (!of_day) continue;
-    return (DaysFromEpoch(*year, *month, *day) * 86'400 - ZoneSeconds(line, at)) * 1'000'000'000 + *of_day;
+    return (DaysFromEpoch(*year, *month, *day) * 86'400 - ZoneSeconds(line, at)) * kSecondNs + *of_day;
   }
   return std::nullopt;
 }

@@ -35,7 +35,4 @@ struct GlogHead {
 };
 std::optional<GlogHead> ReadGlogHead(std::string_view text);
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar.
-int64_t DaysFromEpoch(int year, int month, int day);
-
 }  // namespace lockstep::ingest

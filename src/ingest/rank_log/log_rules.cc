@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/letter_case.h"
 #include "base/text_scan.h"
 
 namespace lockstep::ingest {
@@ -319,9 +320,7 @@ std::string OperationOfType(std::string_view type) {
   for (const auto& [from, to] : kNames) {
     if (type == from) return std::string(to);
   }
-  std::string lower(type);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::string lower = Lowered(type);
   return lower;
 }
 

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/calendar.h"
+#include "base/nanoseconds.h"
 #include "base/text_scan.h"
 #include "base/utf8.h"
 #include "ingest/rank_log/line_prefix.h"
@@ -236,8 +238,8 @@ class LogReader {
       last_full_ns_ = event.time_unix_ns;
     } else if (glog && last_full_ns_) {
       // glog leaves the year out; another line of the file has told it.
-      const int year = static_cast<int>(1970 + *last_full_ns_ / 1'000'000'000 / 86'400 * 400 / 146'097);
-      event.time_unix_ns = DaysFromEpoch(year, glog->month, glog->day) * 86'400 * 1'000'000'000 + glog->time_of_day_ns;
+      const int year = static_cast<int>(1970 + *last_full_ns_ / kSecondNs / 86'400 * 400 / 146'097);
+      event.time_unix_ns = DaysFromEpoch(year, glog->month, glog->day) * 24 * kHourNs + glog->time_of_day_ns;
     }
     if (is_weak_ && event.kind != LogEventKind::kSignal) weak_lines_.insert(number_);
     event.file = std::string(file_name_);

@@ -1,12 +1,12 @@
+#include "base/json_object.h"
 #include "base/text_scan.h"
 #include "base/utf8.h"
-#include "evidence/json_object.h"
+#include "evidence/parse_json.h"
 #include "ingest/stacks/formats.h"
 
 namespace lockstep::ingest {
 namespace {
 
-using evidence::JsonObject;
 using evidence::StackFrame;
 using evidence::ThreadStack;
 
@@ -87,36 +87,38 @@ std::vector<ThreadStack> ReadPySpyText(std::string_view text) {
 }
 
 Result<std::vector<ThreadStack>> ReadPySpyJson(std::string_view text) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, evidence::ParseJson(text));
+  ASSIGN_OR_RETURN(const JsonTree tree, evidence::ParseJson(text));
+  const JsonValue document = tree.root();
   if (!document.IsArray()) return Error{.code = ErrorCode::kCorruptData, .message = "no array of threads"};
-  if (document.Size() > kMaxStackThreads) {
+  if (document.size() > kMaxStackThreads) {
     return Error{.code = ErrorCode::kLimitExceeded, .message = "more threads than are read"};
   }
   std::vector<ThreadStack> threads;
-  std::optional<Error> error;
   std::optional<int64_t> process;
-  for (rapidjson::SizeType i = 0; i < document.Size() && !error; ++i) {
-    const JsonObject object(document[i], "[" + std::to_string(i) + "].", &error);
+  for (size_t i = 0; i < document.size(); ++i) {
+    const std::string path = "[" + std::to_string(i) + "]";
+    if (!document[i].IsObject()) return Error{ErrorCode::kCorruptData, path + ": expected an object"};
+    JsonObject object(document[i], path);
     ThreadStack thread;
     std::optional<int64_t> pid;
     object.Read("pid", &pid);
     object.Read("os_thread_id", &thread.tid);
     object.Read("thread_name", &thread.name);
     object.Read("owns_gil", &thread.holds_gil);
-    object.ReadArray("frames", size_t{1} << 20, [&](const JsonObject& row) {
+    object.Objects("frames", size_t{1} << 20, [&](JsonObject& row) {
       StackFrame frame;
       row.Read("name", &frame.function);
       row.Read("filename", &frame.file);
       row.Read("line", &frame.line);
       AddPySpyFrame(std::move(frame), &thread);
     });
+    RETURN_IF_ERROR(object.status());
     if (!process) process = pid;
     if (pid != process) continue;
     thread.is_main = thread.name == "MainThread" || (pid && thread.tid == *pid);
     thread.source = "py-spy";
     threads.push_back(std::move(thread));
   }
-  if (error) return *std::move(error);
   return threads;
 }
 

@@ -16,29 +16,6 @@ constexpr ptrdiff_t kMaxStringBytes = ptrdiff_t{1} << 20;
 
 bool IsDelimiter(char c) { return c == ',' || c == '}' || c == ']' || c == ':'; }
 
-/// Length of the valid UTF-8 sequence at `text`, or 0. Refuses overlong forms, surrogates and code points past
-/// U+10FFFF.
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const auto continues = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
-  const uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
-  if ((lead & 0xF0) == 0xE0) {
-    if (!continues(1) || !continues(2)) return 0;
-    if (lead == 0xE0 && byte(1) < 0xA0) return 0;
-    if (lead == 0xED && byte(1) >= 0xA0) return 0;
-    return 3;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    if (!continues(1) || !continues(2) || !continues(3)) return 0;
-    if (lead == 0xF0 && byte(1) < 0x90) return 0;
-    if (lead == 0xF4 && byte(1) >= 0x90) return 0;
-    return 4;
-  }
-  return 0;
-}
-
 /// Resolves the escape at text[0] == '\\'. Returns the number of bytes it took, 0 when it is not a valid escape.
 size_t AppendEscape(std::string_view text, std::string* out) {
   if (text.size() < 2) return 0;
@@ -241,9 +218,12 @@ std::string_view DecodeString(std::string_view raw, bool escaped, uint64_t byte_
       damage->Add(DamageKind::kControlCharacter, byte_offset + i);
       scratch->push_back(' ');
       ++i;
-    } else if (const size_t length = Utf8Length(raw.substr(i)); length != 0) {
-      scratch->append(raw.substr(i, length));
-      i += length;
+    } else if (static_cast<unsigned char>(c) < 0x80) {
+      scratch->push_back(c);
+      ++i;
+    } else if (const Utf8Character character = ReadUtf8(raw, i); character.valid) {
+      scratch->append(raw.substr(i, character.length));
+      i += character.length;
     } else {
       damage->Add(DamageKind::kInvalidUtf8, byte_offset + i);
       scratch->append("\xEF\xBF\xBD");

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/ascii.h"
+#include "base/letter_case.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -51,11 +52,6 @@ constexpr Spelling kSpellings[] = {
 };
 
 constexpr std::string_view kRangePrefixes[] = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:", "rccl:", "c10d::"};
-
-bool ContainsIgnoringCase(std::string_view text, std::string_view lower) {
-  return std::search(text.begin(), text.end(), lower.begin(), lower.end(),
-                     [](char a, char b) { return Lower(a) == b; }) != text.end();
-}
 
 }  // namespace
 

@@ -1,29 +1,19 @@
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
-#include "base/utf8.h"
+#include "base/json_writer.h"
 #include "launch/script/script_parts.h"
 
 namespace lockstep::launch {
 namespace {
 
-// A text of JSON's is one of YAML's.
-std::string Quoted(const std::string& text) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-  const std::string valid = ValidUtf8(text);
-  writer.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
-  return buffer.GetString();
-}
-
+// Texts are JSON's, which are YAML's too.
 std::string Replica(const JobRequest& request, const char* kind, int64_t count) {
   std::string text = fmt::format(
       "    {}:\n      replicas: {}\n      restartPolicy: Never\n      template:\n        spec:\n          "
       "containers:\n",
       kind, count);
   text += fmt::format("            - name: pytorch  # The operator looks for this name.\n              image: {}\n",
-                      Quoted(request.image));
+                      JsonQuoted(request.image));
   text += "              command:\n";
   std::vector<std::string> words = {"torchrun", "--no-python",
                                     request.lockstep};  // Nodes, ranks and rendezvous by PET_ variables.
@@ -32,14 +22,14 @@ std::string Replica(const JobRequest& request, const char* kind, int64_t count) 
     words.insert(words.end(), {"--out", "/reports/" + (request.out.empty() ? request.name : request.out)});
   words.emplace_back("--");
   words.insert(words.end(), request.command.begin(), request.command.end());
-  for (const std::string& word : words) text += fmt::format("                - {}\n", Quoted(word));
+  for (const std::string& word : words) text += fmt::format("                - {}\n", JsonQuoted(word));
   if (!request.environment.empty() || !request.tool.empty()) text += "              env:\n";
   if (!request.tool.empty())
     text += "                - {name: TMPDIR, value: /scratch}  # Gigabytes while it records.\n";
   for (const std::string& variable : request.environment) {
     const size_t equals = variable.find('=');
-    text += fmt::format("                - {{name: {}, value: {}}}\n", Quoted(variable.substr(0, equals)),
-                        Quoted(variable.substr(equals + 1)));
+    text += fmt::format("                - {{name: {}, value: {}}}\n", JsonQuoted(variable.substr(0, equals)),
+                        JsonQuoted(variable.substr(equals + 1)));
   }
   if (request.gpus_per_node > 0)
     text += fmt::format("              resources: {{limits: {{nvidia.com/gpu: {}}}}}\n", request.gpus_per_node);
@@ -55,7 +45,7 @@ std::string Replica(const JobRequest& request, const char* kind, int64_t count) 
     text += fmt::format(
         "            - {{name: scratch, emptyDir: {{}}}}\n            - {{name: reports, persistentVolumeClaim: "
         "{{claimName: {}}}}}\n",
-        Quoted(request.claim));
+        JsonQuoted(request.claim));
   return text;
 }
 
@@ -67,9 +57,10 @@ std::string KubernetesScript(const JobRequest& request) {
     text +=
         "# The image has lockstep, the tool and the program; the claim is storage that all pods can write "
         "(ReadWriteMany).\n";
-  text += fmt::format("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata:\n  name: {}\n", Quoted(request.name));
+  text +=
+      fmt::format("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata:\n  name: {}\n", JsonQuoted(request.name));
   if (!request.queue.empty())
-    text += fmt::format("  labels: {{kueue.x-k8s.io/queue-name: {}}}\n", Quoted(request.queue));
+    text += fmt::format("  labels: {{kueue.x-k8s.io/queue-name: {}}}\n", JsonQuoted(request.queue));
   text += fmt::format(
       "spec:\n  nprocPerNode: \"{}\"\n  runPolicy: {{activeDeadlineSeconds: {}, cleanPodPolicy: None}}\n  "
       "pytorchReplicaSpecs:\n",

@@ -1,19 +1,19 @@
 #include "logs/line/line.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
 
 #include "base/ascii.h"
+#include "base/calendar.h"
 #include "base/text_scan.h"
+#include "base/timespec.h"
 #include "base/utf8.h"
 
 namespace lockstep::logs {
 namespace {
 
-constexpr int64_t kSecond_ns = 1'000'000'000;
 constexpr int64_t kDay_s = 86'400;
 constexpr size_t kDateBytes = 30;  ///< "2026-11-23T02:15:03.123456789Z"
 constexpr size_t kMostWordBytes = 64;
@@ -22,7 +22,7 @@ constexpr int32_t kMostRanks = 1 << 24;
 /// Seconds and the rest of a time, the rest never negative.
 struct SplitTime {
   explicit SplitTime(int64_t time_ns)
-      : seconds(time_ns / kSecond_ns - (time_ns % kSecond_ns < 0 ? 1 : 0)), rest_ns(time_ns - seconds * kSecond_ns) {}
+      : seconds(time_ns / kSecondNs - (time_ns % kSecondNs < 0 ? 1 : 0)), rest_ns(time_ns - seconds * kSecondNs) {}
   int64_t seconds;
   int64_t rest_ns;
 };
@@ -43,14 +43,6 @@ Date DateOfDay(int64_t days) {
   const int64_t shifted = (5 * of_year + 2) / 153;
   const int month = static_cast<int>(shifted < 10 ? shifted + 3 : shifted - 9);
   return {year + era * 400 + (month <= 2 ? 1 : 0), month, static_cast<int>(of_year - (153 * shifted + 2) / 5 + 1)};
-}
-
-int64_t DayOfDate(int64_t year, int64_t month, int64_t day) {
-  const int64_t y = month <= 2 ? year - 1 : year;
-  const int64_t era = y / 400;
-  const int64_t of_era = y - era * 400;
-  const int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146'097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719'468;
 }
 
 void AppendPadded(int64_t value, size_t digits, std::string* out) {
@@ -84,8 +76,8 @@ std::optional<int64_t> ReadDate(std::string_view line) {
   // What 64 bits of nanoseconds hold.
   if (year < 1970 || year > 2261 || month < 1 || month > 12 || day < 1 || day > 31) return std::nullopt;
   if (hour > 23 || minute > 59 || second > 60) return std::nullopt;
-  const int64_t seconds = DayOfDate(year, month, day) * kDay_s + (hour * 60 + minute) * 60 + second;
-  return seconds * kSecond_ns + rest_ns;
+  const int64_t seconds = DaysFromEpoch(year, month, day) * kDay_s + (hour * 60 + minute) * 60 + second;
+  return seconds * kSecondNs + rest_ns;
 }
 
 /// A word up to `end`, which is taken too.
@@ -120,11 +112,11 @@ std::optional<ParsedLine> ParseText(std::string_view line) {
     const auto seconds = cursor.Number<int64_t>();
     const std::string_view rest = cursor.rest();
     int64_t rest_ns = 0;
-    if (!seconds || *seconds < 0 || *seconds > INT64_MAX / kSecond_ns - 1 || rest.size() < 11 || rest[0] != '.' ||
+    if (!seconds || *seconds < 0 || *seconds > INT64_MAX / kSecondNs - 1 || rest.size() < 11 || rest[0] != '.' ||
         rest[10] != ' ' || !ReadDigits(rest, 1, 9, &rest_ns)) {
       return std::nullopt;
     }
-    parsed.head.monotonic_ns = *seconds * kSecond_ns + rest_ns;
+    parsed.head.monotonic_ns = *seconds * kSecondNs + rest_ns;
     cursor.Skip(rest.substr(0, 11));
   }
   const std::string_view rest = cursor.rest();
@@ -225,12 +217,6 @@ std::optional<ParsedLine> ParseJson(std::string_view line, std::string* storage)
   return parsed;
 }
 
-int64_t Read(clockid_t clock) {
-  timespec now = {};
-  ::clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * kSecond_ns + now.tv_nsec;
-}
-
 bool IsPlainInJson(char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
 }  // namespace
@@ -260,7 +246,7 @@ void AppendJsonText(std::string_view text, std::string* out) {
   }
 }
 
-LineTime LineTime::Now() { return {Read(CLOCK_REALTIME), Read(CLOCK_MONOTONIC)}; }
+LineTime LineTime::Now() { return {ClockNs(CLOCK_REALTIME), ClockNs(CLOCK_MONOTONIC)}; }
 
 std::string CleanWord(std::string_view word) {
   std::string clean(word.substr(0, kMostWordBytes));
@@ -314,10 +300,10 @@ void LineWriter::Append(const LineTime& time, Level level, std::string_view sour
   if (form_ == LineForm::kJson) return AppendJson(time, level, source, text, out);
   const size_t begin = out->size();
   AppendDate(time.unix_ns, out);
-  fmt::format_int seconds(time.monotonic_ns / kSecond_ns);
+  fmt::format_int seconds(time.monotonic_ns / kSecondNs);
   out->append(seconds.data(), seconds.size());
   out->push_back('.');
-  AppendPadded(time.monotonic_ns % kSecond_ns, 9, out);
+  AppendPadded(time.monotonic_ns % kSecondNs, 9, out);
   out->push_back(' ');
   out->push_back(LevelLetter(level));
   out->push_back(' ');

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/text_scan.h"
+#include "base/timespec.h"
 #include "base/unique_fd.h"
 #include "ingest/bytes/file_names.h"
 #include "ingest/bytes/input_files.h"
@@ -45,9 +46,7 @@ std::optional<int32_t> RankOfPath(const std::string& path) {
 std::optional<LogFile> Look(const std::string& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  LogFile file{.path = path,
-               .number = {status.st_dev, status.st_ino},
-               .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+  LogFile file{.path = path, .number = {status.st_dev, status.st_ino}, .modified_ns = Nanoseconds(status.st_mtim)};
   if (!path.ends_with(".gz")) return file;
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   std::array<char, kCompressedHeadBytes> head = {};

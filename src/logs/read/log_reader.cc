@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/calendar.h"
+#include "base/nanoseconds.h"
 #include "base/text_scan.h"
 #include "ingest/rank_log/line_prefix.h"
 
@@ -17,7 +19,7 @@ constexpr size_t kMostLineBytes = size_t{1} << 20;  ///< Longer ones are cut.
 constexpr int64_t kClockStep_ns = 50'000'000;
 constexpr size_t kMostNotes = 100;
 constexpr int kMostAttempts = 10;  ///< Rotations that may come in the middle of a look.
-constexpr int64_t kDay_ns = int64_t{86'400} * 1'000'000'000;
+constexpr int64_t kDay_ns = 24 * kHourNs;
 
 /// Whether half of the lines begin with a number and ": ": srun --label.
 bool HasWeakRanks(std::string_view text) {
@@ -199,7 +201,7 @@ void LogReader::ReadPlain(std::string_view bytes, LogLine* line) {
     // It leaves the year out: that of the line above, else of the file.
     const int64_t near_ns = last_time_ns_.value_or(current_.modified_ns);
     const int year = static_cast<int>(1970 + near_ns / kDay_ns * 400 / 146'097);
-    return SetTime(ingest::DaysFromEpoch(year, glog->month, glog->day) * kDay_ns + glog->time_of_day_ns, line);
+    return SetTime(DaysFromEpoch(year, glog->month, glog->day) * kDay_ns + glog->time_of_day_ns, line);
   }
   line->has_time = last_time_ns_.has_value();
   line->time_unix_ns = last_time_ns_.value_or(INT64_MIN);

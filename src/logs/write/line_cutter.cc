@@ -1,10 +1,12 @@
 #include "logs/write/line_cutter.h"
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::logs {
 namespace {
 
 constexpr size_t kMostLineBytes = size_t{64} << 10;
-constexpr int64_t kQuiet_ns = 1'000'000'000;
+constexpr int64_t kQuiet_ns = kSecondNs;
 constexpr int64_t kStanding_ns = 10'000'000'000;
 
 /// What is seen of a line on a terminal, roughly: a shorter text over a longer one leaves none of it.

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::logs {
 namespace {
 
 constexpr size_t kMostWaitingBytes = size_t{1} << 20;
-constexpr int64_t kRetry_ns = 1'000'000'000;
+constexpr int64_t kRetry_ns = kSecondNs;
 
 }  // namespace
 

@@ -34,7 +34,7 @@ void AddTiming(std::string_view key, const std::optional<Timing>& timing, JsonRo
 
 template <typename Items, typename Write>
 void WriteArray(JsonDocument& json, const char* key, const Items& items, const Write& write) {
-  WriteKey(json, key);
+  json.Key(key);
   json.StartArray();
   for (const auto& item : items) write(item);
   json.EndArray();
@@ -46,16 +46,14 @@ std::string OrEmpty(const std::optional<double>& value) { return value ? fmt::to
 
 void WriteBenchJson(const Results& results, std::ostream& out) {
   {
-    BlockStream stream(out);
-    JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    WriteKey(json, "schema");
-    json.String("lockstep.bench-collectives/1");
-    WriteKey(json, "data");
+    json.Key("schema");
+    json.Text("lockstep.bench-collectives/1");
+    json.Key("data");
     json.StartObject();
     const Plan& plan = results.plan;
-    WriteKey(json, "setup");
+    json.Key("setup");
     JsonRow setup;
     setup.Key("backend").Text(results.backend).Key("dtype").Text(DataTypeName(plan.type));
     setup.Key("reduction").Text(ReductionName(plan.reduction)).Key("root").Int(plan.root);
@@ -83,7 +81,7 @@ void WriteBenchJson(const Results& results, std::ostream& out) {
     });
     json.EndObject();
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }

@@ -105,7 +105,7 @@ void MissingRow(JsonRow& row, const evidence::MissingEvidence& missing) {
 
 template <typename Rows, typename MakeRow>
 void WriteTable(JsonDocument& json, const char* key, const Rows& rows, const MakeRow& make_row) {
-  WriteKey(json, key);
+  json.Key(key);
   json.StartArray();
   for (const auto& item : rows) {
     JsonRow row;
@@ -117,12 +117,12 @@ void WriteTable(JsonDocument& json, const char* key, const Rows& rows, const Mak
 
 void WriteData(JsonDocument& json, const Diagnosis& diagnosis) {
   json.StartObject();
-  WriteKey(json, "verdict");
+  json.Key("verdict");
   JsonRow verdict;
   VerdictRow(verdict, diagnosis.verdict);
   WriteRow(json, verdict);
   WriteTable(json, "context", diagnosis.context, VerdictRow);
-  WriteKey(json, "job");
+  json.Key("job");
   JsonRow job;
   job.Key("world_size").Value(diagnosis.world_size ? Cell(int64_t{*diagnosis.world_size}) : Cell());
   job.Key("collected_unix_ns").Optional(diagnosis.collected_unix_ns);
@@ -179,19 +179,17 @@ bool IsPartial(const Diagnosis& diagnosis) {
 
 void WriteHangJson(const Diagnosis& diagnosis, std::ostream& out) {
   {
-    BlockStream stream(out);
-    JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    WriteKey(json, "schema");
-    json.String("lockstep.hang/1");
-    WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.hang/1");
+    json.Key("partial");
     json.Bool(IsPartial(diagnosis));
-    WriteKey(json, "data");
+    json.Key("data");
     WriteData(json, diagnosis);
     WriteLedger(json, HangLedger(diagnosis));
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }
@@ -199,9 +197,7 @@ void WriteHangJson(const Diagnosis& diagnosis, std::ostream& out) {
 std::string HangDataJson(const Diagnosis& diagnosis) {
   std::ostringstream out;
   {
-    BlockStream stream(out);
-    JsonDocument json(stream);
-    json.SetIndent(' ', 0);
+    JsonDocument json(out, 0);
     WriteData(json, diagnosis);
   }
   return out.str();

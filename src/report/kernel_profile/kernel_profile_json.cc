@@ -80,17 +80,15 @@ bool IsPartial(const model::KernelProfiles& profiles) {
 
 void WriteKernelJson(const model::KernelProfiles& profiles, std::ostream& out) {
   {
-    BlockStream stream(out);
-    JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    WriteKey(json, "schema");
-    json.String("lockstep.kernels/1");
-    WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.kernels/1");
+    json.Key("partial");
     json.Bool(IsPartial(profiles));
-    WriteKey(json, "data");
+    json.Key("data");
     json.StartObject();
-    WriteKey(json, "launches");
+    json.Key("launches");
     json.StartArray();
     for (const KernelLaunch& launch : profiles.launches) {
       JsonRow row;
@@ -98,7 +96,7 @@ void WriteKernelJson(const model::KernelProfiles& profiles, std::ostream& out) {
       WriteRow(json, row);
     }
     json.EndArray();
-    WriteKey(json, "sums");
+    json.Key("sums");
     json.StartArray();
     for (const analysis::NameOverRanks& sum : analysis::SumOverRanks(profiles)) {
       JsonRow row;
@@ -109,7 +107,7 @@ void WriteKernelJson(const model::KernelProfiles& profiles, std::ostream& out) {
     json.EndObject();
     WriteLedger(json, profiles.ledger);
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }

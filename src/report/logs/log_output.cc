@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/nanoseconds.h"
 #include "base/utf8.h"
 #include "logs/line/line.h"
 
@@ -94,15 +95,15 @@ void LogText::AppendTime(const logs::FoldedLine& line) {
     buffer_.append("- ");
     return;
   }
-  int64_t seconds = line.time_unix_ns / 1'000'000'000;
-  if (line.time_unix_ns % 1'000'000'000 < 0) --seconds;
+  int64_t seconds = line.time_unix_ns / kSecondNs;
+  if (line.time_unix_ns % kSecondNs < 0) --seconds;
   if (seconds != second_) {
     date_ = logs::DateText(line.time_unix_ns) + '.';
     second_ = seconds;
   }
   buffer_.append(date_);
   char digits[8] = {};
-  int64_t rest = (line.time_unix_ns - seconds * 1'000'000'000) / 1'000;
+  int64_t rest = (line.time_unix_ns - seconds * kSecondNs) / 1'000;
   for (int i = 5; i >= 0; --i, rest /= 10) digits[i] = static_cast<char>('0' + rest % 10);
   digits[6] = 'Z';
   digits[7] = ' ';

@@ -175,7 +175,7 @@ void RasRow(JsonRow& row, const evidence::RasReport& report) {
 
 template <typename Rows, typename MakeRow>
 void WriteTable(JsonDocument& json, const char* key, const Rows& rows, const MakeRow& make_row) {
-  WriteKey(json, key);
+  json.Key(key);
   json.StartArray();
   for (const auto& item : rows) {
     JsonRow row;
@@ -189,7 +189,7 @@ void WriteData(JsonDocument& json, const NcclEvidence& evidence) {
   const NcclJob& job = evidence.job;
   json.StartObject();
   WriteTable(json, "findings", evidence.findings, FindingRow);
-  WriteKey(json, "lines");
+  json.Key("lines");
   JsonRow lines;
   lines.Key("nccl").Uint(job.lines.nccl).Key("unknown").Uint(job.lines.unknown).Key("other").Uint(job.lines.other);
   lines.Key("cut").Uint(job.lines.cut).Key("kinds").StartObject();
@@ -248,19 +248,17 @@ bool IsPartial(const NcclEvidence& evidence) { return !evidence.problems.empty()
 
 void WriteNcclJson(const NcclEvidence& evidence, std::ostream& out) {
   {
-    BlockStream stream(out);
-    JsonDocument json(stream);
-    json.SetIndent(' ', 2);
+    JsonDocument json(out, 2);
     json.StartObject();
-    WriteKey(json, "schema");
-    json.String("lockstep.nccl_log/1");
-    WriteKey(json, "partial");
+    json.Key("schema");
+    json.Text("lockstep.nccl_log/1");
+    json.Key("partial");
     json.Bool(IsPartial(evidence));
-    WriteKey(json, "data");
+    json.Key("data");
     WriteData(json, evidence);
     WriteLedger(json, NcclLedger(evidence));
     json.EndObject();
-    stream.Put('\n');
+    json.EndLine();
   }
   out.flush();
 }

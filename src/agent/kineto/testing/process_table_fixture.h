@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "agent/kineto/process_table.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::agent {
 
-inline constexpr int64_t kNsPerMs = 1'000'000;
-inline constexpr int64_t kNsPerS = 1'000'000'000;
-inline constexpr int64_t kStart = 1'700'000'000 * kNsPerS;
+inline constexpr int64_t kStart = 1'700'000'000 * kSecondNs;
 
 /// A table, a clock that only moves when told, and a sink that keeps what was sent.
 class ProcessTableTest : public ::testing::Test, protected ReplySink {

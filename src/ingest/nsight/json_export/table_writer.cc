@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "base/letter_case.h"
 
 namespace lockstep::ingest::nsight {
 namespace {
@@ -18,14 +19,6 @@ constexpr int kCacheKiB = 64 << 10;
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxColumnNameBytes && !name.starts_with("sqlite") &&
          std::all_of(name.begin(), name.end(), [](char c) { return IsAlphanumeric(c) || c == '_'; });
-}
-
-/// Names of tables and columns compare in SQLite without regard to case.
-void AssignLower(std::string_view name, std::string* lower) {
-  lower->assign(name);
-  for (char& c : *lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
 }
 
 /// Stacks are most of many exports and not read: one row says that there are some.
@@ -65,14 +58,14 @@ Status TableWriter::Execute(const std::string& sql) {
 
 /// The table with all columns of `cells`; null where its name or one of theirs is none, or there are too many.
 Result<TableWriter::Table*> TableWriter::TableOf(std::string_view name, const std::vector<Cell>& cells) {
-  AssignLower(name, &key_);
+  key_ = Lowered(name);
   const auto found = tables_.find(key_);
   Table* table = found == tables_.end() ? nullptr : &found->second;
   if (table == nullptr && (!IsName(key_) || tables_.size() == kMaxTables || cells.empty())) return nullptr;
   std::vector<std::string> wanted;
   std::string lower;
   for (const auto& [column, value] : cells) {
-    AssignLower(column, &lower);
+    lower = Lowered(column);
     if (table != nullptr && table->columns.contains(lower)) continue;
     const size_t known = table == nullptr ? 0 : table->columns.size();
     if (!IsName(lower) || known + wanted.size() >= kMaxTableColumns) return nullptr;
@@ -112,7 +105,7 @@ Result<bool> TableWriter::Add(std::string_view name, const std::vector<Cell>& ce
   table->is_rest_left_out = IsSampled(table->name);
   sqlite3_clear_bindings(table->insert);
   for (const auto& [column, value] : cells) {
-    AssignLower(column, &key_);
+    key_ = Lowered(column);
     const int place = table->columns.find(key_)->second;
     if (const auto* const number = std::get_if<int64_t>(&value)) {
       sqlite3_bind_int64(table->insert, place, *number);
