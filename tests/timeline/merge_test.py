@@ -23,7 +23,7 @@ RECORDED = os.path.join(lockstep.SOURCE_ROOT, "examples", "recorded")
 PROTOC = os.environ.get("LOCKSTEP_PROTOC", "protoc")
 
 # What a merged file cannot repeat: where it was read from, whose word the rank is, and how the clocks were before.
-# Shapes of operators are not merged (README, "Limits"), so nothing that is counted from them comes back.
+# Shapes of operators are not merged (docs/limits.md), so nothing that is counted from them comes back.
 NOT_COMPARED = {"source", "rank_source", "clock", "flops", "flops_by_operator"}
 # Instants on the rank's own clock: the merged file's are on the aligned one.
 OWN_CLOCK = {"first_ns", "last_ns", "start_ns", "end_ns"}
