@@ -71,7 +71,7 @@ struct CommandOutput {
   std::string error;
 };
 
-/// Runs a command to its end, without a shell and with nothing on its standard input. That it fails is no error here:
+/// Runs a command to its end, without a shell and with nothing on its standard input. That it fails is not an error here:
 /// see exit_status. Thread-safe. Errors: ChildProcess::Start's, kCancelled (ran past its time), kLimitExceeded (printed
 /// too much).
 Result<CommandOutput> RunCommand(const std::vector<std::string>& arguments, const CommandOptions& options = {});

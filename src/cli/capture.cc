@@ -149,7 +149,7 @@ Status CaptureCommand::ReadWindow() {
     if (!request_.choose_roundup) {
       const auto number = PlainNumber(roundup_);
       if (!number || *number < 1 || *number > 1'000'000)
-        return Misuse(fmt::format("--roundup: '{}' is no number from 1 to 1000000, nor auto", roundup_));
+        return Misuse(fmt::format("--roundup: '{}' is not a number from 1 to 1000000, nor auto", roundup_));
       window.roundup = *number;
     }
     if (!warmup_.empty()) {
@@ -219,7 +219,7 @@ Status CaptureCommand::ReadDynologNodes() {
   if (const size_t colon = hosts.rfind(':'); colon != std::string::npos) {
     const auto number = PlainNumber(hosts.substr(colon + 1));
     if (!number || *number < 1 || *number > 65535)
-      return Misuse(fmt::format("--dynolog: '{}' is no port", hosts.substr(colon + 1)));
+      return Misuse(fmt::format("--dynolog: '{}' is not a port", hosts.substr(colon + 1)));
     port = static_cast<uint16_t>(*number);
     hosts.resize(colon);
   }

@@ -57,7 +57,7 @@ Check CheckSocketFolder(const NodeFacts& facts, const std::string& folder) {
     check.finding = fmt::format("cannot be looked at: {}", std::strerror(errno));
     check.advice = "make it (mode 1777) before the jobs start: a process that starts without it never registers";
   } else if (!S_ISDIR(info.st_mode)) {
-    check.finding = "is no folder";
+    check.finding = "is not a folder";
   } else if ((info.st_mode & 0777) != 0777 && info.st_uid != ::geteuid()) {
     check.finding = fmt::format("has mode {:04o}: processes of users other than {} cannot make their sockets in it",
                                 info.st_mode & 07777, UserName(info.st_uid));

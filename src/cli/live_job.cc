@@ -43,7 +43,7 @@ Result<std::vector<int32_t>> ParsePids(const std::string& text) {
     int32_t pid = 0;
     const auto [stopped, error] = std::from_chars(text.data() + at, text.data() + end, pid);
     if (error != std::errc() || stopped != text.data() + end || pid < 1) {
-      return Misuse(fmt::format("--pid: '{}' is no process id, nor several with commas", text));
+      return Misuse(fmt::format("--pid: '{}' is not a process id, nor several with commas", text));
     }
     pids.push_back(pid);
     at = end + 1;

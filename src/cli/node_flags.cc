@@ -27,7 +27,7 @@ Result<control::JobNode> SplitPort(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data() + colon + 1, end, port);
   if (error != std::errc() || stopped != end || port == 0 || colon == 0) {
-    return Misuse(fmt::format("--host: '{}' is no host, nor a host and a port", text));
+    return Misuse(fmt::format("--host: '{}' is not a host, nor a host and a port", text));
   }
   node.host = text.substr(0, colon);
   node.port = port;

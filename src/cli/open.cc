@@ -117,7 +117,7 @@ Result<int> OpenCommand::Run(Console& console) {
   if (paths_.empty()) return Misuse("open needs at least one PATH: a timeline, or the traces of a job");
   if (!IsWebOrigin(origin_)) {
     return Misuse(
-        fmt::format("--perfetto-origin {}: this is no origin; it looks like https://ui.example.org", origin_));
+        fmt::format("--perfetto-origin {}: this is not an origin; it looks like https://ui.example.org", origin_));
   }
   const std::string file = SingleFile();
   if (!file.empty()) return Serve(file, false, console);

@@ -63,7 +63,7 @@ void ProfilerEvents::Begin(const std::string& folder, int64_t every_ns, uint64_t
                            report::FormatBytes(static_cast<int64_t>(budget_bytes))));
   if (past_count > 0) events_.Line(fmt::format("{} captures of it are known from before", past_count));
   if (skipped_line_count > 0) {
-    events_.Line(fmt::format("{} lines of profile.jsonl are no records and were left out", skipped_line_count));
+    events_.Line(fmt::format("{} lines of profile.jsonl are not records and were left out", skipped_line_count));
   }
 }
 

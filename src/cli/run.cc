@@ -49,7 +49,7 @@ constexpr const char* kRunFooter =
 
 void RunCommand::Declare(CLI::App& app) {
   app_ = &app;
-  app.prefix_command();  // All that follows the first word that is no flag of ours is CMD's.
+  app.prefix_command();  // All that follows the first word that is not a flag of ours is CMD's.
   const char* group = "Kineto";
   app.add_flag("--with-daemon", with_daemon_,
                "Start a daemon where the node has none; it ends with the last job that uses it")

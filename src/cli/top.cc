@@ -152,7 +152,7 @@ Result<int> TopCommand::ShowView(const Nodes& nodes, Console& console) const {
 Result<int> TopCommand::Run(Console& console) {
   RETURN_IF_ERROR(ReadFlags());
   if (!once_ && !json_ && !console.out_is_terminal) {
-    return Misuse("standard output is no terminal: --once prints a table, --json a line for each look");
+    return Misuse("standard output is not a terminal: --once prints a table, --json a line for each look");
   }
   ASSIGN_OR_RETURN(const Nodes nodes, nodes_.Find());
   if (once_) return PrintOnce(nodes, console);

@@ -54,7 +54,7 @@ struct EvidenceProblem {
   std::optional<int32_t> rank;
   std::string message;   ///< What and where (byte, line), and what was done about it.
   bool skipped = true;   ///< False: the rest of the file is used.
-  bool is_note = false;  ///< Nothing was lost: an older dump of a rank was passed over, a file is no evidence.
+  bool is_note = false;  ///< Nothing was lost: an older dump of a rank was passed over, a file is not evidence.
 };
 
 /// All that is known of a job that is perhaps stuck.

@@ -23,7 +23,7 @@ Result<rapidjson::Document> ParseJson(std::string_view text);
 /// as the error; reading goes on, so that a caller looks once, at the end.
 class JsonObject {
  public:
-  /// `where` names the object in errors ("stacks[3]"). An error when the value is no object.
+  /// `where` names the object in errors ("stacks[3]"). An error when the value is not an object.
   JsonObject(const rapidjson::Value& value, std::string where, std::optional<Error>* error);
 
   void Read(const char* name, std::string* out) const;  ///< Invalid UTF-8 is made valid.

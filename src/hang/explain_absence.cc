@@ -326,7 +326,7 @@ std::vector<Candidate> ExplainAbsence(const Findings& findings) {
     const RankCondition& condition = ConditionOf(findings, rank);
     const RankView& view = findings.view.ranks[static_cast<size_t>(rank)];
     if (!view.has_record || condition.Failed()) {
-      continue;  // The dead are explained elsewhere, and victims that fell over are no roots.
+      continue;  // The dead are explained elsewhere, and victims that fell over are not roots.
     }
     (findings.waits.has_open[static_cast<size_t>(rank)] == 0 ? roots : weak).push_back(rank);
   }

@@ -26,7 +26,7 @@ struct ProgressOptions {
   int64_t spread_factor = 10;                 ///< Of the median absolute deviation, on top of the median.
   size_t remembered_count = 50;               ///< Gaps.
   size_t known_count = 5;                     ///< Gaps from which on the rhythm is known.
-  int64_t least_cpu_ns = 500'000;             ///< Less processor time between two looks is no movement.
+  int64_t least_cpu_ns = 500'000;             ///< Less processor time between two looks is not movement.
   /// The same of other threads, some of which poll for ever: this share of the time between the looks, and so much.
   double least_threads_ratio = 0.1;
   int64_t least_threads_cpu_ns = 20'000'000;

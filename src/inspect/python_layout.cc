@@ -150,7 +150,7 @@ Result<PythonLayout> ReadLayout313(pid_t pid, const PythonSymbols& symbols) {
       .gil_locked = word[kGilLocked],
       .gil_place = PythonLayout::GilPlace::kInterpreter,
   };
-  // Beyond any structure's size they are no offsets.
+  // Beyond any structure's size they are not offsets.
   if (std::any_of(word.begin() + 1, word.end(), [](uint64_t value) { return value > kMaxOffset; }))
     return Error{.code = ErrorCode::kUnsupported, .message = "its Python's table of offsets makes no sense"};
   return layout;

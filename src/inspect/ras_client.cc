@@ -109,7 +109,7 @@ class Connection {
       }
       if (buffer_.size() > kLineLimit) {
         return Error{ErrorCode::kCorruptData,
-                     fmt::format("who answers at {} is no RAS: too long a line", options_.address)};
+                     fmt::format("who answers at {} is not RAS: too long a line", options_.address)};
       }
       ASSIGN_OR_RETURN(const bool more, ReadSome());
       if (!more) return NoAnswer(options_, "it closed the connection");
@@ -169,7 +169,7 @@ Result<RasAnswer> AskOnce(const RasOptions& options, const addrinfo& address, Cl
   ASSIGN_OR_RETURN(const std::string hello, connection.ReadLine());
   constexpr std::string_view kHello = "SERVER PROTOCOL ";
   if (!hello.starts_with(kHello)) {
-    return Error{ErrorCode::kCorruptData, fmt::format("who answers at {} is no RAS", options.address)};
+    return Error{ErrorCode::kCorruptData, fmt::format("who answers at {} is not RAS", options.address)};
   }
   std::from_chars(hello.data() + kHello.size(), hello.data() + hello.size(), answer.protocol);
   // RAS waits so long for other processes; we wait a little longer for it.
@@ -177,7 +177,7 @@ Result<RasAnswer> AskOnce(const RasOptions& options, const addrinfo& address, Cl
   RETURN_IF_ERROR(connection.Send(fmt::format("TIMEOUT {}", seconds)));
   ASSIGN_OR_RETURN(const std::string taken, connection.ReadLine());
   if (taken != "OK" && !taken.starts_with("ERROR")) {
-    return Error{ErrorCode::kCorruptData, fmt::format("who answers at {} is no RAS", options.address)};
+    return Error{ErrorCode::kCorruptData, fmt::format("who answers at {} is not RAS", options.address)};
   }
   if (ask_json) {
     RETURN_IF_ERROR(connection.Send("SET FORMAT json"));

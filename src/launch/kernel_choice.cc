@@ -57,7 +57,7 @@ Result<std::optional<Row>> ReadRow(const rapidjson::Value& value) {
     if (found == value.MemberEnd() || !found->value.IsString()) return {};
     return {found->value.GetString(), found->value.GetStringLength()};
   };
-  if (!value.IsObject()) return Corrupt("data.kernels holds something that is no kernel");
+  if (!value.IsObject()) return Corrupt("data.kernels holds something that is not a kernel");
   const std::string_view name = text("name");
   const auto rank = number("rank");
   const auto total_ns = number("total_ns");

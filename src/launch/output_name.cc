@@ -103,7 +103,7 @@ Result<std::string> ExpandName(std::string_view pattern, const NameFacts& facts)
   }
   if (identity.restart > 0) name += fmt::format(".restart{}", identity.restart);
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-    return BadName(pattern, "is no file's name; folders go to --out");
+    return BadName(pattern, "is not a file's name; folders go to --out");
   return name;
 }
 

@@ -69,7 +69,7 @@ Result<RankFilter::Term> RankFilter::ParseTerm(std::string_view text) {
     if (key == "every") return Term{.kind = Kind::kEvery, .first = *count};
     return Term{.kind = key == "first" ? Kind::kRanks : Kind::kLocal, .first = 0, .last = *count - 1};
   }
-  return NoTerm(text, fmt::format("'{}' is no way to choose", key));
+  return NoTerm(text, fmt::format("'{}' is not a way to choose", key));
 }
 
 Result<RankFilter> RankFilter::Parse(std::string_view text) {

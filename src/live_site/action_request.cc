@@ -20,7 +20,7 @@ constexpr size_t kMostRanks = 4096;
 constexpr size_t kJobBytes = 256;
 
 Status CheckMembers(const rapidjson::Document& document, std::initializer_list<std::string_view> known) {
-  if (!document.IsObject()) return Error{ErrorCode::kCorruptData, "is no JSON object"};
+  if (!document.IsObject()) return Error{ErrorCode::kCorruptData, "is not a JSON object"};
   for (const auto& member : document.GetObject()) {
     const std::string_view name(member.name.GetString(), member.name.GetStringLength());
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -56,7 +56,7 @@ Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& jo
   std::optional<int64_t> duration_ms;
   reader.Text("job_id", &wish.job_id, kJobBytes);
   reader.List("ranks", kMostRanks, [&](const rapidjson::Value& value, const std::string& path) -> Status {
-    if (!value.IsInt() || value.GetInt() < 0) return Error{ErrorCode::kInvalidArgument, path + " is no rank"};
+    if (!value.IsInt() || value.GetInt() < 0) return Error{ErrorCode::kInvalidArgument, path + " is not a rank"};
     wish.selector.ranks.emplace_back(value.GetInt(), value.GetInt());
     return {};
   });

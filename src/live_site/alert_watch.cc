@@ -37,7 +37,7 @@ Result<PrometheusAt> ReadPrometheusUrl(const std::string& url) {
   at.url = url;
   std::string_view rest = url;
   at.endpoint.tls = rest.starts_with("https://");
-  if (!at.endpoint.tls && !rest.starts_with("http://")) return wrong("is no URL of HTTP");
+  if (!at.endpoint.tls && !rest.starts_with("http://")) return wrong("is not a URL of HTTP");
   rest.remove_prefix(at.endpoint.tls ? 8 : 7);
   const size_t slash = rest.find('/');
   std::string_view place = rest.substr(0, slash);

@@ -124,7 +124,7 @@ Result<std::vector<Alert>> ReadAlerts(std::string_view json) {
   if (TextOf(document, "status") != "success") {
     const std::string words = TextOf(document, "error");
     return Error{words.empty() ? ErrorCode::kCorruptData : ErrorCode::kIo,
-                 words.empty() ? "is no answer of Prometheus" : "Prometheus says: " + words};
+                 words.empty() ? "is not an answer of Prometheus" : "Prometheus says: " + words};
   }
   const Value* data = Member(document, "data");
   const Value* list = data == nullptr ? nullptr : Member(*data, "alerts");

@@ -117,7 +117,7 @@ constexpr auto kRankNames = std::to_array<RankNames>({
     {RankSource::kPmi, "PMIX_RANK", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", ""},
     {RankSource::kFlux, "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", ""},
     {RankSource::kLsf, "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_SIZE", ""},
-    // A batch script has SLURM_PROCID=0 and is no rank; a step has the size of the step too.
+    // A batch script has SLURM_PROCID=0 and is not a rank; a step has the size of the step too.
     {RankSource::kSlurm, "SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS"},
 });
 

@@ -42,7 +42,7 @@ Result<JobPlace> PlaceFromEnvironment(const launch::Environment& environment) {
   const auto port =
       environment.Get("MASTER_PORT").empty() ? kUsualPort : environment.Number("MASTER_PORT").value_or(-1);
   if (port < 1 || port + kPortCount > UINT16_MAX) {
-    return Missing(fmt::format("MASTER_PORT={} is no port that has {} others above it", environment.Get("MASTER_PORT"),
+    return Missing(fmt::format("MASTER_PORT={} is not a port that has {} others above it", environment.Get("MASTER_PORT"),
                                kPortCount));
   }
   JobPlace place;

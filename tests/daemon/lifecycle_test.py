@@ -185,7 +185,7 @@ class LifecycleTest(unittest.TestCase):
         link = self.folder / "link"
         link.symlink_to(self.folder / "open")
         self.assertIn("others may write there", refusal(open_folder))
-        self.assertIn("is no folder", refusal(link))
+        self.assertIn("is not a folder", refusal(link))
 
     def test_the_log_goes_to_a_file_of_its_own_and_follows_a_rotation(self):
         log = self.folder / "log"

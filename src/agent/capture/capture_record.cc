@@ -121,7 +121,7 @@ Result<CaptureRecord> ReadRecord(std::string_view text) {
   if (document.HasParseError()) {
     return Corrupt(fmt::format("byte {}: {}", document.GetErrorOffset(), GetParseError_En(document.GetParseError())));
   }
-  if (!document.IsObject()) return Corrupt("is no object");
+  if (!document.IsObject()) return Corrupt("is not an object");
   const Value* version = Member(document, "version");
   if (version == nullptr || !version->IsInt()) return Corrupt("has no version");
   if (version->GetInt() != kVersion) {
@@ -149,7 +149,7 @@ Result<CaptureRecord> ReadRecord(std::string_view text) {
     return Corrupt("places are not as many as targets");
   }
   for (const Value& place : places->GetArray()) {
-    if (!place.IsObject()) return Corrupt("a place is no object");
+    if (!place.IsObject()) return Corrupt("a place is not an object");
     TargetPlace read = {.folder = Text(place, "folder"),
                         .log_name = Text(place, "log_name"),
                         .final_name = Text(place, "final_name"),

@@ -11,7 +11,7 @@ struct FileObservation {
     kNone,        ///< Neither name is there.
     kUnfinished,  ///< NAME.tmp: Kineto has begun.
     kFinished,    ///< NAME: whole, since Kineto renames when it is done.
-    kUnusable,    ///< NAME is there and is no regular file of the process's user.
+    kUnusable,    ///< NAME is there and is not a regular file of the process's user.
     kNoFolder,    ///< The folder is gone, or cannot be reached (its container has ended).
   };
   Kind kind = Kind::kNone;

@@ -105,7 +105,7 @@ void TargetProgress::Observed(const FileObservation& file, const Instant& now) {
       return;
     case FileObservation::Kind::kUnusable:
       Enter(State::kRefused,
-            "what lies under the trace's name is no regular file of the process's user with one name: removed or "
+            "what lies under the trace's name is not a regular file of the process's user with one name: removed or "
             "replaced by someone; not touched",
             now);
       return;
@@ -150,8 +150,8 @@ void TargetProgress::Ended(const control::ProcessEnd& end, const Instant& now) {
         fmt::format("the process {}{} {}", EndWords(end), is_known ? " at " + ClockUtc(end.unix_ns) : "", when), now);
 }
 
-// Nothing comes of it any more. Asked again, a process begins at a time of its own: that is what was wanted where there
-// was no common start.
+// Nothing comes of it any more. Asked again, a process begins at a time of its own: that is what was wanted where no
+// common start was asked for.
 void TargetProgress::Lost(Why why, const Instant& now) {
   if (why.merely_dropped && MissedStart()) return AskAgain(now);
   ++try_count_;

@@ -42,7 +42,7 @@ Result<std::string> ReadSmallFile(const std::string& file, size_t most, Status (
   if (!fd.valid()) return FileError(file, "cannot be opened");
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) return FileError(file, "cannot be examined");
-  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kInvalidArgument, "is no regular file", file};
+  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kInvalidArgument, "is not a regular file", file};
   if (Status safe = is_safe(info); !safe) {
     safe.error().file = file;
     return safe.error();
@@ -73,7 +73,7 @@ Status OthersCannotRead(const struct stat& info) {
   return Error{ErrorCode::kPermissionDenied, "others may read it: give it to root or the daemon's user, and chmod 600"};
 }
 
-/// A token's one line; empty where it is no printable one.
+/// A token's one line; empty where it is not printable.
 Result<std::string> ReadToken(const std::string& file) {
   ASSIGN_OR_RETURN(std::string token, ReadSmallFile(file, kMostTokenBytes, OthersCannotRead));
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
@@ -209,7 +209,7 @@ bool ListenAddress::is_loopback() const { return address == "::1" || address.sta
 Result<ListenAddress> ParseListenAddress(std::string_view text) {
   const auto fail = [&] {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' is no IP address with a port, such as 127.0.0.1:9476 or [::1]:9476", text)};
+                 fmt::format("'{}' is not an IP address with a port, such as 127.0.0.1:9476 or [::1]:9476", text)};
   };
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return fail();

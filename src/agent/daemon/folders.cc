@@ -44,7 +44,7 @@ Status MakeOwnFolder(const std::string& path, uint32_t mode) {
   if (errno != EEXIST) return FolderError(path, "the folder cannot be made");
   struct stat info = {};
   if (::lstat(path.c_str(), &info) != 0) return FolderError(path, "the folder cannot be examined");
-  if (!S_ISDIR(info.st_mode)) return Error{ErrorCode::kIo, "is no folder", path};
+  if (!S_ISDIR(info.st_mode)) return Error{ErrorCode::kIo, "is not a folder", path};
   if (info.st_uid != ::geteuid() && info.st_uid != 0) {
     return Error{ErrorCode::kPermissionDenied, fmt::format("belongs to uid {}, not to this daemon", info.st_uid), path};
   }

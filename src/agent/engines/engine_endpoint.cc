@@ -33,7 +33,7 @@ Result<EngineUrl> ParseEngineUrl(const std::string& text) {
   };
   const std::unique_ptr<CURLU, UrlDelete> url(::curl_url());
   if (url == nullptr || ::curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) {
-    return fail("is no URL");
+    return fail("is not a URL");
   }
   const std::string scheme = PartOf(url.get(), CURLUPART_SCHEME);
   if (scheme != "http" && scheme != "https") return fail("is neither http nor https");

@@ -157,7 +157,7 @@ Result<KinetoSocket> BindDirectorySocket(const std::string& directory, const std
   if (::lstat(socket.label.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode))
       return Error{.code = ErrorCode::kFailedPrecondition,
-                   .message = fmt::format("{} is there and is no socket; remove it", socket.label)};
+                   .message = fmt::format("{} is there and is not a socket; remove it", socket.label)};
     if (!IsDeadAddress(socket.label)) return Taken(socket.label, socket.label);
     if (::unlink(socket.label.c_str()) != 0)
       return SystemError(fmt::format("cannot remove the dead socket {}", socket.label));

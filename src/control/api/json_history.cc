@@ -40,7 +40,7 @@ Status ReadLabels(const rapidjson::Value& owner, const std::string& where, Label
     std::string value =
         member.value.IsString() ? ValidUtf8({member.value.GetString(), member.value.GetStringLength()}) : "";
     if (!member.value.IsString() || name.empty() || name.size() > kMostNameBytes || value.size() > kMostLabelBytes) {
-      return Error{ErrorCode::kCorruptData, where + ".labels has one that is no short text"};
+      return Error{ErrorCode::kCorruptData, where + ".labels has one that is not a short text"};
     }
     (*labels)[std::move(name)] = std::move(value);
   }
@@ -57,7 +57,7 @@ Status ReadFigures(const rapidjson::Value& owner, const std::string& where, size
     std::string name = ValidUtf8({member.name.GetString(), member.name.GetStringLength()});
     const std::string path = where + ".figures." + name;
     if (name.empty() || name.size() > kMostNameBytes || !member.value.IsArray()) {
-      return Error{ErrorCode::kCorruptData, path + " is no list"};
+      return Error{ErrorCode::kCorruptData, path + " is not a list"};
     }
     if (member.value.Size() != instants) return Error{ErrorCode::kCorruptData, path + " is not as long as the times"};
     if (series->figures.size() == kMostFigures || *values_left < instants) {
@@ -69,7 +69,7 @@ Status ReadFigures(const rapidjson::Value& owner, const std::string& where, size
     values.reserve(instants);
     for (const rapidjson::Value& value : member.value.GetArray()) {
       if (!value.IsNull() && (!value.IsNumber() || !std::isfinite(value.GetDouble()))) {
-        return Error{ErrorCode::kCorruptData, path + " holds what is no number"};
+        return Error{ErrorCode::kCorruptData, path + " holds what is not a number"};
       }
       values.push_back(value.IsNull() ? std::nullopt : std::optional(value.GetDouble()));
     }
@@ -113,7 +113,7 @@ Status ReadNumber(std::string_view name, std::string_view text, std::optional<T>
   T value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("{}: '{}' is no whole number", name, Printable(text))};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{}: '{}' is not a whole number", name, Printable(text))};
   }
   *out = value;
   return {};
@@ -199,7 +199,7 @@ Result<History> ReadHistory(std::string_view json) {
   reader.List("times_unix_ns", kMostHistoryPoints + 1,
               [&](const rapidjson::Value& value, const std::string& where) -> Status {
                 if (!value.IsInt64() || value.GetInt64() < 0)
-                  return Error{ErrorCode::kCorruptData, where + " is no time"};
+                  return Error{ErrorCode::kCorruptData, where + " is not a time"};
                 if (!history.times_unix_ns.empty() && value.GetInt64() <= history.times_unix_ns.back()) {
                   return Error{ErrorCode::kCorruptData, where + " is not after the one before it"};
                 }

@@ -78,7 +78,7 @@ Result<NetworkTestSpec> ReadNetworkTestSpec(std::string_view text) {
   spec.listens = role != "connect";
   reader.List("interfaces", kAddresses, [&](const rapidjson::Value& value, const std::string& where) -> Status {
     if (!value.IsString() || value.GetStringLength() == 0 || value.GetStringLength() > kNameBytes) {
-      return Error{ErrorCode::kInvalidArgument, where + " is no name of an interface"};
+      return Error{ErrorCode::kInvalidArgument, where + " is not an interface's name"};
     }
     spec.interfaces.emplace_back(value.GetString(), value.GetStringLength());
     return {};
@@ -95,7 +95,7 @@ Result<NetworkTestSpec> ReadNetworkTestSpec(std::string_view text) {
   }
   for (const NetworkAddress& address : spec.addresses) {
     if (!IsOtherNodes(address.address)) {
-      return Error{ErrorCode::kInvalidArgument, "addresses: '" + address.address + "' is no address of another node"};
+      return Error{ErrorCode::kInvalidArgument, "addresses: '" + address.address + "' is not an address of another node"};
     }
   }
   return spec;

@@ -46,7 +46,7 @@ Status ReadProcess(const rapidjson::Value& value, std::string path, Process* pro
   reader.Int("uid", 0, UINT32_MAX, &process->uid);
   process->client_pids.clear();
   reader.List("client_pids", kAncestors, [&](const rapidjson::Value& pid, const std::string& where) -> Status {
-    if (!pid.IsInt()) return Error{ErrorCode::kCorruptData, where + " is no whole number of 32 bits"};
+    if (!pid.IsInt()) return Error{ErrorCode::kCorruptData, where + " is not a whole number of 32 bits"};
     process->client_pids.push_back(pid.GetInt());
     return {};
   });
@@ -66,7 +66,7 @@ Status ReadProcess(const rapidjson::Value& value, std::string path, Process* pro
   reader.Text("python_version", &process->python_version);
   process->settings.clear();
   reader.List("settings", kSettings, [&](const rapidjson::Value& setting, const std::string& where) -> Status {
-    if (!setting.IsString()) return Error{ErrorCode::kCorruptData, where + " is no text"};
+    if (!setting.IsString()) return Error{ErrorCode::kCorruptData, where + " is not a string"};
     process->settings.push_back(ValidUtf8({setting.GetString(), setting.GetStringLength()}));
     return {};
   });

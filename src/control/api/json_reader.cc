@@ -63,7 +63,7 @@ ObjectReader::ObjectReader(const Value& value, std::string path) : path_(std::mo
   if (value.IsObject()) {
     object_ = &value;
   } else {
-    Fail(Error{ErrorCode::kCorruptData, fmt::format("{} is no object", path_.empty() ? "the document" : path_)});
+    Fail(Error{ErrorCode::kCorruptData, fmt::format("{} is not an object", path_.empty() ? "the document" : path_)});
   }
 }
 
@@ -87,7 +87,7 @@ bool ObjectReader::ReadInt(std::string_view name, int64_t least, int64_t most, i
     return false;
   }
   if (!value->IsInt64()) {
-    Fail(ErrorCode::kCorruptData, name, "is no whole number");
+    Fail(ErrorCode::kCorruptData, name, "is not a whole number");
     return false;
   }
   *out = value->GetInt64();
@@ -101,7 +101,7 @@ bool ObjectReader::ReadInt(std::string_view name, int64_t least, int64_t most, i
 void ObjectReader::Uint(std::string_view name, uint64_t* out) {
   const Value* value = Find(name);
   if (value == nullptr) return;
-  if (!value->IsUint64()) return Fail(ErrorCode::kCorruptData, name, "is no whole number from 0");
+  if (!value->IsUint64()) return Fail(ErrorCode::kCorruptData, name, "is not a whole number from 0");
   *out = value->GetUint64();
 }
 
@@ -115,7 +115,7 @@ void ObjectReader::Bool(std::string_view name, bool* out) {
 void ObjectReader::Text(std::string_view name, std::string* out, size_t most_bytes) {
   const Value* value = Find(name);
   if (value == nullptr) return;
-  if (!value->IsString()) return Fail(ErrorCode::kCorruptData, name, "is no text");
+  if (!value->IsString()) return Fail(ErrorCode::kCorruptData, name, "is not a string");
   // The parser lets an escaped half of a surrogate pair through.
   std::string text = ValidUtf8({value->GetString(), value->GetStringLength()});
   if (text.size() > most_bytes) {
@@ -138,7 +138,7 @@ void ObjectReader::List(std::string_view name, size_t most,
                         const std::function<Status(const Value&, std::string)>& read) {
   const Value* value = Find(name);
   if (value == nullptr) return;
-  if (!value->IsArray()) return Fail(ErrorCode::kCorruptData, name, "is no list");
+  if (!value->IsArray()) return Fail(ErrorCode::kCorruptData, name, "is not a list");
   if (value->Size() > most) return Fail(ErrorCode::kInvalidArgument, name, fmt::format("has over {} elements", most));
   for (rapidjson::SizeType i = 0; i < value->Size() && !failed(); ++i) {
     Check(read((*value)[i], fmt::format("{}[{}]", Path(name), i)));
@@ -148,7 +148,7 @@ void ObjectReader::List(std::string_view name, size_t most,
 const ObjectReader::Value* ObjectReader::Object(std::string_view name) {
   const Value* value = Find(name);
   if (value != nullptr && !value->IsObject()) {
-    Fail(ErrorCode::kCorruptData, name, "is no object");
+    Fail(ErrorCode::kCorruptData, name, "is not an object");
     return nullptr;
   }
   return value;

@@ -19,7 +19,7 @@ void WriteRanks(const std::vector<std::pair<int32_t, int32_t>>& ranks, JsonText*
 void ReadPids(ObjectReader* reader, std::vector<int32_t>* pids) {
   pids->clear();
   reader->List("pids", kSelected, [&](const Value& pid, const std::string& where) -> Status {
-    if (!pid.IsInt()) return Error{ErrorCode::kCorruptData, where + " is no whole number of 32 bits"};
+    if (!pid.IsInt()) return Error{ErrorCode::kCorruptData, where + " is not a whole number of 32 bits"};
     if (pid.GetInt() < 1) return Error{ErrorCode::kInvalidArgument, where + " is below 1"};
     pids->push_back(pid.GetInt());
     return {};
@@ -30,7 +30,7 @@ void ReadRanks(ObjectReader* reader, std::vector<std::pair<int32_t, int32_t>>* r
   ranks->clear();
   reader->List("ranks", kSelected, [&](const Value& range, const std::string& where) -> Status {
     if (!range.IsArray() || range.Size() != 2 || !range[0].IsInt() || !range[1].IsInt()) {
-      return Error{ErrorCode::kCorruptData, where + " is no range of two ranks, first and last"};
+      return Error{ErrorCode::kCorruptData, where + " is not a range of two ranks, first and last"};
     }
     const std::pair<int32_t, int32_t> bounds(range[0].GetInt(), range[1].GetInt());
     if (bounds.first < 0 || bounds.first > bounds.second) {

@@ -130,7 +130,7 @@ Result<rapidjson::Document> Read(const DynologNode& node, const std::string& ans
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(answer.data(), answer.size());
   if (document.HasParseError() || !document.IsObject())
-    return Failed(node, ErrorCode::kCorruptData, "the answer is no JSON object");
+    return Failed(node, ErrorCode::kCorruptData, "the answer is not a JSON object");
   return document;
 }
 
@@ -140,7 +140,7 @@ Result<std::vector<int32_t>> Pids(const DynologNode& node, const rapidjson::Docu
     return Failed(node, ErrorCode::kCorruptData, fmt::format("the answer has no list '{}'", name));
   std::vector<int32_t> pids;
   for (const auto& pid : found->value.GetArray()) {
-    if (!pid.IsInt()) return Failed(node, ErrorCode::kCorruptData, fmt::format("'{}' holds what is no pid", name));
+    if (!pid.IsInt()) return Failed(node, ErrorCode::kCorruptData, fmt::format("'{}' holds what is not a pid", name));
     pids.push_back(pid.GetInt());
   }
   return pids;

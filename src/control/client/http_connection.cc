@@ -248,7 +248,7 @@ class CurlConnection : public HttpConnection {
     }
     if (!endpoint_.tunnel.empty()) return TunnelBroke(words);
     if (code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_UNSUPPORTED_PROTOCOL) {
-      return {ErrorCode::kCorruptData, fmt::format("what answers at {} is no lockstepd: {}", place_, words)};
+      return {ErrorCode::kCorruptData, fmt::format("what answers at {} is not lockstepd: {}", place_, words)};
     }
     if (endpoint_.tls && code == CURLE_RECV_ERROR) {
       // TLS 1.3: the daemon's refusal of our certificate comes when the handshake is over for us.
@@ -278,7 +278,7 @@ class CurlConnection : public HttpConnection {
     if (tunnel_ == nullptr) return {ErrorCode::kIo, fmt::format("the connection to {} broke: {}", place_, words)};
     const std::string why = tunnel_->Describe(kLastWordsNs);
     const bool nobody = tunnel_->errors().find("no lockstepd answers") != std::string::npos;
-    // It lives: what came through is no HTTP.
+    // It lives: what came through is not HTTP.
     const std::string hint = fmt::format("{}; {}", words, why);
     return {nobody ? ErrorCode::kNotFound : ErrorCode::kIo,
             fmt::format("{} cannot be reached: {}", endpoint_.host.empty() ? "the node" : endpoint_.host,

@@ -31,7 +31,7 @@ ErrorCode CodeOf(int status) {
   }
 }
 
-/// What a reply that is no success says.
+/// What a reply other than success says.
 Error Refusal(const HttpReply& reply) {
   Error error = ReadError(reply.body);
   // No error of ours in the body: the server below the routes, or somebody else's server.
@@ -141,7 +141,7 @@ class HttpNodeClient : public NodeClient {
     // Whichever it calls it, here it is the daemon's bytes that are wrong and not the caller's request.
     if (!value) {
       return Error{ErrorCode::kCorruptData,
-                   fmt::format("what answers at {} is no lockstepd of a version that this one understands: {}",
+                   fmt::format("what answers at {} is not lockstepd of a version that this one understands: {}",
                                PlaceOf(endpoint_), value.error().message)};
     }
     return value;

@@ -46,7 +46,7 @@ Result<JobNodes> FindJob(const std::string& job, JobKind kind) {
     if (!job.starts_with(scheduler.prefix)) continue;
     if (kind != JobKind::kNone && kind != scheduler.kind) {
       return Error{.code = ErrorCode::kInvalidArgument,
-                   .message = fmt::format("\"{}\" is no job of the asked scheduler", job)};
+                   .message = fmt::format("\"{}\" is not a job of the asked scheduler", job)};
     }
     kind = scheduler.kind;
     id = job.substr(std::string(scheduler.prefix).size());

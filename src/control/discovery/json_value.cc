@@ -11,7 +11,7 @@ Result<rapidjson::Document> ParseCommandJson(std::string_view text, std::string_
   if (document.HasParseError()) {
     return Error{
         .code = ErrorCode::kCorruptData,
-        .message = fmt::format("{} is no JSON: {}", what, rapidjson::GetParseError_En(document.GetParseError())),
+        .message = fmt::format("{} is not JSON: {}", what, rapidjson::GetParseError_En(document.GetParseError())),
         .byte_offset = document.GetErrorOffset()};
   }
   return document;

@@ -36,7 +36,7 @@ Result<std::string> WithoutStep(const std::string& id) {
                                                     IsNumber(std::string_view(job).substr(sign + 1));
   if (!good || job.size() > 40) {
     return Error{.code = ErrorCode::kInvalidArgument,
-                 .message = fmt::format("\"{}\" is no SLURM job's id (as 12, 12_3 or 13+1)", id.substr(0, 80))};
+                 .message = fmt::format("\"{}\" is not a SLURM job's id (as 12, 12_3 or 13+1)", id.substr(0, 80))};
   }
   return job;
 }

@@ -109,7 +109,7 @@ class Finder {
         others_ != nullptr && kind == NameKind::kOther && WithoutCompression(path).ends_with(".jsonl");
     if (kind == NameKind::kOther && !is_lines) return;
     if (kind == NameKind::kNcuReport) {
-      Note("ncu_report", model::Severity::kWarning, path, "an Nsight Compute report, which is no trace, was left out",
+      Note("ncu_report", model::Severity::kWarning, path, "an Nsight Compute report, which is not a trace, was left out",
            "write its kernels as a table: ncu --import FILE --csv --page raw > FILE.csv");
       return;
     }

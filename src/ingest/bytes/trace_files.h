@@ -58,7 +58,7 @@ struct TraceFile {
 
 /// What a walk meets besides traces. What it is only its bytes say.
 struct OtherFiles {
-  /// *.csv, *.tsv, reports of ncu: those in folders, which are no traces, and those that were named, which are among
+  /// *.csv, *.tsv, reports of ncu: those in folders, which are not traces, and those that were named, which are among
   /// the traces as well.
   std::vector<InputFile> tables;
   std::vector<TraceFile> lines;  ///< *.jsonl in folders.
@@ -69,7 +69,7 @@ struct OtherFiles {
 /// listed by member. Only names that can be a trace are taken from folders and archives (*.json, *.json.gz, *.json.zst,
 /// *.pt.trace.*, ...). Errors: kNotFound for a path that does not exist, and when nothing at all was
 /// found. Files that cannot be opened get a ledger row and are left out.
-/// Where `others` is given, it gets what may be something else, and finding nothing but that is no error.
+/// Where `others` is given, it gets what may be something else, and finding nothing but that is not an error.
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
                                               model::Ledger* ledger, OtherFiles* others = nullptr);
 

@@ -328,7 +328,7 @@ class Merger {
     job_.world_size = stated_world_size_ ? stated_world_size_ : grouped ? grouped : logged_world_size_;
   }
 
-  /// A number in a log's name that is no rank of this job's.
+  /// A number in a log's name that is not a rank of this job's.
   void DropStrayRanks() {
     if (!job_.world_size) return;
     for (auto at = ranks_.lower_bound(*job_.world_size); at != ranks_.end();) {

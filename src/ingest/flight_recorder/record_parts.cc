@@ -128,7 +128,7 @@ class RecordMaker {
     return nullptr;
   }
 
-  // What is no entry of this list was found elsewhere, and is left out.
+  // What is not an entry of this list was found elsewhere, and is left out.
   void TakeEntries(const Value& list, std::vector<FlightEntry>& entries) {
     if (list.kind != ValueKind::kEntries) {
       if (list.kind != ValueKind::kEmptyList) tables_.notes.WrongType(DumpKey::kEntries);

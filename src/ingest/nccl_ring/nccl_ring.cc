@@ -155,7 +155,7 @@ bool StartsNcclRing(std::string_view bytes) {
 
 Result<NcclRing> ReadNcclRing(std::string_view bytes) {
   RingHeader header;
-  if (!StartsNcclRing(bytes) || bytes.size() < sizeof header) return Corrupt("is no record of lockstep's NCCL plugin");
+  if (!StartsNcclRing(bytes) || bytes.size() < sizeof header) return Corrupt("is not a record of lockstep's NCCL plugin");
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.version != instrument::kRingVersion) {
     return Corrupt(fmt::format("is version {} of the NCCL plugin's record; version {} is known", header.version,

@@ -113,7 +113,7 @@ std::vector<ReportRank> FindRanks(const ReportFacts& facts, ReportEvents* events
   }
   if (left_out > 0) {
     notes->Add("nsys_other_processes", Severity::kInfo,
-               "events of processes that are no rank (launchers, data loaders) were left out", "", left_out);
+               "events of processes that are not rank (launchers, data loaders) were left out", "", left_out);
   }
   if (ranks.size() < 2) return ranks;
   std::set<int32_t> seen;

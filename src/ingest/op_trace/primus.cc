@@ -20,7 +20,7 @@ constexpr size_t kMaxWork = 1 << 20;                     // Micro-batches of one
 
 Error NoPrimus(const std::string& name, const char* what) {
   return {.code = ErrorCode::kCorruptData,
-          .message = fmt::format("is no Primus pipeline trace ({}); check how it was written", what),
+          .message = fmt::format("is not a Primus pipeline trace ({}); check how it was written", what),
           .file = name};
 }
 

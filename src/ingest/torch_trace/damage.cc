@@ -45,7 +45,7 @@ constexpr Wording kWordings[] = {
      "rank, devices or groups may be missing"},
     {"damaged_stream", model::Severity::kError, "the compressed data is damaged; everything before was read",
      "copy the file again, or capture again"},
-    {"bad_packet", model::Severity::kError, "bytes that are no Perfetto packet were skipped",
+    {"bad_packet", model::Severity::kError, "bytes that are not Perfetto packet were skipped",
      "the file is damaged at this byte; write it again"},
     {"lost_packets", model::Severity::kWarning, "the recorder lost packets here and says so",
      "give it a larger buffer; what is missing cannot be told"},
