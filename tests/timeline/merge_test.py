@@ -257,8 +257,8 @@ class LogsTest(UpstreamCase):
             path.write_text(json.dumps(trace), encoding="utf-8")
         done = lockstep.run(["merge", str(self.source), "--logs", str(self.logs), "-o", str(self.folder / "undated.json")])
         self.assertEqual(lockstep.DONE, done.returncode, done.stderr)
-        self.assertIn(b"129 lines of logs are of ranks whose traces do not say when they were", done.stdout)
-        self.assertIn(b"1 lines of logs say no time, or no rank", done.stdout)
+        self.assertIn(b"129 log lines left out: the traces of their ranks have no start time", done.stdout)
+        self.assertIn(b"1 log lines left out: they have no time, or no rank", done.stdout)
         lines, _ = self.lines(self.folder / "undated.json")
         self.assertEqual({}, lines)
 
