@@ -57,7 +57,7 @@ struct PythonSymbols {
 PythonSymbols FindPython(pid_t pid);
 
 /// The layout of the interpreter in the process, by its version and, since 3.13, its own table of offsets.
-/// Errors: kUnsupported (another version, no lock over all threads), kIo (its memory may not be read).
+/// Errors: kUnsupported (another version, no lock over all threads), kIo (its memory cannot be read).
 Result<PythonLayout> ReadLayout(pid_t pid, const PythonSymbols& symbols);
 
 }  // namespace lockstep::inspect

@@ -121,14 +121,14 @@ std::string FunctionName(std::string_view demangled) {
 Result<std::vector<KernelTotal>> ReadKernelTotals(std::string_view json) {
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
-  if (document.HasParseError() || !document.IsObject()) return Corrupt("no JSON of 'lockstep analyze --json'");
+  if (document.HasParseError() || !document.IsObject()) return Corrupt("not JSON of 'lockstep analyze --json'");
   const rapidjson::Value& report = document;
   const auto data = report.FindMember("data");
   if (data == report.MemberEnd() || !data->value.IsObject())
-    return Corrupt("it has no 'data': no JSON of 'lockstep analyze --json'");
+    return Corrupt("it has no 'data': not JSON of 'lockstep analyze --json'");
   const auto kernels = data->value.FindMember("kernels");
   if (kernels == data->value.MemberEnd() || !kernels->value.IsArray())
-    return Corrupt("it has no 'data.kernels': no JSON of 'lockstep analyze --json'");
+    return Corrupt("it has no 'data.kernels': not JSON of 'lockstep analyze --json'");
 
   std::map<std::string, KernelTotal> totals;
   std::map<std::string, std::map<int32_t, int64_t>> counts;
@@ -176,8 +176,8 @@ Result<std::string> KernelPattern(const std::vector<std::string>& functions) {
     if (function.empty()) return Error{ErrorCode::kInvalidArgument, "a kernel without a name"};
     if (WaitsForOtherRanks(function)) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("{}: replayed by ncu it would wait for ever for kernels of other ranks, which do not "
-                               "run then; choose kernels that compute",
+                   fmt::format("{}: replayed by ncu, it would wait forever for kernels of other ranks, which do not "
+                               "run at that time; choose compute kernels",
                                function)};
     }
     const std::string part =

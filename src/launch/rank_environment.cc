@@ -201,13 +201,13 @@ RankIdentity FindRank(const Environment& environment) {
   std::vector<std::string> notes;
   for (const RankIdentity& identity : found) {
     if (const RankIdentity* other = WhoKnowsBetter(environment, identity, found)) {
-      notes.push_back(fmt::format("RANK={} of WORLD_SIZE={} is passed over for {}={}; if it was left over, unset both",
+      notes.push_back(fmt::format("RANK={} of WORLD_SIZE={} is ignored for {}={}; if it is a leftover, unset both",
                                   *identity.rank, environment.Get("WORLD_SIZE"), other->rank_variable, *other->rank));
       continue;
     }
     RankIdentity chosen = identity;
     if (chosen.world_size && *chosen.rank >= *chosen.world_size) {
-      notes.push_back(fmt::format("{}={} is not below the world size, {}, which is left out", chosen.rank_variable,
+      notes.push_back(fmt::format("{}={} is not below the world size {}, which is ignored", chosen.rank_variable,
                                   *chosen.rank, *chosen.world_size));
       chosen.world_size = std::nullopt;
     }

@@ -124,8 +124,8 @@ Result<bool> RankFilter::Selects(const RankIdentity& identity, std::string_view 
   if (missing.empty()) return false;
   return Error{
       ErrorCode::kFailedPrecondition,
-      fmt::format("--ranks {}: {} does not say this process's {}; choose by the rank (0,8 or every:8) or host:NAME",
-                  text_, LauncherName(identity.launcher), missing)};
+      fmt::format("--ranks {}: {} does not set this process's {}; choose by rank (0,8 or every:8) or host:NAME", text_,
+                  LauncherName(identity.launcher), missing)};
 }
 
 bool RankFilter::SelectsAll() const {

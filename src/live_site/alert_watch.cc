@@ -45,7 +45,7 @@ Result<PrometheusAt> ReadPrometheusUrl(const std::string& url) {
   while (!at.path.empty() && at.path.back() == '/') at.path.pop_back();
   for (const char c : rest) {
     if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7f || c == '?' || c == '#' || c == '@') {
-      return wrong("has more in it than a place and a path");
+      return wrong("has more than an address and a path");
     }
   }
   at.endpoint.port = at.endpoint.tls ? 443 : 80;

@@ -5,7 +5,7 @@
 
 namespace lockstep::agent {
 
-/// What a look at a process's trace file said.
+/// The result of a look at a process's trace file.
 struct FileObservation {
   enum class Kind : uint8_t {
     kNone,        ///< Neither name is there.

@@ -152,7 +152,7 @@ Result<OutputFolder::Made> OutputFolder::Make(const control::Process& process, c
   const bool other_view = HasOtherFileView(process.pid);
   const UniqueFd root = OpenRoot(process, other_view);
   if (!root.valid() || (other_view && HasEnded(process).value_or(true))) {
-    return At(ErrorCode::kIo, "the process's view of the file system cannot be entered: " + Why(errno), "");
+    return At(ErrorCode::kIo, "the process's mount namespace cannot be entered: " + Why(errno), "");
   }
   Made made;
   made.folder.reset(new OutputFolder());
@@ -207,7 +207,7 @@ Result<OutputFolder::Made> OutputFolder::Make(const control::Process& process, c
       return At(ErrorCode::kIo, "cannot be given to its user: " + Why(errno), folder.path_);
     }
   } else if (entry.st_uid != folder.uid_) {
-    return At(ErrorCode::kFailedPrecondition, "was swapped while it was made", folder.path_);
+    return At(ErrorCode::kFailedPrecondition, "was replaced while it was being made", folder.path_);
   }
   if (other_view) {
     folder.held_parent_ = std::move(parent);

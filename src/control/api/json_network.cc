@@ -95,7 +95,8 @@ Result<NetworkTestSpec> ReadNetworkTestSpec(std::string_view text) {
   }
   for (const NetworkAddress& address : spec.addresses) {
     if (!IsOtherNodes(address.address)) {
-      return Error{ErrorCode::kInvalidArgument, "addresses: '" + address.address + "' is not an address of another node"};
+      return Error{ErrorCode::kInvalidArgument,
+                   "addresses: '" + address.address + "' is not an address of another node"};
     }
   }
   return spec;

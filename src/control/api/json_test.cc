@@ -234,7 +234,7 @@ TEST(JsonTest, WrongSpecsAreRefusedByFieldAndKind) {
       {R"({"window":{"duration_ns":1000001}})", kInvalid, "milliseconds"},
       {R"({"window":{"duration_ns":3600000000001}})", kInvalid, "outside"},
       {R"({"window":{"duration_ns":18446744073709551615}})", kInvalid, "is over"},
-      {R"({"window":{"duration_ns":99999999999999999999999}})", kCorrupt, "no whole number"},
+      {R"({"window":{"duration_ns":99999999999999999999999}})", kCorrupt, "not a whole number"},
       {R"({"window":{"mode":"iterations"}})", kCorrupt, "window.iterations is missing"},
       {R"({"window":{"mode":"iterations","iterations":0}})", kInvalid, "window.iterations is 0"},
       {R"({"window":{"roundup":0}})", kInvalid, "window.roundup is 0"},

@@ -54,10 +54,11 @@ class Connection {
       ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
       if (error == 0) return {};
     }
-    return Failed(node_, error == ECONNREFUSED ? ErrorCode::kNotFound : ErrorCode::kIo,
-                  error == ECONNREFUSED
-                      ? "nobody listens; start dynolog there (with --enable_ipc_monitor), or lockstepd --dynolog-rpc"
-                      : std::strerror(error));
+    return Failed(
+        node_, error == ECONNREFUSED ? ErrorCode::kNotFound : ErrorCode::kIo,
+        error == ECONNREFUSED
+            ? "no process listens; start dynolog there (with --enable_ipc_monitor), or lockstepd --dynolog-rpc"
+            : std::strerror(error));
   }
 
   Status Send(std::string_view bytes) {

@@ -94,7 +94,7 @@ class HttpNodeClient : public NodeClient {
                      connection_->Ask(HttpConnection::Method::kPost, "/api/v1/inspections", ToJson(spec), deadline_ns));
     if (reply.status == 404 || reply.status == 405) {
       return Error{ErrorCode::kUnsupported,
-                   fmt::format("the lockstepd at {} is too old to look at processes: bring it to this version",
+                   fmt::format("the lockstepd at {} is too old to look at processes: upgrade it to this version",
                                PlaceOf(endpoint_))};
     }
     Result<Inspection> inspection = ReadReply(reply, ReadInspection);
@@ -103,7 +103,7 @@ class HttpNodeClient : public NodeClient {
       if (left_ns() <= 0) {
         return Error{
             ErrorCode::kCancelled,
-            fmt::format("{} was still looking when the time was over{}", PlaceOf(endpoint_),
+            fmt::format("{} had not finished when the time limit was reached{}", PlaceOf(endpoint_),
                         inspection->state == InspectionState::kQueued ? ": others' inspections go before" : "")};
       }
       std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause, std::chrono::nanoseconds(left_ns())));
@@ -141,7 +141,7 @@ class HttpNodeClient : public NodeClient {
     // Whichever it calls it, here it is the daemon's bytes that are wrong and not the caller's request.
     if (!value) {
       return Error{ErrorCode::kCorruptData,
-                   fmt::format("what answers at {} is not lockstepd of a version that this one understands: {}",
+                   fmt::format("the answer from {} is not that of a lockstepd version known here: {}",
                                PlaceOf(endpoint_), value.error().message)};
     }
     return value;

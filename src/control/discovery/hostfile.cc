@@ -113,7 +113,7 @@ Result<std::vector<JobNode>> ReadHostfile(const std::string& path) {
     return error;
   }
   if (nodes->empty()) {
-    return Error{.code = ErrorCode::kInvalidArgument, .message = "hostfile: names no host", .file = path};
+    return Error{.code = ErrorCode::kInvalidArgument, .message = "hostfile: contains no host", .file = path};
   }
   return nodes;
 }
