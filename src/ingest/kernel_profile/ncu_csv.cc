@@ -186,7 +186,7 @@ class NcuTable {
                             .severity = model::Severity::kWarning,
                             .source = file_,
                             .rank = rank_,
-                            .message = "a launch has no metric but 0 and what is not a number",
+                            .message = "all metrics of a launch are 0 or not numbers",
                             .advice = "another profiler (DCGM, Nsight Systems) may hold the counters, or the driver "
                                       "forbids them: dcgmi profile --pause, or ask for ERR_NVGPUCTRPERM's remedy"});
     }

@@ -148,7 +148,7 @@ Status ReadPrimusRank(std::string text, int32_t stage, const std::string& name, 
       entry.source = name;
       entry.rank = stage;
       entry.message = fmt::format("its JSON is damaged behind {} iterations", read);
-      entry.advice = "what was read before is used; copy the file again";
+      entry.advice = "the part before it is used; copy the file again";
       content->ledger.Add(std::move(entry));
       break;
     }

@@ -48,7 +48,7 @@ constexpr Wording kWordings[] = {
     {"bad_packet", model::Severity::kError, "bytes that are not Perfetto packet were skipped",
      "the file is damaged at this byte; write it again"},
     {"lost_packets", model::Severity::kWarning, "the recorder lost packets here and says so",
-     "give it a larger buffer; what is missing cannot be told"},
+     "give it a larger buffer; it is not known what is missing"},
     {"missing_state", model::Severity::kWarning, "a packet refers to names that were lost; it was skipped",
      "the recorder's buffer wrapped around; give it a larger one"},
     {"unmatched_end", model::Severity::kWarning, "the end of a slice that has not begun was ignored",
