@@ -45,7 +45,7 @@ class ExampleJob:
         self._state = self._arguments.state
         self._told = None
         self.step_s = self._arguments.step_s
-        # A thread that is no daemon, as those of loggers and uploaders of metrics are. A rank that raises stays alive for
+        # A thread that is not a daemon, as those of loggers and uploaders of metrics are. A rank that raises stays alive for
         # it, with all its connections open: its peers wait, and the launcher sees nothing.
         threading.Thread(target=self._upload_metrics, name="metrics", daemon=False).start()
         _end_with_launcher()

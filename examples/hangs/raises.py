@@ -1,4 +1,4 @@
-"""One rank raises and its peers wait: a thread that is no daemon keeps its process alive, and its connections open."""
+"""One rank raises and its peers wait: a thread that is not a daemon keeps its process alive, and its connections open."""
 
 import torch
 import torch.distributed as dist

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace aggregate_internal {
 
-/// Turns into anything, in unevaluated code only: fills a place between an aggregate's braces.
+/// Converts to any type, in unevaluated code only: stands for one initialiser of an aggregate.
 struct AnyValue {
   template <typename T>
   operator T() const noexcept {  // NOLINT(google-explicit-constructor)
@@ -24,7 +24,7 @@ constexpr bool TakesBraces(std::index_sequence<kIndices...> /*unused*/) {
 
 inline constexpr size_t kMaxMembers = 40;
 
-/// The most values that T's braces take. Searched from above: too few are accepted as well, too many are not.
+/// How many members T has. Searched from above: an aggregate accepts fewer initialisers, not more.
 template <typename T, size_t kCount = kMaxMembers + 1>
 constexpr size_t CountMembers() {
   if constexpr (kCount == 0) {

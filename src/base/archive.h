@@ -20,8 +20,8 @@
 
 namespace lockstep {
 
-/// Values to bytes and back, between processes of one program on machines of one kind: byte order and layout are the
-/// machine's, there is no version, and nothing of it belongs in a file.
+/// Converts values to bytes and back, between processes of one program on machines of one kind: byte order and layout
+/// are the machine's, and there is no version. Not for files.
 /// What it takes: numbers, enumerations, ids, strings, pair, optional, array, vector, map, set, Column, and every plain
 /// struct of such members, without a listing of them (base/aggregate.h). A class with private members has
 /// `template <typename Archive> void Fields(Archive& archive, T& value)` in its namespace, which hands on what it
@@ -119,8 +119,8 @@ class ArchiveWriter {
   std::string bytes_;
 };
 
-/// Takes values off bytes that an ArchiveWriter of the same types made. After bytes that end too early every further
-/// value is left as it was; Finish() tells.
+/// Reads values from bytes that an ArchiveWriter of the same types made. If the bytes end too early, the remaining
+/// values are left as they were, and Finish() returns an error.
 class ArchiveReader {
  public:
   static constexpr bool kReads = true;

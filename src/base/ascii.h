@@ -23,7 +23,7 @@ constexpr int HexDigit(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
-/// The first `count` characters as a hexadecimal number, at most 8; nullopt where one is no digit or is not there.
+/// The first `count` characters as a hexadecimal number, at most 8; nullopt where one is not a digit or is not there.
 constexpr std::optional<uint32_t> HexNumber(std::string_view text, size_t count) {
   if (text.size() < count) return std::nullopt;
   uint32_t value = 0;
@@ -35,7 +35,7 @@ constexpr std::optional<uint32_t> HexNumber(std::string_view text, size_t count)
 }
 /// What JSON calls white space.
 constexpr bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-/// The letter in lower case; what is no letter stays.
+/// The letter in lower case; what is not a letter stays.
 constexpr char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace lockstep

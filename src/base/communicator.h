@@ -15,8 +15,8 @@ struct Traffic {
 };
 
 /// Several processes at work on one question, numbered from 0; process 0 is the root, which asks and answers. Calls are
-/// collective: every process makes the same ones in the same order. Not thread-safe. A process that is lost is not
-/// reported here: whoever carries the messages ends the whole program then.
+/// collective: every process makes the same ones in the same order. Not thread-safe. A lost process is not reported
+/// here: the transport then ends the whole program.
 class Communicator {
  public:
   virtual ~Communicator() = default;

@@ -20,7 +20,7 @@ bool IsWord(std::string_view text, std::string_view also) {
 
 JsonObject::JsonObject(JsonValue value, std::string path) : object_(value), path_(std::move(path)) {
   if (value.IsObject()) return;
-  Fail(Error{ErrorCode::kCorruptData, fmt::format("{} is no object", path_.empty() ? "the document" : path_)});
+  Fail(Error{ErrorCode::kCorruptData, fmt::format("{} is not an object", path_.empty() ? "the document" : path_)});
 }
 
 std::string JsonObject::Path(std::string_view name) const {
@@ -36,7 +36,7 @@ bool JsonObject::ReadInt(std::string_view name, int64_t least, int64_t most, int
     return false;
   }
   if (!number) {
-    Fail(ErrorCode::kCorruptData, name, "is no whole number");
+    Fail(ErrorCode::kCorruptData, name, "is not a whole number");
     return false;
   }
   if (*number < least || *number > most) {
@@ -67,7 +67,7 @@ void JsonObject::Uint(std::string_view name, uint64_t* out) {
   const JsonValue value = Find(name);
   if (!value) return;
   const std::optional<uint64_t> number = value.Uint();
-  if (!number) return Fail(ErrorCode::kCorruptData, name, "is no whole number from 0");
+  if (!number) return Fail(ErrorCode::kCorruptData, name, "is not a whole number from 0");
   *out = *number;
 }
 
@@ -84,7 +84,7 @@ void JsonObject::Number(std::string_view name, double most, double* out) {
   if (!value) return;
   const std::optional<double> number = value.Number();
   if (!number || !(std::abs(*number) <= most)) {
-    return Fail(ErrorCode::kCorruptData, name, fmt::format("is no number up to {}", most));
+    return Fail(ErrorCode::kCorruptData, name, fmt::format("is not a number up to {}", most));
   }
   *out = *number;
 }
@@ -93,7 +93,7 @@ void JsonObject::Text(std::string_view name, std::string* out, size_t most_bytes
   const JsonValue value = Find(name);
   if (!value) return;
   const std::optional<std::string_view> read = value.Text();
-  if (!read) return Fail(ErrorCode::kCorruptData, name, "is no text");
+  if (!read) return Fail(ErrorCode::kCorruptData, name, "is not a string");
   // The parser lets an escaped half of a surrogate pair through.
   std::string text = ValidUtf8(*read);
   if (text.size() > most_bytes) {
@@ -115,7 +115,7 @@ void JsonObject::Word(std::string_view name, std::string_view also, size_t most_
 void JsonObject::List(std::string_view name, size_t most, const std::function<Status(JsonValue, std::string)>& read) {
   const JsonValue value = Find(name);
   if (!value) return;
-  if (!value.IsArray()) return Fail(ErrorCode::kCorruptData, name, "is no list");
+  if (!value.IsArray()) return Fail(ErrorCode::kCorruptData, name, "is not a list");
   if (value.size() > most) return Fail(ErrorCode::kInvalidArgument, name, fmt::format("has over {} elements", most));
   for (size_t i = 0; i < value.size() && !failed(); ++i) {
     Check(read(value[i], fmt::format("{}[{}]", Path(name), i)));
@@ -149,7 +149,7 @@ void JsonObject::Inner(std::string_view name, const std::function<void(JsonObjec
 JsonValue JsonObject::Object(std::string_view name) {
   const JsonValue value = Find(name);
   if (!value || value.IsObject()) return value;
-  Fail(ErrorCode::kCorruptData, name, "is no object");
+  Fail(ErrorCode::kCorruptData, name, "is not an object");
   return {};
 }
 

@@ -16,8 +16,8 @@ namespace lockstep {
 
 /// Reads members of one JSON object into variables; the first error stays and ends the reading. A member that is
 /// missing or null leaves its variable as it is, unless it is required. Errors name the member by its path,
-/// "targets[3].process.pid is no whole number": kCorruptData for what is of another type, kInvalidArgument for what is
-/// out of the range that was asked for.
+/// "targets[3].process.pid is not a whole number": kCorruptData for what is of another type, kInvalidArgument for what
+/// is out of the range that was asked for.
 class JsonObject {
  public:
   /// `path` names the object in errors: "targets[3].process", empty for the document.

@@ -57,7 +57,7 @@ TEST(JsonObjectTest, ErrorsNameTheMember) {
   bool truth = false;
   double number = 0;
   EXPECT_EQ(ErrorOf(R"({"a":"x"})", [&](JsonObject& object) { object.Int("a", 0, 9, &whole); }),
-            "a is no whole number");
+            "a is not a whole number");
   EXPECT_EQ(
       ErrorOf(R"({"a":10})", [&](JsonObject& object) { object.Int("a", 0, 9, &whole); }, ErrorCode::kInvalidArgument),
       "a is 10, outside 0 .. 9");
@@ -66,7 +66,7 @@ TEST(JsonObjectTest, ErrorsNameTheMember) {
             "a is over 9");
   EXPECT_EQ(ErrorOf(R"({"a":2147483648})", [&](JsonObject& object) { object.Read("a", &whole); }),
             "a: expected an integer in its range");
-  EXPECT_EQ(ErrorOf(R"({"a":1})", [&](JsonObject& object) { object.Text("a", &text); }), "a is no text");
+  EXPECT_EQ(ErrorOf(R"({"a":1})", [&](JsonObject& object) { object.Text("a", &text); }), "a is not a string");
   EXPECT_EQ(
       ErrorOf(R"({"a":"12345"})", [&](JsonObject& object) { object.Text("a", &text, 4); }, ErrorCode::kInvalidArgument),
       "a is longer than 4 bytes");
@@ -76,9 +76,9 @@ TEST(JsonObjectTest, ErrorsNameTheMember) {
   EXPECT_EQ(ErrorOf(R"({"a":1})", [&](JsonObject& object) { object.Bool("a", &truth); }),
             "a is neither true nor false");
   EXPECT_EQ(ErrorOf(R"({"a":3})", [&](JsonObject& object) { object.Number("a", 2, &number); }),
-            "a is no number up to 2");
+            "a is not a number up to 2");
   EXPECT_EQ(ErrorOf("{}", [&](JsonObject& object) { object.Required("a"); }), "a is missing");
-  EXPECT_EQ(ErrorOf("[]", [](JsonObject&) {}), "the document is no object");
+  EXPECT_EQ(ErrorOf("[]", [](JsonObject&) {}), "the document is not an object");
   EXPECT_EQ(whole, 0);
   EXPECT_EQ(text, "");
 }
@@ -140,7 +140,7 @@ TEST(JsonObjectTest, AListIsReadWithThePathsOfItsElements) {
   };
   EXPECT_EQ(ErrorOf(R"({"a":[1,2]})", read), "");
   EXPECT_EQ(paths, (std::vector<std::string>{"a[0]", "a[1]"}));
-  EXPECT_EQ(ErrorOf(R"({"a":{}})", read), "a is no list");
+  EXPECT_EQ(ErrorOf(R"({"a":{}})", read), "a is not a list");
   EXPECT_EQ(ErrorOf(R"({"a":[1,2,3]})", read, ErrorCode::kInvalidArgument), "a has over 2 elements");
 }
 

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// The candidate that takes the fewest insertions, deletions, replacements and swaps of neighbours to become `word`,
+/// The candidate with the fewest insertions, deletions, replacements and swaps of neighbours to become `word`,
 /// the first of equals; empty when even that is more than a third of the longer one's length (at least 2 are allowed).
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates);
 

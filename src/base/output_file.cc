@@ -50,7 +50,7 @@ Status CheckOutputFile(const std::string& path) {
     if (S_ISREG(info.st_mode)) return {};
     return Error{.code = ErrorCode::kInvalidArgument,
                  .message = S_ISDIR(info.st_mode) ? "is a folder; name a file in it"
-                                                  : "is no regular file, and only such are overwritten",
+                                                  : "is not a regular file, and only such are overwritten",
                  .file = path};
   }
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();

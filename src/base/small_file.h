@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-/// What is read of an open file until its end, or `limit_bytes` of it. Nullopt: nothing could be read; errno says why.
-/// What came before an error is given: a process may end between two reads of its files.
+/// Reads an open file to its end, or at most `limit_bytes` of it. Nullopt: nothing could be read; errno says why.
+/// Bytes read before an error are returned: a process may end between two reads of its files.
 std::optional<std::string> ReadSome(int fd, size_t limit_bytes);
 
 /// ReadSome() of a file, those of /proc and /sys too, which have no size. Throws nothing, as the iterators of a

@@ -49,7 +49,7 @@ class ChildProcess {
   /// Waits for its end at most `grace_ns`, then kills it and its group. Returns its wait status, nullopt when there was
   /// no child.
   std::optional<int> End(int64_t grace_ns);
-  /// Gives it up: the caller ends and reaps it. For a child that even SIGKILL may not end soon.
+  /// Releases it: the caller ends and reaps it. For a child that even SIGKILL may not end soon.
   [[nodiscard]] pid_t Release() { return std::exchange(pid_, -1); }
 
  private:
@@ -71,9 +71,9 @@ struct CommandOutput {
   std::string error;
 };
 
-/// Runs a command to its end, without a shell and with nothing on its standard input. That it fails is no error here:
-/// see exit_status. Thread-safe. Errors: ChildProcess::Start's, kCancelled (ran past its time), kLimitExceeded (printed
-/// too much).
+/// Runs a command to its end, without a shell and with nothing on its standard input. That it fails is not an error
+/// here: see exit_status. Thread-safe. Errors: ChildProcess::Start's, kCancelled (ran past its time), kLimitExceeded
+/// (printed too much).
 Result<CommandOutput> RunCommand(const std::vector<std::string>& arguments, const CommandOptions& options = {});
 
 /// This process's environment without the variables whose names begin with one of `prefixes`.

@@ -18,8 +18,8 @@ class TeamError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The root asks, every process (the root too) answers from what it holds. The root's program runs from top to bottom
-/// as if it were alone, and calls; the others do nothing but Serve(). One thread per process.
+/// The root asks questions, and every process (the root too) answers from its own data. The root runs the program as
+/// if it were alone and calls Ask(); the other processes only run Serve(). One thread per process.
 class Team {
  public:
   /// `communicator` outlives the team.

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-/// A folder in TMPDIR, or in another, that nobody else may enter, gone with this and with all that is in it.
+/// A folder in TMPDIR, or in another folder, that no other user may enter. Removed with its content when this ends.
 class TemporaryFolder {
  public:
   /// `purpose` is part of its name: "lockstep-open" for one of `lockstep open`.

@@ -25,7 +25,7 @@ class UniqueFd {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
-  /// Gives it up: the caller closes it.
+  /// Releases it: the caller closes it.
   [[nodiscard]] int Release() { return std::exchange(fd_, -1); }
 
  private:

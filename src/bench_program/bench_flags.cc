@@ -37,16 +37,16 @@ void BenchFlags::Declare(CLI::App& app) {
   app.add_option("--sizes", sizes_, fmt::format("Sizes ({})", kDefaultSizes))->type_name("LIST")->group(sweep);
   app.add_option("-b,--min-bytes", least_, "Or: from this size on")->type_name("SIZE")->group(sweep);
   app.add_option("-e,--max-bytes", most_, "to this one")->type_name("SIZE")->group(sweep);
-  app.add_option("-f,--factor", factor_, "each so many times the one before (2)")->type_name("K")->group(sweep);
+  app.add_option("-f,--factor", factor_, "Factor between one size and the next (2)")->type_name("K")->group(sweep);
   app.add_option("--dtype", type_, "uint8, int32, int64, float32, float64 (float32)")->type_name("TYPE")->group(sweep);
   app.add_option("--reduction", reduction_, "sum, min, max (sum)")->type_name("OP")->group(sweep);
   app.add_option("--root", root_, "Root of broadcast and reduce (0)")->type_name("RANK")->group(sweep);
   const char* method = "Method";
   app.add_option("--iterations", iterations_, "Timed calls of each size (20)")->type_name("N")->group(method);
   app.add_option("--warmup", warmup_, "Calls before them (5)")->type_name("N")->group(method);
-  app.add_flag("--no-check", no_check_, "Do not look at the results")->group(method);
-  app.add_flag("--no-in-place", no_in_place_, "Out of place only, where there is that")->group(method);
-  app.add_flag("--pairs", pairs_, "Also every two ranks alone: a matrix, and slow links")->group(method);
+  app.add_flag("--no-check", no_check_, "Do not check the results")->group(method);
+  app.add_flag("--no-in-place", no_in_place_, "Measure out of place only, if the operation supports it")->group(method);
+  app.add_flag("--pairs", pairs_, "Also measure every pair of ranks: a matrix, and slow links")->group(method);
   app.add_option("--timeout", timeout_seconds_, "Give up after this long without the other ranks; MPI waits (300)")
       ->type_name("SECONDS")
       ->group(method);
@@ -56,7 +56,7 @@ void BenchFlags::Declare(CLI::App& app) {
   app.add_option("-o,--output", page_path_, "Also write a page with curves and links drawn: one HTML file")
       ->type_name("FILE.html")
       ->group(output);
-  app.add_option("--beside", beside_path_, "On the page, beside an earlier run's --json")
+  app.add_option("--beside", beside_path_, "On the page, beside an earlier result (--json)")
       ->type_name("FILE")
       ->group(output);
 }

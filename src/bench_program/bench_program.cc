@@ -25,7 +25,7 @@ Result<int> Number(const std::string& text, int least, int most) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < least || number > most) {
     return Error{.code = ErrorCode::kInvalidArgument,
-                 .message = fmt::format("'{}' is no number from {} to {}", text, least, most)};
+                 .message = fmt::format("'{}' is not a number from {} to {}", text, least, most)};
   }
   return number;
 }

@@ -26,8 +26,8 @@ namespace {
 
 constexpr const char* kAnalyzeExamples =
     "Exit status: 0 done; 1 failed; 2 misused; 3 a finding at or above --fail-on;\n"
-    "4 partial: ranks or parts of files are missing, what there is was printed.\n"
-    "Where 3 and 4 both apply it is 3; the JSON's \"partial\" tells the rest.\n"
+    "4 partial: ranks or parts of files are missing, the rest was printed. Where\n"
+    "3 and 4 both apply the status is 3, and \"partial\" in the JSON is true.\n"
     "\n"
     "Examples:\n"
     "  lockstep analyze traces/                        the folder of a job\n"
@@ -79,7 +79,7 @@ void AnalyzeCommand::DeclareOutput(CLI::App& app) {
       ->group(group);
   app.add_option(
          "--section", sections_,
-         fmt::format("Text: print these behind the first screen: {}, or all", fmt::join(report::SectionNames(), ", ")))
+         fmt::format("Text: print these after the first screen: {}, or all", fmt::join(report::SectionNames(), ", ")))
       ->type_name("LIST")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -131,7 +131,7 @@ void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
       ->check(Checked(CLI::Range(1.01, 1e6)))
       ->group(group);
   app.add_option("--fabric", fabric_file_,
-                 "Hold collectives against what lockstep bench collectives --json measured of the fabric")
+                 "Compare collectives with the fabric, as measured by lockstep bench collectives --json")
       ->type_name("FILE")
       ->group(group);
   app.add_flag("--list", list_, "List the passes with the question each answers, and stop")->group(group);
@@ -248,7 +248,7 @@ int AnalyzeCommand::ExitStatusOf(const analysis::AnalysisResult& result, bool pa
 Result<int> AnalyzeCommand::Run(Console& console) {
   RETURN_IF_ERROR(CheckNames());
   if (list_) return ListPasses(console);
-  if (paths_.empty()) return Misuse("analyze needs at least one PATH: a trace file, or a folder of them");
+  if (paths_.empty()) return Misuse("analyze needs at least one PATH: a trace file, or a folder with traces");
 
   std::optional<model::Fabric> fabric;
   if (!fabric_file_.empty()) {

@@ -31,14 +31,15 @@ constexpr const char* kWhat = "collectives";
 constexpr const char* kShow = "show";
 
 constexpr const char* kBenchFooter =
-    "Sizes are those of nccl-tests: of one rank's buffer; of all_gather, reduce_scatter and\n"
-    "all_to_all of all ranks' chunks together. busbw can be compared with what a link carries\n"
+    "Sizes are defined as in nccl-tests: one rank's buffer; for all_gather, reduce_scatter and\n"
+    "all_to_all the chunks of all ranks together. busbw can be compared with a link's bandwidth\n"
     "(docs/metrics.md#collective-bench). Every size is checked before it is timed.\n"
     "\n"
-    "--backend mpi measures MPI on memory of the host, --backend nccl NCCL on a device a rank.\n"
-    "Behind a launcher this process is one of the ranks; else it starts them: MPI's with mpirun,\n"
-    "NCCL's itself, on this host. NCCL and CUDA's driver are opened at run time; NCCL is looked\n"
-    "for in LD_LIBRARY_PATH, the system, and the active Python (docs/bench.md).\n"
+    "--backend mpi measures MPI on host memory, --backend nccl measures NCCL with one device\n"
+    "per rank. Behind a launcher this process is one of the ranks. Otherwise it starts the\n"
+    "ranks: MPI's with mpirun, NCCL's by itself, on this host. NCCL and the CUDA driver are\n"
+    "opened at run time; NCCL is looked for in LD_LIBRARY_PATH, the system, and the active\n"
+    "Python (docs/bench.md).\n"
     "Exit status: 0 done; 1 failed, or a result was wrong; 2 misused.\n"
     "\n"
     "Examples:\n"
@@ -65,22 +66,22 @@ std::string ProgramPath(const char* program) {
 
 void BenchCommand::Declare(CLI::App& app) {
   app.add_option("WHAT", words_,
-                 "collectives, and which: all_reduce, all_gather, reduce_scatter, broadcast, reduce, "
-                 "all_to_all, send_recv (all of them); or: show FILE, of what was measured before")
+                 "collectives, and which of them: all_reduce, all_gather, reduce_scatter, broadcast, reduce, "
+                 "all_to_all, send_recv (all); or: show FILE, for an earlier result")
       ->type_name("WHAT...");
   const char* ranks = "Ranks";
   app.add_option("-n,--ranks", rank_count_, "Start this many")->type_name("N")->group(ranks);
-  app.add_option("--launcher", launcher_, "What starts them (mpi: mpirun; nccl: this program)")
+  app.add_option("--launcher", launcher_, "Program that starts the ranks (mpi: mpirun; nccl: this program)")
       ->type_name("CMD")
       ->group(ranks);
   const char* backend = "Backend";
-  app.add_option("--backend", backend_, "What carries collectives out: mpi, nccl (mpi)")
+  app.add_option("--backend", backend_, "Library whose collectives are measured: mpi, nccl (mpi)")
       ->type_name("NAME")
       ->group(backend);
-  app.add_option("--nccl-library", nccl_library_, "The libnccl.so.2 to open (looked for)")
+  app.add_option("--nccl-library", nccl_library_, "The libnccl.so.2 to open (searched for)")
       ->type_name("FILE")
       ->group(backend);
-  app.add_option("--bootstrap", bootstrap_, "What brings NCCL's ranks together: env (where MASTER_ADDR is set), mpi")
+  app.add_option("--bootstrap", bootstrap_, "How NCCL's ranks find each other: env (if MASTER_ADDR is set), mpi")
       ->type_name("HOW")
       ->group(backend);
   flags_.Declare(app);
@@ -121,8 +122,8 @@ Result<bool> BenchCommand::MeetsByEnvironment(const launch::RankIdentity& identi
     return !bootstrap_.empty() || has_address;
   }
   return Misuse(
-      fmt::format("{} says that this is rank {} of a job and not where the others are: set MASTER_ADDR to the "
-                  "name of rank 0's host, on all ranks",
+      fmt::format("{} gives the rank ({}) but not where the other ranks are: set MASTER_ADDR to the name of rank 0's "
+                  "host, on all ranks",
                   launch::LauncherName(identity.launcher), *identity.rank));
 }
 

@@ -32,11 +32,12 @@ namespace {
 constexpr int32_t kFirstRoundup = 5;
 
 constexpr const char* kCaptureFooter =
-    "Processes are traced that were started with KINETO_USE_DAEMON=1 on a node with\n"
-    "lockstepd (lockstep run --with-daemon does both); nothing else of the job needs\n"
-    "to change. Ctrl-C cancels on all nodes and keeps what is here already.\n"
+    "Traces processes that were started with KINETO_USE_DAEMON=1 on a node with\n"
+    "lockstepd (lockstep run --with-daemon does both). The job itself needs no\n"
+    "change. Ctrl-C cancels the capture on all nodes and keeps the traces that\n"
+    "have arrived.\n"
     "Exit status: 0 done; 1 nothing was captured; 2 misused; 4 partial: a rank or a\n"
-    "node is missing, what came was kept.\n"
+    "node is missing, the rest was kept.\n"
     "\n"
     "Examples:\n"
     "  lockstep capture                            all ranks on this node, 500 ms\n"
@@ -57,8 +58,8 @@ void CaptureCommand::Declare(CLI::App& app) {
   const char* which = "Which processes";
   node_flags_.Declare(app);
   app.add_option("--dynolog", dynolog_hosts_,
-                 "Instead of lockstepd: nodes that run Dynolog, which share the folder of -o; it knows\n"
-                 "SLURM's job number (--job) and pids, no ranks")
+                 "Use these nodes' Dynolog, not lockstepd. They must share the folder of -o. Dynolog\nselects by "
+                 "SLURM's job number (--job) and pids, not by ranks")
       ->type_name("HOSTS[:PORT]")
       ->group("Nodes");
   app.add_option("--pid", pids_, "Only these processes and their descendants: torchrun's pid selects its ranks")
@@ -73,7 +74,7 @@ void CaptureCommand::Declare(CLI::App& app) {
 
   const char* window = "Window";
   app.add_option("--duration", duration_, "How long, such as 500ms or 2s (500ms)")->type_name("TIME")->group(window);
-  app.add_option("--iterations", iterations_, "Instead: this many training steps, the same on all ranks")
+  app.add_option("--iterations", iterations_, "Capture this many training steps instead, the same on all ranks")
       ->type_name("N")
       ->check(Checked(CLI::Range(1, 100'000)))
       ->group(window);
@@ -86,23 +87,23 @@ void CaptureCommand::Declare(CLI::App& app) {
       ->check(Checked(CLI::Range(int64_t{0}, INT64_MAX)))
       ->group(window);
   app.add_option("--warmup", warmup_,
-                 "Let the profiler run this long before, in whole seconds (5s with a GPU, else 1s);\n"
-                 "with --iterations a number of steps (0)")
+                 "Let the profiler warm up for this long first, in whole seconds (5s with a GPU, else\n1s); with "
+                 "--iterations a number of steps (0)")
       ->type_name("TIME|N")
       ->group(window);
   app.add_option("--start-in", start_in_,
-                 "Begin at one moment on all nodes, so far from now; auto: as soon as no rank is\n"
-                 "lost, about 13 s with GPUs; now: each process when it next asks for work (auto)")
+                 "Begin on all nodes at the same time, this long from now; auto: as soon as every rank\ncan take part, "
+                 "about 13 s with GPUs; now: each process by itself, when it next asks\nfor work (auto)")
       ->type_name("TIME|auto|now")
       ->group(window);
   app.add_option("--repeat", repeat_, "Capture this many times (1)")
       ->type_name("N")
       ->check(Checked(CLI::Range(1u, 100'000u)))
       ->group(window);
-  app.add_option("--every", every_, "With --repeat: from start to start")->type_name("TIME")->group(window);
+  app.add_option("--every", every_, "With --repeat: time from one start to the next")->type_name("TIME")->group(window);
 
   app.add_flag("--allow-unsafe", request_.allow_unsafe,
-               "Trace processes too that Kineto may end by it: PyTorch before 2.14, not under 'lockstep run'")
+               "Also trace processes that Kineto may crash: PyTorch before 2.14, not under 'lockstep run'")
       ->group(which);
 
   const char* what = "What is recorded";
@@ -113,7 +114,7 @@ void CaptureCommand::Declare(CLI::App& app) {
   app.add_flag("--flops", request_.options.flops, "FLOPs of operators that have a formula")->group(what);
   app.add_flag("--modules", request_.options.modules, "Which modules operators belong to")->group(what);
   app.add_option("--activities", request_.options.activities,
-                 "Only these of Kineto's activities, such as cpu_op,kernel,gpu_memcpy")
+                 "Record only these of Kineto's activities, such as cpu_op,kernel,gpu_memcpy")
       ->type_name("LIST")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -122,19 +123,18 @@ void CaptureCommand::Declare(CLI::App& app) {
       ->group(what);
 
   const char* output = "Output";
-  app.add_option("-o,--output", folder_, "Folder for the traces, made if need be (./lockstep-capture-TIME)")
+  app.add_option("-o,--output", folder_, "Folder for the traces, created if missing (./lockstep-capture-TIME)")
       ->type_name("DIR")
       ->group(output);
-  app.add_flag("--no-analyze", no_analyze_, "Only bring the traces and check them")->group(output);
+  app.add_flag("--no-analyze", no_analyze_, "Fetch and check the traces, without analysis")->group(output);
   app.add_flag("--no-compress", no_compress_, "Write .json, not .json.gz")->group(output);
   app.add_flag("--json", json_,
-               "Say what was captured as one JSON object (lockstep.capture/1, docs/json.md);\n"
-               "for the analysis: lockstep analyze DIR --json")
+               "Print what was captured as one JSON object (lockstep.capture/1, docs/json.md);\nfor the analysis: "
+               "lockstep analyze DIR --json")
       ->group(output);
   app.add_flag("-q,--quiet", quiet_, "No progress on standard error")->group(output);
   app.add_option("--timeout", timeout_,
-                 "Give processes up whose trace has not come this long after it should (5m; with\n--iterations 15m, "
-                 "from the beginning)")
+                 "Give up on a process whose trace is this late (5m; with --iterations 15m, from the\nbeginning)")
       ->type_name("TIME")
       ->group(output);
   app.footer(kCaptureFooter);
@@ -152,7 +152,7 @@ Status CaptureCommand::ReadWindow() {
     if (!request_.choose_roundup) {
       const auto number = PlainNumber(roundup_);
       if (!number || *number < 1 || *number > 1'000'000)
-        return Misuse(fmt::format("--roundup: '{}' is no number from 1 to 1000000, nor auto", roundup_));
+        return Misuse(fmt::format("--roundup: '{}' is not a number from 1 to 1000000, nor auto", roundup_));
       window.roundup = *number;
     }
     if (!warmup_.empty()) {
@@ -222,7 +222,7 @@ Status CaptureCommand::ReadDynologNodes() {
   if (const size_t colon = hosts.rfind(':'); colon != std::string::npos) {
     const auto number = PlainNumber(hosts.substr(colon + 1));
     if (!number || *number < 1 || *number > 65535)
-      return Misuse(fmt::format("--dynolog: '{}' is no port", hosts.substr(colon + 1)));
+      return Misuse(fmt::format("--dynolog: '{}' is not a port", hosts.substr(colon + 1)));
     port = static_cast<uint16_t>(*number);
     hosts.resize(colon);
   }

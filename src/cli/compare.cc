@@ -15,12 +15,12 @@ namespace lockstep::cli {
 namespace {
 
 constexpr const char* kCompareFooter =
-    "A and B are traces of a job each: a folder, an archive or a single file. The job's\n"
-    "step is its slowest rank's; steps of the two runs are held against each other with\n"
-    "a rank test that allows for outliers and for steps that depend on the one before\n"
+    "A and B are traces of one job each: a folder, an archive or a single file. The job's\n"
+    "step is that of its slowest rank. The steps of the two runs are compared with a rank\n"
+    "test that allows for outliers and for steps that depend on the one before\n"
     "(docs/metrics.md#compare).\n"
     "Exit status: 0 done; 1 failed; 2 misused; 3 what --fail-on asks for; 4 partial:\n"
-    "ranks or parts of files are missing, what there is was compared.\n"
+    "ranks or parts of files are missing, the rest was compared.\n"
     "\n"
     "Examples:\n"
     "  lockstep compare before/ after/\n"
@@ -51,25 +51,24 @@ void CompareCommand::Declare(CLI::App& app) {
   text_.Declare(app, output);
   app.add_flag("-q,--quiet", quiet_, "No progress on standard error")->group(output);
   const char* group = "Comparison";
-  app.add_option("--skip-steps", profile_.skip_steps, "Steps left out at the start of each run, as warm-up (1)")
+  app.add_option("--skip-steps", profile_.skip_steps, "Steps to leave out at the start of each run, as warm-up (1)")
       ->type_name("N")
       ->check(Checked(CLI::Range(int64_t{0}, int64_t{1000000})))
       ->group(group);
   app.add_option("--steps", steps_, "Only these steps, by their numbers in the traces: N or FIRST-LAST")
       ->type_name("LIST")
       ->group(group);
-  app.add_option("--confidence", confidence_percent_, "Of the intervals and of the verdict, percent (99)")
+  app.add_option("--confidence", confidence_percent_, "Confidence of the intervals and of the verdict, percent (99)")
       ->type_name("PCT")
       ->check(Checked(CLI::Range(50.0, 99.99)))
       ->group(group);
-  app.add_option("--minimum-effect", minimum_percent_, "Smaller differences of the step do not count, percent (1)")
+  app.add_option("--minimum-effect", minimum_percent_, "Ignore differences of the step below this, percent (1)")
       ->type_name("PCT")
       ->check(Checked(CLI::Range(0.0, 100.0)))
       ->group(group);
-  app.add_option(
-         "--fail-on", fail_on_,
-         "Exit with status 3 when B is slower (by at least PCT percent), or when too few steps leave it undecided; "
-         "repeatable")
+  app.add_option("--fail-on", fail_on_,
+                 "Exit with status 3 when B is slower (by at least PCT percent), or when there are too few steps to "
+                 "decide; repeatable")
       ->type_name("slower[:PCT]|undecided")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

@@ -17,7 +17,7 @@ class CompareCommand : public Subcommand {
  public:
   const char* name() const override { return "compare"; }
   const char* purpose() const override {
-    return "Say what became faster or slower between two runs, and if it is noise";
+    return "Say what became faster or slower between two runs, and whether it is noise";
   }
   void Declare(CLI::App& app) override;
   Result<int> Run(Console& console) override;

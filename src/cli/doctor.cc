@@ -22,15 +22,15 @@ constexpr int64_t kLocalAnswerNs = 2'000'000'000;
 constexpr int64_t kNodesNs = 15'000'000'000;  // For all nodes of a job to answer.
 
 constexpr const char* kDoctorFooter =
-    "With --job, --host or --hostfile: whether all ranks are there, the network between every\n"
-    "pair of nodes (daemons send each other up to 16 MiB each way), versions and settings of\n"
-    "all ranks, clocks, whether stacks can be read, whether ranks are stuck, late or\n"
-    "use more than the others. Without them, at this node:\n"
-    "Looks at the daemon, the sockets at which PyTorch's processes find it, their base\n"
-    "configuration, each running process with PyTorch, the clock, the space for traces. It\n"
-    "changes nothing. Processes of other users are looked at as far as you may.\n"
-    "Exit status: 0 nothing is in the way (there may be warnings); 1 failed; 2 misused; 3 at\n"
-    "least one problem.\n"
+    "With --job, --host or --hostfile it checks the job's nodes: whether all ranks are there,\n"
+    "the network between every pair of nodes (daemons send each other up to 16 MiB each way),\n"
+    "versions and settings of all ranks, clocks, whether stacks can be read, and whether ranks\n"
+    "are stuck, late or use more than the others.\n"
+    "Without them it checks this node: the daemon, the sockets at which PyTorch's processes\n"
+    "find it, their base configuration, each running process with PyTorch, the clock, and the\n"
+    "space for traces. It changes nothing. It sees other users' processes as far as you may.\n"
+    "Exit status: 0 no problem (there may be warnings); 1 failed; 2 misused; 3 at least one\n"
+    "problem.\n"
     "\n"
     "Examples:\n"
     "  lockstep doctor\n"
@@ -82,9 +82,9 @@ void WriteJson(const std::vector<Check>& checks, std::ostream& out) {
 }  // namespace
 
 void DoctorCommand::Declare(CLI::App& app) {
-  app.add_option("-o,--output", output_folder_, "The folder that captures are to be brought to (.)")->type_name("DIR");
+  app.add_option("-o,--output", output_folder_, "The folder that captures will be written to (.)")->type_name("DIR");
   nodes_.Declare(app);
-  app.add_option("--timeout", timeout_, "For all nodes and tests of a job (60s)")->type_name("TIME");
+  app.add_option("--timeout", timeout_, "Time limit for all nodes and tests of a job (60s)")->type_name("TIME");
   app.add_option("--mpi", mpi_, "Also test collectives, by this command: 'mpirun --host a,b lockstep-mpi-check'")
       ->type_name("COMMAND");
   app.add_flag("!--no-network", with_network_, "Leave out the network between the nodes of a job");

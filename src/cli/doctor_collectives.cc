@@ -30,7 +30,7 @@ constexpr int64_t kGraceNs = 5'000'000'000;  // mpirun ends its ranks on all nod
 constexpr int kMostTries = 5;
 
 const char* const kAdvice =
-    "run the command by hand: what mpirun and MPI print says more; then look at the network's lines";
+    "run the command by hand: mpirun and MPI print more; then look at the lines about the network";
 
 Check Failed(std::string finding) {
   return {.id = "collectives",

@@ -91,7 +91,7 @@ void CheckNodes(const JobFacts& facts, std::vector<Check>* checks) {
     if (!node.status) {
       Check check =
           Line("node", node.host, CheckStatus::kProblem, node.error ? node.error->ToString() : "does not answer",
-               "see that the node is up and lockstepd runs there (systemctl status lockstepd)");
+               "check that the node is up and lockstepd runs there (systemctl status lockstepd)");
       check.hosts = {node.host};
       checks->push_back(std::move(check));
       continue;
@@ -123,7 +123,7 @@ void CheckRanks(const JobFacts& facts, std::vector<Check>* checks) {
     const size_t count = job.ranks.size();
     if (!job.world_size) {
       check.status = CheckStatus::kWarning;
-      check.finding = fmt::format("{} processes, and nothing says how many ranks the job has", count);
+      check.finding = fmt::format("{} processes; the number of ranks of the job is not known", count);
       check.advice = "start it with torchrun, srun or mpirun, which tell each rank its number";
     } else if (!job.missing_ranks.empty()) {
       check.status = CheckStatus::kProblem;
@@ -243,7 +243,7 @@ void CheckClocks(const JobFacts& facts, std::vector<Check>* checks) {
   }
   if (is_any_far) return;
   if (measured == 0) {
-    checks->push_back(Line("clocks", "", CheckStatus::kSkipped, "were not measured: no node answers"));
+    checks->push_back(Line("clocks", "", CheckStatus::kSkipped, "not measured: no node answers"));
     return;
   }
   Check check = Line("clocks", "", CheckStatus::kOk,
@@ -270,8 +270,8 @@ void CheckPtrace(const JobFacts& facts, std::vector<Check>* checks) {
     check.hosts = hosts;
     checks->push_back(std::move(check));
   };
-  if (!closed.empty()) add(CheckStatus::kProblem, closed, "no process may look at another's stacks (ptrace_scope 3)");
-  if (!bound.empty()) add(CheckStatus::kWarning, bound, "lockstepd may not look at stacks (kernel.yama.ptrace_scope)");
+  if (!closed.empty()) add(CheckStatus::kProblem, closed, "no process may read another one's stacks (ptrace_scope 3)");
+  if (!bound.empty()) add(CheckStatus::kWarning, bound, "lockstepd may not read stacks (kernel.yama.ptrace_scope)");
   if (!closed.empty() || !bound.empty() || facts.view.answered_count() == 0) return;
   checks->push_back(Line("ptrace", "", CheckStatus::kOk, "stacks of stuck ranks can be read on all nodes"));
 }
@@ -282,7 +282,7 @@ std::vector<Check> CheckJob(const JobFacts& facts) {
   CheckRanks(facts, &checks);
   CheckNetwork(facts, &checks);
   checks.push_back(
-      facts.collectives.value_or(Line("collectives", "", CheckStatus::kSkipped, "were not measured",
+      facts.collectives.value_or(Line("collectives", "", CheckStatus::kSkipped, "not measured",
                                       "--mpi 'mpirun --host a,b lockstep-mpi-check', with that program on all nodes")));
   CheckVersions(facts, &checks);
   CheckEnvironment(facts, &checks);

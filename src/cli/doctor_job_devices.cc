@@ -27,7 +27,7 @@ constexpr std::pair<uint64_t, const char*> kBadReasons[] = {
     {0x08, "hardware slowdown"}, {0x20, "heat"}, {0x40, "heat (hardware)"}, {0x80, "power brake"}};
 
 const char* const kDrainAdvice =
-    "look for Xid in dmesg and run nvidia-smi -q there; reset the GPU or take the node out of the job";
+    "look for Xid in that node's dmesg and run nvidia-smi -q there; reset the GPU or take the node out of the job";
 const char* const kThrottleAdvice = "nvidia-smi -q -d PERFORMANCE there; look at cooling and power of that node";
 const char* const kWidthAdvice = "reseat or replace the card or riser; copies to that GPU are slower until then";
 
@@ -66,7 +66,7 @@ class GpuChecks {
       const bool is_silent = gpu.state == "no answer";
       const std::string_view words = FactOf(gpu, "message");
       Add(host, subject, CheckStatus::kProblem,
-          is_silent ? "does not answer: the driver or a GPU hangs"
+          is_silent ? "does not answer: the driver or a GPU may hang"
                     : fmt::format("fails: {}", words.empty() ? "it says nothing" : words),
           kDrainAdvice);
       return;
@@ -110,7 +110,7 @@ class GpuChecks {
     }
     if (models_.size() > 1) {
       Add("", "", CheckStatus::kWarning, fmt::format("different models:{}", fmt::join(models_, ",")),
-          "a job runs at the pace of its slowest GPU; ask for one kind");
+          "a job runs at the pace of its slowest GPU; request one model");
     }
     if (is_any_bad_ || count_ == 0) return;
     Check check = Line("gpu", "", CheckStatus::kOk,
@@ -141,7 +141,7 @@ class GpuChecks {
   void LookAtErrors(const std::string& host, const std::string& subject, const DeviceState& gpu) {
     for (const auto& [name, value] : gpu.facts) {
       if (value == "[GPU is lost]" || value == "[Unknown Error]") {
-        Add(host, subject, CheckStatus::kProblem, fmt::format("is lost, or does not tell {}: {}", name, value),
+        Add(host, subject, CheckStatus::kProblem, fmt::format("is lost, or does not report {}: {}", name, value),
             kDrainAdvice);
         return;
       }
@@ -157,7 +157,8 @@ class GpuChecks {
     }
     for (const char* name : {"remapped_rows.pending", "retired_pages.pending"}) {
       if (FactOf(gpu, name) != "Yes") continue;
-      Add(host, subject, CheckStatus::kWarning, "a broken piece of its memory is taken out of use at the next reset",
+      Add(host, subject, CheckStatus::kWarning,
+          "a faulty part of its memory will be taken out of use at the next reset",
           "reset that GPU before the next job (nvidia-smi --gpu-reset)");
     }
   }
@@ -197,16 +198,16 @@ void CheckGpus(const JobFacts& facts, std::vector<Check>* checks) {
   if (gpus.count() > 0 && !without.empty()) {
     Check check = Line("gpu", "", CheckStatus::kWarning,
                        fmt::format("no GPU on {}, though other nodes have some", fmt::join(without, ", ")),
-                       "see that the driver is loaded there and nvidia-smi in lockstepd's PATH");
+                       "check that the driver is loaded there and nvidia-smi is in lockstepd's PATH");
     check.hosts = without;
     checks->push_back(std::move(check));
   }
   if (gpus.count() > 0 || gpus.is_any_bad()) return;
-  std::string reason = "was not measured: it takes a rank on a node whose state can be read";
+  std::string reason = "not measured: no node has a rank whose state can be read";
   if (!without.empty()) {
-    reason = fmt::format("there is none on {}, or no nvidia-smi that tells", fmt::join(without, ", "));
+    reason = fmt::format("no GPU on {}, or no nvidia-smi that lists them", fmt::join(without, ", "));
   } else if (!facts.no_verdict.empty()) {
-    reason = "was not measured: " + facts.no_verdict;
+    reason = "not measured: " + facts.no_verdict;
   }
   checks->push_back(Line("gpu", "", CheckStatus::kSkipped, std::move(reason)));
 }

@@ -69,12 +69,11 @@ const std::vector<Use>& Uses() {
          if (!load.resident_bytes) return std::nullopt;
          return static_cast<double>(*load.resident_bytes);
        },
-       "see what that rank alone holds: a data set that is loaded once a node, a checkpoint being put together"},
+       "find out what only that rank holds: a data set that is loaded once per node, a checkpoint being assembled"},
       {"processor", "processor time", kBusierRatio, kMoreCores, "cores", CoresText,
        [](const RankLoad& load) { return load.busy_cores; },
-       "see what that rank alone computes ('lockstep capture', or stacks by 'lockstep hang --all'); OMP_NUM_THREADS "
-       "and "
-       "loader workers are to be the same on all ranks"},
+       "find out what only that rank computes ('lockstep capture', or stacks by 'lockstep hang --all'); use the same "
+       "OMP_NUM_THREADS and number of loader workers on all ranks"},
   };
   return uses;
 }
@@ -101,7 +100,7 @@ bool HasMoved(const JobFacts& facts) {
 void CheckProgress(const JobFacts& facts, std::vector<Check>* checks) {
   if (!facts.verdict) {
     for (const char* id : {"in_step", "stragglers"}) {
-      checks->push_back(Line(id, "", CheckStatus::kSkipped, "was not measured: " + facts.no_verdict,
+      checks->push_back(Line(id, "", CheckStatus::kSkipped, "not measured: " + facts.no_verdict,
                              "'lockstep hang --job ID' says it for a running job"));
     }
     return;
@@ -113,7 +112,7 @@ void CheckProgress(const JobFacts& facts, std::vector<Check>* checks) {
   const bool is_known = verdict.kind != hang::VerdictKind::kUndecidable;
   Check in_step = Line("in_step", "", CheckStatus::kOk, "every rank is at the same collective, or on its way there");
   if (has_moved) {
-    in_step.finding = "every rank goes on: who seemed to stand still has issued more a moment later";
+    in_step.finding = "every rank makes progress: the ranks that seemed to stand still have issued more a moment later";
   } else if (!is_known) {
     in_step.status = CheckStatus::kSkipped;
     in_step.finding = "cannot be told: " + verdict.explanation;
@@ -124,7 +123,7 @@ void CheckProgress(const JobFacts& facts, std::vector<Check>* checks) {
     in_step.advice = verdict.advice.empty() ? "lockstep hang --job ID" : verdict.advice.front();
   }
   checks->push_back(std::move(in_step));
-  Check slow = Line("stragglers", "", CheckStatus::kOk, "no rank keeps the others waiting");
+  Check slow = Line("stragglers", "", CheckStatus::kOk, "no rank makes the others wait");
   std::vector<double> lateness_ns;
   for (const hang::RankState& rank : facts.verdict->ranks) {
     if (rank.mean_lateness_ns) lateness_ns.push_back(static_cast<double>(*rank.mean_lateness_ns));
@@ -132,7 +131,7 @@ void CheckProgress(const JobFacts& facts, std::vector<Check>* checks) {
   // Late in turn: each waits for whoever had less of a processor or link this time, and none is the one to look at.
   const bool are_most_late = 2 * verdict.culprit_ranks.size() > facts.verdict->ranks.size();
   if (is_slow && are_most_late) {
-    slow.finding = "most ranks come late in turn, none of them alone: " + verdict.explanation;
+    slow.finding = "most ranks are late in turn, no single one: " + verdict.explanation;
   } else if (is_slow) {
     slow.status = CheckStatus::kWarning;
     slow.finding = verdict.explanation;
@@ -140,7 +139,7 @@ void CheckProgress(const JobFacts& facts, std::vector<Check>* checks) {
     slow.advice = verdict.advice.empty() ? "lockstep capture --job ID, then lockstep analyze" : verdict.advice.front();
   } else if (!is_fine || lateness_ns.empty()) {
     slow.status = CheckStatus::kSkipped;
-    slow.finding = is_fine ? "were not measured: no rank's collectives were recorded" : "were not measured";
+    slow.finding = is_fine ? "not measured: no rank's collectives were recorded" : "not measured";
   }
   if (!lateness_ns.empty()) {
     slow.figures = {{"most_late", *std::ranges::max_element(lateness_ns), "ns"}};
@@ -176,8 +175,8 @@ void CheckBalance(const JobFacts& facts, std::vector<Check>* checks) {
   if (texts.empty()) {
     checks->push_back(Line("balanced", "", CheckStatus::kSkipped,
                            facts.loads.empty() && !facts.no_verdict.empty()
-                               ? "was not measured: " + facts.no_verdict
-                               : "was not measured: that takes two ranks whose state can be read"));
+                               ? "not measured: " + facts.no_verdict
+                               : "not measured: fewer than two ranks have a state that can be read"));
     return;
   }
   Check check = Line("balanced", "", CheckStatus::kOk, fmt::format("a rank's {}", fmt::join(texts, ", ")));

@@ -57,7 +57,7 @@ Check CheckSocketFolder(const NodeFacts& facts, const std::string& folder) {
     check.finding = fmt::format("cannot be looked at: {}", std::strerror(errno));
     check.advice = "make it (mode 1777) before the jobs start: a process that starts without it never registers";
   } else if (!S_ISDIR(info.st_mode)) {
-    check.finding = "is no folder";
+    check.finding = "is not a folder";
   } else if ((info.st_mode & 0777) != 0777 && info.st_uid != ::geteuid()) {
     check.finding = fmt::format("has mode {:04o}: processes of users other than {} cannot make their sockets in it",
                                 info.st_mode & 07777, UserName(info.st_uid));
@@ -163,18 +163,18 @@ void CheckKinetoSocket(const NodeFacts& facts, std::vector<Check>* checks) {
     check.finding = "PyTorch's processes find the daemon at it";
   } else if (owner.bound) {
     check.finding =
-        fmt::format("{} has it: PyTorch's processes register there, not with a lockstepd of yours", OwnerText(owner));
-    check.advice =
-        owner.program == "dynolog"
-            ? "stop Dynolog and start lockstepd, or use Dynolog's: lockstep capture --dynolog HOST"
-            : "'lockstep run --with-daemon' gets around it with a socket folder of its own; or install lockstepd "
-              "as a service for all users";
+        fmt::format("{} serves it: PyTorch's processes register there, not with your lockstepd", OwnerText(owner));
+    check.advice = owner.program == "dynolog"
+                       ? "stop Dynolog and start lockstepd, or use Dynolog's: lockstep capture --dynolog HOST"
+                       : "'lockstep run --with-daemon' uses its own socket folder instead; or install lockstepd as a "
+                         "service for all users";
   } else if (facts.daemon && !facts.daemon->kineto_sockets.empty()) {
     check.status = CheckStatus::kWarning;
-    check.finding = fmt::format("nobody has it: only processes with KINETO_IPC_SOCKET_DIR find the daemon (it has {})",
-                                fmt::join(facts.daemon->kineto_sockets, ", "));
+    check.finding =
+        fmt::format("no process serves it: only processes with KINETO_IPC_SOCKET_DIR find the daemon (it serves {})",
+                    fmt::join(facts.daemon->kineto_sockets, ", "));
   } else {
-    check.finding = "nobody has it, so no process of PyTorch can register";
+    check.finding = "no process serves it, so no PyTorch process can register";
     check.advice = facts.daemon ? "set [kineto] name in lockstepd's configuration" : kStartAdvice;
   }
   checks->push_back(std::move(check));
@@ -192,7 +192,7 @@ void CheckBaseConfig(const NodeFacts& /*facts*/, std::vector<Check>* checks) {
     check.status = CheckStatus::kWarning;
     check.finding = config.readable ? "is empty" : "is not there, or cannot be read";
     check.finding +=
-        ": PyTorch 2.3 to 2.9 can crash at 'import torch' while a daemon answers, and processes ask each 5 s";
+        ": PyTorch 2.3 to 2.9 can crash at 'import torch' while a daemon answers, and processes ask every 5 s";
     check.advice = "start jobs with 'lockstep run', or install the file that comes with lockstepd";
   } else if (!config.poll_seconds) {
     check.finding = fmt::format("is there; processes ask for a capture each {} s", kDefaultPollSeconds);
@@ -209,17 +209,19 @@ void CheckClock(std::vector<Check>* checks) {
   Check check{.id = "clock", .subject = {}, .status = CheckStatus::kOk, .finding = {}, .advice = {}};
   if (state < 0) {
     check.status = CheckStatus::kWarning;
-    check.finding = fmt::format("its synchronisation cannot be asked for: {}", std::strerror(errno));
+    check.finding = fmt::format("its synchronisation cannot be read: {}", std::strerror(errno));
   } else if (state == TIME_ERROR || (clock.status & STA_UNSYNC) != 0) {
     check.status = CheckStatus::kWarning;
     check.finding =
-        "the kernel's clock is not synchronised: a common start on several nodes is off by what the clocks are";
+        "the kernel's clock is not synchronised: a common start on several nodes is off by the difference of the "
+        "clocks";
     check.advice = "run chrony, ntpd or systemd-timesyncd on every node (inside a virtual machine the host may do it)";
   } else {
     check.finding = fmt::format("synchronised, off by at most {:.1f} ms", static_cast<double>(clock.maxerror) / 1e3);
     if (clock.maxerror > kPoorClockUs) {
       check.status = CheckStatus::kWarning;
-      check.advice = "a common start on several nodes is no better than that; is its time server far, or gone?";
+      check.advice =
+          "a common start on several nodes is no more exact than that; is its time server far away, or down?";
     }
   }
   checks->push_back(std::move(check));
@@ -238,14 +240,14 @@ void CheckAccess(const NodeFacts& facts, std::vector<Check>* checks) {
   const bool daemon_is_root = facts.daemon && facts.daemon->daemon_uid == 0;
   if (!hidden.empty() && !daemon_is_root) {
     check.status = CheckStatus::kWarning;
-    check.finding = fmt::format("is mounted with {}: ranks and jobs of other users' processes stay unknown", hidden);
+    check.finding = fmt::format("is mounted with {}: ranks and jobs of other users' processes are not visible", hidden);
     check.advice = "run lockstepd as root, or with the group that hidepid lets through (gid=)";
   } else {
     check.finding = "shows what the daemon needs of processes (rank, job) ";
     check.finding += hidden.empty() ? "and hides none" : fmt::format("to root, despite {}", hidden);
   }
   if (!scope.empty() && scope != "0") {
-    check.finding += fmt::format("; ptrace_scope is {}, which captures do not mind", scope);
+    check.finding += fmt::format("; ptrace_scope is {}, which does not affect captures", scope);
   }
   checks->push_back(std::move(check));
 }

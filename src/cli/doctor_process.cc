@@ -42,7 +42,7 @@ struct Reason {
 Reason FaultOfVersion(const TorchProcess& process) {
   const TorchVersion& torch = process.torch;
   if (torch.major == 1) {
-    return {fmt::format("PyTorch {} registers with no daemon reliably", torch.text), "use PyTorch 2.3 or newer"};
+    return {fmt::format("PyTorch {} does not register with a daemon reliably", torch.text), "use PyTorch 2.3 or newer"};
   }
   if (torch.IsBetween(0, 2) && !process.has_device_build) {
     return {fmt::format("CPU builds of PyTorch 2.0 to 2.2 never register (this is {})", torch.text),
@@ -71,11 +71,11 @@ Reason FaultOfSocketFolder(const TorchProcess& process, const std::string& folde
   struct stat info = {};
   if (::stat((process.root + folder).c_str(), &info) != 0) {
     return {fmt::format("the folder of its KINETO_IPC_SOCKET_DIR, {}, is not there", folder),
-            "make it (mode 1777) and start the process anew: Kineto looks once"};
+            "make it (mode 1777) and restart the process: Kineto looks once"};
   }
   if (!process.has_endpoint) {
     return {fmt::format("it has no socket in {}: the folder was not there, or closed to it, when it started", folder),
-            "start it anew: Kineto looks once"};
+            "restart it: Kineto looks once"};
   }
   return {};
 }
@@ -94,19 +94,18 @@ Reason WhyUnregistered(const NodeFacts& facts, const TorchProcess& process) {
     if (Reason fault = FaultOfSocketFolder(process, *folder); !fault.finding.empty()) return fault;
   } else if (!process.same_network) {
     return {
-        "is in another network namespace (a container?), where no daemon of this one can be found",
+        "is in another network namespace (a container?) and cannot reach a daemon of this one",
         "start it with 'lockstep run --socket-dir DIR' and DIR mounted at the same path, or share the host's network"};
   }
-  if (process.age_s < kStartingS) return {"is still starting, it seems", "look again in half a minute"};
+  if (process.age_s < kStartingS) return {"seems to be still starting", "look again in half a minute"};
   if (!process.has_endpoint) {
-    return {"its profiler library has not begun",
-            "a PyTorch that was built without Kineto cannot; lockstep.profiler and torch.profiler neither"};
+    return {"its profiler library has not started",
+            "a PyTorch built without Kineto cannot be captured, nor used with lockstep.profiler and torch.profiler"};
   }
-  if (!facts.daemon) return {"would register: no daemon answers", "see 'daemon' above"};
+  if (!facts.daemon) return {"would register, but no daemon answers", "see 'daemon' above"};
   return {has_folder
-              ? fmt::format("asks in {}, which the daemon that answers does not serve, or it has just been started",
-                            *folder)
-              : "asks, and the daemon that answers does not know it (yet)",
+              ? fmt::format("uses {}, which the daemon that answers does not serve, or it has just started", *folder)
+              : "asks, but the daemon that answers does not know it (yet)",
           "look again in ten seconds; then see 'kineto_socket' and 'socket_folder' above"};
 }
 
@@ -170,7 +169,7 @@ void CheckCaptures(const NodeFacts& facts, std::vector<Check>* checks) {
                        fmt::format("of {} of {} processes: {}", at_risk, trainers, risk), control::kCaptureRiskRemedy});
   } else if (trainers > 0) {
     checks->push_back(
-        {"captures", "", CheckStatus::kOk, "none of the registered processes is known to be in danger by one", ""});
+        {"captures", "", CheckStatus::kOk, "a capture is safe for all registered processes, as far as is known", ""});
   }
 }
 

@@ -56,7 +56,7 @@ Status MakeFolder(const std::string& path, bool may_be_there) {
     return Error{ErrorCode::kIo, fmt::format("cannot be made: {}", std::strerror(errno)), path};
   }
   if (!fs::is_directory(path, error) || !fs::is_empty(path, error)) {
-    return Error{ErrorCode::kFailedPrecondition, "is there and not an empty folder; name another one with --keep",
+    return Error{ErrorCode::kFailedPrecondition, "exists and is not an empty folder; name another one with --keep",
                  path};
   }
   return {};

@@ -69,7 +69,7 @@ void ExportCommand::DeclareSelection(CLI::App& app) {
 void ExportCommand::DeclareStacks(CLI::App& app) {
   app.add_option("-o,--output", output_, "File to write (standard output)")->type_name("FILE")->group("Output");
   app.add_option("--by", by_,
-                 "Weigh stacks by time of the CPU thread, or by time of the device events they launched (host)")
+                 "Weight of a stack: time of the CPU thread, or of the device events that it launched (host)")
       ->type_name("host|device")
       ->check(Checked(CLI::IsMember({"host", "device"})))
       ->group("Output");
@@ -86,9 +86,9 @@ void ExportCommand::Declare(CLI::App& app) {
   CLI::App* board =
       Add(app, "tensorboard", "Scalars and histograms for TensorBoard, a run per rank and one for the job",
           kTensorBoardExamples);
-  board->add_option("--logdir", folder_, "Folder to write into; made when missing")->type_name("DIR")->group("Output");
-  board->add_flag("--force", force_, "Write beside the event files of an earlier export, too")->group("Output");
-  board->add_option("--top", top_, "Histograms of this many kernels per rank, most time first (20)")
+  board->add_option("--logdir", folder_, "Folder to write into; created if missing")->type_name("DIR")->group("Output");
+  board->add_flag("--force", force_, "Also write if event files of an earlier export are there")->group("Output");
+  board->add_option("--top", top_, "Histograms of this many kernels per rank, those with most time (20)")
       ->type_name("N")
       ->check(Checked(CLI::Range(uint64_t{0}, uint64_t{1000000})))
       ->group("Output");
@@ -101,7 +101,9 @@ void ExportCommand::Declare(CLI::App& app) {
 
   CLI::App* csv =
       Add(app, "csv", "The tables of the analysis, a file each, or one table to standard output", kCsvExamples);
-  csv->add_option("-o,--output", folder_, "Folder to write into; made when missing")->type_name("DIR")->group("Output");
+  csv->add_option("-o,--output", folder_, "Folder to write into; created if missing")
+      ->type_name("DIR")
+      ->group("Output");
   csv->add_option("--table", tables_,
                   fmt::format("Only these: {}; a single one goes to standard output without --output",
                               fmt::join(report::CsvTableNames(), ", ")))
@@ -275,7 +277,7 @@ Result<int> ExportCommand::Run(Console& console) {
   const bool follows =
       (format == "tensorboard" && board_follow_.is_asked_for()) || (format == "otlp" && otlp_follow_.is_asked_for());
   if (paths_.empty() && !follows)
-    return Misuse(fmt::format("export {} needs at least one PATH: a trace file, or a folder of them", format));
+    return Misuse(fmt::format("export {} needs at least one PATH: a trace file, or a folder with traces", format));
   if (format == "tensorboard") return RunTensorBoard(console);
   if (format == "csv") return RunCsv(console);
   if (format == "otlp") return RunOtlp(console);

@@ -54,7 +54,7 @@ class Follower {
         for (std::string& name : names) name = report::Printable(name);
         if (names.size() > 8) names.resize(8);
         return Error{ErrorCode::kFailedPrecondition,
-                     fmt::format("several jobs are there ({}); name one with --job", fmt::join(names, ", "))};
+                     fmt::format("several jobs run there ({}); name one with --job", fmt::join(names, ", "))};
       }
       if (!names.empty()) job_id_ = names[0];
     }
@@ -62,7 +62,7 @@ class Follower {
       return !job_id_.empty() && one.job_id == job_id_ && has_ranks(one);
     });
     if (job == view_.jobs.end()) {
-      if (!is_begun_ && view_.look_count == 1) Tell("no rank is there yet: waits for one");
+      if (!is_begun_ && view_.look_count == 1) Tell("no rank runs yet: waiting for one");
       return !is_begun_;  // Ranks of a node that does not answer are still there, while they may live.
     }
     if (!std::exchange(is_begun_, true)) {
@@ -112,13 +112,15 @@ void FollowJob::Declare(CLI::App& app) {
   app_ = &app;
   const char* group = "A running job";
   app.add_flag("--follow", is_asked_for_,
-               "Instead of files: look at a running job, as lockstep top does, until it ends or Ctrl-C")
+               "Read a running job, as lockstep top does, not files, until it ends or Ctrl-C")
       ->group(group);
-  app.add_option("--interval", interval_, "Between two looks, 100ms at least (5s)")->type_name("TIME")->group(group);
-  app.add_option("--for", for_, "End after this (when the job ends)")->type_name("TIME")->group(group);
-  app.add_option("--linger", linger_,
-                 "The job has ended when none of its ranks has been there for so long: time for torchrun to start them "
-                 "anew (10s)")
+  app.add_option("--interval", interval_, "Time between two looks, at least 100ms (5s)")
+      ->type_name("TIME")
+      ->group(group);
+  app.add_option("--for", for_, "End after this time (when the job ends)")->type_name("TIME")->group(group);
+  app.add_option(
+         "--linger", linger_,
+         "Take the job as ended when no rank of it has run for this long, so that torchrun can restart them (10s)")
       ->type_name("TIME")
       ->group(group);
   nodes_.Declare(app);

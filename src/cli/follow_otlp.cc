@@ -59,20 +59,20 @@ void FollowOtlp::Declare(CLI::App& app) {
       ->type_name("URL")
       ->group(kCollectorGroup);
   app.add_option("--header-file", header_file_,
-                 "File of headers to send, a \"Name: value\" a line, mode 0600: Authorization, for one")
+                 "File with headers to send, one \"Name: value\" per line, mode 0600, such as Authorization")
       ->type_name("FILE")
       ->group(kCollectorGroup);
-  app.add_option("--endpoint-ca", authority_file_,
-                 "CAs that the collector's certificate is held against (the system's)")
+  app.add_option("--endpoint-ca", authority_file_, "CAs that verify the collector's certificate (the system's)")
       ->type_name("FILE")
       ->group(kCollectorGroup);
   app.add_option("--endpoint-cert", certificate_file_, "Certificate to show to the collector")
       ->type_name("FILE")
       ->group(kCollectorGroup);
-  app.add_option("--endpoint-key", key_file_, "Its key, where it is in a file of its own")
+  app.add_option("--endpoint-key", key_file_, "The certificate's key, if it is in a separate file")
       ->type_name("FILE")
       ->group(kCollectorGroup);
-  app.add_option("--queue", queue_, "Requests that wait for the collector at most; then the oldest is dropped (1000)")
+  app.add_option("--queue", queue_,
+                 "Maximum number of requests that wait for the collector; beyond it the oldest is dropped (1000)")
       ->type_name("N")
       ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{100'000})))
       ->group(kCollectorGroup);
@@ -98,8 +98,7 @@ Status FollowOtlp::Read() {
   while (url_.ends_with('/')) url_.pop_back();
   if (!url_.ends_with(kPath)) url_ += kPath;
   if (!header_file_.empty() && url_.starts_with("http://") && !control::IsLoopback(std::string(HostOf(url_)))) {
-    return Misuse(
-        "--header-file: its headers would go to the collector for everybody on the way to read; use https://");
+    return Misuse("--header-file: its headers would be sent unencrypted; use https://");
   }
   return {};
 }
@@ -112,9 +111,8 @@ Result<std::vector<std::string>> FollowOtlp::ReadHeaders() const {
     return Error{.code = ErrorCode::kNotFound, .message = "cannot be read", .file = header_file_};
   }
   if ((info.st_mode & 077) != 0) {
-    return Error{.code = ErrorCode::kPermissionDenied,
-                 .message = "others may read it; take that from them: chmod 600",
-                 .file = header_file_};
+    return Error{
+        .code = ErrorCode::kPermissionDenied, .message = "others can read it: chmod 600", .file = header_file_};
   }
   if (static_cast<uint64_t>(info.st_size) > kMostHeaderBytes) {
     return Error{.code = ErrorCode::kLimitExceeded, .message = "is longer than 64 KiB", .file = header_file_};

@@ -22,16 +22,16 @@ namespace {
 using hang::VerdictKind;
 
 constexpr const char* kHangFooter =
-    "Without PATH it looks at the running job: here all ranks of this user's job, without a\n"
-    "daemon; on other nodes through their lockstepd. The job is held for no longer than it\n"
-    "takes to copy a stack, and goes on. What was found stays in a folder.\n"
+    "Without PATH it looks at the running job: on this node at all ranks of this user's job,\n"
+    "without a daemon; on other nodes through their lockstepd. It holds a thread only while it\n"
+    "copies its stack, and then lets it continue. The evidence stays in a folder.\n"
     "PATH is any mix of files and folders: flight-recorder dumps (pickle or JSON), stacks\n"
     "(faulthandler, py-spy, eu-stack, gdb), logs of the ranks, NCCL logs, RAS answers,\n"
-    "plain or compressed, and evidence folders. A file is told by its bytes; its rank by\n"
-    "its name (trace_3, rank3.log), its folder's or its content.\n"
+    "plain or compressed, and evidence folders. A file's kind is recognised by its content;\n"
+    "its rank by its name (trace_3, rank3.log), its folder's name or its content.\n"
     "Exit status: 0 done, whatever the verdict; 1 failed; 2 misused; 3 a verdict that\n"
     "--fail-on names; 4 partial: a file was damaged or a rank is missing altogether, the\n"
-    "verdict is from what there is.\n"
+    "verdict uses the rest.\n"
     "\n"
     "Examples:\n"
     "  lockstep hang\n"
@@ -54,7 +54,8 @@ void HangCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Files and folders of one job: dumps, stacks, logs (the running job)")
       ->type_name("PATH...");
   live_.Declare(app);
-  app.add_option("--keep", keep_, "Keep live evidence in this folder (a new one in the temporary folder)")
+  app.add_option("--keep", keep_,
+                 "Keep the evidence of a running job in this folder (a new one in the temporary folder)")
       ->type_name("DIR")
       ->group("Processes");
   const char* output = "Output";
@@ -67,7 +68,7 @@ void HangCommand::Declare(CLI::App& app) {
   text_.Declare(app, output);
   app.add_flag("-q,--quiet", quiet_, "No progress on standard error")->group(output);
   const char* group = "Diagnosis";
-  app.add_option("--world-size", world_size_, "Ranks of the job, where neither dumps nor logs say it")
+  app.add_option("--world-size", world_size_, "Number of ranks of the job, if neither dumps nor logs contain it")
       ->type_name("N")
       ->check(Checked(CLI::Range(1, 1 << 24)))
       ->group(group);
@@ -132,7 +133,7 @@ Result<int> HangCommand::Run(Console& console) {
   RETURN_IF_ERROR(CheckPagePath(page_file_));
   if (!paths_.empty() && (live_.is_given() || !keep_.empty())) {
     return Misuse(
-        "PATH is what was collected; --job, --pid, --host and --keep are for a running job: give one of both");
+        "PATH is collected evidence; --job, --pid, --host and --keep are for a running job: give either, not both");
   }
   if (paths_.empty()) {
     ASSIGN_OR_RETURN(std::string folder, Collect(console));

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kKernelsFooter =
     "PATH is any mix of files and folders: tables of `ncu --csv --page raw` or `--page details`,\n"
     "summaries of `nsys stats --format csv`, plain or compressed; reports of Nsight Compute\n"
-    "(.ncu-rep) where ncu is installed. A rank is told from a file's name.\n"
+    "(.ncu-rep) where ncu is installed. The rank is read from the file's name.\n"
     "Exit status: 0 done; 1 failed; 2 misused; 4 partial: a file could not be read whole.\n"
     "\n"
     "Examples:\n"

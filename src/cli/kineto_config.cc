@@ -133,7 +133,7 @@ Status PrepareSocketFolder(const std::string& path) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0) return SystemError(path, "look at the folder for Kineto's sockets", errno);
   if (!S_ISDIR(info.st_mode))
-    return Error{ErrorCode::kInvalidArgument, fmt::format("--socket-dir {}: is no folder", path)};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("--socket-dir {}: is not a folder", path)};
   if (::access(path.c_str(), W_OK | X_OK) != 0) return SystemError(path, "make sockets in the folder", errno);
   return {};
 }

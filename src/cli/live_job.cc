@@ -43,7 +43,7 @@ Result<std::vector<int32_t>> ParsePids(const std::string& text) {
     int32_t pid = 0;
     const auto [stopped, error] = std::from_chars(text.data() + at, text.data() + end, pid);
     if (error != std::errc() || stopped != text.data() + end || pid < 1) {
-      return Misuse(fmt::format("--pid: '{}' is no process id, nor several with commas", text));
+      return Misuse(fmt::format("--pid: '{}' is not a process id, nor several with commas", text));
     }
     pids.push_back(pid);
     at = end + 1;
@@ -133,7 +133,7 @@ NodeLook LiveJob::LookHere(const InspectionSpec& spec, int64_t deadline_ns) {
   }
   look.error = seen.error();
   if (!nodes_.scheduler_problem.empty()) {
-    look.error->message += "; where else the job runs could not be asked: " + nodes_.scheduler_problem;
+    look.error->message += "; the job's other nodes could not be found: " + nodes_.scheduler_problem;
   }
   return look;
 }
@@ -187,7 +187,7 @@ std::vector<NodeLook> LiveJob::Look(InspectionDepth depth, int64_t deadline_ns,
       },
       [&](size_t i) {
         looks[i].host = nodes_.endpoints[i].host;
-        looks[i].error = Error{ErrorCode::kCancelled, "was not asked: the time was over before its turn"};
+        looks[i].error = Error{ErrorCode::kCancelled, "was not asked: the time limit was reached first"};
       });
   return looks;
 }
@@ -212,7 +212,9 @@ void LiveFlags::Declare(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(group);
   app.add_option("--rank", ranks_text_, "Only these ranks, such as 0-3,7")->type_name("RANGES")->group(group);
-  app.add_option("--timeout", timeout_, "For all nodes together; what has not come by then is named missing (30s)")
+  app.add_option(
+         "--timeout", timeout_,
+         "Time limit for all nodes together; ranks that have not answered by then are reported as missing (30s)")
       ->type_name("TIME")
       ->group(group);
 }

@@ -32,10 +32,10 @@ constexpr int64_t kHoldMost_ns = 2'000'000'000;  ///< Of a host whose clock is a
 constexpr int64_t kNewFiles_ns = kSecondNs;
 
 constexpr const char* kLogsFooter =
-    "PATH is a folder of 'lockstep run --logs' or of any logs of ranks, or files of it:\n"
-    "plain, .gz, .zst or .xz, rotated or being written. Lines of our own carry time, rank\n"
-    "and level; from others these are read as they stand there (docs/logs.md).\n"
-    "Lines that several ranks say within a second are shown once.\n"
+    "PATH is a folder of 'lockstep run --logs', any other folder with logs of ranks, or single\n"
+    "files: plain, .gz, .zst or .xz, rotated or still being written. Logs of lockstep carry\n"
+    "time, rank and level; in other logs these are read from the text (docs/logs.md).\n"
+    "A line that several ranks write within a second is shown once.\n"
     "Exit status: 0 done; 1 failed; 2 misused; 4 partial: a file could not be read whole.\n"
     "\n"
     "Examples:\n"
@@ -63,35 +63,36 @@ bool OutputIsGone() {
 void LogsCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Folders of logs, and logs")->type_name("PATH...");
   const char* lines = "Lines";
-  app.add_flag("-f,--follow", follows_, "Go on with what is written from now on, also to new logs")->group(lines);
+  app.add_flag("-f,--follow", follows_, "Continue with new lines and new logs as they are written")->group(lines);
   app.add_option("--rank", ranks_, "Only these ranks, such as 0,8-15")->type_name("LIST")->group(lines);
   app.add_option("--level", level_, "Only lines of this level or worse")->type_name(kLevelNames)->group(lines);
-  app.add_option("--grep", texts_, "Only lines with this text; repeatable, one of them suffices")
+  app.add_option("--grep", texts_, "Only lines with this text; repeatable, one match is enough")
       ->type_name("TEXT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(lines);
   app.add_flag("--first-errors", first_errors_, "Only each rank's first error, the earliest first")->group(lines);
-  app.add_flag("--no-fold", is_unfolded_, "A line for each rank, also where several say the same")->group(lines);
+  app.add_flag("--no-fold", is_unfolded_, "Print a line for each rank, even if several ranks write the same")
+      ->group(lines);
   app.add_option("--clocks", trace_paths_,
-                 "Correct the hosts' clocks by traces of the same job, where ranks share collectives; repeatable")
+                 "Correct the hosts' clocks with traces of the same job whose ranks share collectives; repeatable")
       ->type_name("PATH")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(lines);
   const char* output = "Output";
-  app.add_flag("--json", json_, "A JSON object a line (lockstep.logs/1, docs/json.md)")->group(output);
+  app.add_flag("--json", json_, "Print one JSON object per line (lockstep.logs/1, docs/json.md)")->group(output);
   app.add_option("--color,--colour", colour_, "When to use colour (auto: on a terminal without NO_COLOR)")
       ->type_name("auto|always|never")
       ->check(Checked(CLI::IsMember({"auto", "always", "never"})))
       ->group(output);
-  app.add_flag("-q,--quiet", quiet_, "Nothing on standard error but what cannot be read")->group(output);
+  app.add_flag("-q,--quiet", quiet_, "On standard error only files that cannot be read")->group(output);
   app.footer(kLogsFooter);
 }
 
 Status LogsCommand::ReadFlags() {
   if (paths_.empty()) return Misuse("logs needs a folder of logs, or logs");
-  if (follows_ && first_errors_) return Misuse("--first-errors is of what there is: it cannot --follow");
+  if (follows_ && first_errors_) return Misuse("--first-errors reads existing logs and cannot be used with --follow");
   filter_.texts = texts_;
   if (!ranks_.empty()) {
     ASSIGN_OR_RETURN(filter_.ranks, ParseRanges(ranks_, "--rank"));
@@ -113,7 +114,7 @@ Status LogsCommand::ReadClocks(Console& console) {
     if (is_measured) offsets[trace.rank.value] = trace.clock.offset_ns;
   }
   if (offsets.empty() && !quiet_) {
-    console.err << "lockstep: the traces tell no offset of clocks; the hosts' own are used\n";
+    console.err << "lockstep: the traces do not show the clocks' offsets; the hosts' own clocks are used\n";
   }
   if (offsets.empty()) return {};
   offset_ = [offsets = std::move(offsets)](std::optional<int32_t> rank) {
@@ -201,7 +202,7 @@ void LogsCommand::TellProblems(const report::LogSummary& summary, Console& conso
     console.err << "lockstep: " << report::Printable(step) << '\n';
   }
   if (summary.counts.untimed_count > 0) {
-    console.err << fmt::format("lockstep: {} lines say no time, nor does any above them: they come first\n",
+    console.err << fmt::format("lockstep: {} lines have no time, nor has any line above them: they come first\n",
                                summary.counts.untimed_count);
   }
   std::set<std::string> hosts;

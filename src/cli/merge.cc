@@ -23,14 +23,14 @@ namespace lockstep::cli {
 namespace {
 
 constexpr const char* kMergeFooter =
-    "The file's ending says the format: .pftrace (Perfetto, compact), .json or\n"
+    "The file's ending chooses the format: .pftrace (Perfetto, compact), .json or\n"
     ".json.gz (Chrome's trace events, for viewers), .tar (one Perfetto file per\n"
-    "rank, and how they belong together). A selection keeps the events that start\n"
-    "inside it, whole. Of logs (lockstep run --logs, lockstep::Logger, any text with\n"
-    "times) the lines are written that fall into what was traced of their rank, and\n"
-    "what it said within a second after that.\n"
+    "rank, and how they belong together). A selection keeps whole events, those that\n"
+    "start inside it. From logs (lockstep run --logs, lockstep::Logger, any text with\n"
+    "times) it takes the lines of the time in which their rank was traced, and of\n"
+    "the second after it.\n"
     "Exit status: 0 done; 1 failed; 2 misused; 4 partial: ranks or parts of files\n"
-    "are missing, what there is was written.\n"
+    "are missing, the rest was written.\n"
     "\n"
     "Examples:\n"
     "  lockstep merge traces/ -o job.pftrace\n"
@@ -92,7 +92,7 @@ void MergeCommand::Declare(CLI::App& app) {
   app.add_option("-o,--output", output_, "File to write: .pftrace, .json, .json.gz or .tar")
       ->type_name("FILE")
       ->group(output);
-  app.add_flag("--json", json_, "Say what was written as one JSON object (lockstep.merge/1, docs/json.md)")
+  app.add_flag("--json", json_, "Print what was written as one JSON object (lockstep.merge/1, docs/json.md)")
       ->group(output);
   app.add_flag("-q,--quiet", quiet_, "No progress, no summary")->group(output);
   const char* logs = "Logs";
@@ -121,7 +121,7 @@ void MergeCommand::Declare(CLI::App& app) {
   app.add_flag("--no-python", no_python_, "Leave Python frames out")->group(selection);
   app.add_flag("--no-flows", no_flows_, "Leave out the arrows of launches, collectives and calls between spans")
       ->group(selection);
-  app.add_flag("--critical-path", critical_path_, "Add a track with what of a rank fixes the steps' times")
+  app.add_flag("--critical-path", critical_path_, "Add a track with the rank's part of the critical path")
       ->group(selection);
   input_.DeclareAnalysis(app, false);
   input_.DeclareRunning(app);
@@ -236,18 +236,18 @@ void MergeCommand::WriteText(const model::Run& run, const timeline::Summary& sum
   if (summary.counter_value_count > 0)
     out << fmt::format("  {} samples of counters\n", report::FormatCount(summary.counter_value_count));
   if (logs_) {
-    out << fmt::format("  {} lines of logs; {} more of times at which their ranks were not traced\n",
+    out << fmt::format("  {} log lines; {} more from times at which their ranks were not traced\n",
                        report::FormatCount(summary.log_line_count), report::FormatCount(logs_->outside_count));
     if (logs_->undated_count > 0) {
-      out << fmt::format("  {} lines of logs are of ranks whose traces do not say when they were: left out\n",
+      out << fmt::format("  {} log lines left out: the traces of their ranks have no start time\n",
                          report::FormatCount(logs_->undated_count));
     }
     if (logs_->unplaced_count > 0) {
-      out << fmt::format("  {} lines of logs say no time, or no rank: left out\n",
+      out << fmt::format("  {} log lines left out: they have no time, or no rank\n",
                          report::FormatCount(logs_->unplaced_count));
     }
     if (logs_->over_limit_count > 0) {
-      out << fmt::format("  {} lines of logs are more than a timeline takes: --log-level warning leaves the worst\n",
+      out << fmt::format("  {} log lines left out: too many for a timeline; --log-level warning keeps the worst\n",
                          report::FormatCount(logs_->over_limit_count));
     }
   }
@@ -279,7 +279,7 @@ void MergeCommand::WriteText(const model::Run& run, const timeline::Summary& sum
 }
 
 Result<int> MergeCommand::Run(Console& console) {
-  if (paths_.empty()) return Misuse("merge needs at least one PATH: a trace file, or a folder of them");
+  if (paths_.empty()) return Misuse("merge needs at least one PATH: a trace file, or a folder with traces");
   if (output_.empty()) return Misuse("merge needs -o FILE: where to write, such as -o job.pftrace");
   ASSIGN_OR_RETURN(const timeline::OutputKind kind, timeline::KindOfOutput(output_));
   RETURN_IF_ERROR(ReadSelection());

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kNcclLogFooter =
     "PATH is any mix of files and folders: output of ranks with NCCL_DEBUG=INFO, files of\n"
     "NCCL_DEBUG_FILE, of NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE, answers of ncclras;\n"
-    "plain or compressed. Launchers' prefixes, colours and interleaved ranks do no harm.\n"
+    "plain or compressed. Launchers' prefixes, colours and interleaved ranks are understood.\n"
     "Exit status: 0 done; 1 failed; 2 misused; 3 a finding that --fail-on names; 4 partial:\n"
     "a file could not be read whole.\n"
     "\n"

@@ -12,7 +12,7 @@ namespace lockstep::cli {
 class NcclLogCommand : public Subcommand {
  public:
   const char* name() const override { return "nccl-log"; }
-  const char* purpose() const override { return "Say what NCCL's logs, topology files and RAS tell of a job"; }
+  const char* purpose() const override { return "Say what NCCL's logs, topology files and RAS report about a job"; }
   void Declare(CLI::App& app) override;
   Result<int> Run(Console& console) override;
 

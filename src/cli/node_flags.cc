@@ -27,7 +27,7 @@ Result<control::JobNode> SplitPort(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data() + colon + 1, end, port);
   if (error != std::errc() || stopped != end || port == 0 || colon == 0) {
-    return Misuse(fmt::format("--host: '{}' is no host, nor a host and a port", text));
+    return Misuse(fmt::format("--host: '{}' is not a host, nor a host and a port", text));
   }
   node.host = text.substr(0, colon);
   node.port = port;
@@ -42,18 +42,18 @@ void NodeFlags::Declare(CLI::App& app, const char* port_flag) {
   app.add_option("--host,--hosts", hosts_, "These nodes, such as a,b or n[001-016] (this node)")
       ->type_name("LIST")
       ->group(group);
-  app.add_option("--hostfile", hostfile_, "The nodes of a file: a host a line, as for MPI")
+  app.add_option("--hostfile", hostfile_, "The nodes listed in a file, one host per line, as for MPI")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--job", job_,
-                 "The nodes of this job, by SLURM, PBS or Kubernetes, and only its processes;\n"
-                 "with --host or --hostfile, or without a scheduler, only its processes")
+                 "The nodes of this job, by SLURM, PBS or Kubernetes, and only its processes.\nWith --host or "
+                 "--hostfile, or without a scheduler, it selects processes only")
       ->type_name("ID")
       ->group(group);
   app.add_option("--via", via_, "Reach nodes without an open port: by srun, ssh, mpiexec or a command with {host}")
       ->type_name("HOW")
       ->group(group);
-  app.add_option("--via-program", via_program_, "With --via: lockstep on the nodes (where it is here)")
+  app.add_option("--via-program", via_program_, "With --via: the path of lockstep on the nodes (this program's own)")
       ->type_name("PATH")
       ->group(group);
   app.add_option("--socket", socket_, "The daemon's Unix socket, here or with --via on the nodes")
@@ -64,19 +64,23 @@ void NodeFlags::Declare(CLI::App& app, const char* port_flag) {
       ->check(Checked(CLI::Range(1, 65535)))
       ->group(group);
   app.add_flag("--tls", tls_, "Connect by TLS; the flags below imply it")->group(group);
-  app.add_option("--ca", authority_file_, "CAs that the daemons' certificates are held against (the system's)")
+  app.add_option("--ca", authority_file_, "CAs that verify the daemons' certificates (the system's)")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--cert", certificate_file_, "Certificate to show to the daemons")->type_name("FILE")->group(group);
-  app.add_option("--key", key_file_, "Its key, where it is in a file of its own")->type_name("FILE")->group(group);
-  app.add_option("--token-file", token_file_, "File with the token that daemons want, mode 0600")
+  app.add_option("--key", key_file_, "The certificate's key, if it is in a separate file")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--parallel", parallel_, fmt::format("Nodes to talk to at a time ({})", control::kDefaultParallel))
+  app.add_option("--token-file", token_file_, "File with the token for the daemons, mode 0600")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--parallel", parallel_,
+                 fmt::format("Nodes to contact at the same time ({})", control::kDefaultParallel))
       ->type_name("N")
       ->check(Checked(CLI::Range(1, 4096)))
       ->group(group);
-  app.add_option("--connect-timeout", connect_timeout_, "Give up a node that takes no connection for so long (5s)")
+  app.add_option("--connect-timeout", connect_timeout_,
+                 "Give up on a node that accepts no connection within this time (5s)")
       ->type_name("TIME")
       ->group(group);
 }

@@ -26,8 +26,8 @@ namespace {
 constexpr const char* kOpenFooter =
     "One file is handed over as it is. A folder, or several files, are merged first: all ranks\n"
     "on one clock ('lockstep merge'), into a file that is removed at the end. The trace goes\n"
-    "from this program to the browser on this machine and nowhere else; it stops when the\n"
-    "page has fetched it. Perfetto's own page may talk to port 9001 only.\n"
+    "only to the browser on this machine. The command ends when the page has fetched the\n"
+    "trace. Perfetto's own page can reach port 9001 only.\n"
     "Exit status: 0 fetched, or ended by a signal; 1 failed; 2 misused; 4 ended, but ranks or\n"
     "parts of files are missing.\n"
     "\n"
@@ -57,10 +57,11 @@ void OpenCommand::Declare(CLI::App& app) {
       ->type_name("N")
       ->check(Checked(CLI::Range(0, 65535)))
       ->group(group);
-  app.add_option("--perfetto-origin", origin_, "Perfetto's page, for one of your own (https://ui.perfetto.dev)")
+  app.add_option("--perfetto-origin", origin_,
+                 "Address of Perfetto's page, if you host your own (https://ui.perfetto.dev)")
       ->type_name("ORIGIN")
       ->group(group);
-  app.add_flag("--keep", keep_, "Go on after the page has fetched the trace, until Ctrl-C")->group(group);
+  app.add_flag("--keep", keep_, "Continue after the page has fetched the trace, until Ctrl-C")->group(group);
   app.add_flag("--browser", browser_, "Open the link in the desktop's browser")->group(group);
   app.add_flag("-q,--quiet", quiet_, "No progress, only the link")->group(group);
   input_.DeclareAnalysis(app, false);
@@ -119,7 +120,7 @@ Result<int> OpenCommand::Run(Console& console) {
   if (paths_.empty()) return Misuse("open needs at least one PATH: a timeline, or the traces of a job");
   if (!IsWebOrigin(origin_)) {
     return Misuse(
-        fmt::format("--perfetto-origin {}: this is no origin; it looks like https://ui.example.org", origin_));
+        fmt::format("--perfetto-origin {}: this is not an origin; it looks like https://ui.example.org", origin_));
   }
   const std::string file = SingleFile();
   if (!file.empty()) return Serve(file, false, console);

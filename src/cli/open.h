@@ -13,7 +13,7 @@ class OpenCommand : public Subcommand {
  public:
   const char* name() const override { return "open"; }
   const char* purpose() const override {
-    return "Hand a trace, or a job's merged timeline, to Perfetto in the browser";
+    return "Open a trace, or a job's merged timeline, in Perfetto in the browser";
   }
   void Declare(CLI::App& app) override;
   Result<int> Run(Console& console) override;

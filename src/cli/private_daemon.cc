@@ -42,9 +42,10 @@ Result<UniqueFd> LockedFile(const std::string& path, int lock, Clock::time_point
   while (::flock(fd.get(), lock | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return SystemError(path, "lock", errno);
     if (Clock::now() >= deadline) {
-      return Error{.code = ErrorCode::kCancelled,
-                   .message = "is locked by another process for too long; is a lockstepd of yours stopped or hung?",
-                   .file = path};
+      return Error{
+          .code = ErrorCode::kCancelled,
+          .message = "has been locked by another process for too long; has your lockstepd stopped or does it hang?",
+          .file = path};
     }
     std::this_thread::sleep_for(kPause);
   }
@@ -163,7 +164,7 @@ class Starter {
     Result<NodeDaemon> daemon = WaitForAnswer(pid, launch);
     if (daemon && !has_name) {
       daemon->note =
-          fmt::format("Kineto's socket on this node belongs to {}; this job's daemon uses the folder {} instead",
+          fmt::format("Kineto's socket on this node is used by {}; this job's daemon uses the folder {} instead",
                       OwnerText(owner), socket_folder);
     }
     return daemon;

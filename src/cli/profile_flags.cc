@@ -39,16 +39,16 @@ Result<std::optional<int64_t>> WholeSeconds(const char* flag, std::string_view t
 void ProfileFlags::Declare(CLI::App& app) {
   app_ = &app;
   app.add_option("--profile", profile_,
-                 "Profile ranks by Nsight Systems or Nsight Compute, prepare them for captures (kineto, the default), "
-                 "or neither")
+                 "Profile ranks with Nsight Systems or Nsight Compute, prepare them for captures (kineto, the "
+                 "default), or neither")
       ->type_name("nsys|ncu|kineto|none")
       ->group(kProfilerGroup);
   app.add_option("--ranks", ranks_,
-                 "The ranks to profile, others run CMD as it is: all, 0,3, 8-11, local:0, per-node:1, first:8, "
+                 "The ranks to profile; the others run CMD unchanged: all, 0,3, 8-11, local:0, per-node:1, first:8, "
                  "every:16, node:0, host:NAME (all; ncu: 0)")
       ->type_name("LIST")
       ->group(kProfilerGroup);
-  app.add_option("-o,--out", out_, "Folder for the reports, made where it is missing (lockstep-nsys-JOB)")
+  app.add_option("-o,--out", out_, "Folder for the reports, created if missing (lockstep-nsys-JOB)")
       ->type_name("DIR")
       ->group(kProfilerGroup);
   app.add_option(
@@ -56,26 +56,27 @@ void ProfileFlags::Declare(CLI::App& app) {
          "Their names: %r rank, %w world size, %l local rank, %h host, %t tool, %q{VARIABLE} (%t.rank%r-of-%w.%h)")
       ->type_name("PATTERN")
       ->group(kProfilerGroup);
-  app.add_flag("-f,--force", overwrites_, "Replace reports that are there")->group(kProfilerGroup);
+  app.add_flag("-f,--force", overwrites_, "Replace existing reports")->group(kProfilerGroup);
   app.add_option("--trace", traces_,
                  "What nsys records (cuda,nvtx,osrt,cublas,cudnn, and mpi,ucx under an MPI launcher)")
       ->type_name("LIST")
       ->group(kProfilerGroup);
-  app.add_option("--capture-range", range_,
-                 "Record from cudaProfilerStart to cudaProfilerStop, or the NVTX range NAME; the job goes on behind it")
+  app.add_option(
+         "--capture-range", range_,
+         "Record from cudaProfilerStart to cudaProfilerStop, or the NVTX range NAME; the job continues after it")
       ->type_name("cuda|nvtx:NAME")
       ->group(kProfilerGroup);
-  app.add_option("--ranges", range_count_, "How many such ranges, a report each (1)")
+  app.add_option("--ranges", range_count_, "Number of such ranges, one report each (1)")
       ->type_name("N")
       ->group(kProfilerGroup);
-  app.add_option("--delay", delay_, "Record from this long after the start on, whole seconds")
+  app.add_option("--delay", delay_, "Start recording this long after the start, in whole seconds")
       ->type_name("TIME")
       ->group(kProfilerGroup);
-  app.add_option("--duration", duration_, "Record for this long, whole seconds; the job goes on behind it")
+  app.add_option("--duration", duration_, "Record for this long, in whole seconds; the job continues after it")
       ->type_name("TIME")
       ->group(kProfilerGroup);
-  app.add_flag("--stats", prints_statistics_, "Let nsys print its summaries at the end")->group(kProfilerGroup);
-  app.add_flag("--export", exports_, "Let nsys write the report as SQLite too, while the job's nodes are still held")
+  app.add_flag("--stats", prints_statistics_, "Make nsys print its summaries at the end")->group(kProfilerGroup);
+  app.add_flag("--export", exports_, "Also make nsys write the report as SQLite, while the job still holds its nodes")
       ->group(kProfilerGroup);
   app.add_option("--nsys-opt", nsys_options_,
                  "An option for nsys profile, as in --nsys-opt=--gpu-metrics-devices=all (repeatable)")
@@ -85,7 +86,7 @@ void ProfileFlags::Declare(CLI::App& app) {
                  "ncu: profile the heaviest kernels of this analysis (lockstep analyze --json > REPORT)")
       ->type_name("REPORT")
       ->group(kProfilerGroup);
-  app.add_option("--top", top_, "How many of them at most; fewer where those are four fifths of the time (5)")
+  app.add_option("--top", top_, "Maximum number of kernels; fewer if those already make up four fifths of the time (5)")
       ->type_name("N")
       ->group(kProfilerGroup);
   app.add_option("--kernel", kernels_,
@@ -95,10 +96,10 @@ void ProfileFlags::Declare(CLI::App& app) {
   app.add_option("--set", set_, "ncu: what to measure: basic, detailed, full, roofline (roofline)")
       ->type_name("NAME")
       ->group(kProfilerGroup);
-  app.add_option("--skip", skip_, "ncu: launches of a kernel and shape that are passed over (up to 10, by REPORT)")
+  app.add_option("--skip", skip_, "ncu: launches of a kernel and shape to skip (up to 10, by REPORT)")
       ->type_name("N")
       ->group(kProfilerGroup);
-  app.add_option("--count", count_, "ncu: launches of a kernel and shape that are profiled (1)")
+  app.add_option("--count", count_, "ncu: launches of a kernel and shape to profile (1)")
       ->type_name("N")
       ->group(kProfilerGroup);
   app.add_option("--ncu-opt", ncu_options_, "An option for ncu, as in --ncu-opt=--clock-control=none (repeatable)")
@@ -107,11 +108,11 @@ void ProfileFlags::Declare(CLI::App& app) {
   app.add_option("--tool", tool_, "The nsys or ncu to use (the one in PATH, else the newest below /opt/nvidia)")
       ->type_name("PATH")
       ->group(kProfilerGroup);
-  app.add_option("--tmp", scratch_, "Where the tool keeps gigabytes while it records: a disk of the node (TMPDIR)")
+  app.add_option("--tmp", scratch_,
+                 "Folder for the tool's temporary data, which can be gigabytes: use a local disk (TMPDIR)")
       ->type_name("DIR")
       ->group(kProfilerGroup);
-  app.add_flag("--dry-run", is_dry_run_,
-               "Print what would be run, and why, and which files would be written; run nothing")
+  app.add_flag("--dry-run", is_dry_run_, "Print the command, the reasons and the files, and run nothing")
       ->group(kProfilerGroup);
 }
 

@@ -111,7 +111,7 @@ Status ProfileRun::CheckFree(const Plan& plan) const {
     std::error_code error;
     if (!fs::exists(path, error)) continue;
     return Error{.code = ErrorCode::kFailedPrecondition,
-                 .message = "is there already, and is kept; --force replaces it, --out gives another folder",
+                 .message = "exists and is kept; --force replaces it, --out chooses another folder",
                  .file = path.string(),
                  .rank = identity_.rank};
   }
@@ -126,9 +126,9 @@ Result<launch::NcuRequest> ProfileRun::ReadKernels() const {
   };
   std::error_code failed;
   if (fs::is_directory(request_.kernels_from, failed)) {
-    return in_file(ErrorCode::kInvalidArgument,
-                   fmt::format("is a folder; its analysis is wanted: lockstep analyze --json {} > report.json",
-                               request_.kernels_from));
+    return in_file(
+        ErrorCode::kInvalidArgument,
+        fmt::format("is a folder; give its analysis: lockstep analyze --json {} > report.json", request_.kernels_from));
   }
   std::ifstream file(request_.kernels_from, std::ios::binary);
   std::ostringstream text;
@@ -231,8 +231,8 @@ Result<int> ProfileRun::RunProfiled() {
     if (!environment_.Has(name)) continue;
     ::unsetenv(name.c_str());
     if (!is_quiet_)
-      Tell(fmt::format("{} is taken out of the environment: one process can have one profiler of CUDA, and that is {}",
-                       name, request_.tool_name()));
+      Tell(fmt::format("{} is removed from the environment: a process can have one CUDA profiler, and that is {}", name,
+                       request_.tool_name()));
   }
   for (const std::string& warning : plan.how.warnings) Tell(warning);
 

@@ -59,11 +59,12 @@ void ProfilerEvents::Begin(const std::string& folder, int64_t every_ns, uint64_t
     json.Key("past_capture_count").Uint(past_count).Key("skipped_line_count").Uint(skipped_line_count).EndObject();
     return events_.Line(json.Take());
   }
-  events_.Line(fmt::format("captures it every {}; kept in {}, at most {}", report::FormatDuration(every_ns), folder,
+  events_.Line(fmt::format("captures the job every {}; keeps captures in {}, at most {}",
+                           report::FormatDuration(every_ns), folder,
                            report::FormatBytes(static_cast<int64_t>(budget_bytes))));
-  if (past_count > 0) events_.Line(fmt::format("{} captures of it are known from before", past_count));
+  if (past_count > 0) events_.Line(fmt::format("{} earlier captures of it are known", past_count));
   if (skipped_line_count > 0) {
-    events_.Line(fmt::format("{} lines of profile.jsonl are no records and were left out", skipped_line_count));
+    events_.Line(fmt::format("{} lines of profile.jsonl are not records and were left out", skipped_line_count));
   }
 }
 
@@ -98,9 +99,9 @@ void ProfilerEvents::Skipped(const char* reason) {
     return events_.Line(json.Take());
   }
   const std::string_view why = reason;
-  events_.Line(fmt::format("no capture: {}", why == "silent" ? "nothing of the job moves"
+  events_.Line(fmt::format("no capture: {}", why == "silent" ? "the job makes no progress"
                                              : why == "busy" ? "another capture of the job is under way"
-                                                             : "the one before is still under way"));
+                                                             : "the previous capture is still under way"));
 }
 
 void ProfilerEvents::Regressed(const std::string& capture, const profile_history::Regression& regression,
@@ -154,7 +155,7 @@ void ProfilerEvents::Over(const char* how, const std::string& capture, const Fig
   }
   const bool is_back = std::string_view(how) == "recovered";
   events_.Line(
-      fmt::format("{}: {}", is_back ? "as before again" : "is taken for how the job is now", ChangeText(change)));
+      fmt::format("{}: {}", is_back ? "as before again" : "is accepted as the job's normal level", ChangeText(change)));
 }
 
 void ProfilerEvents::Problem(const std::string& problem) {
@@ -163,7 +164,7 @@ void ProfilerEvents::Problem(const std::string& problem) {
     WatchEvents::Start(json, "profile_problem").Key("problem").Text(problem).EndObject();
     return events_.Line(json.Take());
   }
-  events_.Line("captures cannot be kept as they should: " + problem);
+  events_.Line("captures cannot be kept: " + problem);
 }
 
 void ProfilerEvents::End(const profile_history::CaptureCounts& counts, uint64_t regression_count,

@@ -73,14 +73,14 @@ void QueryCommand::DeclareOutput(CLI::App& app) {
       ->type_name("FILE")
       ->group(asking);
   app.add_flag("-i,--interactive", interactive_, "Ask one query after another at a prompt")->group(asking);
-  app.add_flag("--list", list_, "List the tables and functions with a line each, and stop")->group(asking);
-  app.add_option("--describe", describe_, "Say what the columns of this table mean, and stop")
+  app.add_flag("--list", list_, "List the tables and functions, one line each, and stop")->group(asking);
+  app.add_option("--describe", describe_, "Print what the columns of this table mean, and stop")
       ->type_name("TABLE")
       ->group(asking);
   app.add_flag("--reference", reference_, "Print all tables, columns and functions in Markdown, and stop")
       ->group(asking);
   const char* group = "Output";
-  app.add_option("--format", format_, "table (default), csv, json (lockstep.query/1) or ndjson (an object a line)")
+  app.add_option("--format", format_, "table (default), csv, json (lockstep.query/1) or ndjson (one object per line)")
       ->type_name("FORMAT")
       ->check(Checked(CLI::IsMember({"table", "csv", "json", "ndjson"})))
       ->group(group);
@@ -139,7 +139,7 @@ Status QueryCommand::TakeSql() {
     sql_ = arguments_.back();
     arguments_.pop_back();
   }
-  if (arguments_.empty()) return Misuse("query needs at least one PATH: a trace file, or a folder of them");
+  if (arguments_.empty()) return Misuse("query needs at least one PATH: a trace file, or a folder with traces");
   return {};
 }
 

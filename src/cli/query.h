@@ -16,7 +16,7 @@ class QuerySession;
 class QueryCommand : public Subcommand {
  public:
   const char* name() const override { return "query"; }
-  const char* purpose() const override { return "Answer SQL over all that a run holds"; }
+  const char* purpose() const override { return "Answer SQL queries over the data of a run"; }
   void Declare(CLI::App& app) override;
   Result<int> Run(Console& console) override;
 

@@ -43,7 +43,7 @@ std::optional<int64_t> Fraction(std::string_view digits, int64_t unit_ns) {
 Result<std::vector<std::pair<int64_t, int64_t>>> ParseRanges(const std::string& text, const char* what) {
   std::vector<std::pair<int64_t, int64_t>> ranges;
   const auto wrong = [&](std::string_view part) {
-    return Misuse(fmt::format("{}: '{}' is no number or range; write it as 0-3,7", what, part));
+    return Misuse(fmt::format("{}: '{}' is not a number or range; write it as 0-3,7", what, part));
   };
   std::string_view rest = text;
   while (true) {
@@ -61,7 +61,7 @@ Result<std::vector<std::pair<int64_t, int64_t>>> ParseRanges(const std::string& 
 
 Result<int64_t> ParseTime(const std::string& text, const char* what) {
   const Error wrong =
-      Misuse(fmt::format("{}: '{}' is no time; write it with its unit, as 1.5s, 200ms, 30us, 2m", what, text));
+      Misuse(fmt::format("{}: '{}' is not a time; write it with its unit, as 1.5s, 200ms, 30us, 2m", what, text));
   const size_t number_end = text.find_first_not_of("0123456789.");
   if (number_end == 0 || number_end == std::string::npos) return wrong;
   const std::string_view number = std::string_view(text).substr(0, number_end);

@@ -28,13 +28,14 @@ namespace {
 constexpr int64_t kMaxPollSeconds = 3600;
 
 constexpr const char* kRunFooter =
-    "CMD gets KINETO_USE_DAEMON=1, with which PyTorch's own profiler library registers with\n"
-    "the node's lockstepd, and a base configuration for it (KINETO_CONFIG) unless it has one;\n"
-    "'lockstep capture' then traces it at any time. What cannot be prepared is said on standard\n"
-    "error, and CMD runs all the same. Signals are passed on to CMD.\n"
-    "With --logs what it prints goes to a log a rank; rank 0's goes on to the console, too.\n"
-    "With --profile nsys or ncu it goes behind the launcher, once for each rank: the chosen ranks run\n"
-    "under it, each with a report and a manifest (docs/launch.md); in the others CMD takes its place.\n"
+    "CMD gets KINETO_USE_DAEMON=1, which makes PyTorch's own profiler library register with the\n"
+    "node's lockstepd, and a base configuration for that library (KINETO_CONFIG) unless it has\n"
+    "one. 'lockstep capture' can then trace it at any time. If something cannot be prepared,\n"
+    "a message on standard error says so, and CMD runs all the same. Signals go on to CMD.\n"
+    "With --logs, CMD's output goes to one log per rank; rank 0's also goes to the console.\n"
+    "With --profile nsys or ncu, put this command behind the launcher, once for each rank. The\n"
+    "chosen ranks run under the profiler, each with a report and a manifest (docs/launch.md); in\n"
+    "the other ranks this process becomes CMD.\n"
     "Exit status: that of CMD; 128 + N when signal N ended it; 127 there is no CMD, 126 it\n"
     "cannot be run; 1 failed and 2 misused, before CMD was started.\n"
     "\n"
@@ -49,37 +50,37 @@ constexpr const char* kRunFooter =
 
 void RunCommand::Declare(CLI::App& app) {
   app_ = &app;
-  app.prefix_command();  // All that follows the first word that is no flag of ours is CMD's.
+  app.prefix_command();  // All that follows the first word that is not a flag of ours is CMD's.
   const char* group = "Kineto";
   app.add_flag("--with-daemon", with_daemon_,
-               "Start a daemon where the node has none; it ends with the last job that uses it")
+               "Start a daemon if the node has none; it ends with the last job that uses it")
       ->group(group);
   app.add_flag("--require-daemon", requires_daemon_, "Do not start CMD when no daemon answers")->group(group);
-  app.add_option("--interval", interval_, "How often the processes ask for a capture, whole seconds (1s)")
+  app.add_option("--interval", interval_, "How often the processes ask the daemon for a capture, in whole seconds (1s)")
       ->type_name("TIME")
       ->group(group);
   app.add_option("--socket-dir", socket_folder_,
-                 "Let them reach the daemon through a socket in this folder, as containers with networks of their own "
-                 "have to; at most 54 characters, the same path on both sides")
+                 "Use a daemon's socket in this folder, for containers with their own network; at most 54 characters, "
+                 "the same path on both sides")
       ->type_name("DIR")
       ->group(group);
   app.add_flag(
       "--hang-dumps", hang_dumps_,
-      "Let every Python process of CMD that has a rank answer 'lockstep hang' with its flight record and stacks");
+      "Make every Python process of CMD that has a rank answer 'lockstep hang' with its flight record and stacks");
   app.add_flag(
       "--no-step-captures", kineto_alone_,
-      "Leave captures to Kineto alone. Otherwise processes of CMD that train with PyTorch are traced from step "
-      "to step by lockstep's own tracer in them, without what lets Kineto crash them (docs/capture.md)");
+      "Use Kineto alone for captures. Without this flag, processes of CMD that train with PyTorch are traced from step "
+      "to step by lockstep's own tracer, which avoids the way in which Kineto can crash them (docs/capture.md)");
   app.add_flag("--steps", steps_,
-               "Let every Python process of CMD that trains with PyTorch mark its steps, input, forward, backward and "
-               "optimizer, for lockstepd's metrics and lockstep top (docs/instrument.md)");
+               "Mark steps, input, forward, backward and optimizer in every Python process of CMD that trains with "
+               "PyTorch, for lockstepd's metrics and lockstep top (docs/instrument.md)");
   app.add_option("--debug", debug_folder_,
-                 "Let all ranks write into this folder what a hang is explained by: NCCL's log, flight records of a "
-                 "time-out; and turn PyTorch's own checks on. What is set already stays")
+                 "Make all ranks write the evidence of a hang into this folder: NCCL's log, flight records at a "
+                 "time-out. Also turn on PyTorch's own checks. Variables that are set already are kept")
       ->type_name("DIR");
   profile_flags_.Declare(app);
   logs_.Declare(app);
-  app.add_flag("-q,--quiet", quiet_, "Only what goes wrong on standard error");
+  app.add_flag("-q,--quiet", quiet_, "Print only problems on standard error");
   app.footer(kRunFooter);
 }
 
@@ -140,7 +141,7 @@ Result<std::optional<NodeDaemon>> RunCommand::FindDaemon(const Result<std::strin
     if (with_daemon_) {
       Tell(console, fmt::format("runs without a daemon: {}", daemon.error().ToString()));
     } else if (!quiet_ && RankFromEnvironment().value_or(0) == 0) {
-      Tell(console, "no lockstepd answers on this node, so nothing can be captured yet; --with-daemon starts one");
+      Tell(console, "no lockstepd answers on this node, so nothing can be captured; --with-daemon starts one");
     }
     return std::optional<NodeDaemon>();
   }
@@ -162,7 +163,7 @@ Result<std::optional<NodeDaemon>> RunCommand::FindDaemon(const Result<std::strin
 void RunCommand::TellHow(const NodeDaemon& daemon, Console& console) const {
   if (quiet_ || RankFromEnvironment().value_or(0) != 0) return;
   // Ours is an ancestor of all processes of CMD, so it selects them.
-  Tell(console, fmt::format("trace this job while it runs with: lockstep capture --pid {} ({} daemon, process {})",
+  Tell(console, fmt::format("to trace this job while it runs: lockstep capture --pid {} ({} daemon, process {})",
                             ::getpid(), daemon.started ? "started a" : "the node's", daemon.status.daemon_pid));
 }
 
@@ -227,9 +228,10 @@ void RunCommand::PreparePython(const Result<std::string>& folder, Console& conso
   if (variables) {
     add(*variables);
   } else {
-    Tell(console, fmt::format("Python processes are left as they are, traced by Kineto alone, without --hang-dumps "
-                              "and --steps: {}",
-                              variables.error().ToString()));
+    Tell(console,
+         fmt::format(
+             "Python processes are not prepared: they are traced by Kineto alone, without --hang-dumps and --steps: {}",
+             variables.error().ToString()));
   }
 }
 

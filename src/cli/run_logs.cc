@@ -38,25 +38,25 @@ void RunLogs::Declare(CLI::App& app) {
   const char* group = "Logs";
   // torchrun takes a --logs behind itself for one of its own flags, cut short.
   app.add_option("--logs,--rank-logs", folder_,
-                 "Write what CMD prints to a log of its rank in this folder, with times, for 'lockstep logs'; behind "
-                 "torchrun --rank-logs")
+                 "Write CMD's output to a log of its rank in this folder, with times, for 'lockstep logs'; behind "
+                 "torchrun use --rank-logs")
       ->type_name("DIR")
       ->group(group);
-  app.add_option("--console", console_, "Whose output goes on to the console as well (rank0)")
+  app.add_option("--console", console_, "Ranks whose output also goes to the console (rank0)")
       ->type_name("rank0|all|none")
       ->check(Checked(CLI::IsMember({"rank0", "all", "none"})))
       ->group(group);
-  app.add_flag("--log-json", is_json_, "Logs of JSON lines")->group(group);
-  app.add_option("--log-size", max_bytes_, "A log that is this long becomes .log.1 and a new one is begun (100MB)")
+  app.add_flag("--log-json", is_json_, "Write logs as JSON lines")->group(group);
+  app.add_option("--log-size", max_bytes_, "Rotate a log of this size to .log.1 (100MB)")
       ->type_name("BYTES")
       ->transform(Checked(CLI::AsSizeValue(true)))
       ->group(group);
-  app.add_option("--log-files", file_count_, "How many are kept of each rank, that one among them (5)")
+  app.add_option("--log-files", file_count_, "Number of log files kept for each rank, the current one included (5)")
       ->type_name("N")
       ->check(Checked(CLI::Range(1, 999)))
       ->group(group);
   app.add_flag("--log-plain", is_plain_,
-               "Leave .log.1 and older ones as they are; else they become .log.1.gz when a processor has nothing to do")
+               "Do not compress .log.1 and older logs; otherwise they become .log.1.gz when a processor is idle")
       ->group(group);
 }
 
@@ -90,7 +90,7 @@ Result<int> RunLogs::Run(ForegroundCommand command, Console& console) const {
                                                                 .file_count = file_count_,
                                                                 .compresses = !is_plain_});
   if (!file) {
-    Tell(fmt::format("{}no log is written: {}; the job runs, and prints to the console", who, file.error().ToString()));
+    Tell(fmt::format("{}no log is written: {}; the job runs and prints to the console", who, file.error().ToString()));
     return RunInForeground(command);
   }
   if (!identity.rank && StartsRanksHere(command.arguments)) {

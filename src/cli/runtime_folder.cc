@@ -36,8 +36,8 @@ Status MakeOwnFolder(const std::string& path, mode_t mode = 0700) {
       (info.st_mode & 022) != 0) {
     return Error{.code = ErrorCode::kPermissionDenied,
                  .message =
-                     "is not a folder of yours alone, and is not used; remove it, or set LOCKSTEP_SOCKET to a "
-                     "path in a folder that is",
+                     "can be written by others, and is not used; remove it, or set LOCKSTEP_SOCKET to a path in a "
+                     "folder of your own",
                  .file = path};
   }
   return {};

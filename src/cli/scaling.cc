@@ -19,11 +19,12 @@ namespace {
 
 constexpr const char* kScalingFooter =
     "A run is the traces of one job: a folder, archive or file. Its size is the world\n"
-    "size that the traces state, or what stands in front: 8=traces/. Weak scaling (the\n"
-    "default): each rank's work stays the same, ideal is a constant step. Strong: the\n"
-    "job's work stays, ideal is a step that falls with the ranks (docs/metrics.md#scaling).\n"
+    "size that the traces state, or the number in front: 8=traces/. Weak scaling (the\n"
+    "default): each rank's work stays the same, and the ideal step time is constant.\n"
+    "Strong scaling: the job's work stays the same, and the ideal step time falls with\n"
+    "the number of ranks (docs/metrics.md#scaling).\n"
     "Exit status: 0 done; 1 failed; 2 misused; 4 partial: ranks or parts of files are\n"
-    "missing, what there is was used.\n"
+    "missing, the rest was used.\n"
     "\n"
     "Examples:\n"
     "  lockstep scaling run1/ run2/ run4/ --items-per-step 32\n"
@@ -49,22 +50,22 @@ void ScalingCommand::Declare(CLI::App& app) {
       app.add_flag("--weak", weak_, "Each rank's work is the same in every run (default)")->group(group);
   app.add_flag("--strong", strong_, "The job's work is the same in every run")->group(group)->excludes(weak);
   app.add_option("--items-per-step", items_,
-                 "Samples or tokens of a step, for throughput: of one rank (weak) or of the job (strong)")
+                 "Samples or tokens per step, for throughput: of one rank (weak) or of the job (strong)")
       ->type_name("N")
       ->check(Checked(CLI::Range(0.0, 1e18)))
       ->group(group);
   app.add_option("--no-sync", no_sync_,
-                 "The same job with gradient synchronisation off: its difference to the run of its size is what "
-                 "communication costs; repeatable")
+                 "The same job with gradient synchronisation off; its difference to the run of the same size is the "
+                 "cost of communication; repeatable")
       ->type_name("[N=]RUN")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(group);
-  app.add_option("--skip-steps", profile_.skip_steps, "Steps left out at the start of each run, as warm-up (1)")
+  app.add_option("--skip-steps", profile_.skip_steps, "Steps to leave out at the start of each run, as warm-up (1)")
       ->type_name("N")
       ->check(Checked(CLI::Range(int64_t{0}, int64_t{1000000})))
       ->group(group);
-  app.add_option("--confidence", confidence_percent_, "Of the intervals, percent (95)")
+  app.add_option("--confidence", confidence_percent_, "Confidence of the intervals, percent (95)")
       ->type_name("PCT")
       ->check(Checked(CLI::Range(50.0, 99.99)))
       ->group(group);

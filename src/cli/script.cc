@@ -20,7 +20,7 @@ constexpr int64_t kMostPerNode = 1024;
 
 constexpr const char* kScriptFooter =
     "The script goes to standard output: redirect it, read it, change it. It starts torchrun on\n"
-    "each node where CMD is Python, else CMD itself, with 'lockstep run' and its profiler flags\n"
+    "each node if CMD is Python, else CMD itself, with 'lockstep run' and its profiler flags\n"
     "in front of each rank (docs/launch.md#scripts).\n"
     "Exit status: 0 written; 2 misused.\n"
     "\n"
@@ -80,16 +80,16 @@ bool IsPython(const std::string& program) {
 
 void ScriptCommand::Declare(CLI::App& app) {
   const char* group = "Job";
-  app.add_option("kind", kind_, "What it is for")->type_name("slurm|pbs|mpi|k8s")->required();
-  app.add_option("--nodes", request_.nodes, "How many nodes (1)")->type_name("N")->group(group);
+  app.add_option("kind", kind_, "The kind of job script")->type_name("slurm|pbs|mpi|k8s")->required();
+  app.add_option("--nodes", request_.nodes, "Number of nodes (1)")->type_name("N")->group(group);
   app.add_option("--gpus-per-node", request_.gpus_per_node, "GPUs of each node (0)")->type_name("N")->group(group);
   app.add_option("--ranks-per-node", ranks_per_node_, "Ranks on each node (as many as GPUs; 1 without)")
       ->type_name("N")
       ->group(group);
-  app.add_option("--cpus-per-rank", request_.cpus_per_rank, "Processor cores of each rank (the site's choice)")
+  app.add_option("--cpus-per-rank", request_.cpus_per_rank, "Processor cores of each rank (the site's default)")
       ->type_name("N")
       ->group(group);
-  app.add_option("--time", time_, "Limit, as [H:]MM:SS (0:10:00)")->type_name("TIME")->group(group);
+  app.add_option("--time", time_, "Time limit, as [H:]MM:SS (0:10:00)")->type_name("TIME")->group(group);
   app.add_option("--queue", request_.queue, "Queue; SLURM: partition; Kubernetes: Kueue's")
       ->type_name("NAME")
       ->group(group);
@@ -105,18 +105,18 @@ void ScriptCommand::Declare(CLI::App& app) {
   app.add_option("--env", request_.environment, "A variable to set (repeatable)")
       ->type_name("NAME=VALUE")
       ->group(group);
-  app.add_option("--job-name", request_.name, "Its name (the program's)")->type_name("NAME")->group(group);
+  app.add_option("--job-name", request_.name, "Name of the job (the program's)")->type_name("NAME")->group(group);
   app.add_option("--start", starter_, "How ranks are started (torchrun where CMD is Python)")
       ->type_name("torchrun|direct")
       ->group(group);
-  app.add_option("--mpi", mpi_, "PBS, MPI: whose mpiexec (PBS: pals; mpi: openmpi)")
+  app.add_option("--mpi", mpi_, "PBS, MPI: which mpiexec (PBS: pals; mpi: openmpi)")
       ->type_name("pals|openmpi|mpich")
       ->group(group);
   app.add_option("--image", request_.image, "Kubernetes: the container's image")->type_name("NAME")->group(group);
   app.add_option("--claim", request_.claim, "Kubernetes: a persistent volume claim for the reports")
       ->type_name("NAME")
       ->group(group);
-  app.add_option("--lockstep", request_.lockstep, "Where lockstep is on the nodes (this program's path)")
+  app.add_option("--lockstep", request_.lockstep, "Path of lockstep on the nodes (this program's)")
       ->type_name("PATH")
       ->group(group);
   profile_flags_.Declare(app);

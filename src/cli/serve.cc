@@ -19,11 +19,11 @@ namespace {
 constexpr uint64_t kCacheBytes = uint64_t{512} << 20;
 
 constexpr const char* kServeFooter =
-    "The page is the one that 'lockstep analyze -o' writes, but its data is made when it is\n"
-    "looked at, so nothing is left out of large runs. Without PATH and with nodes (--host,\n"
-    "--hostfile, --job) it is the live page: what jobs do now, as lockstep top has it; its\n"
-    "address has a token in it, without which nobody sees anything. Only this machine can\n"
-    "reach either; from another one: ssh -L 8080:127.0.0.1:8080 HOST, and serve with\n"
+    "With PATH it shows the page that 'lockstep analyze -o' writes, and makes its data when\n"
+    "a view needs it, so that nothing is left out of large runs. Without PATH and with nodes\n"
+    "(--host, --hostfile, --job) it shows the live page: what jobs do now, as in lockstep top.\n"
+    "Its address contains a token, and no request is answered without it. Only this machine\n"
+    "can reach either page; from another one: ssh -L 8080:127.0.0.1:8080 HOST, and serve with\n"
     "--port 8080. Ctrl-C ends it.\n"
     "Exit status: 0 ended by a signal; 1 failed; 2 misused; 4 ended, but ranks or parts of\n"
     "files are missing.\n"
@@ -45,7 +45,7 @@ void ServeCommand::Declare(CLI::App& app) {
       ->group(group);
   app.add_flag("--browser", browser_, "Open the page in the desktop's browser")->group(group);
   app.add_option("--fabric", fabric_file_,
-                 "Draw collectives beside what lockstep bench collectives --json measured of the fabric")
+                 "Draw collectives beside the fabric's curves, as measured by lockstep bench collectives --json")
       ->type_name("FILE")
       ->group(group);
   app.add_flag("-q,--quiet", quiet_, "No progress, only the address")->group(group);
@@ -61,9 +61,9 @@ Result<int> ServeCommand::Run(Console& console) {
     return live_.Run({.port = port_, .browser = browser_, .quiet = quiet_, .analysis = input_.analysis()}, console);
   }
   if (paths_.empty()) {
-    return Misuse("serve needs a PATH (a trace file, or a folder of them), or nodes: --host, --hostfile, --job");
+    return Misuse("serve needs a PATH (a trace file, or a folder with traces), or nodes: --host, --hostfile, --job");
   }
-  if (live_.is_given()) return Misuse("PATH is a run that was recorded, --host and --job are nodes: give one of both");
+  if (live_.is_given()) return Misuse("PATH is a recorded run, --host and --job name nodes: give either, not both");
   std::optional<model::Fabric> fabric;
   if (!fabric_file_.empty()) {
     ASSIGN_OR_RETURN(fabric, ingest::ReadBenchResults(fabric_file_));

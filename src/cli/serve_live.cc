@@ -92,21 +92,22 @@ Result<std::string> CollectOf(Nodes nodes, const std::string& job_id,
 
 void ServeLive::Declare(CLI::App& app) {
   nodes_.Declare(app, "--node-port");
-  app.add_option("-o,--output", folder_, "With nodes: traces that are captured from the page come to folders here (.)")
+  app.add_option("-o,--output", folder_, "With nodes: folder for traces that are captured from the page (.)")
       ->type_name("DIR")
       ->group("Live");
   const char* group = "Alerts";
-  app.add_flag("--with-prometheus", with_prometheus_,
-               "With nodes: start this machine's Prometheus for them, with lockstep's rules, and show its alerts")
+  app.add_flag(
+         "--with-prometheus", with_prometheus_,
+         "With nodes: start this machine's Prometheus for those nodes, with lockstep's rules, and show its alerts")
       ->group(group);
   app.add_option("--prometheus-data", prometheus_data_,
-                 "Its database and log, kept (a temporary folder); two days and 2 GB at most")
+                 "Keep its database and log in this folder (a temporary one); two days and 2 GB at most")
       ->type_name("DIR")
       ->group(group);
-  app.add_option("--prometheus-rules", prometheus_rules_, "Rules in place of lockstep's: the *.yml of this folder")
+  app.add_option("--prometheus-rules", prometheus_rules_, "Use the rules in this folder's *.yml files, not lockstep's")
       ->type_name("DIR")
       ->group(group);
-  app.add_option("--prometheus-interval", prometheus_interval_, "Between two of its scrapes, 1s at least (15s)")
+  app.add_option("--prometheus-interval", prometheus_interval_, "Time between two of its scrapes, at least 1s (15s)")
       ->type_name("TIME")
       ->group(group);
   app.add_option("--prometheus", prometheus_url_, "Show the alerts of this Prometheus instead")
@@ -203,8 +204,9 @@ Result<int> ServeLive::Run(const Options& options, Console& console) {
     console.err << "lockstep: xdg-open is not there; open the address yourself\n";
   }
   if (!options.quiet) {
-    console.err << fmt::format("Watching {} node{}; who knows the address may look and capture. Ctrl-C ends it.\n",
-                               nodes.endpoints.size(), nodes.endpoints.size() == 1 ? "" : "s");
+    console.err << fmt::format(
+        "Watching {} node{}; anyone who knows the address may look and capture. Ctrl-C ends it.\n",
+        nodes.endpoints.size(), nodes.endpoints.size() == 1 ? "" : "s");
   }
   std::jthread ending([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {

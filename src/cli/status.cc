@@ -11,10 +11,10 @@ namespace lockstep::cli {
 namespace {
 
 constexpr const char* kStatusFooter =
-    "A process shows up when it was started with KINETO_USE_DAEMON=1 on a node with\n"
-    "lockstepd. Of other users' processes only root and the capture group see any.\n"
-    "Exit status: 0 all nodes answered; 1 none did; 2 misused; 4 some did not, what the\n"
-    "others said was printed.\n"
+    "It lists processes that were started with KINETO_USE_DAEMON=1 on a node with lockstepd.\n"
+    "Only root and the capture group see other users' processes.\n"
+    "Exit status: 0 all nodes answered; 1 none did; 2 misused; 4 some did not, the others\n"
+    "are printed.\n"
     "\n"
     "Examples:\n"
     "  lockstep status\n"
@@ -28,7 +28,7 @@ void StatusCommand::Declare(CLI::App& app) {
   const char* group = "Output";
   app.add_flag("--all", all_, "A line for every process and capture, launchers and helpers too")->group(group);
   app.add_flag("--json", json_, "One JSON object (lockstep.status/1, docs/json.md)")->group(group);
-  app.add_option("--timeout", timeout_, "For all nodes to answer (10s)")->type_name("TIME")->group(group);
+  app.add_option("--timeout", timeout_, "Time limit for all nodes to answer (10s)")->type_name("TIME")->group(group);
   text_.Declare(app, group);
   app.footer(kStatusFooter);
 }

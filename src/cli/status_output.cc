@@ -284,7 +284,7 @@ void AddDeaths(const NodeView& node, const control::Capture& capture, std::set<s
     problems->push_back(fmt::format("{}: {}pid {}, {} {}, {} (capture {})", Printable(node.host), who, process.pid,
                                     EndWords(*target.end), Ago(node, target.end->unix_ns),
                                     target.state == control::TargetState::kDied
-                                        ? "while it was to be traced"
+                                        ? "while it was being traced"
                                         : FormatDuration(std::max<int64_t>(after_ns, 0)) + " after its trace",
                                     Printable(capture.spec.group.empty() ? capture.id : capture.spec.group)));
   }

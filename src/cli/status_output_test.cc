@@ -172,7 +172,7 @@ TEST(StatusOutputTest, RanksThatDiedWhileTheyWereTracedOrSoonAfterItAreProblems)
   const std::string text = Text(view);
   EXPECT_THAT(text,
               HasSubstr("n001: rank 3, pid 4003, was ended by SIGSEGV 3.00 s ago, 2.00 s after its trace (capture"));
-  EXPECT_THAT(text, HasSubstr("pid 4003, ended with exit status 1 3.00 s ago, while it was to be traced"));
+  EXPECT_THAT(text, HasSubstr("pid 4003, ended with exit status 1 3.00 s ago, while it was being traced"));
   EXPECT_THAT(text, Not(HasSubstr("exit status 0")));
   EXPECT_EQ(text.find("SIGSEGV"), text.rfind("SIGSEGV")) << "one that died is said once";
 }

@@ -25,12 +25,12 @@ namespace lockstep::cli {
 namespace {
 
 constexpr const char* kTopFooter =
-    "Steps, phases and requests are what ranks record by liblockstep (LOCKSTEP_TRACE,\n"
-    "docs/instrument.md); devices are what lockstepd measures. \"-\" is what nobody measured.\n"
+    "Ranks record steps, phases and requests with liblockstep (LOCKSTEP_TRACE,\n"
+    "docs/instrument.md); lockstepd measures devices. \"-\" means not measured.\n"
     "Keys: h help, / filter, s sort, Enter a rank's page, d its stacks, n nodes, q quit.\n"
-    "--once looks twice, --interval apart (2s), so that there are rates.\n"
-    "Exit status: 0 all nodes answered; 1 none did; 2 misused; 4 some did not, what the\n"
-    "others said was shown.\n"
+    "--once looks twice, --interval apart (2s), so that it can show rates.\n"
+    "Exit status: 0 all nodes answered; 1 none did; 2 misused; 4 some did not, the others\n"
+    "are shown.\n"
     "\n"
     "Examples:\n"
     "  lockstep top\n"
@@ -67,16 +67,18 @@ int StatusOf(const live::View& view) {
 void TopCommand::Declare(CLI::App& app) {
   nodes_.Declare(app);
   const char* group = "Output";
-  app.add_option("--interval", interval_, "Between two looks, 100ms at least (1s; 2s with --once)")
+  app.add_option("--interval", interval_, "Time between two looks, at least 100ms (1s; 2s with --once)")
       ->type_name("TIME")
       ->group(group);
-  app.add_option("--window", window_, "Rates are over so much of what was seen (10s; with --once the interval)")
+  app.add_option("--window", window_, "Compute rates over this length of time (10s; with --once the interval)")
       ->type_name("TIME")
       ->group(group);
-  app.add_flag("--once", once_, "Look twice, print a table and end")->group(group);
-  app.add_flag("--json", json_, "One JSON object (lockstep.top/1, docs/json.md); without --once a line a look")
+  app.add_flag("--once", once_, "Look twice, print one table and end")->group(group);
+  app.add_flag("--json", json_, "One JSON object (lockstep.top/1, docs/json.md); without --once, one line per look")
       ->group(group);
-  app.add_option("--timeout", timeout_, "For all nodes to answer a look (5s)")->type_name("TIME")->group(group);
+  app.add_option("--timeout", timeout_, "Time limit for all nodes to answer a look (5s)")
+      ->type_name("TIME")
+      ->group(group);
   text_.Declare(app, group);
   app.footer(kTopFooter);
 }
@@ -153,7 +155,7 @@ Result<int> TopCommand::ShowView(const Nodes& nodes, Console& console) const {
 Result<int> TopCommand::Run(Console& console) {
   RETURN_IF_ERROR(ReadFlags());
   if (!once_ && !json_ && !console.out_is_terminal) {
-    return Misuse("standard output is no terminal: --once prints a table, --json a line for each look");
+    return Misuse("standard output is not a terminal: --once prints a table, --json a line for each look");
   }
   ASSIGN_OR_RETURN(const Nodes nodes, nodes_.Find());
   if (once_) return PrintOnce(nodes, console);

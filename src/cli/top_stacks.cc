@@ -46,7 +46,7 @@ std::vector<std::string> LookAtStacks(const Nodes& nodes, bool names_socket, con
   const char* end = target.pid.data() + target.pid.size();
   const auto [stopped, error] = std::from_chars(target.pid.data(), end, pid);
   if (error != std::errc() || stopped != end || pid < 1 || target.node_idx >= nodes.endpoints.size()) {
-    return {"its process is not known: lockstepd says no pid of it"};
+    return {"its process is not known: lockstepd does not report its pid"};
   }
   Nodes one = nodes;
   one.endpoints = {nodes.endpoints[target.node_idx]};

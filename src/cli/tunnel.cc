@@ -11,9 +11,10 @@ namespace lockstep::cli {
 namespace {
 
 constexpr const char* kTunnelFooter =
-    "'lockstep capture --via ssh' and its like start this on a node, and speak HTTP through\n"
-    "it: the daemon sees who runs it, and needs no open port. It ends when either side has\n"
-    "closed. Without --socket: LOCKSTEP_SOCKET, then the places where lockstepd listens.\n"
+    "Commands with --via, such as 'lockstep capture --via ssh', start this on a node and speak\n"
+    "HTTP through it: the daemon knows the caller's user, and needs no open port. It ends when\n"
+    "either side has closed. Without --socket it tries LOCKSTEP_SOCKET, then the daemon's usual\n"
+    "places.\n"
     "Exit status: 0 done; 1 no daemon is there, or the connection failed; 2 misused.\n"
     "\n"
     "Examples:\n"

@@ -31,16 +31,16 @@ using hang::VerdictKind;
 using profile_history::JobState;
 
 constexpr const char* kWatchFooter =
-    "A look reads what the kernel counts of each rank's threads; nobody is held. What\n"
-    "counts as silence is learned: three times the longest gap between movements that was\n"
-    "seen among the last fifty, so that a slow job is given its time. Then stacks, dumps\n"
-    "and logs are collected as by 'lockstep hang', and judged.\n"
-    "A rank that spins or polls while it waits (a device synchronised by spinning) looks as\n"
-    "if it moved: watch cannot tell, 'lockstep hang' can.\n"
-    "With --every it also captures the job (as lockstep capture does), keeps what the captures\n"
-    "say, and tells when the job has become slower than it was (docs/watch.md).\n"
-    "Exit status: 0 the job ended, or --for is over, and nothing was called; 1 failed; 2\n"
-    "misused; 3 it got stuck, or slower.\n"
+    "Each look reads the kernel's counters of each rank's threads; it stops no process.\n"
+    "How long a job may stand still is learned: three times the longest gap between movements\n"
+    "among the last fifty, so that a slow job gets more time. After that, stacks, dumps and\n"
+    "logs are collected and judged as by 'lockstep hang'.\n"
+    "A rank that spins or polls while it waits (for a device, for example) looks as if it\n"
+    "moved: watch cannot see that it is stuck, 'lockstep hang' can.\n"
+    "With --every it also captures the job (as lockstep capture does), keeps the results, and\n"
+    "reports when the job has become slower than it was (docs/watch.md).\n"
+    "Exit status: 0 the job ended, or --for is over, and nothing was reported; 1 failed; 2\n"
+    "misused; 3 the job got stuck, or slower.\n"
     "\n"
     "Examples:\n"
     "  lockstep watch --once\n"
@@ -67,19 +67,22 @@ bool FoundNothing(const NodeLook& look) { return look.error && look.error->code 
 void WatchCommand::Declare(CLI::App& app) {
   live_.Declare(app);
   const char* group = "Watching";
-  app.add_option("--interval", interval_, "Between two looks (1s)")->type_name("TIME")->group(group);
-  app.add_option("--silence", least_silence_, "Never call less than this silence (5s)")
+  app.add_option("--interval", interval_, "Time between two looks (1s)")->type_name("TIME")->group(group);
+  app.add_option("--silence", least_silence_, "Shorter pauses never count as stuck (5s)")
       ->type_name("TIME")
       ->group(group);
-  app.add_option("--first-silence", first_silence_, "Nor less than this before a rhythm is known (30s)")
+  app.add_option("--first-silence", first_silence_, "The same, before the job's rhythm is known (30s)")
       ->type_name("TIME")
       ->group(group);
-  app.add_option("--for", for_, "End after this (when the job ends)")->type_name("TIME")->group(group);
-  app.add_flag("--once", once_, "End when the job is stuck for the first time, with status 3")->group(group);
+  app.add_option("--for", for_, "End after this time (when the job ends)")->type_name("TIME")->group(group);
+  app.add_flag("--once", once_, "End with status 3 as soon as the job is stuck")->group(group);
   continuous_.Declare(app);
   const char* output = "Output";
-  app.add_option("--keep", keep_, "Keep evidence in folders below this one (here)")->type_name("DIR")->group(output);
-  app.add_flag("--json", json_, "A JSON object a line for each event (lockstep.watch/1, docs/json.md)")->group(output);
+  app.add_option("--keep", keep_, "Keep evidence in subfolders of this folder (the current one)")
+      ->type_name("DIR")
+      ->group(output);
+  app.add_flag("--json", json_, "Print one JSON object per line for each event (lockstep.watch/1, docs/json.md)")
+      ->group(output);
   text_.Declare(app, output);
   app.footer(kWatchFooter);
 }

@@ -60,8 +60,8 @@ void WatchEvents::Begin(const std::string& job_id, size_t process_count, size_t 
   Line(fmt::format("watching {}: {} process{} on {} node{}, every {}", job_id.empty() ? "a job" : "job " + job_id,
                    process_count, process_count == 1 ? "" : "es", node_count, node_count == 1 ? "" : "s",
                    SecondsText(interval_ns)));
-  Line("progress is what main threads do (context switches, processor time), and others that work");
-  Line("not seen: a rank that spins or polls while it waits looks as if it moved");
+  Line("progress means activity of main threads (context switches, processor time) and of other threads that work");
+  Line("not detected: a rank that spins or polls while it waits looks as if it moved");
 }
 
 void WatchEvents::Rhythm(const hang::ProgressTracker& tracker) {
@@ -72,7 +72,7 @@ void WatchEvents::Rhythm(const hang::ProgressTracker& tracker) {
     json.Key("longest_gap_ns").Int(longest).Key("limit_ns").Int(tracker.limit_ns()).EndObject();
     return Line(json.Take());
   }
-  Line(fmt::format("the job's rhythm: something moves every {}, at the latest after {}; silent after {}",
+  Line(fmt::format("the job's rhythm: something moves every {}, at the latest after {}; counts as silent after {}",
                    SecondsText(tracker.median_gap_ns().value_or(0)), SecondsText(longest),
                    SecondsText(tracker.limit_ns())));
 }
@@ -130,7 +130,7 @@ void WatchEvents::Verdict(const hang::Verdict& verdict, bool is_stuck, const std
     Line(fmt::format("STUCK: {}{}{}", hang::VerdictKindName(verdict.kind), verdict.culprit_ranks.empty() ? "" : ", ",
                      verdict.culprit_ranks.empty() ? "" : RanksText(verdict.culprit_ranks)));
   } else {
-    Line(fmt::format("not called stuck: {}: {}", hang::VerdictKindName(verdict.kind), verdict.explanation));
+    Line(fmt::format("not stuck: {}: {}", hang::VerdictKindName(verdict.kind), verdict.explanation));
   }
   Line("evidence is kept in " + folder + ": lockstep hang " + folder);
 }
@@ -150,7 +150,7 @@ void WatchEvents::Moves(int64_t silence_ns, const hang::ProgressTracker& tracker
     Start(json, "moves").Key("silence_ns").Int(silence_ns).Key("limit_ns").Int(tracker.limit_ns()).EndObject();
     return Line(json.Take());
   }
-  Line(fmt::format("it moves again after {}: it was slow, not stuck; silent after {} from now on",
+  Line(fmt::format("it moves again after {}: it was slow, not stuck; from now on it counts as silent after {}",
                    SecondsText(silence_ns), SecondsText(tracker.limit_ns())));
 }
 
@@ -160,7 +160,7 @@ void WatchEvents::Ended(bool was_stuck) {
     Start(json, "ended").Key("was_stuck").Bool(was_stuck).EndObject();
     return Line(json.Take());
   }
-  Line(was_stuck ? "the job has ended, after it was stuck" : "the job has ended");
+  Line(was_stuck ? "the job has ended after it was stuck" : "the job has ended");
 }
 
 }  // namespace lockstep::cli

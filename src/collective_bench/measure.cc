@@ -313,7 +313,7 @@ Result<Results> Measure(Backend* backend, const Plan& plan, const std::function<
   const auto size = static_cast<int>(backend->communicator().process_count());
   if (plan.root >= size) {
     return Error{.code = ErrorCode::kInvalidArgument,
-                 .message = fmt::format("root {} is no rank of {}", plan.root, size)};
+                 .message = fmt::format("root {} is not a rank of {}", plan.root, size)};
   }
   Results results;
   results.backend = backend->name();

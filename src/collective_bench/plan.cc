@@ -52,7 +52,7 @@ Result<int64_t> ParseBytes(std::string_view text) {
   }
   const auto number = Number<int64_t>(digits);
   if (!number || *number <= 0 || *number > kMostBytes / unit) {
-    return Misused(fmt::format("'{}' is no size; write 8, 64K, 16M or 1G", text));
+    return Misused(fmt::format("'{}' is not a size; write 8, 64K, 16M or 1G", text));
   }
   return *number * unit;
 }
@@ -150,7 +150,7 @@ Result<Plan> FromWords(const std::vector<std::string>& words) {
     } else {
       good = false;
     }
-    if (!good) return Misused(fmt::format("'{}' is no part of a plan", word));
+    if (!good) return Misused(fmt::format("'{}' is not part of a plan", word));
   }
   if (plan.operations.empty() && !plan.pairs) return Misused("the plan names no operation");
   if (!plan.operations.empty() && plan.sizes_bytes.empty()) return Misused("the plan names no size");

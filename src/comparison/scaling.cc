@@ -151,7 +151,7 @@ Result<ScalingCurve> MeasureScaling(std::vector<ScalingInput> runs, std::vector<
     if (full == runs.end()) {
       return Error{
           .code = ErrorCode::kFailedPrecondition,
-          .message = fmt::format("has {} rank(s), and no run of this size was given to hold it against", run.ranks),
+          .message = fmt::format("has {} rank(s), and no run of this size was given to compare it with", run.ranks),
           .file = run.profile.label};
     }
     DirectOverhead row;

@@ -67,8 +67,8 @@ struct FlightRecord {
   std::vector<std::string> texts;                             ///< [0] is empty.
   std::vector<std::vector<std::vector<int64_t>>> size_lists;  ///< [0] is empty. A list of shapes.
   std::vector<std::vector<FlightFrame>> stacks;               ///< [0] is empty.
-  bool truncated = false;                                     ///< The file ended early; what came before is here.
-  std::vector<std::string> notes;  ///< What was odd and read all the same: unknown keys, another major version.
+  bool truncated = false;                                     ///< The file ended early; this is the part before it.
+  std::vector<std::string> notes;  ///< Oddities that did not stop the reading: unknown keys, another major version.
 };
 
 }  // namespace lockstep::evidence

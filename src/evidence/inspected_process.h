@@ -13,7 +13,7 @@
 
 namespace lockstep::evidence {
 
-/// What one look at one live process gave: `process.json` of an evidence folder and a part of the daemon's answer.
+/// The result of one look at one live process: `process.json` of an evidence folder, and a part of the daemon's answer.
 struct InspectedProcess {
   int32_t pid = 0;
   uint64_t start_ticks = 0;
@@ -26,15 +26,15 @@ struct InspectedProcess {
   std::string torch_version;
   Liveness liveness = Liveness::kRunning;
   int64_t collected_unix_ns = 0;  ///< By the node's clock.
-  int64_t longest_pause_ns = 0;   ///< For which any of its threads was held for us; 0 = none was.
+  int64_t longest_pause_ns = 0;   ///< The longest time for which a thread was stopped; 0 = none was.
   std::optional<ProcessState> state;
   std::vector<ThreadStack> stacks;
   std::string record_format;  ///< "pickle", "json", "" = no dump.
-  std::string record_source;  ///< How it was had: "helper", "debug_server", "pipe".
+  std::string record_source;  ///< Where it came from: "helper", "debug_server", "pipe".
   int64_t record_unix_ns =
       0;                     ///< By the node's clock, when the process began to make it, or was asked to; 0 = unknown.
   std::string record_bytes;  ///< The dump as the process made it. In JSON base64, left out of process.json.
-  /// What the NCCL profiler plugin keeps of it (docs/formats/nccl-ring.md), the newest operations and those under way;
+  /// Its records of the NCCL profiler plugin (docs/formats/nccl-ring.md): the newest operations and those in flight;
   /// "" = it has none. In JSON base64, left out of process.json.
   std::string ring_bytes;
   std::string log_tail;  ///< Last 64 KiB of a log that its standard error is open on, "" = none.

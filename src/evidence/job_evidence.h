@@ -13,12 +13,12 @@
 
 namespace lockstep::evidence {
 
-/// Something that would have helped and is not there.
+/// Evidence that would have helped and is missing.
 struct MissingEvidence {
   std::optional<int32_t> rank;
   std::string host;
   std::string what;    ///< "flight_recorder", "python_stacks", "native_stacks", "process_state", "log", "ras", "node".
-  std::string reason;  ///< Why it is not there.
+  std::string reason;  ///< Why it is missing.
   std::string remedy;  ///< How to have it next time, as a command or a setting.
 };
 
@@ -37,8 +37,8 @@ struct RankEvidence {
   std::optional<int64_t> collected_unix_ns;
   std::optional<FlightRecord> record;
   std::string record_file;
-  /// When the record was made, or at the latest (a file's time). Ranks make theirs at different moments: what one had
-  /// not called by then says nothing of a later call of its peers.
+  /// When the record was made, or the latest possible time (a file's). Ranks make records at different times: a call
+  /// that is missing in an earlier record may have been made by the time of a later one.
   std::optional<int64_t> record_unix_ns;
   std::vector<ThreadStack> stacks;
   std::string stacks_file;
@@ -54,15 +54,15 @@ struct EvidenceProblem {
   std::optional<int32_t> rank;
   std::string message;   ///< What and where (byte, line), and what was done about it.
   bool skipped = true;   ///< False: the rest of the file is used.
-  bool is_note = false;  ///< Nothing was lost: an older dump of a rank was passed over, a file is no evidence.
+  bool is_note = false;  ///< Nothing was lost: an older dump of a rank was passed over, a file is not evidence.
 };
 
-/// All that is known of a job that is perhaps stuck.
+/// All that is known of a job that may be stuck.
 struct JobEvidence {
   std::string job_id;
   std::optional<int32_t> world_size;  ///< From the launcher, dumps, environment or logs.
   std::optional<int64_t> collected_unix_ns;
-  bool live = false;                ///< Collected from running processes by us, all at about one moment.
+  bool live = false;                ///< Collected by us from running processes, all at about the same time.
   std::vector<RankEvidence> ranks;  ///< By rank, each once.
   std::vector<RasReport> ras;       ///< In the order of asking.
   std::vector<NcclLogFinding> nccl;

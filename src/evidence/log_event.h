@@ -31,7 +31,7 @@ enum class LogEventKind : uint8_t {
 
 const char* LogEventKindName(LogEventKind kind);  ///< "exception", "watchdog_timeout", ...
 
-/// What a line says that some ranks called.
+/// A call that a line says some ranks made.
 struct NamedCall {
   int32_t rank = 0;
   std::string operation;  ///< "all_reduce"; "" = not told.
@@ -46,12 +46,13 @@ struct LogEvent {
   std::string file;                     ///< Of the log.
   uint64_t line = 0;                    ///< From 1.
   std::string text;                     ///< The line, at most 1 KiB.
-  std::optional<int32_t> rank;          ///< Whose line it is, where the line or the file's name says so.
+  std::optional<int32_t> rank;          ///< The rank that wrote the line, if the line or the file's name contains it.
   std::vector<int32_t> blamed_ranks;    ///< Ranks that the line points to.
   std::vector<int32_t> waiting_ranks;   ///< Ranks that, as the line says, wait for others.
-  std::vector<NamedCall> calls;  ///< Of kCollectiveMismatch: the speaker's and the other's, as far as they can be read.
-  std::string peer;              ///< Address or host that it points to, "" = none.
-  std::string group;             ///< Process group's name or description, "" = not told.
+  std::vector<NamedCall>
+      calls;          ///< Of kCollectiveMismatch: the writing rank's and the other's, as far as they can be read.
+  std::string peer;   ///< Address or host that it points to, "" = none.
+  std::string group;  ///< Process group's name or description, "" = not told.
   std::optional<int64_t> sequence;     ///< Collective's number in its group, counted from 1 as the recorder does.
   std::string operation;               ///< "all_reduce"; "" = not told.
   int32_t signal = 0;                  ///< For kSignal.

@@ -34,7 +34,8 @@ constexpr size_t kMostLabels = 64;
 constexpr size_t kMostLineBytes = size_t{64} << 10;
 
 /// Reads the text format 0.0.4 (what GET /metrics answers) and hands each sample to `take`, which must not keep it. The
-/// bytes are from outside: what is no sample is counted. Cost: one pass, no allocation but for escapes and long values.
+/// bytes are from outside: what is not a sample is counted. Cost: one pass, no allocation but for escapes and long
+/// values.
 ExpositionCount ReadExposition(std::string_view text, const std::function<void(const MetricSample& sample)>& take);
 
 }  // namespace lockstep::exposition

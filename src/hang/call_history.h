@@ -9,7 +9,7 @@
 
 namespace lockstep::hang {
 
-/// What a group that went on as before would call after `sequence`, told from its earlier rounds: signature and site.
+/// What the group's earlier rounds predict as its next call after `sequence`: signature and site.
 struct Foreseen {
   uint32_t signature = 0;  ///< 0 = not known.
   uint32_t site = 0;
@@ -37,7 +37,7 @@ class CallReference {
   std::unordered_map<int64_t, Foreseen> sparse_;
 };
 
-/// What every group called, and who is whose sibling.
+/// What every group called, and which groups are siblings.
 struct CallHistory {
   const JobView* view = nullptr;
   std::vector<CallReference> references;        ///< By group.

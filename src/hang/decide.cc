@@ -18,8 +18,8 @@ Candidate NothingKnown(const Findings& findings) {
   candidate.order = 99;
   candidate.verdict.confidence = 0.1;
   candidate.verdict.explanation = findings.job->ranks.empty()
-                                      ? "There is nothing to judge by."
-                                      : "What was collected does not tell what holds the job up.";
+                                      ? "There is no evidence to decide from."
+                                      : "The collected evidence does not show what holds the job up.";
   return candidate;
 }
 

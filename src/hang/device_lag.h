@@ -15,7 +15,7 @@ struct DeviceLag {
   const Track* track = nullptr;
   int64_t sequence = 0;  ///< The oldest such operation.
   uint32_t entry = kNone;
-  int64_t behind = 0;  ///< How far the furthest member's completion is ahead of this rank's; 0: nobody completed it.
+  int64_t behind = 0;  ///< How far the furthest member's completion is ahead of this rank's; 0: no member completed it.
   int32_t ahead_rank = 0;
   bool has_not_begun() const { return behind == 0; }
 };

@@ -25,8 +25,8 @@ std::optional<int64_t> CollectedAt(const evidence::JobEvidence& job) {
   return latest;
 }
 
-/// Somebody is awaited and waits itself, or has something open that all came to: it has gone on without what it is
-/// awaited in, or goes in a circle with others.
+/// Whether some rank that others wait for has an open operation of its own: it left out the call that they wait in and
+/// continued, or it waits in a circle with them.
 bool SomebodyWentOn(const WaitGraph& waits) {
   for (size_t rank = 0; rank < waits.awaited_by.size(); ++rank) {
     if (waits.awaited_by[rank] > 0 && waits.has_open[rank] != 0) return true;

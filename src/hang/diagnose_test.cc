@@ -135,7 +135,7 @@ TEST_F(DiagnoseTest, AnOperationInFlightThatNothingDatesIsNotCalledHealthy) {
   EXPECT_EQ(verdict.kind, VerdictKind::kUndecidable);
   EXPECT_LT(verdict.confidence, 0.5);
   EXPECT_THAT(verdict.culprit_ranks, IsEmpty());
-  EXPECT_THAT(verdict.explanation, HasSubstr("Nothing tells when the records were made"));
+  EXPECT_THAT(verdict.explanation, HasSubstr("The records have no time"));
 }
 
 TEST_F(DiagnoseTest, AnOperationThatAllCameToAndNobodyEndsIsUndecidable) {
@@ -270,7 +270,7 @@ TEST_F(DiagnoseTest, NothingGivesNoVerdict) {
   const evidence::JobEvidence nothing;
   const Diagnosis diagnosis = Diagnose(nothing);
   EXPECT_EQ(diagnosis.verdict.kind, VerdictKind::kUndecidable);
-  EXPECT_EQ(diagnosis.verdict.explanation, "There is nothing to judge by.");
+  EXPECT_EQ(diagnosis.verdict.explanation, "There is no evidence to decide from.");
 }
 
 TEST_F(DiagnoseTest, NumbersBeyondAllMeasureDoNotOverflow) {

@@ -60,9 +60,9 @@ struct WaitEdge {
 
 struct Verdict {
   VerdictKind kind = VerdictKind::kUndecidable;
-  double confidence = 0;  ///< 0 to 1; how it is made: docs/hangs.md#confidence. Below 0.5 no culprit is stated as such.
+  double confidence = 0;               ///< 0 to 1, see docs/hangs.md#confidence. Below 0.5 no rank is named as culprit.
   std::vector<int32_t> culprit_ranks;  ///< Ascending; empty for kHealthy and kUndecidable.
-  std::vector<int32_t> victim_ranks;   ///< Ascending; who waits or fails because of them.
+  std::vector<int32_t> victim_ranks;   ///< Ascending; ranks that wait or fail because of them.
   std::string group;                   ///< Its name as on the ranks ("0"); "" = none.
   std::string group_description;       ///< "default_pg".
   std::vector<int32_t> group_ranks;
@@ -135,7 +135,7 @@ struct DiagnoseOptions {
   unsigned thread_count = 0;  ///< 0 = one a core.
 };
 
-/// Says what holds a job up. Never fails: evidence that does not suffice gives kUndecidable with what to collect.
+/// Says what holds a job up. Never fails: insufficient evidence gives kUndecidable and a list of what to collect.
 /// Deterministic for equal evidence. Cost: O(entries) time, O(groups x ranks) memory beside the evidence.
 /// Source of the rules: docs/hangs.md#how-it-decides.
 Diagnosis Diagnose(const evidence::JobEvidence& job, const DiagnoseOptions& options = {});

@@ -34,10 +34,10 @@ void AddWaits(const Findings& findings, Diagnosis& diagnosis) {
       fact += fmt::format("; {} did not", Ranks(wait.waits_for));
     }
     if (!wait.perhaps_waits.empty()) {
-      fact += fmt::format("; of {} nothing is recorded about it", Ranks(wait.perhaps_waits));
+      fact += fmt::format("; the record of {} does not say", Ranks(wait.perhaps_waits));
     }
     if (wait.failed) {
-      fact += ". It is marked as complete, which it cannot be: it failed";
+      fact += ". It is marked as complete, but it cannot be: it failed";
     }
     Fact& known = facts[fact];
     known.ranks.push_back(wait.rank);
@@ -204,7 +204,7 @@ void FindMissing(const Findings& findings, Diagnosis& diagnosis) {
     if (!rank.has_record && !told && !findings.conditions[static_cast<size_t>(rank.rank)].gone &&
         records.size() < kMost) {
       records.push_back({rank.rank, rank.evidence == nullptr ? "" : rank.evidence->host, "flight_recorder",
-                         "no dump of this rank is there",
+                         "this rank has no dump",
                          "Set TORCH_FR_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1 before the job starts; of a "
                          "running job: lockstep hang --job ID"});
     }
@@ -217,7 +217,7 @@ void FindMissing(const Findings& findings, Diagnosis& diagnosis) {
       const bool awaited = Has(findings.waits.roots, rank.rank);
       evidence::MissingEvidence missing{
           rank.rank, rank.evidence == nullptr ? "" : rank.evidence->host, "python_stacks",
-          awaited && !sign.empty() ? "others wait for it, and " + sign : "no stack of this rank is there",
+          awaited && !sign.empty() ? "others wait for it, and " + sign : "this rank has no stack",
           "lockstep hang --job ID, or py-spy dump --pid PID while the job hangs"};
       // Those that everything waits for first: theirs decide.
       stacks.insert(awaited ? stacks.begin() : stacks.end(), std::move(missing));
@@ -236,7 +236,7 @@ void FindMissing(const Findings& findings, Diagnosis& diagnosis) {
     append(records);
   }
   if (undecided && all.empty()) {
-    all.push_back({std::nullopt, "", "log", "records and stacks are there and do not decide",
+    all.push_back({std::nullopt, "", "log", "the records and stacks do not decide",
                    "Collect the ranks' logs, NCCL_DEBUG=INFO output and, with NCCL, the RAS status twice"});
   }
   append(findings.job->missing);

@@ -86,13 +86,13 @@ Verdict StuckOutside(const Findings& findings, const std::vector<int32_t>& culpr
   who[0] = 'R';
   const bool many = culprits.size() > 1;
   verdict.explanation =
-      fmt::format("{} {} not come{}: {}, and {} nothing open in any group.{}", who, many ? "have" : "has",
+      fmt::format("{} {} not arrived{}: {}, and {} no open operation in any group.{}", who, many ? "have" : "has",
                   SilentFor(findings, culprits.front()), missed, many ? "they have" : "it has", how);
   AddVictims(findings, verdict);
   const RankCondition& first = ConditionOf(findings, culprits.front());
   if (first.stopped) {
     verdict.advice.push_back(
-        fmt::format("Let the process go on: kill -CONT PID of rank {}; find out who stopped it.", culprits.front()));
+        fmt::format("Continue the process: kill -CONT PID of rank {}; find out who stopped it.", culprits.front()));
   } else if (first.disk_wait) {
     verdict.advice.push_back("State D means storage or a driver: look at the file system, NFS and dmesg of that node.");
   } else if (!first.main.activity.empty() || !first.main.file.empty()) {
@@ -105,7 +105,7 @@ Verdict StuckOutside(const Findings& findings, const std::vector<int32_t>& culpr
   return verdict;
 }
 
-/// A root that sits in a send or receive that nobody answers, and that no record holds.
+/// A root that is in a send or receive that no rank answers and no record holds.
 Verdict UnansweredP2p(const Findings& findings, int32_t rank) {
   const RankCondition& condition = ConditionOf(findings, rank);
   const bool is_send = condition.main.operation != OperationKind::kRecv;
@@ -136,10 +136,10 @@ Verdict UnansweredP2p(const Findings& findings, int32_t rank) {
     }
     const std::string there = MainThreadText(ConditionOf(findings, peer));
     verdict.explanation =
-        fmt::format("Rank {} {} and nobody {}: {}rank {} {}, so it left the {} out. {}.", rank, here,
+        fmt::format("Rank {} {} and no rank {}: {}rank {} {}, so it left the {} out. {}.", rank, here,
                     is_send ? "receives" : "sends", fewer.empty() ? "its peer by the layout of the groups, " : "", peer,
                     (there.empty() ? "has no such call open" : there) +
-                        (fewer.empty() ? "" : " and made fewer sends and receives than in every round before"),
+                        (fewer.empty() ? "" : " and made fewer sends and receives than in every earlier round"),
                     is_send ? "receive" : "send", missed);
     AddSite(verdict.sites, SiteOfMain(ConditionOf(findings, peer), peer, "culprit", "is in"));
     verdict.victim_ranks.push_back(rank);
@@ -152,7 +152,7 @@ Verdict UnansweredP2p(const Findings& findings, int32_t rank) {
                                       [](const RankCondition& of) { return of.main.place == MainThreadPlace::kP2p; });
     verdict.confidence = in_p2p > 1 ? 0.4 : 0.55;
     verdict.explanation =
-        fmt::format("Rank {} {} and nobody answers; {}. No record tells who its peer is.", rank, here, missed);
+        fmt::format("Rank {} {} and no rank answers; {}. No record shows which rank its peer is.", rank, here, missed);
   }
   if (findings.view.record_count < findings.view.ranks.size()) {
     verdict.confidence = 0.4;  // Who is not seen may hold up either of them.
@@ -177,7 +177,7 @@ void AddWhereItWent(const Findings& findings, int32_t rank, const char* role, co
   }
 }
 
-/// Roots that wait in calls that everybody came to: they left out what they are missed in and went on.
+/// Roots that wait in calls that all members entered: they left out the call in which others wait for them.
 Verdict WentOn(const Findings& findings, const std::vector<int32_t>& ranks) {
   Verdict verdict;
   const std::string missed = Missed(findings, ranks, verdict);
@@ -189,16 +189,17 @@ Verdict WentOn(const Findings& findings, const std::vector<int32_t>& ranks) {
   verdict.confidence = !whole ? 0.4 : is_p2p ? 0.8 : 0.65;
   for (const int32_t rank : ranks) AddWhereItWent(findings, rank, "culprit", "went on to ", verdict);
   const bool many = ranks.size() > 1;
-  verdict.explanation = fmt::format(
-      "{} for {}, which left {} out and went on: {} later calls are open, and everybody came to them.", Capital(missed),
-      Ranks(ranks), is_p2p ? (wait->is_send ? "the receive" : "the send") : "it", many ? "their" : "its");
+  verdict.explanation =
+      fmt::format("{} for {}, which left {} out and continued: {} later calls are open, and all members entered them.",
+                  Capital(missed), Ranks(ranks), is_p2p ? (wait->is_send ? "the receive" : "the send") : "it",
+                  many ? "their" : "its");
   AddVictims(findings, verdict);
   verdict.advice = {is_p2p ? "Compare sends and receives of the two ranks for this step: count, order and direction."
                            : "Look for a branch or an early return that depends on the rank or on its data."};
   return verdict;
 }
 
-/// Fewer wait in a call than went on without it: they made one more than the others, or one less before it.
+/// Fewer ranks wait in a call than continued without it: they made one call too many, or left out an earlier one.
 Verdict CameAlone(const Findings& findings, const std::vector<int32_t>& waiting, const std::vector<int32_t>& others) {
   Verdict verdict;
   const std::string missed = Missed(findings, others, verdict);
@@ -208,8 +209,8 @@ Verdict CameAlone(const Findings& findings, const std::vector<int32_t>& waiting,
   verdict.victim_ranks = others;
   verdict.confidence = whole ? 0.65 : 0.4;
   verdict.explanation = fmt::format(
-      "{} for {}, which went on: their later calls are open, and everybody came to them. {} one call more than the "
-      "others, or left one out before it.",
+      "{} for {}, which continued: their later calls are open, and all members entered them. {} one call more than the "
+      "others, or left out an earlier one.",
       Capital(missed), Ranks(others), waiting.size() == 1 ? "It made" : "They made");
   for (const int32_t rank : others) AddWhereItWent(findings, rank, "sibling", "went on to ", verdict);
   AddVictims(findings, verdict);
@@ -310,10 +311,12 @@ std::optional<Candidate> Unrecorded(const Findings& findings, bool has_roots) {
   const bool may_wait = TradesWithRecorded(findings, missing);
   verdict.confidence = alone && wait != nullptr && !wait->is_p2p && !may_wait ? 0.6 : 0.35;
   verdict.explanation = fmt::format(
-      "{} left no dump, and {}; all others came. Nothing tells whether {} crashed, cannot be reached or is stuck{}.",
-      who, missed, missing.size() == 1 ? "it" : "they", may_wait ? ", or waits for a send or receive of another" : "");
+      "{} left no dump, and {}; all other members entered it. The evidence does not show whether {} crashed, cannot be "
+      "reached or is stuck{}.",
+      who, missed, missing.size() == 1 ? "it" : "they",
+      may_wait ? ", or waits for another rank's send or receive" : "");
   AddVictims(findings, verdict);
-  verdict.advice = {fmt::format("Look whether the process of {} lives, and read its log.", Ranks(missing))};
+  verdict.advice = {fmt::format("Check whether the process of {} still runs, and read its log.", Ranks(missing))};
   return candidate;
 }
 
@@ -327,7 +330,7 @@ std::vector<Candidate> ExplainAbsence(const Findings& findings) {
     const RankCondition& condition = ConditionOf(findings, rank);
     const RankView& view = findings.view.ranks[static_cast<size_t>(rank)];
     if (!view.has_record || condition.Failed()) {
-      continue;  // The dead are explained elsewhere, and victims that fell over are no roots.
+      continue;  // The dead are explained elsewhere, and victims that fell over are not roots.
     }
     (findings.waits.has_open[static_cast<size_t>(rank)] == 0 ? roots : weak).push_back(rank);
   }
@@ -369,13 +372,13 @@ std::vector<Candidate> ExplainAbsence(const Findings& findings) {
     const std::string missed = Missed(findings, unclear, verdict);
     verdict.confidence = 0.4;
     verdict.explanation = fmt::format(
-        "{} wait{} in vain for {}, but {} may be in a communication that is not recorded: {}. Its stack would tell.",
+        "{} wait{} for {}, but {} may be in a communication that is not recorded: {}. Its stack would show it.",
         missed.empty() ? "Others" : missed, "", Ranks(unclear), unclear.size() == 1 ? "it" : "they",
         SignOfUnrecorded(findings, unclear.front()));
     if (!missed.empty()) {
       verdict.explanation = fmt::format(
           "{}, for {}. But that rank may be in a communication that is not recorded: {}. Its "
-          "stack would tell.",
+          "stack would show it.",
           Capital(missed), Ranks(unclear), SignOfUnrecorded(findings, unclear.front()));
     }
     verdict.advice = {

@@ -42,9 +42,9 @@ Candidate Straggling(const Findings& findings) {
   who[0] = 'R';
   const bool many = verdict.culprit_ranks.size() > 1;
   verdict.explanation = fmt::format(
-      "{} {} slow, not stuck: the job goes on, but rank {} came late on its own account to {} of {} collectives, {} in "
-      "all, "
-      "{:.0f} % of the time that the records cover.",
+      "{} {} slow, not stuck: the job makes progress, but rank {} arrived late by its own delay at {} of {} "
+      "collectives, "
+      "{} in all, {:.0f} % of the time that the records cover.",
       who, many ? "are" : "is", worst.rank, worst.late_calls, worst.calls, Seconds(worst.own_delay_ns),
       findings.arrival.share * 100);
   verdict.advice = {fmt::format("Capture a trace of {} and of one other rank and compare the step: lockstep capture.",
@@ -78,17 +78,18 @@ Candidate Healthy(const Findings& findings) {
     }
   }
   if (longest) {
-    open += fmt::format(" The longest wait is {} old, which is this job's ordinary course.", Seconds(*longest));
+    open += fmt::format(" The longest wait has lasted {}, which is ordinary for this job.", Seconds(*longest));
   }
-  verdict.explanation = fmt::format("Nothing hangs in what was collected: no rank waits in vain for another.{}{}", open,
-                                    without == 0 ? "" : fmt::format(" {} left no record.", Plural(without, "rank")));
+  verdict.explanation =
+      fmt::format("Nothing hangs in what was collected: no rank waits for one that does not arrive.{}{}", open,
+                  without == 0 ? "" : fmt::format(" {} left no record.", Plural(without, "rank")));
   verdict.explanation[0] = 'N';
   verdict.advice = {"If it does not move, collect once more: lockstep hang --job ID."};
   return candidate;
 }
 
-/// Everybody came with equal calls, nobody completed, and it takes too long or a log says that it timed out; or nothing
-/// tells how long it takes.
+/// All members entered with equal calls, none completed, and it takes too long or a log says that it timed out; or its
+/// age is not known.
 std::optional<Candidate> NobodyCompletes(const Findings& findings) {
   const Flight* stuck = nullptr;
   const Flight* undated = nullptr;
@@ -141,20 +142,20 @@ std::optional<Candidate> NobodyCompletes(const Findings& findings) {
   verdict.kind = transport ? VerdictKind::kPeerUnreachable : VerdictKind::kUndecidable;
   verdict.confidence = transport ? 0.6 : 0.4;
   const std::string came =
-      fmt::format("All members of group {} came to {} #{} with matching calls, and none completed it",
+      fmt::format("All members of group {} entered {} #{} with matching calls, and none completed it",
                   GroupText(findings.view.groups[stuck->group]), verdict.operation, stuck->sequence);
   if (nothing_dates_it) {
-    verdict.explanation =
-        came +
-        ". Nothing tells when the records were made: if it was just then, the job is well; if it has not moved since, "
-        "it is the network or a device between them, not a rank's code.";
+    verdict.explanation = came +
+                          ". The records have no time: if the operation was just in flight, the job is healthy; if it "
+                          "has not moved since, "
+                          "the cause is the network or a device between the ranks, not a rank's code.";
     verdict.advice = {"Collect once more, and see whether it has moved: lockstep hang --job ID.",
                       "Copy dumps with their times: cp -p, scp -p."};
     return candidate;
   }
-  verdict.explanation =
-      fmt::format("{}{}: the network or a device between them, not a rank's code. Records do not tell which link.",
-                  came, oldest > 0 ? " in " + Seconds(oldest) : std::string());
+  verdict.explanation = fmt::format(
+      "{}{}: the cause is the network or a device between them, not a rank's code. Records do not show which link.",
+      came, oldest > 0 ? " in " + Seconds(oldest) : std::string());
   verdict.advice = {"Look for completion errors in NCCL's logs: lockstep nccl-log PATH.",
                     "Check links and pairs of nodes: lockstep doctor --host A,B."};
   return candidate;
@@ -183,9 +184,8 @@ std::vector<Candidate> ExplainLateRoots(const Findings& findings) {
   candidate.order = 38;
   candidate.verdict.confidence = std::min(candidate.verdict.confidence, 0.6);
   candidate.verdict.explanation +=
-      " It is awaited just now as it was in the rounds before, and nothing tells when the records were taken: should "
-      "it "
-      "not have moved when asked again, it is stuck.";
+      " The others wait for it now as in the rounds before, and the records have no time: if it has not moved when you "
+      "collect again, it is stuck.";
   return {std::move(candidate)};
 }
 

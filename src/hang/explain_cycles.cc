@@ -139,7 +139,7 @@ Candidate ExplainCycle(const Findings& findings, const std::vector<int32_t>& cyc
                                       p2p->is_send ? "receive" : "send", walk);
     verdict.advice = {"Compare sends and receives of the two ranks for this step: count, order and direction."};
   } else {
-    const Wait* missed = nullptr;  // What the suspect is awaited in.
+    const Wait* missed = nullptr;  // The call in which the others wait for the suspect.
     if (stands_out) {
       for (const Wait& wait : findings.waits.waits) {
         if (wait.rank != suspect && Has(wait.waits_for, suspect) && !wait.is_p2p &&

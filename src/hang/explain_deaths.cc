@@ -21,7 +21,7 @@ std::vector<int32_t> FirstToFail(const Findings& findings, std::vector<int32_t> 
       std::erase_if(dead, [&](int32_t rank) { return !wanted(rank); });
     }
   };
-  // A launcher ends the rest with SIGTERM.
+  // A launcher ends the remaining ranks with SIGTERM.
   keep([&](int32_t rank) { return condition(rank).signal != kSigTerm; });
   keep([&](int32_t rank) {
     const RankCondition& of = condition(rank);
@@ -56,9 +56,9 @@ std::string HowItEnded(const RankCondition& condition) {
   } else if (condition.finished) {
     text = "has ended normally";
   } else if (condition.zombie) {
-    text = "has ended and nobody has collected its status";
+    text = "has ended, and its parent has not collected its exit status";
   } else if (condition.absent) {
-    text = "runs no more: no process of it was found";
+    text = "has ended: no process of it was found";
   } else {
     text = "is gone";
   }
@@ -107,7 +107,8 @@ std::vector<Candidate> ExplainDeaths(const Findings& findings) {
       return {};
     }
   } else if (resets) {
-    // Peers lost a connection, and somebody who left no word is awaited, or is the only one: it died without one.
+    // Peers lost a connection. A rank that left neither dump nor error has died if others wait for it, or if it is
+    // the only such rank.
     std::vector<int32_t> silent;
     for (const RankView& rank : findings.view.ranks) {
       const RankCondition& condition = findings.conditions[static_cast<size_t>(rank.rank)];
@@ -139,11 +140,11 @@ std::vector<Candidate> ExplainDeaths(const Findings& findings) {
   const RankCondition& first = findings.conditions[static_cast<size_t>(dead.front())];
   std::string who = Ranks(dead);
   who[0] = 'R';
-  verdict.explanation = fmt::format("{} {}", who,
-                                    resets && !first.Failed() && first.signal == 0
-                                        ? "is gone without a word: it left no dump, and its peers lost "
-                                          "their connections to it"
-                                        : HowItEnded(first));
+  verdict.explanation =
+      fmt::format("{} {}", who,
+                  resets && !first.Failed() && first.signal == 0 ? "has ended: it left no dump, and its peers lost "
+                                                                   "their connections to it"
+                                                                 : HowItEnded(first));
   verdict.explanation += verdict.victim_ranks.empty()
                              ? "."
                              : fmt::format("; {} {} for it or failed because of it.", Ranks(verdict.victim_ranks),
@@ -161,8 +162,8 @@ std::vector<Candidate> ExplainDeaths(const Findings& findings) {
       for (const uint32_t g : view.groups) {
         const Track* track = findings.view.groups[g].TrackOf(rank);
         if (!track->calls.empty() && track->calls.back().entry == view.newest_entry) {
-          AddSite(verdict.sites, SiteOfEntry(findings.view, *track, view.newest_entry, "culprit",
-                                             "called last what is recorded of it"));
+          AddSite(verdict.sites,
+                  SiteOfEntry(findings.view, *track, view.newest_entry, "culprit", "made its last recorded call"));
         }
       }
     }

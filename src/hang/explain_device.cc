@@ -64,8 +64,8 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
   victims.erase(std::unique(victims.begin(), victims.end()), victims.end());
   verdict.victim_ranks = Without(victims, verdict.culprit_ranks);
   verdict.explanation = fmt::format(
-      "The {} of {} did not {} {} #{} of group {}, which {}: {} enqueued it, so the host came and the device does not "
-      "{}.",
+      "The {} of {} did not {} {} #{} of group {}, which {}: {} enqueued it, so the host made the call and the device "
+      "does not {}.",
       verdict.culprit_ranks.size() == 1 ? "device" : "devices", Ranks(verdict.culprit_ranks),
       first.has_not_begun() ? "begin" : "complete", verdict.operation, first.sequence,
       GroupText(findings.view.groups[first.group]),
@@ -73,7 +73,7 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
                                   ? "the other member's device has begun"
                                   : "most other members' devices have begun"
                             : fmt::format("the device of rank {} completed", first.ahead_rank),
-      Ranks({first.rank}), first.has_not_begun() ? "get to it" : "run it or does not finish");
+      Ranks({first.rank}), first.has_not_begun() ? "get to it" : "run it or does not finish it");
   verdict.advice = {
       fmt::format("Look for Xid, ECC and NVLink errors on the GPUs of {} (dmesg, nvidia-smi -q, dcgmi diag).",
                   Ranks(verdict.culprit_ranks)),

@@ -107,7 +107,7 @@ std::string TieSentence(const Findings& findings, const Mismatch& mismatch) {
     text += fmt::format("{}{} {}{}", i == 0 ? "" : "; ", Ranks(mismatch.parties[i]), Describe(findings, call),
                         At(findings, call));
   }
-  return text + ". As many say one thing as the other, so the records alone do not tell which of them is wrong.";
+  return text + ". Each side has as many ranks, so the records alone do not show which of them is wrong.";
 }
 
 std::vector<std::string> AdviceFor(VerdictKind kind, const Verdict& verdict, const std::string& place) {
@@ -197,7 +197,8 @@ std::vector<Candidate> ExplainMismatches(const Findings& findings) {
         deviant.call != nullptr && deviant.call->site == 0) {
       // Who waits in its first call that differs shows no more of the order; the place of that call would.
       verdict.confidence = std::min(verdict.confidence, 0.7);
-      verdict.explanation += " Where it made that call is not recorded: it may have called the two in another order.";
+      verdict.explanation +=
+          " The record does not show where it made that call: it may have called the two in another order.";
     }
     AddSitesOfCalls(findings, mismatch, mismatch.deviants, "culprit", verdict);
     AddSitesOfCalls(findings, mismatch, mismatch.others, "victim", verdict);

@@ -20,7 +20,7 @@ std::vector<Candidate> ExplainProgramForks(const Findings& findings) {
     first = created(fork) < created(*first) ? &fork : first;
   }
   Candidate candidate;
-  // Who is awaited and has nothing open has not come: that goes first.
+  // A rank that others wait for and that has no open operation has not arrived: that explanation goes first.
   const bool any_absent = std::any_of(findings.waits.roots.begin(), findings.waits.roots.end(), [&](int32_t rank) {
     return findings.waits.has_open[static_cast<size_t>(rank)] == 0;
   });
@@ -78,8 +78,8 @@ std::vector<Candidate> ExplainProgramForks(const Findings& findings) {
   const auto at = [&](uint32_t site) { return site == 0 ? std::string() : " at " + Place(findings.view, site); };
   const std::string own_text = DescribeCall(findings.view, *own, first->own.entry) + at(first->own.site);
   const std::string common_text = DescribeCall(findings.view, *common, common_entry) + at(first->common.site);
-  const char* verb = verdict.kind == VerdictKind::kSkippedCollective ? "left out what came next there and went on to"
-                     : extra                                         ? "alone went on to"
+  const char* verb = verdict.kind == VerdictKind::kSkippedCollective ? "left out the next call there and continued with"
+                     : extra                                         ? "alone continued with"
                                                                      : "came first to";
   verdict.explanation = fmt::format(
       "{} {} {} of group {}, where {}, which did the same until then, called {} of group {}{}.", who, verb, own_text,

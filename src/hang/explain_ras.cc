@@ -55,13 +55,13 @@ std::string LagText(const RasLag& lag) {
 
 std::string LossText(const RasLoss& loss) {
   if (loss.rank < 0) {
-    return fmt::format("RAS calls process {} on {} dead; which rank that was, it does not say.", loss.pid, loss.host);
+    return fmt::format("RAS reports process {} on {} as dead, without its rank.", loss.pid, loss.host);
   }
   const std::string place = loss.pid > 0 ? fmt::format(" (process {} on {})", loss.pid, loss.host) : "";
   const std::string whose =
       loss.is_mapped ? "" : fmt::format(" of communicator {} (its rank, not the job's)", loss.communicator);
   return fmt::format("Rank {}{}{} {}.", loss.rank, whose, place,
-                     loss.is_dead ? "is dead, by RAS: nothing came from it for a minute" : "does not answer RAS");
+                     loss.is_dead ? "is dead according to RAS: it did not answer for a minute" : "does not answer RAS");
 }
 
 /// Ranks that RAS has lost and nothing else explains.
@@ -146,7 +146,7 @@ std::optional<Candidate> Behind(const Findings& findings) {
   const std::vector<int32_t>& late = findings.ras.laggards;
   if (!shown->StandsStill()) {
     verdict.confidence = 0.3;
-    verdict.explanation += " One answer does not tell a slow job from a stuck one.";
+    verdict.explanation += " One answer cannot distinguish a slow job from a stuck one.";
     verdict.culprit_ranks = shown->is_mapped ? shown->late : std::vector<int32_t>();
     verdict.kind = VerdictKind::kStuckOutsideCollective;
     verdict.advice = {kRemedy};
@@ -154,7 +154,7 @@ std::optional<Candidate> Behind(const Findings& findings) {
   }
   if (!shown->is_mapped) {
     verdict.confidence = 0.4;
-    verdict.explanation += " It stands still; which ranks of the job these are is not known.";
+    verdict.explanation += " Its counts do not change; which ranks of the job these are is not known.";
     verdict.advice = {"Collect stacks and dumps of these ranks: lockstep hang --job ID."};
     return candidate;
   }
@@ -167,9 +167,10 @@ std::optional<Candidate> Behind(const Findings& findings) {
   const bool is_calm = findings.view.record_count > 0 && !IsHung(findings);
   verdict.confidence = minority && !is_short && !is_calm ? 0.55 : 0.4;
   verdict.victim_ranks = Without(shown->members, verdict.culprit_ranks);
-  verdict.explanation += shown->differs ? " It stands still: they have come to different calls."
-                         : late.empty() ? " It stands still, and who is late there waits in another communicator."
-                                        : " It stands still: the others wait for what these have not come to.";
+  verdict.explanation += shown->differs ? " Its counts do not change: the ranks are in different calls."
+                         : late.empty()
+                             ? " Its counts do not change, and its late ranks wait in another communicator."
+                             : " Its counts do not change: the others wait in a call that these ranks have not made.";
   verdict.advice = {"See what these ranks do instead: their stacks, by lockstep hang --job ID or py-spy dump.",
                     "Set TORCH_FR_BUFFER_SIZE=2000, so that dumps tell the collective and the line."};
   return candidate;
@@ -196,8 +197,8 @@ std::string RecorderSaysOtherwise(const Findings& findings, const RasLag& lag) {
   }
   if (behind == lag.late) return {};
   return behind.empty()
-             ? fmt::format(" The flight recorder has no rank of group {} behind.", GroupText(*same))
-             : fmt::format(" The flight recorder has {} of group {} behind.", Ranks(behind), GroupText(*same));
+             ? fmt::format(" The flight recorder shows no rank of group {} behind.", GroupText(*same))
+             : fmt::format(" The flight recorder shows {} of group {} behind.", Ranks(behind), GroupText(*same));
 }
 
 /// Kinds whose culprits have launched less than the others.
@@ -210,7 +211,7 @@ bool Shares(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
   return std::any_of(a.begin(), a.end(), [&](int32_t rank) { return Has(b, rank); });
 }
 
-/// Nobody waits in vain, as the verdict has it, and yet something stands still.
+/// By the verdict no rank waits for a missing one, and yet some communicator makes no progress.
 bool SpeaksAgainst(const Findings& findings, const Verdict& verdict, const RasLag& lag) {
   if (!lag.StandsStill() || verdict.kind == VerdictKind::kUndecidable) return false;
   if (verdict.kind == VerdictKind::kHealthy) return true;
@@ -269,7 +270,7 @@ void AddRas(const Findings& findings, Diagnosis& diagnosis) {
   }
   if (findings.ras.lags.empty() && findings.ras.losses.empty() && !findings.job->ras.empty()) {
     add({}, findings.job->ras.back().source,
-        "RAS reports nothing wrong, which proves nothing: it counts launches, and hung jobs have been OK to it.",
+        "RAS reports nothing wrong, which proves nothing: it counts launches, and it reports OK for jobs that hang.",
         false);
   }
 }

@@ -182,7 +182,7 @@ TEST(ExplainRasTest, TheRecorderThatSaysOtherwiseIsShownAsContradicted) {
   EXPECT_THAT(diagnosis.verdict.culprit_ranks, ElementsAre(1));
   EXPECT_THAT(diagnosis.evidence,
               Contains(testing::AllOf(Field(&EvidenceItem::source, "ras"), Field(&EvidenceItem::contradicts, true),
-                                      Field(&EvidenceItem::fact, HasSubstr("has rank 1")))));
+                                      Field(&EvidenceItem::fact, HasSubstr("shows rank 1")))));
 }
 
 TEST(ExplainRasTest, ASupportedVerdictIsSurerThanAContradictedOne) {

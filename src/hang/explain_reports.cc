@@ -65,7 +65,7 @@ Candidate NotCome(const Findings& findings, int order, std::vector<int32_t> culp
   return candidate;
 }
 
-/// What PyTorch says goes before a process that has ended without a word, since all end so after it; not before one
+/// What PyTorch says goes before a process that has ended without an error, since all end so after it; not before one
 /// whose end is told.
 int OrderOfReport(const Findings& findings) {
   const bool any_told =
@@ -85,9 +85,8 @@ std::vector<Candidate> ExplainBarrier(const Findings& findings) {
   if (culprits.empty()) return {};
   Candidate candidate = NotCome(findings, OrderOfReport(findings), culprits, 0.85);
   candidate.verdict.operation = "monitored_barrier";
-  candidate.verdict.explanation =
-      fmt::format("{} did not come to a monitored barrier: PyTorch says so itself, on the rank that waited.",
-                  Capital(Ranks(culprits)));
+  candidate.verdict.explanation = fmt::format(
+      "{} did not enter a monitored barrier: PyTorch reported it on the rank that waited.", Capital(Ranks(culprits)));
   return {candidate};
 }
 
@@ -109,10 +108,9 @@ std::vector<Candidate> ExplainDesync(const Findings& findings) {
   verdict.sequence = sequence;
   const std::vector<int32_t> joined = OfJob(findings, waiting);
   if (!joined.empty()) verdict.victim_ranks = joined;
-  verdict.explanation =
-      fmt::format("{} did not join {}{}: PyTorch's desync report says so itself.", Capital(Ranks(culprits)),
-                  sequence ? fmt::format("collective #{}", *sequence) : "the others' collectives",
-                  joined.empty() ? "" : fmt::format(", in which {} wait", Ranks(joined)));
+  verdict.explanation = fmt::format("{} did not join {}{}: PyTorch's desync report says so.", Capital(Ranks(culprits)),
+                                    sequence ? fmt::format("collective #{}", *sequence) : "the others' collectives",
+                                    joined.empty() ? "" : fmt::format(", in which {} wait", Ranks(joined)));
   return {candidate};
 }
 
@@ -184,10 +182,10 @@ std::vector<Candidate> ExplainFingerprints(const Findings& findings) {
   verdict.sequence = first;
   verdict.operation = std::get<0>(most->first);
   FillGroupOfAll(findings, verdict);
-  verdict.explanation =
-      fmt::format("{} called {} where {} called {}: the call's fingerprints, which PyTorch compared itself, differ.{}",
-                  Capital(Ranks(deviants)), CallText(odd), Ranks(majority), CallText(most->first),
-                  margin > 0 ? "" : " As many called the one as the other, so they do not tell which is wrong.");
+  verdict.explanation = fmt::format(
+      "{} called {} where {} called {}: PyTorch compared the fingerprints of the calls, and they differ.{}",
+      Capital(Ranks(deviants)), CallText(odd), Ranks(majority), CallText(most->first),
+      margin > 0 ? "" : " As many ranks made one call as the other, so the fingerprints do not show which is wrong.");
   verdict.culprit_ranks = deviants;
   verdict.victim_ranks = AllBut(findings, deviants);
   for (const auto& [rank, event] : spoken) {
@@ -200,7 +198,7 @@ std::vector<Candidate> ExplainFingerprints(const Findings& findings) {
   return {candidate};
 }
 
-/// Who does not time out in a collective in which all others do is who did not come to it.
+/// A rank that does not time out in a collective in which all others do has not entered it.
 std::vector<Candidate> ExplainWatchdogs(const Findings& findings) {
   std::set<int32_t> timed_out;
   std::map<std::string, std::set<int32_t>> by_file;
@@ -227,9 +225,9 @@ std::vector<Candidate> ExplainWatchdogs(const Findings& findings) {
   verdict.sequence = shown->sequence;
   verdict.operation = shown->operation;
   verdict.explanation = fmt::format(
-      "{} timed out in {} #{} of the group of all ranks, and {} did not: {} not come to it.{}", Capital(Ranks(waiting)),
+      "{} timed out in {} #{} of the group of all ranks, and {} did not: {} not entered it.{}", Capital(Ranks(waiting)),
       shown->operation, *shown->sequence, Ranks(missing), missing.size() == 1 ? "it has" : "they have",
-      all_speak ? "" : " What it says itself is not among the logs.");
+      all_speak ? "" : " Its own log is not among the files.");
   return {candidate};
 }
 

@@ -69,9 +69,9 @@ Candidate Outside(const Findings& findings, std::vector<int32_t> outside, const 
   AddSitesOfMainThreads(findings, inside, verdict);
   if (first.stopped) {
     verdict.advice.push_back(
-        fmt::format("Let it go on: kill -CONT PID of rank {}; find out who stopped it.", outside.front()));
+        fmt::format("Continue it: kill -CONT PID of rank {}; find out who stopped it.", outside.front()));
   } else {
-    verdict.advice.push_back("Ask again in a few seconds: a rank that is slow and not stuck will have moved.");
+    verdict.advice.push_back("Collect again in a few seconds: a rank that is slow and not stuck will have moved.");
   }
   return candidate;
 }
@@ -119,7 +119,7 @@ Candidate AllInside(const Findings& findings, const std::vector<int32_t>& inside
     verdict.confidence = 0.3;
     verdict.operation = main_of(inside.front()).operation_name;
     verdict.explanation =
-        fmt::format("All ranks are in the same call: rank {} {}. Stacks do not tell why it does not end.",
+        fmt::format("All ranks are in the same call: rank {} {}. Stacks do not show why it does not end.",
                     inside.front(), MainThreadText(findings.conditions[static_cast<size_t>(inside.front())]));
   } else {
     const bool clear = parties.size() == 2 && parties[0].size() < parties[1].size();
@@ -136,7 +136,7 @@ Candidate AllInside(const Findings& findings, const std::vector<int32_t>& inside
     verdict.explanation = fmt::format(
         "{} {}, where {} {}.", who, MainThreadText(findings.conditions[static_cast<size_t>(parties.front().front())]),
         Ranks(parties.back()), MainThreadText(findings.conditions[static_cast<size_t>(parties.back().front())]));
-    verdict.explanation += " No flight record says which of them is out of step.";
+    verdict.explanation += " No flight record shows which of them is out of step.";
     verdict.advice = {
         "Compare how the two sides come to their calls: a branch that depends on the rank or on its data."};
   }

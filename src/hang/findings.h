@@ -23,44 +23,44 @@ struct Findings {
   std::vector<Mismatch> mismatches;
   std::vector<DeviceLag> lags;
   RasReading ras;
-  std::vector<ProgramFork> forks;  ///< Only looked for where somebody is awaited who waits itself.
+  std::vector<ProgramFork> forks;  ///< Computed only if some rank that others wait for waits itself.
   WaitGraph waits;
   ArrivalTable arrival;
   std::optional<int64_t> now_ns;  ///< When the evidence was collected, where that is known.
   bool went_on = false;           ///< The job moved while the records were made (WentOnMeanwhile).
-  int64_t patience_ns = 0;        ///< A wait shorter than this is a job's ordinary course.
+  int64_t patience_ns = 0;        ///< Shorter waits are ordinary for the job.
 };
 
-/// An explanation and where it stands among the others: lower goes first, whatever its confidence.
+/// An explanation and its order among the others: lower goes first, whatever its confidence.
 struct Candidate {
   int order = 0;
   Verdict verdict;
-  bool by_ras = false;  ///< RAS is what it rests on, and cannot support it once more.
+  bool by_ras = false;  ///< It is based on RAS, which therefore cannot support it again.
 };
 
-/// Each gives what it can say, none or several. Culprits and sites filled, sentences written.
+/// Each rule returns its explanations, none or several, with culprits, sites and sentences.
 std::vector<Candidate> ExplainMismatches(const Findings& findings);
 std::vector<Candidate> ExplainDeviceLag(const Findings& findings);
 std::vector<Candidate> ExplainDeaths(const Findings& findings);
 std::vector<Candidate> ExplainAbsence(const Findings& findings);
-/// What PyTorch itself says of ranks: monitored barriers, desync reports, fingerprints that differ, watchdogs.
+/// What PyTorch reports of ranks: monitored barriers, desync reports, fingerprints that differ, watchdogs.
 std::vector<Candidate> ExplainReports(const Findings& findings);
 std::vector<Candidate> ExplainCycles(const Findings& findings);
 std::vector<Candidate> ExplainProgramForks(const Findings& findings);
 std::vector<Candidate> ExplainStacks(const Findings& findings);
-/// Ranks that NCCL's RAS has lost, or has behind. Its OK explains nothing.
+/// Ranks that are lost or behind according to NCCL's RAS. Its OK proves nothing.
 std::vector<Candidate> ExplainRas(const Findings& findings);
 std::vector<Candidate> ExplainCalm(const Findings& findings);
-/// Who is awaited now was late in every round before: records without a time show a slow job in the middle of a round.
+/// The ranks that others wait for now were late in every earlier round: a slow job, recorded without times mid-round.
 std::vector<Candidate> ExplainLateRoots(const Findings& findings);
 
-/// The circle of waits that the rank is in; empty where it is in none.
+/// The cycle of waits that the rank is in; empty if it is in none.
 std::vector<WaitEdge> CycleThrough(const Findings& findings, int32_t rank);
 
-/// Whether somebody waits longer than the job's ordinary course, as far as times are known.
+/// Whether some rank waits longer than is ordinary for the job, as far as times are known.
 bool IsHung(const Findings& findings);
 
-/// Makes a verdict surer that RAS supports, and one less sure that it speaks against.
+/// Raises the confidence of a verdict that RAS supports, and lowers that of one that RAS contradicts.
 void WeighRas(const Findings& findings, Candidate& candidate);
 
 /// The best first. Never empty.

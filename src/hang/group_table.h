@@ -9,8 +9,8 @@
 
 namespace lockstep::hang {
 
-/// Which of a job's groups a record's group is: of equal name, and of equal members where both tell them, since a group
-/// of one name may be another one elsewhere in the job.
+/// Finds which of the job's groups a record's group is: the one with equal name and, if both list them, equal members.
+/// Different groups of a job may share a name.
 class GroupTable {
  public:
   /// Adds to `view.groups`. `view.ranks` has to be complete.

@@ -7,9 +7,9 @@
 
 namespace lockstep::hang {
 
-/// Has the members of a group vote on what is called at `sequence`, sibling groups that did the same until then with
-/// them; earlier rounds, sizes that contradict each other and calls that nobody makes elsewhere break ties. One party
-/// and no deviants where all agree. At least one member or sibling has to have called something there.
+/// Lets the members of a group vote on the call at `sequence`, together with sibling groups whose calls agreed so far.
+/// Ties are broken by earlier rounds, contradicting sizes, and calls that no other group makes. If all agree there is
+/// one party and no deviant. At least one member or sibling must have made a call there.
 /// Cost: O(members of the group and its siblings), of a tie O(their calls).
 Mismatch VoteAt(const CallHistory& history, uint32_t group, int64_t sequence);
 

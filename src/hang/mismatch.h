@@ -12,7 +12,7 @@ namespace lockstep::hang {
 struct Mismatch {
   uint32_t group = 0;
   int64_t sequence = 0;
-  std::vector<int32_t> deviants;  ///< Ascending; those who differ from what most called. Empty: a tie.
+  std::vector<int32_t> deviants;  ///< Ascending; ranks whose call differs from the majority's. Empty: a tie.
   std::vector<int32_t> others;    ///< Members that called what most did.
   std::vector<int32_t> siblings;  ///< Ranks of sibling groups that called it at the same sequence number.
   uint32_t deviant_signature = 0;

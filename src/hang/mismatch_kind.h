@@ -5,8 +5,8 @@
 
 namespace lockstep::hang {
 
-/// Tells of a mismatch whose parties, signatures and margin are known what kind it is: by where the calls were made, by
-/// what the deviants called next and by what the others called next or, where nobody came so far, in earlier rounds.
+/// Decides the kind of a mismatch whose parties, signatures and margin are known: by the sites of the calls, by the
+/// deviants' next calls, and by the others' next calls or, if they have none yet, those of earlier rounds.
 /// Sets `kind` and `deviant_goes_on_as_others_later`.
 void TellKind(const CallHistory& history, Mismatch& mismatch);
 

@@ -32,12 +32,12 @@ struct Operation {
 
 /// The views point into `profiling_name`.
 Operation ReadOperation(std::string_view profiling_name);
-/// As people call it: "_all_gather_base" is "all_gather", "allreduce" is "all_reduce"; unknown names stay.
+/// The usual name: "_all_gather_base" is "all_gather", "allreduce" is "all_reduce"; unknown names stay.
 std::string_view PlainName(const Operation& operation);
 
-/// Backends of devices complete an operation only when the device ran it, and say so; the others do not.
+/// Device backends record that an operation is complete when the device has run it; other backends do not.
 bool CompletesOnDevice(std::string_view backend);
-/// No member can complete it before every member has come.
+/// No member can complete it before every member has entered it.
 bool NeedsAll(OperationKind kind);
 /// Written by the recorder's hook beside the backend's own entry: a duplicate where there are native ones.
 inline bool IsHookBackend(std::string_view backend) { return backend == "c10d"; }

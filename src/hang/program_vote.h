@@ -25,15 +25,15 @@ std::vector<Step> StepsOf(const JobView& view, int32_t rank, size_t newest);
 
 enum class Divergence : uint8_t { kSkips, kAdds, kReorders };
 
-/// Where a rank leaves the way that the ranks which do the same work go on: after one call the others make one call and
-/// it makes another.
+/// Where a rank departs from the ranks that do the same work: after the same call, the others make one call and the
+/// rank makes another.
 struct ProgramFork {
   int32_t rank = 0;
   Step before;                  ///< Both made it.
   Step own;                     ///< What it made next.
   Step common;                  ///< What the others made next.
-  std::vector<int32_t> others;  ///< Who did. Ascending.
-  bool by_history = false;  ///< As many went the one way as the other, and only that of `others` is what it used to be.
+  std::vector<int32_t> others;  ///< Those ranks. Ascending.
+  bool by_history = false;  ///< Both sides have as many ranks, and only the call of `others` is that of earlier rounds.
   Divergence kind = Divergence::kSkips;
 };
 

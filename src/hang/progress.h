@@ -20,13 +20,13 @@ struct ProgressSample {
 };
 
 struct ProgressOptions {
-  int64_t least_silence_ns = 5'000'000'000;   ///< Shorter ones are never called silence.
-  int64_t first_silence_ns = 30'000'000'000;  ///< While no rhythm is known: loading and compiling take their time.
+  int64_t least_silence_ns = 5'000'000'000;   ///< Shorter gaps never count as silence.
+  int64_t first_silence_ns = 30'000'000'000;  ///< Before a rhythm is known: loading and compiling take time.
   int64_t longest_gap_factor = 3;             ///< Of the longest gap among those remembered.
   int64_t spread_factor = 10;                 ///< Of the median absolute deviation, on top of the median.
   size_t remembered_count = 50;               ///< Gaps.
   size_t known_count = 5;                     ///< Gaps from which on the rhythm is known.
-  int64_t least_cpu_ns = 500'000;             ///< Less processor time between two looks is no movement.
+  int64_t least_cpu_ns = 500'000;             ///< Less processor time between two looks is not movement.
   /// The same of other threads, some of which poll for ever: this share of the time between the looks, and so much.
   double least_threads_ratio = 0.1;
   int64_t least_threads_cpu_ns = 20'000'000;
@@ -38,8 +38,8 @@ enum class ProgressState : uint8_t {
   kEnded,   ///< There was a process, and there is none any more.
 };
 
-/// Learns how often anything of a job moves, and says when it has been still for too long. A slow job has long gaps, so
-/// it is given longer ones: no fixed time-out. Pure: time and samples are handed in. Source of the rule:
+/// Learns how often a job makes progress, and says when it has made none for too long. A slow job has long gaps and so
+/// gets more time; there is no fixed time-out. Pure: time and samples are arguments. Source of the rule:
 /// docs/watch.md.
 class ProgressTracker {
  public:
@@ -47,9 +47,9 @@ class ProgressTracker {
 
   /// Takes one look at all processes of the job. `now_ns` never goes back.
   ProgressState Look(int64_t now_ns, const std::vector<ProgressSample>& samples);
-  /// The processes have been disturbed (held to copy their stacks): the next look only says where they stand.
+  /// The processes have been disturbed (stopped to copy their stacks): the next look only sets a new baseline.
   void Rebase() { is_rebased_ = true; }
-  /// What looked like silence was none: silence of this length will not be called so again.
+  /// A silence was not a hang: silence of this length will not be reported again.
   void Excuse(int64_t silence_ns);
 
   int64_t silence_ns() const { return silence_ns_; }  ///< Since the last movement, at the last look.

@@ -10,18 +10,18 @@
 
 namespace lockstep::hang {
 
-/// What logs, /proc and stacks say of one rank, beside its record.
+/// What logs, /proc and stacks show of one rank, beside its record.
 struct RankCondition {
   MainThread main;
-  bool gone = false;         ///< The process is known to have ended: seen so, or its exit is told.
-  bool absent = false;       ///< Looked for while the job ran, and not found: `gone`, too.
+  bool gone = false;         ///< The process is known to have ended: it was found so, or its exit was logged.
+  bool absent = false;       ///< Not found while the job ran; then `gone` is true, too.
   bool unreachable = false;  ///< Its node could not be asked.
   bool stopped = false;      ///< By SIGSTOP or a debugger.
   bool disk_wait = false;    ///< State D.
   bool zombie = false;
   bool raised = false;     ///< It ended, or is ending, by an exception.
   bool aborted = false;    ///< The library ended it (an uncaught C++ exception, its own watchdog): also a victim's end.
-  bool peer_lost = false;  ///< Its failure is a lost connection or a time-out: another's fault.
+  bool peer_lost = false;  ///< Its failure is a lost connection or a time-out: caused by another rank.
   bool finished = false;   ///< Ended with status 0, or is shutting down.
   bool out_of_memory = false;
   bool device_error = false;
@@ -33,8 +33,8 @@ struct RankCondition {
   const evidence::LogEvent* peer_closed = nullptr;
   const evidence::LogEvent* timeout = nullptr;  ///< Watchdog's or transport's.
   bool Failed() const { return gone || zombie || raised || aborted; }
-  bool ended_by_others = false;  ///< A launcher, a scheduler or a person ended it, where another had failed.
-  /// Its own doing, not the loss of a peer.
+  bool ended_by_others = false;  ///< A launcher, a scheduler or a person ended it after another rank had failed.
+  /// It failed by itself, not by the loss of a peer.
   bool FailedByItself() const {
     if (ended_by_others) return false;
     const bool told = gone || zombie || first_error != nullptr;  // A bare exception hook may have anything behind it.

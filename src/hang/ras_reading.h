@@ -9,7 +9,7 @@
 namespace lockstep::hang {
 
 /// A communicator of which some ranks launched fewer operations than others, by the newest answer of RAS. Launched is
-/// not completed: who is ahead has only asked its device for more.
+/// not completed: a rank that is ahead has only enqueued more.
 struct RasLag {
   std::string communicator;
   std::string operation;         ///< "AllReduce"; "operations": several, or the text does not say.
@@ -30,7 +30,7 @@ struct RasLag {
 struct RasLoss {
   int32_t rank = -1;  ///< -1 = not told: `pid` and `host` are.
   bool is_mapped = false;
-  bool is_dead = false;  ///< Given up by RAS: a minute without a word.
+  bool is_dead = false;  ///< Given up by RAS: no answer for a minute.
   int32_t pid = 0;
   std::string host = {};
   std::string communicator = {};
@@ -38,11 +38,12 @@ struct RasLoss {
   std::string source = {};
 };
 
-/// What all answers of RAS say of the job's ranks. What is not here proves nothing: RAS says OK of jobs that hang.
+/// What all answers of RAS say of the job's ranks. A rank that is not here may still be stuck: RAS says OK of jobs that
+/// hang.
 struct RasReading {
   std::vector<RasLag> lags;       ///< By communicator.
   std::vector<RasLoss> losses;    ///< Each rank once.
-  std::vector<int32_t> laggards;  ///< Of what stands still: late, and ahead in no other communicator. Job's ranks.
+  std::vector<int32_t> laggards;  ///< In communicators without progress: late, and ahead in no other one. Job's ranks.
 };
 
 /// A communicator's ranks become the job's by their process ids where those are known, by their numbers where the

@@ -7,13 +7,13 @@
 
 namespace lockstep::hang {
 
-/// For how long an operation had been open when its rank's record was made: by one clock, where the record's own time
-/// is known, else up to the end of the collection. nullopt: neither is known.
+/// How long an operation had been open when its rank's record was made: by one clock if the record's own time is known,
+/// else up to the end of the collection. nullopt: neither is known.
 std::optional<int64_t> OpenFor(const Findings& findings, const Track& track, uint32_t entry);
 
-/// Whether records show that the job went on while they were made: some rank completed what cannot complete before
-/// another came, and that other's record shows it before. Ranks dump one after the other, files do not say when, and a
-/// stuck job's records never show this. False where a rank failed: failed operations are marked complete, too.
+/// Whether the records show that the job made progress while they were made: a rank completed an operation that cannot
+/// complete before another rank enters it, and the other's record shows that rank before it. Records of a stuck job
+/// never show this. False if a rank failed: failed operations are marked complete, too.
 bool WentOnMeanwhile(const JobView& view, const std::vector<RankCondition>& conditions);
 
 }  // namespace lockstep::hang

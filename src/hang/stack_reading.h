@@ -16,7 +16,7 @@ enum class MainThreadPlace : uint8_t {
   kP2p,         ///< In a send or a receive, or waiting for one.
   kDeviceSync,  ///< Waits for the device: the cause is on the device's side.
   kStoreWait,   ///< Waits for a key of the c10d store: a rendezvous, a new group, a monitored barrier.
-  kRaised,      ///< In the hook of an exception that nobody caught.
+  kRaised,      ///< In the hook of an uncaught exception.
   kExiting,     ///< The interpreter is shutting down.
   kOutside,     ///< In the user's code, outside of communication.
 };

@@ -27,12 +27,12 @@ CodeSite SiteOfEntry(const JobView& view, const Track& track, uint32_t entry, st
 CodeSite SiteOfError(const evidence::LogEvent& event, int32_t rank, std::string role, std::string what);
 /// Of a rank's main thread; its function is empty where no stack is known.
 CodeSite SiteOfMain(const RankCondition& condition, int32_t rank, std::string role, std::string what);
-/// Joins ranks that are at the same place for the same reason.
+/// Merges ranks that are at the same place for the same reason.
 void AddSite(std::vector<CodeSite>& sites, CodeSite site);
 /// "is asleep at train.py:52 (next_batch)", "is stopped (state T)"; "" where nothing is known.
 std::string MainThreadText(const RankCondition& condition);
 
-/// Whether it is for one of `ranks`; with `perhaps` also where nothing tells whether that one came.
+/// Whether it waits for one of `ranks`; with `perhaps` also if it is not known whether that one entered it.
 bool WaitsForAny(const Wait& wait, const std::vector<int32_t>& ranks, bool perhaps);
 /// The sites where ranks wait for the verdict's culprits.
 void AddVictims(const Findings& findings, Verdict& verdict);

@@ -42,7 +42,7 @@ class PlainConnection : public Connection {
   Stream stream_;
 };
 
-/// A certificate's common name; empty when it has none, or one that is no plain text.
+/// A certificate's common name; empty when it has none, or one that is not plain text.
 std::string CommonName(X509* certificate) {
   X509_NAME* subject = X509_get_subject_name(certificate);
   const int place = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);

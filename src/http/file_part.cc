@@ -21,7 +21,7 @@ Result<FilePart> OpenFilePart(const Response& response, std::string_view range_h
     return Error{.code = ErrorCode::kNotFound,
                  .message = fmt::format("The file cannot be read: {}", std::generic_category().message(errno))};
   }
-  if (!S_ISREG(about.st_mode)) return Error{.code = ErrorCode::kNotFound, .message = "This is no regular file"};
+  if (!S_ISREG(about.st_mode)) return Error{.code = ErrorCode::kNotFound, .message = "This is not a regular file"};
   part.file_bytes = static_cast<uint64_t>(about.st_size);
   part.range = {0, part.file_bytes};
   if (!range_header.empty()) part.kind = ReadRange(range_header, part.file_bytes, &part.range);

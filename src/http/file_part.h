@@ -19,7 +19,7 @@ struct FilePart {
 };
 
 /// The response's `descriptor` or `file`, and the part of it that a Range header asks for; an empty one asks for all.
-/// Error: it cannot be opened, or is no regular file.
+/// Error: it cannot be opened, or is not a regular file.
 Result<FilePart> OpenFilePart(const Response& response, std::string_view range_header);
 
 }  // namespace lockstep::http

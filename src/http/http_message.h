@@ -72,8 +72,8 @@ struct Response {
 
 Response TextResponse(int status, std::string text);
 
-/// The path and query of a request's target ("/data/main?x=1"): percent-decoded, refused (false) when it is no absolute
-/// path, has a bad escape, a control character, a backslash or a segment "." or "..".
+/// The path and query of a request's target ("/data/main?x=1"): percent-decoded, refused (false) when it is not an
+/// absolute path, has a bad escape, a control character, a backslash or a segment "." or "..".
 bool ReadTarget(std::string_view target, Request* request);
 
 /// Whether a Host header names this machine's loopback: 127.0.0.1, localhost or [::1], each with or without a port.

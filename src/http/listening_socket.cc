@@ -41,7 +41,7 @@ Result<socklen_t> ReadAddress(const std::string& address, uint16_t port, sockadd
     return static_cast<socklen_t>(sizeof(*v6));
   }
   return Error{.code = ErrorCode::kInvalidArgument,
-               .message = fmt::format("'{}' is no IP address to listen on", address)};
+               .message = fmt::format("'{}' is not an IP address to listen on", address)};
 }
 
 sockaddr_un UnixAddress(const std::string& path) {
@@ -65,7 +65,7 @@ Status RemoveStale(const std::string& path) {
   }
   if (!S_ISSOCK(about.st_mode) || about.st_uid != ::geteuid()) {
     return Error{.code = ErrorCode::kInvalidArgument,
-                 .message = fmt::format("{} is there already and is no socket of this user; remove it, or choose "
+                 .message = fmt::format("{} is there already and is not a socket of this user; remove it, or choose "
                                         "another path",
                                         path)};
   }

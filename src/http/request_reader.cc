@@ -112,7 +112,7 @@ void RequestReader::Parse() {
 void RequestReader::RefuseParse(beast::error_code error) {
   if (error == beast_http::error::header_limit) return Refuse(431, kHeaderTooLarge);
   if (error == beast_http::error::body_limit) return Refuse(413, "The request's body is too large.");
-  Refuse(400, "This is no HTTP request.");
+  Refuse(400, "This is not an HTTP request.");
 }
 
 std::string_view RequestReader::Field(beast_http::field field) const { return View(parser_->get()[field]); }

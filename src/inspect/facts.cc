@@ -173,12 +173,12 @@ void ReadFacts(pid_t pid, const InspectOptions& options, int64_t deadline_monoto
   }
   if (process->state) return;
   std::string reason = outcome.error;
-  if (reason.empty()) reason = outcome.out_of_time ? "reading /proc did not come to an end" : "/proc could not be read";
+  if (reason.empty()) reason = outcome.out_of_time ? "reading /proc did not finish" : "/proc could not be read";
   process->missing.push_back({.rank = process->rank,
                               .host = process->host,
                               .what = "process_state",
                               .reason = reason,
-                              .remedy = fmt::format("see whether \"ls /proc/{}/task\" answers on that node", pid)});
+                              .remedy = fmt::format("check whether \"ls /proc/{}/task\" answers on that node", pid)});
 }
 
 }  // namespace lockstep::inspect

@@ -39,7 +39,7 @@ std::string HostName() {
 }
 
 Error NoSuchProcess(pid_t pid) {
-  return Error{.code = ErrorCode::kNotFound, .message = fmt::format("there is no process {} any more", pid)};
+  return Error{.code = ErrorCode::kNotFound, .message = fmt::format("process {} has ended", pid)};
 }
 
 /// The process as /proc/PID/stat names it, when this process may look at it at all.
@@ -55,7 +55,7 @@ Result<StatFields> CheckProcess(pid_t pid) {
   }
   if (stat->state == 'Z' || stat->state == 'X') {
     return Error{.code = ErrorCode::kNotFound,
-                 .message = fmt::format("process {} has ended and waits for its parent to notice", pid)};
+                 .message = fmt::format("process {} has ended, and its parent has not collected its exit status", pid)};
   }
   return *stat;
 }

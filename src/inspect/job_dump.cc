@@ -55,17 +55,16 @@ bool AskHelper(pid_t pid, const WorkerPipe& pipe, int64_t deadline_ns) {
   if (path.empty()) return false;
   const UniqueFd socket = ConnectTo(pid, path);
   if (!socket.valid()) {
-    pipe.Send(PackTexts(DumpMessage::kProblem, "the socket of its Python helper does not let us in"));
+    pipe.Send(PackTexts(DumpMessage::kProblem, "the socket of its Python helper refuses this user"));
     return false;
   }
   const bool whole = Exchange(socket.get(), "dump\n", deadline_ns, [&](std::string_view piece) {
     return pipe.Send(PackTexts(DumpMessage::kHelperBytes, piece));
   });
   if (!whole) {
-    pipe.Send(
-        PackTexts(DumpMessage::kProblem,
-                  "its Python helper did not answer to the end: something holds the interpreter's lock, or the machine "
-                  "is very busy"));
+    pipe.Send(PackTexts(DumpMessage::kProblem,
+                        "its Python helper did not complete its answer: some thread holds the interpreter's lock, or "
+                        "the machine is very busy"));
   }
   return true;
 }
@@ -145,13 +144,14 @@ JobDump ReadJobDump(pid_t pid, const JobDumpInput& input, int64_t deadline_monot
       dump.record_unix_ns = asked_unix_ns;
     }
   }
-  if (!answer.empty() && !ParseHelperAnswer(answer, &dump)) problem = "what answers at its helper's socket is none";
+  if (!answer.empty() && !ParseHelperAnswer(answer, &dump))
+    problem = "the answer from its helper's socket is not a helper's";
   if (!dump.record.empty()) return dump;
   if (dump.reason.empty()) dump.reason = problem;
   dump.remedy = "call lockstep.enable_hang_dumps() in the job, or start it with: lockstep run --hang-dumps -- CMD";
   if (!dump.reason.empty()) return dump;
   dump.reason = input.torch_version.empty()
-                    ? "it has not loaded PyTorch, as far as can be told"
+                    ? "it seems not to have loaded PyTorch"
                     : "it has none of the ways to ask for one: Python helper, debug server, recorder's pipe";
   return dump;
 }

@@ -28,7 +28,7 @@ struct JobDump {
 /// What the caller knows of the process by then.
 struct JobDumpInput {
   std::vector<std::string> thread_names;
-  std::string torch_version;  ///< "" = it has not loaded PyTorch, as far as can be told.
+  std::string torch_version;  ///< "" = it seems not to have loaded PyTorch.
   int32_t rank = -1;          ///< -1 = unknown.
 };
 

@@ -99,11 +99,11 @@ PipeDump AskPipe(pid_t pid, int32_t rank, int64_t deadline_monotonic_ns) {
   const UniqueFd pipe = OpenIn(pid, path, O_WRONLY);
   struct stat status = {};
   if (!pipe.valid() || ::fstat(pipe.get(), &status) != 0 || !S_ISFIFO(status.st_mode))
-    return {.problem = fmt::format("nobody reads its pipe for dumps ({})", Printable(path))};
+    return {.problem = fmt::format("no thread reads its pipe for dumps ({})", Printable(path))};
   const std::vector<std::string> files = DumpPaths(environment, rank);
   std::vector<FileMark> before;
   for (const std::string& file : files) before.push_back(MarkOf(pid, file));
-  if (::write(pipe.get(), "1", 1) != 1) return {.problem = "its pipe for dumps takes nothing"};
+  if (::write(pipe.get(), "1", 1) != 1) return {.problem = "its pipe for dumps is full"};
   std::vector<FileMark> last = before;
   while (MonotonicNs() < deadline_monotonic_ns) {
     Sleep(kPollNs);

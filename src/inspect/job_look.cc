@@ -138,7 +138,7 @@ Result<Inspection> LookAtJob(const InspectionSpec& spec, const std::function<boo
   selector.ranks = spec.ranks;
   proc::JobProcesses found = proc::FindJobProcesses(selector, allowed);
   if (found.chosen.empty()) return NothingFound(spec, found, host);
-  // Beside a job's ranks, a notebook or a tool with PyTorch is no part of what was meant.
+  // Beside a job's ranks, a notebook or a tool with PyTorch is not part of what was meant.
   const auto has_rank = [](const proc::JobProcess& process) { return process.details.rank.has_value(); };
   if (spec.pids.empty() && std::any_of(found.chosen.begin(), found.chosen.end(), has_rank)) {
     std::erase_if(found.chosen, [&](const proc::JobProcess& process) { return !has_rank(process); });

@@ -137,8 +137,8 @@ void TakeHeld(WireReader* reader, NativeStacks* stacks) {
     stacks->reason = refusal.reason;
     stacks->remedy = refusal.remedy;
   } else {
-    stacks->reason = fmt::format("{} of its threads did not stop in time and were let go", refused_count);
-    stacks->remedy = "look again; a thread that waits for a disk or a device (state D) cannot be held";
+    stacks->reason = fmt::format("{} of its threads did not stop in time and were released", refused_count);
+    stacks->remedy = "try again; a thread that waits for a disk or a device (state D) cannot be stopped";
   }
 }
 
@@ -168,14 +168,14 @@ NativeStacks ReadNativeStacks(pid_t pid, const std::vector<pid_t>& tids, int64_t
   if (!outcome.error.empty()) {
     stacks.reason = outcome.error;
   } else if (outcome.out_of_time) {
-    stacks.reason = "reading its stacks took too long and was given up";
+    stacks.reason = "reading its stacks took too long and was stopped";
     stacks.remedy = "give it more time (--timeout)";
   } else if (!outcome.finished) {
     stacks.reason = outcome.signal != 0 ? fmt::format("the reader of its stacks ended by signal {}", outcome.signal)
                                         : std::string("the reader of its stacks failed");
     stacks.remedy = "use gdb or eu-stack on this node and give the text to lockstep hang";
   } else if (stacks.frames.empty() && !tids.empty()) {
-    stacks.reason = "its files tell nothing of its stacks";
+    stacks.reason = "its files contain no unwind information";
   }
   return stacks;
 }

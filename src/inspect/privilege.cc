@@ -49,17 +49,17 @@ PtraceRefusal ExplainPtraceRefusal() {
   int scope = 0;
   if (file >> scope && scope > 0) {
     if (scope >= 3) {
-      return {.reason = "kernel.yama.ptrace_scope is 3: nobody may look into a process",
+      return {.reason = "kernel.yama.ptrace_scope is 3: no process may inspect another",
               .remedy = "enable the job's own dumps: lockstep.enable_hang_dumps()"};
     }
-    return {.reason = fmt::format("kernel.yama.ptrace_scope is {}: only root may look into a process", scope),
+    return {.reason = fmt::format("kernel.yama.ptrace_scope is {}: only root may inspect a process", scope),
             .remedy =
                 "run lockstepd as root, or: sysctl kernel.yama.ptrace_scope=0, or enable the job's own dumps: "
                 "lockstep.enable_hang_dumps()"};
   }
   return {.reason =
-              "the kernel refuses to look into it: another debugger is at it, it may not be dumped, or a "
-              "container or seccomp filter forbids ptrace",
+              "the kernel refuses access to it: another debugger is attached, it is not dumpable, or a container or "
+              "seccomp filter forbids ptrace",
           .remedy =
               "give this process CAP_SYS_PTRACE, detach the other debugger, or enable the job's own dumps: "
               "lockstep.enable_hang_dumps()"};

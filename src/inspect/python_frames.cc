@@ -36,7 +36,7 @@ class FrameReader {
         // The first thing that would be wrong with a layout that is not this interpreter's.
         if (Word(thread + layout_.thread_interpreter) != interpreter) {
           return Error{.code = ErrorCode::kCorruptData,
-                       .message = "its Python keeps its threads differently than its version does"};
+                       .message = "its Python stores its threads differently from its stated version"};
         }
         ThreadStack stack;
         stack.tid = static_cast<int64_t>(Word(thread + layout_.thread_native_id));

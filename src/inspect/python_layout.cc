@@ -150,9 +150,9 @@ Result<PythonLayout> ReadLayout313(pid_t pid, const PythonSymbols& symbols) {
       .gil_locked = word[kGilLocked],
       .gil_place = PythonLayout::GilPlace::kInterpreter,
   };
-  // Beyond any structure's size they are no offsets.
+  // Beyond any structure's size they are not offsets.
   if (std::any_of(word.begin() + 1, word.end(), [](uint64_t value) { return value > kMaxOffset; }))
-    return Error{.code = ErrorCode::kUnsupported, .message = "its Python's table of offsets makes no sense"};
+    return Error{.code = ErrorCode::kUnsupported, .message = "its Python's table of offsets is not valid"};
   return layout;
 }
 
@@ -226,12 +226,12 @@ Result<PythonLayout> ReadLayout(pid_t pid, const PythonSymbols& symbols) {
     return Error{.code = ErrorCode::kUnsupported, .message = "no CPython of 3.11 or later is found in it"};
   uint64_t version = 0;
   if (!ReadMemoryValue(pid, symbols.version, &version))
-    return Error{.code = ErrorCode::kIo, .message = "its memory may not be read"};
+    return Error{.code = ErrorCode::kIo, .message = "its memory cannot be read"};
   if (version >> 24 == 3 && ((version >> 16) & 0xff) == 11) return kPython311;
   if (version >> 24 == 3 && ((version >> 16) & 0xff) == 12) return Python312();
   if (version >> 24 == 3 && ((version >> 16) & 0xff) == 13) return ReadLayout313(pid, symbols);
   return Error{.code = ErrorCode::kUnsupported,
-               .message = fmt::format("frames of Python {}.{} are not known here", (version >> 24) & 0xff,
+               .message = fmt::format("frames of Python {}.{} are not supported", (version >> 24) & 0xff,
                                       (version >> 16) & 0xff)};
 }
 

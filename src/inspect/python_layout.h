@@ -53,11 +53,11 @@ struct PythonSymbols {
   uint64_t text_type = 0;  ///< PyUnicode_Type
 };
 /// Looks through the symbol tables of the process's executable and libpython as the process's own user; all zero: it
-/// is no CPython that can be told. For a worker (privilege.h): gives rights up.
+/// is not CPython that can be told. For a worker (privilege.h): gives rights up.
 PythonSymbols FindPython(pid_t pid);
 
 /// The layout of the interpreter in the process, by its version and, since 3.13, its own table of offsets.
-/// Errors: kUnsupported (another version, no lock over all threads), kIo (its memory may not be read).
+/// Errors: kUnsupported (another version, no lock over all threads), kIo (its memory cannot be read).
 Result<PythonLayout> ReadLayout(pid_t pid, const PythonSymbols& symbols);
 
 }  // namespace lockstep::inspect

@@ -118,7 +118,7 @@ PythonStacks ReadPythonStacks(pid_t pid, int64_t deadline_monotonic_ns) {
     return stacks;
   }
   if (stacks.reason.empty())
-    stacks.reason = outcome.out_of_time ? "reading them took too long" : "no thread of it runs Python just now";
+    stacks.reason = outcome.out_of_time ? "reading them took too long" : "none of its threads runs Python now";
   stacks.remedy = "install py-spy on the node, or call lockstep.enable_hang_dumps() in the job";
   return stacks;
 }

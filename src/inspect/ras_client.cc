@@ -57,7 +57,7 @@ Result<AddressInfo> ReadAddress(const RasOptions& options) {
   }
   AddressInfo info(found, ::freeaddrinfo);
   if (!options.allow_remote && !IsLoopback(info->ai_addr)) {
-    return refuse("it is not this machine's own; RAS has no authentication, so others are asked only when told to");
+    return refuse("it is not on this machine; RAS has no authentication, so other machines are asked only on request");
   }
   return info;
 }
@@ -73,15 +73,15 @@ class Connection {
     if (::connect(socket_.get(), address.ai_addr, address.ai_addrlen) == 0) return {};
     int error = errno;
     if (error == EINPROGRESS) {
-      if (!Wait(POLLOUT)) return NoAnswer(options_, "it does not take a connection in time");
+      if (!Wait(POLLOUT)) return NoAnswer(options_, "it does not accept a connection in time");
       socklen_t size = sizeof(error);
       if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
     }
     if (error == 0) return {};
     if (error == ECONNREFUSED) {
-      return Error{
-          ErrorCode::kNotFound,
-          fmt::format("nobody listens at {}: no job with NCCL 2.24 or newer, or NCCL_RAS_ENABLE=0", options_.address)};
+      return Error{ErrorCode::kNotFound,
+                   fmt::format("no process listens at {}: no job with NCCL 2.24 or newer, or NCCL_RAS_ENABLE=0",
+                               options_.address)};
     }
     return NoAnswer(options_, "cannot connect");
   }
@@ -111,7 +111,7 @@ class Connection {
       }
       if (buffer_.size() > kLineLimit) {
         return Error{ErrorCode::kCorruptData,
-                     fmt::format("who answers at {} is no RAS: too long a line", options_.address)};
+                     fmt::format("the answer from {} is not RAS's: too long a line", options_.address)};
       }
       ASSIGN_OR_RETURN(const bool more, ReadSome());
       if (!more) return NoAnswer(options_, "it closed the connection");
@@ -144,7 +144,7 @@ class Connection {
   Result<bool> ReadSome() {
     std::array<char, 65536> chunk;
     while (true) {
-      if (!Wait(POLLIN)) return NoAnswer(options_, "no whole answer in time");
+      if (!Wait(POLLIN)) return NoAnswer(options_, "no complete answer in time");
       const ssize_t size = ::recv(socket_.get(), chunk.data(), chunk.size(), 0);
       if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (size < 0) return NoAnswer(options_, "the connection broke");
@@ -170,7 +170,7 @@ Result<RasAnswer> AskOnce(const RasOptions& options, const addrinfo& address, Cl
   ASSIGN_OR_RETURN(const std::string hello, connection.ReadLine());
   constexpr std::string_view kHello = "SERVER PROTOCOL ";
   if (!hello.starts_with(kHello)) {
-    return Error{ErrorCode::kCorruptData, fmt::format("who answers at {} is no RAS", options.address)};
+    return Error{ErrorCode::kCorruptData, fmt::format("the answer from {} is not RAS's", options.address)};
   }
   std::from_chars(hello.data() + kHello.size(), hello.data() + hello.size(), answer.protocol);
   // RAS waits so long for other processes; we wait a little longer for it.
@@ -178,7 +178,7 @@ Result<RasAnswer> AskOnce(const RasOptions& options, const addrinfo& address, Cl
   RETURN_IF_ERROR(connection.Send(fmt::format("TIMEOUT {}", seconds)));
   ASSIGN_OR_RETURN(const std::string taken, connection.ReadLine());
   if (taken != "OK" && !taken.starts_with("ERROR")) {
-    return Error{ErrorCode::kCorruptData, fmt::format("who answers at {} is no RAS", options.address)};
+    return Error{ErrorCode::kCorruptData, fmt::format("the answer from {} is not RAS's", options.address)};
   }
   if (ask_json) {
     RETURN_IF_ERROR(connection.Send("SET FORMAT json"));

@@ -28,8 +28,8 @@ struct RasAnswer {
 /// Asks NCCL's RAS (2.24 or newer; any process of the job answers for all) for its verbose status: JSON where it knows
 /// the format (2.28.7), else text. One connection, or a second one where the first was closed over the format.
 /// Its "OK" proves nothing, since it counts launches: ask twice and compare.
-/// Errors: kInvalidArgument (address), kNotFound (nobody listens there), kCorruptData (who answers is no RAS),
-/// kLimitExceeded (too long an answer), kIo (no whole answer in time).
+/// Errors: kInvalidArgument (address), kNotFound (no process listens there), kCorruptData (who answers is not RAS),
+/// kLimitExceeded (too long an answer), kIo (no complete answer in time).
 Result<RasAnswer> AskRas(const RasOptions& options = {});
 
 /// Asks twice, `interval_ns` apart: counts that differ between ranks and stand still are a hang. An error of the first

@@ -71,8 +71,8 @@ const char* RemedyFor(ErrorCode code) {
   switch (code) {
     case ErrorCode::kPermissionDenied: return "let lockstepd run as root, or run lockstep in the job's container";
     case ErrorCode::kInvalidArgument: return "set NCCL_RAS_ADDR=localhost:PORT";
-    case ErrorCode::kCorruptData: return "set NCCL_RAS_ADDR to a port that nobody else uses";
-    default: return "ask it yourself: ncclras -v -f json, twice";
+    case ErrorCode::kCorruptData: return "set NCCL_RAS_ADDR to a port that no other process uses";
+    default: return "run ncclras -v -f json yourself, twice";
   }
 }
 
@@ -139,7 +139,8 @@ RasLook LookAtRas(const std::vector<proc::JobProcess>& processes, const std::str
   if (error) {
     miss(error->message, RemedyFor(error->code));
   } else if (look.replies.size() < 2) {
-    miss(fmt::format("RAS at {} answered once and not a second time: whether its counts move is not known", address),
+    miss(fmt::format("RAS at {} answered once and not a second time, so it is not known whether its counts change",
+                     address),
          "ask it again: lockstep hang, or ncclras -v -f json");
   }
   return look;

@@ -35,7 +35,7 @@ bool FindBiasOfFile(int fd, const MemoryRange& range, uint64_t* bias) {
   return elf != nullptr && FindBias(elf.get(), range, bias);
 }
 
-/// The kernel's own code in each process is no file: its copy is, as long as the descriptor is open.
+/// The kernel's own code in each process is not a file: its copy is, as long as the descriptor is open.
 UniqueFd CopyToFile(const std::string& bytes) {
   UniqueFd fd(::memfd_create("vdso", MFD_CLOEXEC));
   if (!fd.valid() || ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return {};

@@ -49,7 +49,7 @@ struct Row {
 
 // Nullopt: none that is wanted.
 Result<std::optional<Row>> ReadRow(JsonValue value) {
-  if (!value.IsObject()) return Corrupt("data.kernels holds something that is no kernel");
+  if (!value.IsObject()) return Corrupt("data.kernels holds something that is not a kernel");
   const std::string_view name = value["name"].Text().value_or("");
   const int64_t rank = value["rank"].Int().value_or(-1);
   const int64_t total_ns = value["total_ns"].Int().value_or(-1);
@@ -111,9 +111,9 @@ std::string FunctionName(std::string_view demangled) {
 
 Result<std::vector<KernelTotal>> ReadKernelTotals(std::string_view json) {
   const Result<JsonTree> tree = ParseJson(json);
-  if (!tree || !tree->root().IsObject()) return Corrupt("no JSON of 'lockstep analyze --json'");
+  if (!tree || !tree->root().IsObject()) return Corrupt("not JSON of 'lockstep analyze --json'");
   const JsonValue data = tree->root()["data"];
-  if (!data.IsObject()) return Corrupt("it has no 'data': no JSON of 'lockstep analyze --json'");
+  if (!data.IsObject()) return Corrupt("it has no 'data': not JSON of 'lockstep analyze --json'");
   const JsonValue kernels = data["kernels"];
   if (!kernels.IsArray()) return Corrupt("it has no 'data.kernels': no JSON of 'lockstep analyze --json'");
 
@@ -163,8 +163,8 @@ Result<std::string> KernelPattern(const std::vector<std::string>& functions) {
     if (function.empty()) return Error{ErrorCode::kInvalidArgument, "a kernel without a name"};
     if (WaitsForOtherRanks(function)) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("{}: replayed by ncu it would wait for ever for kernels of other ranks, which do not "
-                               "run then; choose kernels that compute",
+                   fmt::format("{}: replayed by ncu, it would wait forever for kernels of other ranks, which do not "
+                               "run at that time; choose compute kernels",
                                function)};
     }
     const std::string part =

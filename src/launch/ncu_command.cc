@@ -79,8 +79,8 @@ Status CheckNcuRequest(const NcuRequest& request, const RankIdentity& identity) 
   const bool names_kernels = !request.kernels.empty() || !request.heaviest.empty();
   if (!names_kernels && identity.launcher != Launcher::kAlone && identity.world_size != 1) {
     return Error{ErrorCode::kInvalidArgument,
-                 "--profile ncu without names would replay NCCL's kernels too, and those wait for ever for ranks that "
-                 "wait for this one; name kernels that compute: --kernels-from REPORT, or --kernel NAME"};
+                 "--profile ncu without kernel names would also replay NCCL's kernels, which wait forever for ranks "
+                 "that wait for this one; name compute kernels: --kernels-from REPORT, or --kernel NAME"};
   }
   return {};
 }
@@ -90,20 +90,17 @@ void Warn(const NcuRequest& request, const RankIdentity& identity, const std::ve
   const bool has_others = identity.launcher != Launcher::kAlone && identity.world_size != 1;
   if (has_others) {
     command->warnings.emplace_back(
-        "the other ranks wait while ncu replays a launch: process groups' timeouts (init_process_group(timeout=...)) "
-        "have to be longer than that");
+        "the other ranks wait while ncu replays a launch: set longer process-group timeouts "
+        "(init_process_group(timeout=...))");
   }
   for (const std::string& option : request.options) {
     if (has_others && OptionName(option) == "--replay-mode" && option.find("app") != std::string::npos) {
-      command->warnings.push_back(
-          fmt::format("{} runs the program of this rank again, and the other ranks do not run again with it: it hangs "
-                      "in the first collective",
-                      option));
+      command->warnings.push_back(fmt::format(
+          "{} runs this rank's program again without the other ranks: it hangs in the first collective", option));
     }
   }
   if (std::ranges::any_of(kernels, [](const std::string& name) { return name.starts_with("triton_"); })) {
-    command->warnings.emplace_back(
-        "the numbers behind triton_ names are counted up anew in each run: any number matches");
+    command->warnings.emplace_back("the numbers in triton_ names change from run to run: any number matches");
   }
   // Whether it is the device's fault is seen by comparing with the slowest rank.
   std::map<int32_t, int64_t> of_rank;

@@ -94,7 +94,7 @@ TEST(NcuCommandTest, WhatMayHangIsSaid) {
   request.options = {"--replay-mode=application"};
   const auto command = Make(request, Rank(0));
   EXPECT_THAT(command->warnings, Contains(HasSubstr("timeouts")));
-  EXPECT_THAT(command->warnings, Contains(HasSubstr("--replay-mode=application runs the program of this rank again")));
+  EXPECT_THAT(command->warnings, Contains(HasSubstr("--replay-mode=application runs this rank's program again")));
   EXPECT_THAT(command->warnings, Contains(HasSubstr("rank 5 spent most time")));
   EXPECT_THAT(Make(Heavy({"triton_poi_fused_0"}), Rank(5), "5")->warnings, Contains(HasSubstr("triton_")));
   EXPECT_THAT(Make({.kernels = {"f"}}, {})->warnings, IsEmpty());

@@ -123,7 +123,7 @@ void AddTimes(const NsysRequest& request, Builder* builder) {
   if (request.duration_s.value_or(0) > kLongestSupported_s) {
     builder->command.warnings.push_back(
         fmt::format("{} s of recording are more than the {} s that NVIDIA supports; a range of a few steps "
-                    "(--capture-range) says more",
+                    "(--capture-range) is more useful",
                     *request.duration_s, kLongestSupported_s));
   }
 }

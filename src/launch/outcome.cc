@@ -39,12 +39,12 @@ std::vector<std::string> Written(const fs::path& output, std::string_view ending
 std::string RangeNeverOpened(const NsysRequest& request) {
   if (request.range == CaptureRange::kNvtx) {
     return fmt::format(
-        "no report was written: no NVTX range '{0}' was opened; is it its exact name (name@domain; a prefix does not "
-        "match), and does this rank come to it? nsys does not count this as an error",
+        "no report was written: no NVTX range '{0}' was opened; is the name exact (name@domain; a prefix does not "
+        "match), and does this rank reach it? nsys does not report this as an error",
         request.nvtx_range);
   }
-  return "no report was written: the program never called cudaProfilerStart; does this rank come to that step, and is "
-         "torch.cuda.profiler.start() (or the framework's flag) on? nsys does not count this as an error";
+  return "no report was written: the program never called cudaProfilerStart; does this rank reach that step, and is "
+         "torch.cuda.profiler.start() (or the framework's flag) on? nsys does not report this as an error";
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Outcome FindNsysOutcome(const std::string& output, const NsysRequest& request, c
         "no report was written: the job may have ended before its {} s of delay were over", *request.delay_s));
   } else if (!has_report) {
     outcome.problems.push_back(
-        "no report was written: nsys says why above; one that could not be put in its place is in TMPDIR as "
+        "no report was written: see nsys's message above; a report that could not be moved is in TMPDIR as "
         "nsys-report-*.nsys-rep or .qdstrm");
   }
   if (has_report && request.exports_sqlite &&

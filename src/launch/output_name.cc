@@ -70,8 +70,8 @@ Result<std::string> ExpandName(std::string_view pattern, const NameFacts& facts)
           return BadName(pattern, "has a %q without {VARIABLE}");
         const std::string_view variable = pattern.substr(at + 2, close - at - 2);
         if (!facts.environment.Has(variable)) {
-          return BadName(pattern, fmt::format("needs {0}, which is not set here: every rank would write to one and the "
-                                              "same file '%q{{{0}}}'; %r is the rank under every launcher",
+          return BadName(pattern, fmt::format("needs {0}, which is not set here: all ranks would write to the same "
+                                              "file '%q{{{0}}}'; %r is the rank under every launcher",
                                               variable));
         }
         const std::string value(facts.environment.Get(variable));
@@ -90,7 +90,7 @@ Result<std::string> ExpandName(std::string_view pattern, const NameFacts& facts)
             "%r is the rank");
       case 'n':
         return BadName(pattern,
-                       "has %n, the next free number, for which ranks that start together race; %r is the rank");
+                       "has %n, the next free number, which ranks that start together may share; %r is the rank");
       default:
         return BadName(pattern,
                        fmt::format("has an unknown %{}; there are %r %w %l %h %t %q{{VARIABLE}} %%", pattern[at]));
@@ -103,7 +103,7 @@ Result<std::string> ExpandName(std::string_view pattern, const NameFacts& facts)
   }
   if (identity.restart > 0) name += fmt::format(".restart{}", identity.restart);
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-    return BadName(pattern, "is no file's name; folders go to --out");
+    return BadName(pattern, "is not a file's name; folders go to --out");
   return name;
 }
 

@@ -103,8 +103,8 @@ TEST(RankEnvironmentTest, RanksLeftInAShellArePassedOverAndToldOf) {
                                                       {"OMPI_COMM_WORLD_SIZE", "4"}}));
   EXPECT_EQ(identity.rank, 3);
   ASSERT_EQ(identity.notes.size(), 1U);
-  EXPECT_THAT(identity.notes[0], HasSubstr("RANK=0 of WORLD_SIZE=1 is passed over for OMPI_COMM_WORLD_RANK=3"));
-  // A torchrun on each node of its own is no leftover.
+  EXPECT_THAT(identity.notes[0], HasSubstr("RANK=0 of WORLD_SIZE=1 is ignored for OMPI_COMM_WORLD_RANK=3"));
+  // A torchrun on each node of its own is not a leftover.
   EXPECT_EQ(FindRank(Environment({{"RANK", "0"},
                                   {"LOCAL_RANK", "0"},
                                   {"WORLD_SIZE", "1"},

@@ -69,7 +69,7 @@ Result<RankFilter::Term> RankFilter::ParseTerm(std::string_view text) {
     if (key == "every") return Term{.kind = Kind::kEvery, .first = *count};
     return Term{.kind = key == "first" ? Kind::kRanks : Kind::kLocal, .first = 0, .last = *count - 1};
   }
-  return NoTerm(text, fmt::format("'{}' is no way to choose", key));
+  return NoTerm(text, fmt::format("'{}' is not a way to choose", key));
 }
 
 Result<RankFilter> RankFilter::Parse(std::string_view text) {
@@ -124,8 +124,8 @@ Result<bool> RankFilter::Selects(const RankIdentity& identity, std::string_view 
   if (missing.empty()) return false;
   return Error{
       ErrorCode::kFailedPrecondition,
-      fmt::format("--ranks {}: {} does not say this process's {}; choose by the rank (0,8 or every:8) or host:NAME",
-                  text_, LauncherName(identity.launcher), missing)};
+      fmt::format("--ranks {}: {} does not set this process's {}; choose by rank (0,8 or every:8) or host:NAME", text_,
+                  LauncherName(identity.launcher), missing)};
 }
 
 bool RankFilter::SelectsAll() const {

@@ -44,11 +44,11 @@ void PrepareScratch(const std::string& tool, const std::string& given, const Env
   if (!given.empty() || (tool == "ncu" && is_default)) {
     const std::string own = fmt::format("{}/lockstep-{}", folder, ::geteuid());
     if (::mkdir(own.c_str(), 0700) != 0 && errno != EEXIST) {
-      command->warnings.push_back(fmt::format("{}: {}; {} goes on with {}", own, std::strerror(errno), tool, folder));
+      command->warnings.push_back(fmt::format("{}: {}; {} uses {} instead", own, std::strerror(errno), tool, folder));
     } else {
       struct stat status = {};
       if (::lstat(own.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) {
-        command->warnings.push_back(fmt::format("{}: belongs to somebody else; {} goes on with {}", own, tool, folder));
+        command->warnings.push_back(fmt::format("{}: belongs to another user; {} uses {} instead", own, tool, folder));
       } else {
         folder = own;
       }
@@ -57,22 +57,22 @@ void PrepareScratch(const std::string& tool, const std::string& given, const Env
   }
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
     command->warnings.push_back(
-        fmt::format("{} writes to {} while the job runs (TMPDIR), and cannot: {}; --tmp gives it another folder", tool,
+        fmt::format("{} writes to {} while the job runs (TMPDIR), but cannot: {}; --tmp chooses another folder", tool,
                     folder, std::strerror(errno)));
     return;
   }
   struct statfs facts = {};
   if (::statfs(folder.c_str(), &facts) != 0) return;
   if (const char* name = NetworkName(static_cast<unsigned long>(facts.f_type) & 0xffffffffUL)) {
-    command->warnings.push_back(fmt::format(
-        "{} writes gigabytes to {} while the job runs (TMPDIR), which is on {}; --tmp gives it a disk of the node",
-        tool, folder, name));
+    command->warnings.push_back(
+        fmt::format("{} writes gigabytes to {} while the job runs (TMPDIR), which is on {}; --tmp chooses a local disk",
+                    tool, folder, name));
   }
   const uint64_t free_bytes = static_cast<uint64_t>(facts.f_bavail) * static_cast<uint64_t>(facts.f_bsize);
   if (free_bytes < kWantedBytes) {
     command->warnings.push_back(fmt::format(
-        "{} has {:.1f} GB left, and {} may need more while the job runs (TMPDIR); --tmp gives it another folder",
-        folder, static_cast<double>(free_bytes) / 1e9, tool));
+        "{} has {:.1f} GB left, and {} may need more while the job runs (TMPDIR); --tmp chooses another folder", folder,
+        static_cast<double>(free_bytes) / 1e9, tool));
   }
 }
 

@@ -75,7 +75,7 @@ std::optional<int32_t> NumberIn(const Variables& variables, std::string_view nam
 }
 
 /// Batch scripts and shells have SLURM_PROCID=0 and a number of tasks, and are none. What salloc starts is a step of
-/// one whose id, 4294967290, is no number here.
+/// one whose id, 4294967290, is not a number here.
 bool IsStepTask(const Variables& variables) {
   if (HasAny(variables, "SLURM_STEP_ID")) return NumberIn(variables, "SLURM_STEP_ID").has_value();
   return HasAny(variables, "SLURM_STEP_NUM_TASKS") || NumberIn(variables, "SLURM_PROCID").value_or(0) > 0;

@@ -10,11 +10,12 @@
 
 namespace lockstep::live {
 
-/// At most so many threads, started when there is work for them, that do what is put in in that order. Thread-safe.
+/// At most so many threads, started when there is work, that do the work in the order in which it was added.
+/// Thread-safe.
 class AskingThreads {
  public:
   explicit AskingThreads(size_t most) : most_(most) {}
-  /// What has not begun does not happen; waits for what has.
+  /// Work that has not begun is dropped; waits for work that has.
   ~AskingThreads();
   AskingThreads(const AskingThreads&) = delete;
   AskingThreads& operator=(const AskingThreads&) = delete;

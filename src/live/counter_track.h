@@ -8,8 +8,8 @@
 
 namespace lockstep::live {
 
-/// What N counters showed at some looks, as many as a window needs. The first counter leads: the one before its last
-/// change is kept however old it is, so that there is something to compare with between rare events.
+/// The values of N counters at some looks, as many as a window needs. The first counter leads: the look before its last
+/// change is kept, however old, as a base for comparison between rare events.
 template <size_t N>
 class CounterTrack {
  public:
@@ -19,7 +19,7 @@ class CounterTrack {
     Values values;
   };
 
-  /// A leading counter that goes back is a new beginning: what was known is forgotten.
+  /// A leading counter that goes back has restarted: earlier values are forgotten.
   void Add(int64_t taken_ns, const Values& values, int64_t window_ns) {
     if (!points_.empty() && (values[0].has_value() != points_.back().values[0].has_value() ||
                              (values[0] && *values[0] < *points_.back().values[0]))) {

@@ -205,7 +205,7 @@ void History::Replay(
         looks[i].reading = ReadingAt(past.history, *newest);
         knows_any = true;
       } else {
-        looks[i].error = Error{ErrorCode::kNotFound, "nothing is remembered of this time"};
+        looks[i].error = Error{ErrorCode::kNotFound, "there is no history for this time"};
       }
     }
     if (knows_any) take(std::move(looks), end_ns, end_ns + steady_to_unix_ns);

@@ -16,8 +16,8 @@ namespace lockstep::live {
 /// values of the program's own, no collectors.
 NodeReading ReadingAt(const control::History& history, size_t idx);
 
-/// What the daemons of several nodes remember, looked at again as NodePoller::Look() would have seen it, so that who
-/// comes late knows what came before.
+/// The history of several nodes' daemons, as NodePoller::Look() would have seen it, so that a late viewer knows what
+/// came before.
 class History {
  public:
   /// The nodes of a NodePoller, in its order.

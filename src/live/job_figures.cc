@@ -277,7 +277,7 @@ void AddAlarms(JobView* job, const std::set<std::string>& gone, bool is_whole_jo
   AlarmList alarms(job);
   AlarmProgress(*job, &alarms);
   for (const std::string& rank : gone) {
-    alarms.Add(AlarmSeverity::kCritical, "rank_gone", fmt::format("rank {} has ended and the others go on", rank),
+    alarms.Add(AlarmSeverity::kCritical, "rank_gone", fmt::format("rank {} has ended and the others still run", rank),
                rank);
   }
   if (is_whole_job && !job->missing_ranks.empty() && gone.empty()) {
@@ -288,7 +288,7 @@ void AddAlarms(JobView* job, const std::set<std::string>& gone, bool is_whole_jo
   }
   if (job->communication_ratio.value_or(0) > kCommunicationAlarm) {
     alarms.Add(AlarmSeverity::kWarning, "exposed_communication",
-               Percent(*job->communication_ratio) + " of step time is communication that nothing hides");
+               Percent(*job->communication_ratio) + " of step time is exposed communication");
   }
   if (job->slowest_ratio.value_or(0) > kStragglerAlarm) {
     alarms.Add(

@@ -7,8 +7,8 @@
 
 namespace lockstep::live {
 
-/// What can be said of a job once its ranks are known: medians, shares, who is slow, stuck, waited for and missing.
-/// Ranks whose node does not answer count as ranks and for nothing else.
+/// Figures of a job once its ranks are known: medians, shares, and which ranks are slow, stuck, waited for and missing.
+/// Ranks whose node does not answer count as ranks only.
 void FinishJob(JobView* job);
 
 /// Adds the alarms, worst first. `gone`: ranks that were there before; `is_whole_job`: a rank that is not there is

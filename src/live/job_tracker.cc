@@ -10,7 +10,7 @@
 namespace lockstep::live {
 namespace {
 
-// A node that is silent for so long is no hiccup of the network.
+// A node that is silent for so long is not a hiccup of the network.
 constexpr int64_t kSilenceNs = 60'000'000'000;
 
 void AddServing(const NodeTrack& node, std::map<std::string, JobView>* jobs) {

@@ -14,8 +14,8 @@ namespace lockstep::live {
 
 struct NodeTrack;
 
-/// Makes a view of looks that follow each other: rates from what counters have grown by, ages, who waits for whom. A
-/// counter that goes back began anew: nothing is said of it until it has grown again. One thread.
+/// Makes a view of successive looks: rates from the growth of counters, ages, who waits for whom. A counter that goes
+/// back has restarted: it has no rate until it has grown again. One thread.
 class JobTracker {
  public:
   /// Rates are over the last `window_ns`, or over the last two looks where they are further apart. `is_whole_job`: the

@@ -12,9 +12,9 @@
 
 namespace lockstep::live {
 
-/// How a rank does, worst last; what stands further down goes before what stands above.
+/// The state of a rank, worst last; a later one has priority over an earlier one.
 enum class RankState : uint8_t {
-  kSilent,   ///< It is there and records no steps.
+  kSilent,   ///< It runs and records no steps.
   kRuns,     ///< Steps end.
   kWaits,    ///< Steps end, and it spends them waiting for another rank.
   kSlow,     ///< Steps end, and the others wait for it.
@@ -76,7 +76,7 @@ struct RankView {
   std::optional<GpuView> gpu;
   RankReading reading;                  ///< As its node said last.
   std::vector<int64_t> step_history;    ///< Means of looks in which steps ended, oldest first, at most kHistory.
-  std::optional<double> dropped_per_s;  ///< Records that nobody read.
+  std::optional<double> dropped_per_s;  ///< Records that were dropped.
   std::optional<double> log_errors_per_s;
 };
 constexpr size_t kHistory = 120;
@@ -94,7 +94,7 @@ struct ServingView {
 enum class AlarmSeverity : uint8_t { kInfo, kWarning, kCritical };
 const char* AlarmSeverityName(AlarmSeverity severity);  ///< "info", "warning", "critical"
 
-/// What is wrong now, by the thresholds of the rules for Prometheus, without their patience.
+/// What is wrong now, by the thresholds of the Prometheus rules, without their waiting time.
 struct Alarm {
   std::string kind;  ///< "no_progress", "rank_gone", ...: docs/top.md
   AlarmSeverity severity = AlarmSeverity::kInfo;

@@ -33,7 +33,7 @@ constexpr int64_t kFarewellNs = 3'000'000'000;
 
 Error Refusal(const HttpReply& reply) {
   if (reply.status == 404) {
-    return Error{ErrorCode::kUnsupported, "the lockstepd there is too old for this: bring it to this version"};
+    return Error{ErrorCode::kUnsupported, "the lockstepd there is too old for this: upgrade it to this version"};
   }
   Error error = control::ReadError(reply.body);
   if (error.code == ErrorCode::kCorruptData) {
@@ -169,7 +169,7 @@ NodeLook NodePoller::NotAsked(const Node& node) const {
   look.place = control::PlaceOf(node.endpoint);
   look.host = node.host;
   look.taken_ns = SteadyNow();
-  look.error = Error{ErrorCode::kCancelled, "was not asked: the time was over before its turn"};
+  look.error = Error{ErrorCode::kCancelled, "was not asked: the time limit was reached first"};
   return look;
 }
 
@@ -239,7 +239,7 @@ NodePast NodePoller::AskBack(Node& node, int64_t length_ns, uint64_t points, int
   }
   if (is_idle) past.clock_offset_ns = node.clock_offset_ns;
   if (!is_idle || node.connection == nullptr) {
-    past.error = Error{ErrorCode::kFailedPrecondition, "was not asked: it has not answered before"};
+    past.error = Error{ErrorCode::kFailedPrecondition, "was not asked: it did not answer earlier"};
     return past;
   }
   control::HistoryQuery query;
@@ -274,7 +274,7 @@ std::vector<NodePast> NodePoller::LookBack(int64_t length_ns, uint64_t points, i
           pasts[i].host = nodes_[i]->known_host;
         }
         pasts[i].place = control::PlaceOf(nodes_[i]->endpoint);
-        pasts[i].error = Error{ErrorCode::kCancelled, "was not asked: the time was over before its turn"};
+        pasts[i].error = Error{ErrorCode::kCancelled, "was not asked: the time limit was reached first"};
       });
   return pasts;
 }

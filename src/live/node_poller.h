@@ -21,14 +21,14 @@ namespace lockstep::live {
 struct NodeLook {
   std::string host;     ///< As the daemon calls it, or as it was asked for.
   std::string place;    ///< How it is reached.
-  bool is_news = true;  ///< False: it answered last time, and its turn has not come or its answer is under way.
+  bool is_news = true;  ///< False: it answered last time, and was not asked yet or its answer is on the way.
   std::optional<Error> error;
   int64_t taken_ns = 0;                    ///< When the answer had come, by the caller's monotonic clock.
   std::optional<int64_t> clock_offset_ns;  ///< The node's wall clock minus the caller's; nullopt: not measured yet.
   NodeReading reading;                     ///< Empty with an error.
 };
 
-/// What one node's daemon remembers (GET /api/v1/history).
+/// The history of one node's daemon (GET /api/v1/history).
 struct NodePast {
   std::string host;
   std::string place;
@@ -38,9 +38,9 @@ struct NodePast {
   control::History history;                ///< Empty with an error.
 };
 
-/// Asks the lockstepd of several nodes for their metrics, again and again. Connections are kept between looks, and made
-/// anew where they broke. Those that do not answer are asked apart from the others, across looks and less and less
-/// often: they hold up the look in which they fall silent and no other. One thread; its own do the asking.
+/// Asks the lockstepd of several nodes for their metrics periodically. Connections are kept between looks, and renewed
+/// if they broke. Nodes that do not answer are asked separately, across looks and less and less often: they delay only
+/// the look in which they stop answering. Call it from one thread; its own threads do the asking.
 class NodePoller {
  public:
   /// `job_id`: only its series; empty: all. At most `parallel` nodes that answer are talked to at a time, and as many

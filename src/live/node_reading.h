@@ -32,7 +32,7 @@ struct GroupReading {
   std::optional<double> oldest_inflight_s;
 };
 
-/// What a node says of one rank. Counters are totals since the daemon knows the rank; what has no series is absent.
+/// A node's metrics of one rank. Counters are totals since the daemon knows the rank; what has no series is absent.
 struct RankReading {
   std::string job_id;
   std::string rank;  ///< "pid-N" where the process has none.

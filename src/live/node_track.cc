@@ -286,7 +286,7 @@ void NodeTrack::AddDevices(NodeView* out) const {
           fmt::format("{:.0f} Xid error{} in the last ten minutes", count, count == 1 ? "" : "s"));
     }
     if (now.thermal_throttle_ratio.value_or(0) > kThrottleAlarm) {
-      add(AlarmSeverity::kWarning, "gpu_throttled", "slowed down by its temperature");
+      add(AlarmSeverity::kWarning, "gpu_throttled", "slowed down because it is too hot");
     }
   }
 }

@@ -7,8 +7,8 @@
 
 namespace lockstep::live {
 
-/// By what a counter of rare events has grown within a window. What it had counted when it was first seen is not news;
-/// one that goes back began anew, and all that it says then happened since.
+/// The growth of a counter of rare events within a window. Its value when first seen does not count; a counter that
+/// goes back has restarted, and its new value is all growth.
 class RecentGrowth {
  public:
   void Add(int64_t taken_ns, double total, int64_t window_ns) {

@@ -119,13 +119,14 @@ Result<std::string> ActionDesk::Begin(Action action, Work work) {
       const bool is_same_job =
           other->action.job_id == action.job_id || other->action.job_id.empty() || action.job_id.empty();
       if (other->action.kind == action.kind && is_same_job) {
-        return Error{ErrorCode::kFailedPrecondition, action.kind == ActionKind::kCapture
-                                                         ? "a capture of this job is under way: cancel it, or wait"
-                                                         : "this job is being looked at: wait for what is found"};
+        return Error{ErrorCode::kFailedPrecondition,
+                     action.kind == ActionKind::kCapture
+                         ? "a capture of this job is under way: cancel it, or wait"
+                         : "evidence of this job is being collected: wait for the result"};
       }
     }
     if (under_way >= kMostUnderWay) {
-      return Error{ErrorCode::kLimitExceeded, "too much is under way at once: wait until something has ended"};
+      return Error{ErrorCode::kLimitExceeded, "too many actions are running: wait until one has ended"};
     }
     action.id = RandomName();
     action.asked_unix_ns = UnixNow();
@@ -136,7 +137,7 @@ Result<std::string> ActionDesk::Begin(Action action, Work work) {
       entry->thread = std::jthread([this, entry, work = std::move(work)] { Run(entry, work); });
     } catch (const std::exception& error) {  // Of a container's limit of pids, most likely.
       entries_.pop_front();
-      return Error{ErrorCode::kLimitExceeded, fmt::format("no thread can be had for it: {}", error.what())};
+      return Error{ErrorCode::kLimitExceeded, fmt::format("no thread could be started: {}", error.what())};
     }
   }
   ended.clear();

@@ -21,7 +21,7 @@ constexpr size_t kMostRanks = 4096;
 constexpr size_t kJobBytes = 256;
 
 Status CheckMembers(JsonValue document, std::initializer_list<std::string_view> known) {
-  if (!document.IsObject()) return Error{ErrorCode::kCorruptData, "is no JSON object"};
+  if (!document.IsObject()) return Error{ErrorCode::kCorruptData, "is not a JSON object"};
   for (const auto& [name, value] : document.members()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     return Error{ErrorCode::kInvalidArgument,
@@ -57,7 +57,7 @@ Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& jo
   reader.Text("job_id", &wish.job_id, kJobBytes);
   reader.List("ranks", kMostRanks, [&](JsonValue value, const std::string& path) -> Status {
     const std::optional<int32_t> rank = value.Int32();
-    if (!rank || *rank < 0) return Error{ErrorCode::kInvalidArgument, path + " is no rank"};
+    if (!rank || *rank < 0) return Error{ErrorCode::kInvalidArgument, path + " is not a rank"};
     wish.selector.ranks.emplace_back(*rank, *rank);
     return {};
   });

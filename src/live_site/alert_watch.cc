@@ -37,7 +37,7 @@ Result<PrometheusAt> ReadPrometheusUrl(const std::string& url) {
   at.url = url;
   std::string_view rest = url;
   at.endpoint.tls = rest.starts_with("https://");
-  if (!at.endpoint.tls && !rest.starts_with("http://")) return wrong("is no URL of HTTP");
+  if (!at.endpoint.tls && !rest.starts_with("http://")) return wrong("is not a URL of HTTP");
   rest.remove_prefix(at.endpoint.tls ? 8 : 7);
   const size_t slash = rest.find('/');
   std::string_view place = rest.substr(0, slash);
@@ -45,7 +45,7 @@ Result<PrometheusAt> ReadPrometheusUrl(const std::string& url) {
   while (!at.path.empty() && at.path.back() == '/') at.path.pop_back();
   for (const char c : rest) {
     if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7f || c == '?' || c == '#' || c == '@') {
-      return wrong("has more in it than a place and a path");
+      return wrong("has more than an address and a path");
     }
   }
   at.endpoint.port = at.endpoint.tls ? 443 : 80;

@@ -142,7 +142,7 @@ void HealthLog::LookAtNode(const live::NodeView& node, std::map<Key, HealthEntry
       holds(name, Entry("gpu_unresponsive", AlarmSeverity::kCritical, who + ": its driver does not answer"));
     }
     if (gpu.thermal_throttle_ratio.value_or(0) > kThrottled) {
-      holds(name, Entry("thermal", AlarmSeverity::kWarning, who + ": slowed down by its temperature"));
+      holds(name, Entry("thermal", AlarmSeverity::kWarning, who + ": slowed down because it is too hot"));
     }
   }
   std::erase_if(gpus_, [&](const auto& known) {

@@ -110,8 +110,8 @@ struct LiveSite::State {
     if (!is_right || request.peer.uid != ::geteuid() || request.method != http::Method::kGet ||
         code_is_used.exchange(true)) {
       return http::TextResponse(403,
-                                "This address leads to the page once, and only for who started lockstep serve: open "
-                                "the one that it printed.\n");
+                                "This address opens the page once, and only for the user who started lockstep serve: "
+                                "open the address that it printed.\n");
     }
     http::Response response = http::TextResponse(303, "");
     response.headers.emplace_back("Location", "/?token=" + options.token);

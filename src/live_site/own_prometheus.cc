@@ -119,7 +119,7 @@ Status OwnPrometheus::WriteFiles(const PrometheusSetup& setup) {
   } else {
     std::error_code error;
     if (!std::filesystem::is_directory(setup.rules_folder, error)) {
-      return Error{ErrorCode::kNotFound, "--prometheus-rules: is no folder", setup.rules_folder};
+      return Error{ErrorCode::kNotFound, "--prometheus-rules: is not a folder", setup.rules_folder};
     }
     rules.push_back(Absolute(setup.rules_folder) + "/*.yml");
   }

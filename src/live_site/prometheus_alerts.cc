@@ -108,7 +108,7 @@ Result<std::vector<Alert>> ReadAlerts(std::string_view json) {
   if (Text(document["status"]) != "success") {
     const std::string words = Text(document["error"]);
     return Error{words.empty() ? ErrorCode::kCorruptData : ErrorCode::kIo,
-                 words.empty() ? "is no answer of Prometheus" : "Prometheus says: " + words};
+                 words.empty() ? "is not an answer of Prometheus" : "Prometheus says: " + words};
   }
   const JsonValue list = document.At({"data", "alerts"});
   if (!list.IsArray()) return Error{ErrorCode::kCorruptData, "has no list of alerts"};

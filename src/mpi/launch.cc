@@ -28,8 +28,8 @@ std::optional<LauncherWord> AskLauncher(const std::function<const char*(const ch
 std::string ExplainLonelyProcesses(const std::optional<LauncherWord>& word, size_t process_count) {
   if (!word || word->process_count <= 1 || process_count > 1) return "";
   return fmt::format(
-      "{} started {} processes, and MPI in each knows of itself alone: launcher and MPI library do not speak with each "
-      "other, and every process would do all the work; {}",
+      "{} started {} processes, but MPI in each sees only itself: the launcher and the MPI library do not work "
+      "together, and every process would do all the work; {}",
       word->launcher, word->process_count,
       word->launcher == "srun" ? "pass --mpi=pmix to srun (srun --mpi=list has what there is)"
                                : "start it with the mpirun of the MPI that lockstep-mpi was built with");

@@ -27,7 +27,7 @@ struct CudaDriver {
   /// finds no device or does not work.
   static Result<CudaDriver> Open();
 
-  /// kCudaSuccess is no error. `call` is what was called.
+  /// kCudaSuccess is not an error. `call` is what was called.
   Status Check(CudaResult result, const char* call) const;
 
   DynamicLibrary library;

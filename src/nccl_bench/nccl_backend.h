@@ -58,7 +58,7 @@ class NcclBackend final : public collective_bench::Backend {
   Status OpenAll(const launch::Environment& environment, int32_t local_rank);
   Status CheckDevices();
   Status Connect();
-  /// kNcclSuccess is no error; others with NCCL's own word.
+  /// kNcclSuccess is not an error; others with NCCL's own word.
   Status Check(NcclResult result, const char* call) const;
   /// Aborts the communicator, since the others do not know. An error of this rank alone.
   Error Abandon(std::string message);

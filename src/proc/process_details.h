@@ -42,9 +42,9 @@ struct RoleInput {
 };
 
 /// Sets the roles. A helper is one by its name, or has a registered ancestor's rank from the same launcher. A launcher
-/// is one by its command (its ranks may not have registered yet), or an ancestor of one that is no helper, and has no
-/// rank, or one that an outer launcher gave it (torchrun under srun has SLURM's). All others are trainers. Cost: O(n x
-/// depth).
+/// is one by its command (its ranks may not have registered yet), or an ancestor of one that is not a helper, and has
+/// no rank, or one that an outer launcher gave it (torchrun under srun has SLURM's). All others are trainers. Cost: O(n
+/// x depth).
 void AssignRoles(std::vector<RoleInput>* processes);
 
 }  // namespace lockstep::proc

@@ -80,7 +80,7 @@ Result<HistoryStore> HistoryStore::Open(const std::string& folder) {
 Status HistoryStore::ReadPast() {
   struct stat facts = {};
   if (::fstat(file_.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    return Error{ErrorCode::kIo, "is no file", folder_ + "/profile.jsonl"};
+    return Error{ErrorCode::kIo, "is not a file", folder_ + "/profile.jsonl"};
   }
   int64_t at = std::max<int64_t>(facts.st_size - kMostReadBytes, 0);
   std::string line;

@@ -24,7 +24,7 @@ struct KeptBytes {
 /// program at a time has it. One thread.
 class HistoryStore {
  public:
-  /// Makes it if need be, and reads what is there: lines that are no records are counted and left alone. Errors:
+  /// Makes it if need be, and reads what is there: lines that are not records are counted and left alone. Errors:
   /// kFailedPrecondition (another program keeps captures there), kIo, kPermissionDenied.
   static Result<HistoryStore> Open(const std::string& folder);
 

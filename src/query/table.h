@@ -29,7 +29,7 @@ struct BoundConstraint {
   bool is_null() const { return sqlite3_value_type(value) == SQLITE_NULL; }
   /// The whole number it equals, if it is one.
   std::optional<int64_t> integer() const;
-  /// Largest whole number not above it, smallest not below it; absent for what is no number.
+  /// Largest whole number not above it, smallest not below it; absent for what is not a number.
   std::optional<int64_t> floor() const;
   std::optional<int64_t> ceil() const;
   std::optional<std::string_view> text() const;

@@ -32,18 +32,17 @@ Result<JobPlace> PlaceFromEnvironment(const launch::Environment& environment) {
   const launch::RankIdentity identity = launch::FindRank(environment);
   if (!identity.rank || !identity.world_size) {
     return Missing(
-        "which rank this is nobody says: start it by torchrun or srun, or set RANK, WORLD_SIZE, LOCAL_RANK, "
-        "MASTER_ADDR "
-        "and MASTER_PORT for each process");
+        "this process's rank is not known: start it with torchrun or srun, or set RANK, WORLD_SIZE, LOCAL_RANK, "
+        "MASTER_ADDR and MASTER_PORT for each process");
   }
   if (environment.Get("MASTER_ADDR").empty()) {
-    return Missing("MASTER_ADDR is not set: let it be the name of rank 0's host, on all ranks");
+    return Missing("MASTER_ADDR is not set: set it to the name of rank 0's host, on all ranks");
   }
   const auto port =
       environment.Get("MASTER_PORT").empty() ? kUsualPort : environment.Number("MASTER_PORT").value_or(-1);
   if (port < 1 || port + kPortCount > UINT16_MAX) {
-    return Missing(fmt::format("MASTER_PORT={} is no port that has {} others above it", environment.Get("MASTER_PORT"),
-                               kPortCount));
+    return Missing(fmt::format("MASTER_PORT={} is not a port with {} more ports above it",
+                               environment.Get("MASTER_PORT"), kPortCount));
   }
   JobPlace place;
   place.rank = static_cast<uint32_t>(*identity.rank);

@@ -220,14 +220,13 @@ Result<std::vector<Socket>> Receive(asio::io_context* context, const JobPlace& p
     context->poll();
     return sockets;
   }
-  return Error{
-      .code = ErrorCode::kCancelled,
-      .message = fmt::format(
-          "rank{} {} of {} did not come to {} port {} in {} s{}: see whether they run, with the same MASTER_ADDR, "
-          "MASTER_PORT and WORLD_SIZE, and can reach it",
-          missing.size() == 1 ? "" : "s", NumberRangesText(missing), place.world_size, endpoint.address().to_string(),
-          endpoint.port(), std::chrono::duration_cast<std::chrono::seconds>(limits.meeting).count(),
-          Hints(*door, endpoint))};
+  return Error{.code = ErrorCode::kCancelled,
+               .message = fmt::format("rank{} {} of {} did not come to {} port {} in {} s{}: check that they run with "
+                                      "the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and can reach it",
+                                      missing.size() == 1 ? "" : "s", NumberRangesText(missing), place.world_size,
+                                      endpoint.address().to_string(), endpoint.port(),
+                                      std::chrono::duration_cast<std::chrono::seconds>(limits.meeting).count(),
+                                      Hints(*door, endpoint))};
 }
 
 }  // namespace lockstep::rendezvous

@@ -107,7 +107,7 @@ class TcpCommunicator::Connections {
       std::string why;
       for (const Peer& peer : peers_) why += peer.why;
       return Lose(fmt::format("rank {} {}", NumberRangesText(lost),
-                              why.empty() ? "closed its connection: it ended; see what it said" : why));
+                              why.empty() ? "closed its connection: it ended; read its output" : why));
     }
     std::vector<size_t> late;
     for (Peer& peer : peers_) {

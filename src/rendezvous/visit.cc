@@ -59,7 +59,7 @@ Result<Socket> Knock(asio::io_context* context, const tcp::endpoint& endpoint, c
   };
   switch (answer) {
     case Answer::kWelcome: return socket;
-    case Answer::kOtherJob: return Error{.code = ErrorCode::kNotFound, .message = "another job meets there"};
+    case Answer::kOtherJob: return Error{.code = ErrorCode::kNotFound, .message = "another job uses that port"};
     case Answer::kOtherWorldSize: return refused(fmt::format("its world size is not {}", place.world_size));
     case Answer::kNoSuchRank: return refused(fmt::format("there is no such rank among {}", place.world_size));
     case Answer::kRankIsThere: return refused("another process came as this rank; each needs a RANK of its own");
@@ -93,7 +93,7 @@ Result<Socket> Visit(asio::io_context* context, const JobPlace& place, const Tcp
   }
   return Error{
       .code = ErrorCode::kCancelled,
-      .message = fmt::format("rank {}: rank 0 was not reached at {}, ports {} to {}, in {} s ({}): see whether it "
+      .message = fmt::format("rank {}: rank 0 was not reached at {}, ports {} to {}, in {} s ({}): check whether it "
                              "runs, and whether MASTER_ADDR and MASTER_PORT are the same on all ranks",
                              place.rank, place.address, place.first_port, place.first_port + kPortCount - 1,
                              std::chrono::duration_cast<std::chrono::seconds>(limits.meeting).count(), why)};

@@ -287,7 +287,7 @@ std::vector<Line> QualityLines(const View& view) {
            Paint::kWarn});
     }
     if (node.is_cut) {
-      lines.push_back({host + ": it says more than is kept of one node; some of it is not shown", Paint::kWarn});
+      lines.push_back({host + ": it reports more than is kept for one node; some of it is not shown", Paint::kWarn});
     }
   }
   for (const JobView& job : view.jobs) {

@@ -72,9 +72,9 @@ constexpr std::string_view kHelp[] = {
     "time, own    mean step, and without exposed communication: what the rank itself takes",
     "comp, comm   shares of the step: forward, backward, optimizer; exposed communication",
     "pace         step times of the last looks, between the least and the most of them",
-    "-            nobody measured it; 0 was measured",
+    "-            not measured; 0 was measured",
     "",
-    "Nothing here changes a job: docs/top.md",
+    "No key here changes a job: docs/top.md",
 };
 
 }  // namespace
@@ -420,12 +420,11 @@ std::vector<ScreenLine> Screen::Footer(int width) const {
     return lines;
   }
   if (prompt_ == Prompt::kStacks) {
-    lines.push_back(
-        {style_(Paint::kStrong,
-                report::Truncate(fmt::format("Stacks of rank {} (pid {} on {})? It is held while they are "
-                                             "copied. y/n",
-                                             Printable(target_.rank), Printable(target_.pid), Printable(target_.host)),
-                                 width, style_.Ellipsis()))});
+    lines.push_back({style_(
+        Paint::kStrong,
+        report::Truncate(fmt::format("Stacks of rank {} (pid {} on {})? It is stopped while they are copied. y/n",
+                                     Printable(target_.rank), Printable(target_.pid), Printable(target_.host)),
+                         width, style_.Ellipsis()))});
     return lines;
   }
   static constexpr const char* kSortNames[] = {"worst", "rank", "own time", "communication", "input", "age"};

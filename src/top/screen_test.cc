@@ -144,7 +144,7 @@ TEST_F(ScreenTest, TheFilterLooksAtHostsStatesAndNumbers) {
   EXPECT_THAT(TextOf(screen_), HasSubstr("11  n1"));
   Type(screen_, "/nobody");
   EXPECT_THAT(TextOf(screen_), HasSubstr("no rank matches 'nobody'"));
-  // Letters of a filter are no keys.
+  // Letters of a filter are not keys.
   EXPECT_EQ(Type(screen_, "q"), Screen::Wish::kNothing);
 }
 

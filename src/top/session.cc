@@ -122,7 +122,7 @@ class Session {
       const std::lock_guard lock(shared_->mutex);
       // One at a time: nodes answer one after the other anyway.
       if (std::exchange(shared_->looks_closely, true)) {
-        shared_->stacks = {screen_.target(), {"another look is under way: ask again when it is done"}};
+        shared_->stacks = {screen_.target(), {"stacks are being read already: ask again when that is done"}};
         return;
       }
     }

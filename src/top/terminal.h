@@ -16,7 +16,7 @@ class Terminal {
  public:
   struct Options {
     bool colour = true;
-    bool unicode = true;  ///< Off: what is no ASCII becomes '?'.
+    bool unicode = true;  ///< Off: what is not ASCII becomes '?'.
   };
   /// Errors: kFailedPrecondition: no terminal, or none that can be drawn on (TERM).
   static Result<std::unique_ptr<Terminal>> Open(const Options& options);

@@ -38,9 +38,10 @@ void WriteJobText(const live::View& view, const live::JobView& job, const report
   const bool has_old =
       std::any_of(ranks.begin(), ranks.end(), [](const live::RankView* rank) { return rank->is_since_start; });
   if (has_old) {
-    report::WriteWrapped(fmt::format("No step ended on some ranks within {}: theirs are means since they began.",
-                                     report::FormatDuration(view.window_ns)),
-                         "  ", "  ", options.width, out, Paint::kFaint, style);
+    report::WriteWrapped(
+        fmt::format("On some ranks no step ended within {}: their figures are means since they started.",
+                    report::FormatDuration(view.window_ns)),
+        "  ", "  ", options.width, out, Paint::kFaint, style);
   }
   for (const report::TextTable& requests : {ServingTable(job), EngineTable(job)}) {
     if (requests.empty()) continue;

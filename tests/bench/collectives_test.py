@@ -185,7 +185,7 @@ class CollectivesTest(unittest.TestCase):
             self.assertIn("Measured only then: send_recv.", page)
             refused = bench("all_reduce", "--sizes", "8", "-o", page_file, "--beside", SOURCE / "README.md", ranks=2)
             self.assertEqual((refused.returncode, refused.stdout), (FAILED, ""))
-            self.assertIn("README.md: is no result of lockstep bench collectives", refused.stderr)
+            self.assertIn("README.md: is not a result of lockstep bench collectives", refused.stderr)
             self.assertEqual(page_file.read_text(encoding="utf-8"), page, "what is there stays")
             for words in (["show"], ["show", measured], ["show", measured, "-o", pathlib.Path(folder, "x.txt")],
                           ["collectives", "-n", "2", "-o", pathlib.Path(folder, "x.txt")], ["collectives", "-n", "2", "--beside", measured]):
@@ -202,7 +202,7 @@ class CollectivesTest(unittest.TestCase):
             self.assertIn(said, done.stderr)
         done = bench("--root", "7", "reduce", "--sizes", "8", ranks=2)
         self.assertNotEqual(done.returncode, DONE)
-        self.assertIn("root 7 is no rank of 2", done.stderr)
+        self.assertIn("root 7 is not a rank of 2", done.stderr)
         done = run("bench", "collectives", "-n", "2", "--launcher", "no-such-launcher")
         self.assertEqual(done.returncode, FAILED)
         self.assertIn("--launcher", done.stderr)

@@ -227,7 +227,7 @@ class NcclTest(unittest.TestCase):
         self.assertIn("set MASTER_ADDR", bench(ranks=0, variables=with_gpu(**lost)).stderr)
         done = bench("--root", "7", "reduce", "--sizes", "8", ranks=2)
         self.assertEqual(done.returncode, FAILED)
-        self.assertIn("root 7 is no rank of 2", done.stderr)
+        self.assertIn("root 7 is not a rank of 2", done.stderr)
 
 
 if __name__ == "__main__":

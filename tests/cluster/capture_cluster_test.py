@@ -212,7 +212,7 @@ class FindJobClusterTest(unittest.TestCase):
         wait_until(lambda: self.cluster.job_state(ended) == "FAILED", "the job fails")
         self.assertRegex(self.words(ended), rf"job {ended} has ended \(FAILED\)")
         self.assertRegex(self.words(999999), "no job 999999")
-        self.assertRegex(self.words("12;3"), "no SLURM job's id")
+        self.assertRegex(self.words("12;3"), "not a SLURM job's id")
 
     def test_array_is_asked_which_element_and_an_element_is_reached(self):
         array = self.cluster.submit("srun sleep 600", "--array=3-4", "--nodes=1")

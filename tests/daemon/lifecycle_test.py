@@ -57,13 +57,13 @@ class LifecycleTest(unittest.TestCase):
         common = ["--port", "none", "--output", self.folder / "o", "--kineto-name", first.kineto_name + "x"]
         state = run("--state", first.state, "--socket", self.folder / "b.sock", *common)
         self.assertEqual(1, state.returncode)
-        self.assertIn(f"another lockstepd (pid {first.process.pid}) works here", state.stderr)
+        self.assertIn(f"another lockstepd (pid {first.process.pid}) uses this folder", state.stderr)
         path = run("--state", self.folder / "b", "--socket", first.path, *common)
         self.assertEqual(1, path.returncode)
         self.assertIn("in use", path.stderr)
         name = run("--state", self.folder / "c", "--socket", self.folder / "c.sock", *common[:-1], first.kineto_name)
         self.assertEqual(1, name.returncode)
-        self.assertIn(f"has Kineto's socket abstract:{first.kineto_name} already", name.stderr)
+        self.assertIn(f"already uses Kineto's socket abstract:{first.kineto_name}", name.stderr)
         port = run("--state", self.folder / "d", "--socket", self.folder / "d.sock", *common[2:], "--port", str(first.ports[0]))
         self.assertEqual(1, port.returncode)
         self.assertIn(str(first.ports[0]), port.stderr)
@@ -84,7 +84,7 @@ class LifecycleTest(unittest.TestCase):
         for bad, said in (("listne = []\n", "did you mean 'listen'"), (entry.format("x", "read", "/nowhere"), "/nowhere"), ("a = ", "lockstep.toml:1")):
             write_config(self.folder, bad)
             daemon.process.send_signal(signal.SIGHUP)
-            self.assertIn(said, daemon.wait_for_line("kept as they were"))
+            self.assertIn(said, daemon.wait_for_line("settings are unchanged"))
             self.assertEqual((201, 403), (post(token), post(other)))
         write_config(self.folder, 'state = "/elsewhere"\n[capture]\nkeep_hours = 1\n')
         daemon.process.send_signal(signal.SIGHUP)
@@ -131,7 +131,7 @@ class LifecycleTest(unittest.TestCase):
             self.assertIn(said, done.stderr)
         config = write_config(self.folder, "")
         config.chmod(0o666)
-        self.assertIn("others may write it", run("--check", "--config", config).stderr)
+        self.assertIn("others can write it", run("--check", "--config", config).stderr)
         for words, said in ((["--sokcet", "x"], "did you mean '--socket'"), (["extra"], "unknown argument extra"), (["--log-level", "loud"], "loud"),
                             (["--dynolog-rpc=x"], "x")):
             done = run(*words)
@@ -184,8 +184,8 @@ class LifecycleTest(unittest.TestCase):
         open_folder.chmod(0o777)
         link = self.folder / "link"
         link.symlink_to(self.folder / "open")
-        self.assertIn("others may write there", refusal(open_folder))
-        self.assertIn("is no folder", refusal(link))
+        self.assertIn("others can write there", refusal(open_folder))
+        self.assertIn("is not a folder", refusal(link))
 
     def test_the_log_goes_to_a_file_of_its_own_and_follows_a_rotation(self):
         log = self.folder / "log"

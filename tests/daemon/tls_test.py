@@ -150,7 +150,7 @@ role = "admin"
         renewed = serial()
         (self.folder / "server.pem").write_text("nonsense")
         daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for_line("kept as they were")
+        daemon.wait_for_line("settings are unchanged")
         self.assertEqual(renewed, serial())
 
     def test_the_network_is_not_served_without_tls_and_callers(self):

@@ -139,7 +139,7 @@ class HostileTest(unittest.TestCase):
             "no name": ("missing_key", EVENT.replace(b'"name": "k", ', b"")),
             "no category": (None, EVENT.replace(b'"cat": "kernel", ', b"")),
             "keys twice": (None, EVENT.replace(b'"pid": 0', b'"pid": 0, "pid": 3, "name": "other"')),
-            "an element that is no object": ("bad_event", b"17"),
+            "an element that is not an object": ("bad_event", b"17"),
             "an element that is null": ("bad_event", b"null"),
             "an empty element": ("missing_key", b"{}"),
             "two commas": (None, b""),

@@ -119,7 +119,7 @@ class DynologRpcTest(unittest.TestCase):
         client = self.client()
         outside = pathlib.Path("/var/tmp") / f"{self.name}.json"
         answer = self.triggered(GPUTRACE % (outside, 100, 0, "0", 3))
-        self.assertIn("lies in no folder that this daemon allows", answer["error"])
+        self.assertIn("is not in a folder that this daemon allows", answer["error"])
         self.assertEqual([os.getpid()], answer["activityProfilersTriggered"])  # traced all the same, to our own folder
         wait_until(lambda: client.written, "the trace")
         self.assertEqual([], list(outside.parent.glob(f"{self.name}*")))
@@ -217,7 +217,7 @@ class DynologRpcTest(unittest.TestCase):
     def test_ranks_are_refused_since_dynolog_does_not_know_them(self):
         done = self.capture("--ranks", "0", "-o", self.folder / "none")
         self.assertEqual(2, done.returncode)
-        self.assertIn("Dynolog does not know ranks", done.stderr)
+        self.assertIn("Dynolog cannot select ranks", done.stderr)
 
     def test_that_kineto_may_end_a_process_is_asked_of_the_user(self):
         done = self.capture("-o", self.folder / "none", allow=())

@@ -1,6 +1,6 @@
 """`lockstep export otlp --follow` with a real lockstepd and ranks that record. The collector is a small receiver of our own, since
 OpenTelemetry's is in no package registry that the tests use: it decodes the bytes with OpenTelemetry's own Python messages
-(opentelemetry-proto), which refuse what is no OTLP."""
+(opentelemetry-proto), which refuse what is not OTLP."""
 
 import http.server
 import os

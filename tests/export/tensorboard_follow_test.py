@@ -85,7 +85,7 @@ class FollowTest(FollowerTest):
         daemon = Watched(self)
         # Before there is the job: it is waited for. By its name, for this machine may have others.
         follower = self.follow(daemon, "--linger", "500ms", "--job", f"board-{os.getpid()}")
-        self.assertIn("waits for one", follower.stderr.readline())
+        self.assertIn("waiting for one", follower.stderr.readline())
         job = Job(self, "board")
         self.assertRegex(follower.stderr.readline(), rf"follows job {job.name}: [12] ranks? into {self.folder}")
         wait_until(lambda: self.events("rank1") and self.events("job"), "files of rank 1 and the job")
@@ -141,7 +141,7 @@ class FollowTest(FollowerTest):
             daemon.wait_for(lambda: daemon.value("lockstep_rank_up", job_id=job.name) == 2, "ranks")  # noqa: B023
         several = self.follow(daemon)
         self.assertEqual(FAILED, several.wait(PATIENCE_S))
-        self.assertRegex(several.stderr.read(), "several jobs are there .*--job")
+        self.assertRegex(several.stderr.read(), "several jobs run there .*--job")
         self.assertFalse(self.folder.exists())
 
         for number, ending in enumerate((signal.SIGINT, signal.SIGTERM), 1):

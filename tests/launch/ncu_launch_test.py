@@ -39,7 +39,7 @@ class NcuTest(LaunchCase):
         for flags in ([], ["--kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"]):
             done = self.run_words(self.ncu(*flags) + ["touch", "ran"], **torchrun)
             self.assertEqual(MISUSED, done.returncode, done.stderr)
-            self.assertIn("wait for ever", done.stderr)
+            self.assertIn("wait forever", done.stderr)
         self.assertFalse((self.folder / "ran").exists())
 
     def test_one_rank_is_the_default(self):

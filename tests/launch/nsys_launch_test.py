@@ -102,7 +102,7 @@ class AloneTest(LaunchCase):
     def test_kineto_is_kept_away_from_what_nsys_profiles(self):
         done = self.run_words(self.command() + ["true"], KINETO_USE_DAEMON="1")
         self.assertNotIn("KINETO_USE_DAEMON", self.calls()[0]["environment"])
-        self.assertIn("KINETO_USE_DAEMON is taken out", done.stderr)
+        self.assertIn("KINETO_USE_DAEMON is removed", done.stderr)
 
     def test_what_a_version_lacks_is_refused(self):
         command = self.command("--trace", "cuda-sw,nvtx") + ["true"]

@@ -67,7 +67,7 @@ class ThisNodeTest(LiveCase):
         said = self.hang("--pid", "0", status=(2,))[2]
         self.assertIn("--pid", said)
         said = self.hang(self.folder, "--job", "x", status=(2,))[2]
-        self.assertIn("one of both", said)
+        self.assertIn("give either, not both", said)
 
     def test_a_folder_that_is_in_use_is_not_written_to(self):
         self.start_rank(0, world_size=1)

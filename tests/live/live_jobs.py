@@ -28,7 +28,7 @@ def clean_environment(**variables):
 
 class LiveCase(unittest.TestCase):
     """Each test has a folder, and jobs of stand-in ranks: processes that have a rank's environment, step and wait. They
-    are no PyTorch jobs; what is tested with them is how ranks are found, followed and named."""
+    are not PyTorch jobs; what is tested with them is how ranks are found, followed and named."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="lklive-", dir="/tmp")

@@ -21,7 +21,7 @@ class WatchTest(LiveCase):
             jsonschema.validate(event, SCHEMA)
 
     def test_a_job_that_stops_after_some_steps_is_looked_into_while_it_lives(self):
-        # Rank 1 stops first; rank 0 goes on for a while: that alone is no silence.
+        # Rank 1 stops first; rank 0 goes on for a while: that alone is not silence.
         ranks = [self.start_rank(0, arguments=["0.1+", *["0.1"] * 20, "stay"]), self.start_rank(1, arguments=["0.1+", "stay"])]
         watch = self.watch("--once", "--silence", "2s", "--first-silence", "4s")
         watch.wait_for("rhythm")

@@ -15,7 +15,7 @@ HEALTHY_S = 120  # an hour of the rules
 
 
 class AlertsTest(WatchedNodes):
-    times_faster = 30  # A scrape that a busy machine holds up for two seconds is no alert yet.
+    times_faster = 30  # A scrape that a busy machine holds up for two seconds is not an alert yet.
 
     def wait_for(self, holds, what):
         def there():

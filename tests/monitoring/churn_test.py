@@ -29,7 +29,7 @@ class ChurnTest(unittest.TestCase):
         """What may not grow: each series, thread and file that is there at every look.
 
         A file that a sensor has open for as long as it reads it, a thread that looks a process up, a connection that was
-        just closed: each is seen at one look or another, and is no leak. What leaks is there at all of them.
+        just closed: each is seen at one look or another, and is not a leak. What leaks is there at all of them.
         """
         series, threads, files = self.look(daemon)
         for _ in range(LOOKS - 1):

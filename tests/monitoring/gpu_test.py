@@ -315,7 +315,7 @@ class GpuTest(unittest.TestCase):
         self.say("crash 2")
         daemon = self.watch()
         daemon.wait_for(lambda: daemon.value("lockstep_collector_success", collector="nvml") == 0, "failure")
-        self.assertIn("the GPU helper died when it asked GPU 2", daemon.wait_for_line("sensor nvml"))
+        self.assertIn("the GPU helper died while it read GPU 2", daemon.wait_for_line("sensor nvml"))
         self.assertIsNone(daemon.value("lockstep_gpus_visible"))
         daemon.wait_for(lambda: not helpers_of(daemon), "the end of the helper")
 

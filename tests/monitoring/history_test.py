@@ -132,14 +132,14 @@ class HistoryTest(unittest.TestCase):
             began_ns = time.time_ns()
             daemon = Watched(self, folder=folder)
             self.assertTrue(all(time_ns >= began_ns for time_ns in self.history(daemon)["times_unix_ns"]))
-            self.assertIn("begun anew", "".join(daemon.lines))
+            self.assertIn("a new one was begun", "".join(daemon.lines))
             daemon.stop()
-        # What cannot be had at all is told of, and is no reason not to serve.
+        # A history that cannot be opened is reported; the daemon serves all the same.
         (folder / "state" / "history").unlink()
         (folder / "state" / "history").symlink_to("/dev/null")
         began_ns = time.time_ns()
         daemon = Watched(self, folder=folder)
-        self.assertIn("works without a history", "".join(daemon.lines))
+        self.assertIn("runs without a history", "".join(daemon.lines))
         self.assertTrue(all(time_ns >= began_ns for time_ns in self.history(daemon)["times_unix_ns"]))
 
 

@@ -161,7 +161,7 @@ class LiveSiteTest(unittest.TestCase):
         self.assertEqual(DONE, kept.end()[0])
 
     def test_misuse_is_refused(self):
-        for words, told in ((["--host", "a", str(pathlib.Path(__file__))], "give one of both"), (["--host", "a", "--fabric", "x"], "--fabric"),
+        for words, told in ((["--host", "a", str(pathlib.Path(__file__))], "give either, not both"), (["--host", "a", "--fabric", "x"], "--fabric"),
                             ([], "--host"), (["--host", "a", "--hostfile", "b"], "exclude")):
             done = subprocess.run([BINARY, "serve", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False,
                                   env={name: value for name, value in os.environ.items() if name != "LOCKSTEP_SOCKET"})

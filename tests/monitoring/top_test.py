@@ -313,7 +313,7 @@ class DocumentTest(unittest.TestCase):
 
 
 def fields(schema, path):
-    """Paths of what is no object and no list of objects."""
+    """Paths of what is not an object and no list of objects."""
     for branch in schema.get("anyOf", []):
         yield from fields(branch, path) if branch.get("type") == "object" else ()
     if "anyOf" in schema:

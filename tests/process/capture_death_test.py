@@ -48,7 +48,7 @@ class CaptureDeathTest(TorchTest):
         self.assertIsNotNone(capture["targets"][0]["end"])
         self.assertGreaterEqual(self.deaths("within"), 1)
         self.assertIn(f"rank 1, pid {self.job.pids[1]}, was ended by SIGSEGV", self.status())
-        self.assertIn("while it was to be traced", self.status())
+        self.assertIn("while it was being traced", self.status())
 
     def test_after_a_capture(self):
         number = self.api.start(selector={"pids": self.pids}, window={"duration_ns": 100_000_000})

@@ -101,7 +101,7 @@ class NodeTest(DoctorCase):
     def test_a_name_that_only_looks_like_it_is_not_it(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
             other.bind("\0dynolog")
-            self.assertIn("nobody has it", self.one(self.doctor(), "kineto_socket")["finding"])
+            self.assertIn("no process serves it", self.one(self.doctor(), "kineto_socket")["finding"])
 
     def test_a_base_configuration(self):
         config = self.folder / "kineto.conf"
@@ -206,7 +206,7 @@ class ProcessTest(DoctorCase):
             finding = self.reason(with_it)
             return "still starting" not in finding
         wait_until(is_up, lambda: finding)
-        self.assertIn("would register: no daemon answers", finding)
+        self.assertIn("would register, but no daemon answers", finding)
         self.assertIn(f"PyTorch {version}", finding)
 
 

@@ -49,7 +49,7 @@ class ExitStatusTest(unittest.TestCase):
 
     def test_a_file_that_is_no_trace_is_refused_by_name_and_the_rest_is_analysed(self):
         self.copy_recorded()
-        (self.folder / "rank4.json").write_text("this is no trace\n", encoding="utf-8")
+        (self.folder / "rank4.json").write_text("this is not a trace\n", encoding="utf-8")
         done = run("analyze", "--json", self.folder, self.folder / "rank4.json")
         self.assertEqual(PARTIAL, done.returncode, done.stderr)
         report = json.loads(done.stdout)

@@ -64,7 +64,7 @@ class LockstepMpiTest(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="lkmpi-", dir="/tmp"))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         # Two kinds of groups, clocks apart, allocations, a late rank, a rank that left no file and one whose file is
-        # cut; and a file that is no trace.
+        # cut; and a file that is not a trace.
         cls.job = cls.folder / "job"
         generate(cls.job, "--ranks", "8", "--steps", "4", "--layers", "4", "--tensor-parallel", "2", "--memory",
                  "--offset-us", "0,700,-300,0,0,1200,0,0", "--straggler", "3:4000:loader", "--missing", "5",

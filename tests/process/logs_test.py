@@ -251,7 +251,7 @@ class BadDiskTest(LogsCase):
     def test_a_folder_that_cannot_be_written_changes_nothing(self):
         done = self.mounted("ro", "echo out; echo err >&2; exit 4")
         self.assertEqual((4, "out\n"), (done.returncode, done.stdout))
-        self.assertRegex(done.stderr, r"no log is written: .*Read-only file system; the job runs, and prints to the console\nerr\n$")
+        self.assertRegex(done.stderr, r"no log is written: .*Read-only file system; the job runs and prints to the console\nerr\n$")
 
 
 class LogsTest(LogsCase):

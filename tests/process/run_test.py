@@ -126,7 +126,7 @@ class DaemonTest(RunCase):
             other.bind("\0dynolog\0")
             done = self.run_lockstep("--with-daemon", "--", "sh", "-c", "echo $KINETO_IPC_SOCKET_DIR; ls $KINETO_IPC_SOCKET_DIR")
         self.assertEqual((0, f"{self.runtime}/kineto\ndynolog\n"), (done.returncode, done.stdout), done.stderr)
-        self.assertIn(f"belongs to process {os.getpid()} ", done.stderr)
+        self.assertIn(f"is used by process {os.getpid()} ", done.stderr)
 
     def test_a_socket_folder_is_served(self):
         folder = self.folder / "kineto"

@@ -90,7 +90,7 @@ class StepCaptureTest(TorchTest):
         done = self.node.capture(*command, self.node.folder / "refused")
         if not mended:
             self.assertEqual(FAILED, done.returncode)
-            self.assertRegex(done.stderr, r"can end the process that it traces: \d+ of [\d,]+ captures.* --allow-unsafe")
+            self.assertRegex(done.stderr, r"can crash the process that it traces: \d+ of [\d,]+ captures.* --allow-unsafe")
             self.assertFalse((self.node.folder / "refused").exists())
             status = subprocess.run([BINARY, "status", "--socket", self.node.socket], capture_output=True, text=True, check=False,
                                     timeout=PATIENCE_S, stdin=subprocess.DEVNULL).stdout

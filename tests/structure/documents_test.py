@@ -27,6 +27,17 @@ class DocumentsTest(unittest.TestCase):
                 if "://" not in target:
                     self.assertTrue((document.parent / target).exists(), f"{document.relative_to(SOURCE)}: {target}")
 
+    def test_the_readme_is_short_and_leads_to_every_document(self):
+        readme = (SOURCE / "README.md").read_text(encoding="utf-8")
+        self.assertLessEqual(len(readme.splitlines()), 100, "what else there is to say belongs into a document of docs/")
+        linked = set(re.findall(r"\]\(([^)#\s]+)\)", readme))
+        documents = {f"docs/{path.name}" for path in (SOURCE / "docs").iterdir() if path.suffix == ".md"}
+        self.assertEqual(set(), documents - linked)
+
+    def test_every_command_has_an_example(self):
+        text = (SOURCE / "docs/commands.md").read_text(encoding="utf-8")
+        self.assertEqual([], [command for command in COMMANDS if not re.search(rf"(?m)^    .*\blockstep {command}\b", text)])
+
     def test_scripts_and_folders_that_are_named_exist(self):
         named = re.compile(r"^(?:\./(?P<top>[a-z]+)|(?P<path>(?:scripts|examples|tests|src|docs|fuzz|bench|cmake)/[\w./-]*))(?=$|\s)")
         for document in DOCUMENTS:
@@ -77,15 +88,18 @@ class DocumentsTest(unittest.TestCase):
                         self.assertIn(flag.split("=")[0], texts[words[1]], where)
 
     @unittest.skipUnless(os.access(BINARY, os.X_OK), "lockstep is not built")
-    def test_the_sample_in_the_readme_is_what_is_printed(self):
+    def test_samples_of_analyze_are_what_is_printed(self):
+        """docs/analyze.md shows all of the output, README.md its beginning, with "..." for the rest."""
         done = subprocess.run([BINARY, "analyze", "examples/recorded"], cwd=SOURCE, capture_output=True, text=True,
                               encoding="utf-8", env={**os.environ, "LC_ALL": "C.UTF-8"})
-        readme = (SOURCE / "README.md").read_text(encoding="utf-8")
         sample = re.compile(r"(?<=```text\n).*?(?=```)", re.DOTALL)
-        if os.environ.get("LOCKSTEP_UPDATE"):
-            readme = sample.sub(lambda _: done.stdout, readme, count=1)
-            (SOURCE / "README.md").write_text(readme, encoding="utf-8")
-        self.assertEqual(sample.search(readme)[0], done.stdout, "see the comment above the sample")
+        beginning = done.stdout.split("\nRANKS ")[0] + "\n...\n"
+        for document, printed in ((SOURCE / "docs/analyze.md", done.stdout), (SOURCE / "README.md", beginning)):
+            text = document.read_text(encoding="utf-8")
+            if os.environ.get("LOCKSTEP_UPDATE"):
+                text = sample.sub(lambda _: printed, text, count=1)
+                document.write_text(text, encoding="utf-8")
+            self.assertEqual(sample.search(text)[0], printed, f"{document.name}: see the comment above the sample")
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def wrong_include(root, layer, quote, target):
     if quote == "<":
         return f"<{target}> is ours, so it is written in quotes" if aim else None
     if target.startswith(".") or aim is None:
-        return f'"{target}" is no path from src/ to a layer'
+        return f'"{target}" is not a path from src/ to a layer'
     if aim != layer and aim not in MAY_INCLUDE[layer]:
         return f"{layer} may not include {aim} ({target})"
     if not (root / target).is_file():
@@ -133,7 +133,7 @@ def violations(root):
         name = path.relative_to(root).as_posix()
         layer = layer_of(name)
         if layer is None:
-            found.append(f"src/{name}: its folder is no layer of the table in include_direction_test.py")
+            found.append(f"src/{name}: its folder is not a layer of the table in include_direction_test.py")
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             match = INCLUDE.match(line)

@@ -7,7 +7,7 @@ import pathlib
 def own_files(pid, *words):
     """{(descriptor, file)} of a process, without spans and logs of others' ranks, which a root's lockstepd follows too.
 
-    A path that names one of `words` (the test's job, its folder) is its own; what is no file, and what is the machine's (/proc, /sys,
+    A path that names one of `words` (the test's job, its folder) is its own; what is not a file, and what is the machine's (/proc, /sys,
     /dev), is nobody else's.
     """
     files = set()

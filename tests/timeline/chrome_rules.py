@@ -29,7 +29,7 @@ def broken_rules(document):
                 wrong.append(where + "metadata without args")
             continue
         if not isinstance(event.get("ts"), (int, float, decimal.Decimal)) or isinstance(event.get("ts"), bool):
-            wrong.append(where + "ts is no number")
+            wrong.append(where + "ts is not a number")
             continue
         if phase != "C" and not isinstance(event.get("tid"), int):
             wrong.append(where + "no tid")
@@ -42,7 +42,7 @@ def broken_rules(document):
                 wrong.append(where + "an end without a begin")
         elif phase == "X":
             if not isinstance(event.get("dur"), (int, float, decimal.Decimal)) or event["dur"] < 0:
-                wrong.append(where + "dur is no number or negative")
+                wrong.append(where + "dur is not a number or negative")
             else:
                 spans[place].append((event["ts"], event["ts"] + event["dur"]))
         elif phase == "C":

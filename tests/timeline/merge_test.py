@@ -23,7 +23,7 @@ RECORDED = os.path.join(lockstep.SOURCE_ROOT, "examples", "recorded")
 PROTOC = os.environ.get("LOCKSTEP_PROTOC", "protoc")
 
 # What a merged file cannot repeat: where it was read from, whose word the rank is, and how the clocks were before.
-# Shapes of operators are not merged (README, "Limits"), so nothing that is counted from them comes back.
+# Shapes of operators are not merged (docs/limits.md), so nothing that is counted from them comes back.
 NOT_COMPARED = {"source", "rank_source", "clock", "flops", "flops_by_operator"}
 # Instants on the rank's own clock: the merged file's are on the aligned one.
 OWN_CLOCK = {"first_ns", "last_ns", "start_ns", "end_ns"}
@@ -257,8 +257,8 @@ class LogsTest(UpstreamCase):
             path.write_text(json.dumps(trace), encoding="utf-8")
         done = lockstep.run(["merge", str(self.source), "--logs", str(self.logs), "-o", str(self.folder / "undated.json")])
         self.assertEqual(lockstep.DONE, done.returncode, done.stderr)
-        self.assertIn(b"129 lines of logs are of ranks whose traces do not say when they were", done.stdout)
-        self.assertIn(b"1 lines of logs say no time, or no rank", done.stdout)
+        self.assertIn(b"129 log lines left out: the traces of their ranks have no start time", done.stdout)
+        self.assertIn(b"1 log lines left out: they have no time, or no rank", done.stdout)
         lines, _ = self.lines(self.folder / "undated.json")
         self.assertEqual({}, lines)
 

@@ -75,7 +75,7 @@ const job = (second) => ({
   job_id: '4711', world_size: RANKS + 1, missing_ranks: [RANKS], steps_per_s: state === 'stuck' ? 0 : 17.9 + 0.2 * noise(1, second), step_ns: figures(0, second).step_ns, own_ns: 28.5e6, step_median_ns: 55.5e6, compute_ratio: 0.57,
   communication_ratio: state === 'well' ? 0.05 : 0.45 + 0.01 * noise(0, second), input_ratio: 0.04, mfu_ratio: 0.41, samples_per_s: null, tokens_per_s: 68192, slowest_rank: state === 'well' ? null : String(SLOW), slowest_ratio: state === 'well' ? null : 1.88,
   alarms: state === 'well' ? [] : state === 'stuck' ? [{ kind: 'collective_stuck', severity: 'critical', text: `rank 0 waits in a collective for ${STUCK_S} s`, rank: '0' }] : [
-    { kind: 'exposed_communication', severity: 'warning', text: '45 % of step time is communication that nothing hides', rank: null },
+    { kind: 'exposed_communication', severity: 'warning', text: '45 % of step time is exposed communication', rank: null },
     { kind: 'straggler', severity: 'warning', text: `rank ${SLOW} takes 1.88 times the median rank's own time`, rank: String(SLOW) },
   ],
   ranks: Array.from({ length: RANKS }, (_, rank) => rankOf(rank, second)), serving: [serving(second)],

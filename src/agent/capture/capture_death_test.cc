@@ -50,7 +50,7 @@ TEST_F(CaptureManagerTest, ARankThatIsKilledIsSaidAndTheOthersAreNotAskedAnyMore
   ASSERT_TRUE(WaitForEnd(started->id));
   const Capture partial = Get(started->id);
   EXPECT_EQ(partial.state, CaptureState::kPartial);
-  EXPECT_EQ(partial.targets[0].reason, "taken back, since rank 1 of its job was ended by SIGSEGV");
+  EXPECT_EQ(partial.targets[0].reason, "withdrawn, because rank 1 of its job was ended by SIGSEGV");
   EXPECT_THAT(partial.targets[1].reason, HasSubstr("the process was ended by SIGSEGV at "));
   EXPECT_EQ(partial.targets[1].end->signal, SIGSEGV);
   EXPECT_EQ(partial.targets[2].state, TargetState::kDone);

@@ -17,7 +17,7 @@ namespace {
 
 Error NoCapture(const std::string& id) {
   return Error{.code = ErrorCode::kNotFound,
-               .message = fmt::format("no capture {} is known here; finished ones are kept for a while only",
+               .message = fmt::format("no capture {} is known here; finished captures are kept for a limited time",
                                       id.size() <= 64 ? id : id.substr(0, 64))};
 }
 
@@ -184,7 +184,7 @@ Result<OpenTrace> CaptureManagerImpl::Open(const std::string& id, const std::str
   }
   if (folder == nullptr) {
     return Error{.code = ErrorCode::kNotFound,
-                 .message = "the trace's folder went with its container, while the daemon was down"};
+                 .message = "the trace's folder was removed with its container while the daemon was down"};
   }
   return folder->Open(final_name);
 }

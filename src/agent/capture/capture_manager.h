@@ -15,9 +15,9 @@
 
 namespace lockstep::agent {
 
-/// On whose behalf something is asked. What it may trace is decided here, for every process anew.
+/// The caller of a request. What it may trace is decided here, separately for every process.
 struct Caller {
-  std::optional<uint32_t> uid;  ///< Known by the kernel's word (Unix socket, loopback) or by the configuration.
+  std::optional<uint32_t> uid;  ///< From the kernel (Unix socket, loopback) or the configuration.
   bool may_trace_all = false;   ///< Root, a member of the capture group, or a role that the configuration gives.
   std::string name;             ///< For `requested_by` and the audit: "alice (uid 1000) over the local socket".
 
@@ -29,9 +29,8 @@ struct CaptureManagerOptions {
   std::string host;          ///< In trace names.
   /// Where processes write, in their own view of the file system; a folder for each capture is made below it.
   std::string output_folder = "/tmp/lockstep";
-  uint64_t trace_quota_bytes = uint64_t{64}
-                               << 30;        ///< Of finished traces that nobody has removed; the oldest go first.
-  int64_t keep_ns = 24 * kHourNs;            ///< Finished captures and their traces go after this.
+  uint64_t trace_quota_bytes = uint64_t{64} << 30;  ///< Of finished traces that were not removed; the oldest go first.
+  int64_t keep_ns = 24 * kHourNs;                   ///< Finished captures and their traces go after this.
   int64_t startup_wait_ns = 12'000'000'000;  ///< After a start, captures without a match wait this long at least.
   bool allow_unsafe = false;                 ///< As if every request had CaptureSpec::allow_unsafe.
   /// After a start, a request that an earlier daemon left queued waits this long: whether a process fetched it from
@@ -46,7 +45,7 @@ struct OpenTrace {
 };
 
 /// A file that a foreign client named, in a folder that the administrator allows. Kineto puts the process's pid into
-/// the name, and the job's own user writes it there.
+/// its name and writes it as the job's own user.
 struct ForeignOutput {
   std::string log_file;  ///< Absolute; its folder was checked against the allowed ones, as text, by the one who asks.
 };
@@ -60,7 +59,7 @@ struct DeathCounts {
 /// Captures of one node: made, followed to their files, kept on disk so that a restart loses none. Thread-safe.
 class CaptureManager {
  public:
-  /// Reads the state folder, takes up what was under way, starts its thread. `registry` is borrowed.
+  /// Reads the state folder, continues unfinished captures, starts its thread. `registry` is borrowed.
   static Result<std::unique_ptr<CaptureManager>> Create(const CaptureManagerOptions& options, Registry* registry);
   virtual ~CaptureManager() = default;
 
@@ -77,8 +76,7 @@ class CaptureManager {
   /// Captures whose targets the caller may trace, newest first.
   virtual std::vector<control::Capture> List(const Caller& caller) const = 0;
   virtual Result<control::Capture> Get(const std::string& id, const Caller& caller) const = 0;
-  /// Stops what can be stopped (what is queued; a running window ends by itself), and removes the traces of a finished
-  /// one.
+  /// Cancels a queued request (a running window ends by itself), and removes the traces of a finished capture.
   virtual Result<control::Capture> Cancel(const std::string& id, const Caller& caller) = 0;
   virtual Result<OpenTrace> Open(const std::string& id, const std::string& trace_name, const Caller& caller) const = 0;
   /// Calls `listener` with a capture each time it changes, until the returned handle is destroyed. It must not block.

@@ -85,7 +85,8 @@ class CaptureManagerTest : public testing::Test {
     made->id = started->id;
     ASSERT_TRUE(WaitForOffer(made->process));
   }
-  /// Both ends: the process fetches its request, and writes a trace of it. False: it was not asked in time.
+  /// Both ends: the process fetches its request, and writes a trace of it. False: it was not asked before the time
+  /// limit.
   bool Trace(const control::Process& process, const std::string& content = "{}") {
     if (!WaitForOffer(process)) return false;
     const auto text = registry_.Deliver(process.id, Now().wall_ns);

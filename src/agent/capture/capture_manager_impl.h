@@ -28,8 +28,8 @@ struct TargetRun {
   std::shared_ptr<OutputFolder> folder;  ///< Shared with those that send from it. Null: none, or not reachable.
   std::string token;                     ///< Of its offer: "CAPTURE/INDEX".
   bool placed = false;                   ///< The registry has its offer, or has handed it over.
-  bool lingers = false;                  ///< Shown as cancelled, and its window runs on: followed to its end.
-  bool restored = false;                 ///< From an earlier daemon: may be further than its state says.
+  bool lingers = false;                  ///< Shown as cancelled while its window still runs: followed to its end.
+  bool restored = false;                 ///< From an earlier daemon: may have progressed beyond its stored state.
   bool has_leftover = false;             ///< Of a request that its process dropped: to be removed before the next.
   bool swept = false;                    ///< Its offer and folder were dealt with after its end.
   std::optional<int64_t> withdrawal_failed_ns = {};  ///< Monotonic.

@@ -394,7 +394,7 @@ TEST_F(CaptureManagerTest, WithoutAStateFolderItStillTracesAndSaysSo) {
   std::filesystem::remove_all(options_.state_folder);
   const auto started = manager_->Start(CaptureSpec{}, me_);
   ASSERT_TRUE(started);
-  EXPECT_THAT(manager_->Problems(), ElementsAre(HasSubstr("do not survive a restart")));
+  EXPECT_THAT(manager_->Problems(), ElementsAre(HasSubstr("will not survive a restart")));
   ASSERT_TRUE(Trace(process));
   ASSERT_TRUE(WaitForEnd(started->id));
   EXPECT_EQ(Get(started->id).state, CaptureState::kDone);

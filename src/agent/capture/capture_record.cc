@@ -48,7 +48,7 @@ Result<CaptureRecord> ReadRecord(std::string_view text) {
   }
   if (!tree) return Corrupt(fmt::format("byte {}: {}", tree.error().byte_offset.value_or(0), tree.error().message));
   const JsonValue document = tree->root();
-  if (!document.IsObject()) return Corrupt("is no object");
+  if (!document.IsObject()) return Corrupt("is not an object");
   const std::optional<int32_t> version = document["version"].Int32();
   if (!version) return Corrupt("has no version");
   if (*version != kVersion) {
@@ -73,7 +73,7 @@ Result<CaptureRecord> ReadRecord(std::string_view text) {
     return Corrupt("places are not as many as targets");
   }
   for (const JsonValue place : places.elements()) {
-    if (!place.IsObject()) return Corrupt("a place is no object");
+    if (!place.IsObject()) return Corrupt("a place is not an object");
     TargetPlace read = {.folder = place["folder"].TextOrEmpty(),
                         .log_name = place["log_name"].TextOrEmpty(),
                         .final_name = place["final_name"].TextOrEmpty(),

@@ -12,7 +12,7 @@
 
 namespace lockstep::agent {
 
-/// What the manager remembers of one target beyond what it shows.
+/// State of one target that the manager keeps but does not show.
 struct TargetPlace {
   std::string folder;      ///< Of OutputFolder; empty: none was made.
   std::string log_name;    ///< File name that Kineto was told.

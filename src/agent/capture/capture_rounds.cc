@@ -127,7 +127,7 @@ void CaptureManagerImpl::TakeBackOfJob(CaptureEntry* entry, size_t idx, const In
       continue;
     }
     if (run.placed && !registry_->Withdraw(other.id, run.token) && registry_->Find(other.id)) continue;
-    run.progress.Cancel(fmt::format("taken back, since {} of its job {}", who, EndWords(*entry->runs[idx].end)), now);
+    run.progress.Cancel(fmt::format("withdrawn, because {} of its job {}", who, EndWords(*entry->runs[idx].end)), now);
     if (Show(run, record.places[i], &record.capture.targets[i])) entry->changed = entry->unsaved = true;
   }
 }
@@ -243,7 +243,7 @@ void CaptureManagerImpl::Apply(const Look& look, const Instant& now) {
   if (run.folder == nullptr && look.ended) {
     progress.Ended(*run.end, now);
   } else if (run.folder == nullptr) {
-    progress.Refuse("the folder for its trace is gone, with its container or by a cleaner of /tmp", now);
+    progress.Refuse("the folder for its trace was removed, with its container or by a cleaner of /tmp", now);
   }
   if (look.folder != nullptr) progress.Observed(look.file, now);
   if (look.ended) progress.Ended(*run.end, now);
@@ -300,7 +300,7 @@ void CaptureManagerImpl::PlaceOffers(const Instant& now) {
       if (run.placed || run.progress.final() || run.progress.state() != TargetState::kQueued) continue;
       if (run.has_leftover || may_be_pending(run)) continue;
       if (const auto other = taken.find(ProfilerOf(target.process)); other != taken.end()) {
-        run.progress.WaitsFor("waits for the end of capture " + other->second + ", which the process is busy with",
+        run.progress.WaitsFor("waits for the end of capture " + other->second + ", which the process is still serving",
                               now);
         if (Show(run, record.places[i], &target)) entry->changed = entry->unsaved = true;
         continue;
@@ -416,7 +416,7 @@ void CaptureManagerImpl::SaveAndTell() {
         const std::lock_guard store_lock(store_mutex_);
         return store_->Write(change.id, change.text);
       }();
-      Note("state", saved ? "" : "captures do not survive a restart: " + saved.error().ToString());
+      Note("state", saved ? "" : "captures will not survive a restart: " + saved.error().ToString());
       if (!saved) {
         const std::lock_guard lock(mutex_);
         if (CaptureEntry* entry = FindEntry(change.id)) entry->unsaved = true;
@@ -475,8 +475,8 @@ void CaptureManagerImpl::Expire() {
         if (target.trace_bytes == 0) continue;
         target.trace_bytes = 0;
         target.trace_name.clear();
-        target.reason =
-            fmt::format("its trace was removed: finished ones may take {} bytes together", options_.trace_quota_bytes);
+        target.reason = fmt::format("its trace was removed: finished traces may take {} bytes in total",
+                                    options_.trace_quota_bytes);
         entry->changed = entry->unsaved = true;
       }
       if (expired || surplus) forgotten.push_back(capture.id);

@@ -13,8 +13,8 @@ namespace lockstep::agent {
 /// What a selector finds among a node's processes.
 struct Selection {
   std::vector<control::Process> chosen;  ///< By rank, then pid; at most the spec's process_limit.
-  uint32_t forbidden_count = 0;          ///< Match, and are not the caller's to trace.
-  uint32_t launcher_count = 0;           ///< Match but for being launchers or helpers.
+  uint32_t forbidden_count = 0;          ///< Match, but the caller may not trace them.
+  uint32_t launcher_count = 0;           ///< Match, but are launchers or helpers.
 };
 
 /// Launchers and helpers are left out unless they are asked for, by include_launchers or by their own process id.

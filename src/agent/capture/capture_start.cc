@@ -129,7 +129,7 @@ CaptureManagerImpl::Newcomer CaptureManagerImpl::MakeNewcomer(const CaptureRecor
   newcomer.place.final_name = FinalTracePath("/" + newcomer.place.log_name, client_pid).substr(1);
   if (newcomer.folder->Observe(newcomer.place.final_name).kind != FileObservation::Kind::kNone) {
     return refuse({.code = ErrorCode::kFailedPrecondition,
-                   .message = "is there already, or its .tmp is: name another file",
+                   .message = "exists already, or its .tmp does: name another file",
                    .file = newcomer.place.folder + "/" + newcomer.place.final_name});
   }
   return newcomer;
@@ -183,7 +183,7 @@ Result<control::Capture> CaptureManagerImpl::StartAt(const control::CaptureSpec&
   }
   if (selection.chosen.size() > kMaxTargets) {
     return Error{.code = ErrorCode::kLimitExceeded,
-                 .message = fmt::format("{} processes match, {} at a time can be traced: narrow the selection",
+                 .message = fmt::format("{} processes match, and {} can be traced at a time: narrow the selection",
                                         selection.chosen.size(), kMaxTargets)};
   }
   RETURN_IF_ERROR(CheckLead(selection.chosen, spec.window, now.wall_ns));
@@ -200,7 +200,7 @@ Result<control::Capture> CaptureManagerImpl::StartAt(const control::CaptureSpec&
     }
     if (running >= kMaxRunning) {
       return Error{.code = ErrorCode::kLimitExceeded,
-                   .message = fmt::format("{} captures are under way: wait for one to end, or cancel one", running)};
+                   .message = fmt::format("{} captures are running: wait for one to end, or cancel one", running)};
     }
     const auto is_busy = [&](const control::Process& process) { return busy.count(ProfilerOf(process)) > 0; };
     if (!selection.chosen.empty() && std::all_of(selection.chosen.begin(), selection.chosen.end(), is_busy)) {
@@ -257,7 +257,7 @@ Result<control::Capture> CaptureManagerImpl::StartAt(const control::CaptureSpec&
     // On disk before any process hears of it.
     const std::lock_guard store_lock(store_mutex_);
     const Status saved = store_->Write(capture.id, ToText(record));
-    Note("state", saved ? "" : "captures do not survive a restart: " + saved.error().ToString());
+    Note("state", saved ? "" : "captures will not survive a restart: " + saved.error().ToString());
     entry->unsaved = !saved;
   }
   {
@@ -295,12 +295,12 @@ Result<control::Capture> CaptureManagerImpl::Cancel(const std::string& id, const
             run.progress.state() == TargetState::kQueued &&
             (!run.placed || registry_->Withdraw(target.process.id, run.token) || !registry_->Find(target.process.id));
         if (stopped) {
-          run.progress.Cancel("taken back before the process fetched it", now);
+          run.progress.Cancel("withdrawn before the process fetched it", now);
           Show(run, entry->record.places[i], &target);
         } else if (target.process.tracer == control::Tracer::kSteps) {
           registry_->Stop(target.process.id, TraceId(entry->record, i));
           target.state = TargetState::kCancelled;
-          target.reason = "is broken off where its step ends";
+          target.reason = "will be stopped where its step ends";
           target.finished_unix_ns = now.wall_ns;
           run.lingers = true;
           continue;

@@ -35,7 +35,7 @@ const char* ReadWhole(int folder, const std::string& name, std::string* text) {
   const UniqueFd file(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat entry;
   if (!file.valid() || fstat(file.get(), &entry) != 0) return std::strerror(errno);
-  if (!S_ISREG(entry.st_mode)) return "is no regular file";
+  if (!S_ISREG(entry.st_mode)) return "is not a regular file";
   if (static_cast<uint64_t>(entry.st_size) > kMaxTextBytes) return "is larger than 16 MiB";
   char bytes[16384];
   while (text->size() <= kMaxTextBytes) {
@@ -121,7 +121,7 @@ CaptureStore::Loaded CaptureStore::Load() {
 }
 
 Status CaptureStore::Write(const std::string& id, const std::string& text) {
-  if (!IsId(id)) return Error{.code = ErrorCode::kInvalidArgument, .message = "is no capture id", .file = id};
+  if (!IsId(id)) return Error{.code = ErrorCode::kInvalidArgument, .message = "is not a capture id", .file = id};
   const std::string temporary = id + std::string(kTemporary);
   const std::string name = id + std::string(kEnding);
   files_->Unlink(fd_.get(), temporary.c_str());
@@ -153,7 +153,7 @@ Status CaptureStore::Write(const std::string& id, const std::string& text) {
 }
 
 Status CaptureStore::Remove(const std::string& id) {
-  if (!IsId(id)) return Error{.code = ErrorCode::kInvalidArgument, .message = "is no capture id", .file = id};
+  if (!IsId(id)) return Error{.code = ErrorCode::kInvalidArgument, .message = "is not a capture id", .file = id};
   const std::string name = id + std::string(kEnding);
   if (files_->Unlink(fd_.get(), name.c_str()) != 0 && errno != ENOENT) return Failed("cannot be removed", name);
   return {};

@@ -23,7 +23,7 @@ class StoreFiles {
   virtual int Unlink(int folder, const char* name);
 };
 
-/// Texts by id, one file each (`ID.json`), in a folder of our own. A text is replaced whole or not at all, whatever
+/// Texts by id, one file each (`ID.json`), in a private folder. A text is replaced completely or not at all, whichever
 /// call fails and whenever we are killed: written beside, flushed, renamed, and the folder flushed. Not thread-safe,
 /// but for const functions.
 class CaptureStore {
@@ -46,7 +46,7 @@ class CaptureStore {
   /// `id`: [a-z0-9]{1,64}. Errors: kIo; the old text is then whole, or, where only the last flush failed, the new one.
   Status Write(const std::string& id, const std::string& text);
   Status Remove(const std::string& id);
-  /// Renames a file whose text made no sense to ID.json.corrupt, and says so.
+  /// Renames a file with an invalid text to ID.json.corrupt, and reports it.
   std::string SetAside(const std::string& id, const std::string& why);
 
   const std::string& folder() const { return folder_; }

@@ -38,7 +38,7 @@ TEST_F(CaptureManagerTest, ATracerIsToldToBreakOffWhatIsCancelledOrHasLostARank)
   ASSERT_TRUE(WaitForTarget(next->id, TargetState::kDelivered));
   ASSERT_TRUE(manager_->Cancel(next->id, me_));
   EXPECT_EQ(registry_.StoppedOf(first.id), next->id + "-0");
-  EXPECT_EQ(Get(next->id).targets[0].reason, "is broken off where its step ends");
+  EXPECT_EQ(Get(next->id).targets[0].reason, "will be stopped where its step ends");
 }
 
 TEST_F(CaptureManagerTest, WhatKinetoMayEndIsTracedOnlyWhereThatIsAllowed) {
@@ -52,7 +52,7 @@ TEST_F(CaptureManagerTest, WhatKinetoMayEndIsTracedOnlyWhereThatIsAllowed) {
   const auto refused = manager_->Start(CaptureSpec{}, me_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition);
-  EXPECT_THAT(refused.error().message, HasSubstr("Kineto of PyTorch 2.13.0+cpu can end the process"));
+  EXPECT_THAT(refused.error().message, HasSubstr("Kineto in PyTorch 2.13.0+cpu can crash the process"));
   EXPECT_THAT(refused.error().message, HasSubstr("--allow-unsafe"));
   EXPECT_FALSE(registry_.HasOffer(kineto.id));
   registry_.Register(steps);

@@ -12,7 +12,7 @@ namespace lockstep::agent {
 /// Whether a process holds a device whose tracing needs a warm-up.
 bool IsDeviceTraced(const control::Process& process);
 
-/// How long before a common start a request must be with the daemon so that every process takes it: the longest poll
+/// How long before a common start the daemon must have a request so that every process can take part: the longest poll
 /// period + the longest warm-up + 2 s of Kineto's own ticks.
 int64_t LeastLeadNs(const std::vector<control::Process>& processes, const control::CaptureWindow& window);
 

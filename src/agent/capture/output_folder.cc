@@ -35,7 +35,7 @@ Error At(ErrorCode code, std::string message, const std::string& path) {
 std::string Why(int error) { return std::strerror(error); }
 
 std::string WhyNoFolder(int error) {
-  return error == ELOOP || error == ENOTDIR ? "a symbolic link is on the way, or something else that is no folder"
+  return error == ELOOP || error == ENOTDIR ? "a symbolic link is on the way, or something else that is not a folder"
                                             : Why(error);
 }
 
@@ -133,7 +133,7 @@ Result<OutputBase> OutputBaseOf(const std::optional<std::string>& ondemand_trace
     return OutputBase{.path = own};
   }
   if (!IsSafePath(base))
-    return At(ErrorCode::kInvalidArgument, "is no folder that Kineto can be told to write to", base);
+    return At(ErrorCode::kInvalidArgument, "is not a folder that Kineto can be told to write to", base);
   return OutputBase{.path = base};
 }
 
@@ -152,7 +152,7 @@ Result<OutputFolder::Made> OutputFolder::Make(const control::Process& process, c
   const bool other_view = HasOtherFileView(process.pid);
   const UniqueFd root = OpenRoot(process, other_view);
   if (!root.valid() || (other_view && HasEnded(process).value_or(true))) {
-    return At(ErrorCode::kIo, "the process's view of the file system cannot be entered: " + Why(errno), "");
+    return At(ErrorCode::kIo, "the process's mount namespace cannot be entered: " + Why(errno), "");
   }
   Made made;
   made.folder.reset(new OutputFolder());
@@ -207,7 +207,7 @@ Result<OutputFolder::Made> OutputFolder::Make(const control::Process& process, c
       return At(ErrorCode::kIo, "cannot be given to its user: " + Why(errno), folder.path_);
     }
   } else if (entry.st_uid != folder.uid_) {
-    return At(ErrorCode::kFailedPrecondition, "was swapped while it was made", folder.path_);
+    return At(ErrorCode::kFailedPrecondition, "was replaced while it was being made", folder.path_);
   }
   if (other_view) {
     folder.held_parent_ = std::move(parent);
@@ -218,7 +218,7 @@ Result<OutputFolder::Made> OutputFolder::Make(const control::Process& process, c
 
 Result<std::shared_ptr<OutputFolder>> OutputFolder::Reopen(const control::Process& process, const std::string& path,
                                                            bool foreign) {
-  if (!IsSafePath(path)) return At(ErrorCode::kPermissionDenied, "is no folder of a trace", path);
+  if (!IsSafePath(path)) return At(ErrorCode::kPermissionDenied, "is not a folder of a trace", path);
   std::shared_ptr<OutputFolder> folder(new OutputFolder());
   folder->path_ = path;
   folder->foreign_ = foreign;
@@ -266,7 +266,7 @@ Result<std::shared_ptr<OutputFolder>> OutputFolder::Foreign(const control::Proce
   auto folder = Reopen(process, path, true);
   if (!folder) {
     return At(ErrorCode::kFailedPrecondition,
-              "is no folder in the process's view of the file system, or a symbolic link is on the way: " +
+              "is not a folder in the process's view of the file system, or a symbolic link is on the way: " +
                   folder.error().message,
               path);
   }

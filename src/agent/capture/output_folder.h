@@ -15,8 +15,8 @@ namespace lockstep::agent {
 
 /// The folder that one process writes one trace to. It lies in the process's own view of the file system (a container's
 /// /tmp is not ours), belongs to the process's user with mode 0700, and has a random part in its name. Everything is
-/// done through descriptors that follow no symbolic link, with no more rights than the user's own wherever the user
-/// could change names under our hands. Thread-safe.
+/// done through descriptors that follow no symbolic link, and with no more rights than the user's own wherever the user
+/// could change names meanwhile. Thread-safe.
 class OutputFolder {
  public:
   struct Made {
@@ -30,11 +30,11 @@ class OutputFolder {
   /// Errors: kPermissionDenied (not our user, and we are not root), kFailedPrecondition (no safe place; says why), kIo.
   static Result<Made> Make(const control::Process& process, const std::string& capture_id, const std::string& base);
 
-  /// One that an earlier daemon made, or used. Errors: kNotFound, kPermissionDenied (not the user's own any more).
+  /// A folder that an earlier daemon made, or used. Errors: kNotFound, kPermissionDenied (no longer the user's own).
   static Result<std::shared_ptr<OutputFolder>> Reopen(const control::Process& process, const std::string& path,
                                                       bool foreign);
 
-  /// A folder that somebody else made for the process to write to; it is never removed, nor is what lies in it.
+  /// A folder that another program made for the process to write to; neither it nor its content is ever removed.
   /// Errors: kInvalidArgument (of characters that Kineto cannot be told), kFailedPrecondition (not there, a symbolic
   /// link on the way, or a place that the process's PyTorch refuses).
   static Result<std::shared_ptr<OutputFolder>> Foreign(const control::Process& process, const std::string& path);

@@ -18,8 +18,8 @@ std::optional<bool> HasEnded(const control::Process& process);
 /// The pid's ancestors, nearest first, up to pid 1; at most 64. Empty when it is gone.
 std::vector<int32_t> AncestorsOf(int32_t pid);
 
-/// Whether paths mean something else to the process than to us: another mount namespace, or another root. False when
-/// that cannot be read.
+/// Whether the process resolves paths differently: another mount namespace, or another root. False when that cannot be
+/// read.
 bool HasOtherFileView(int32_t pid);
 
 /// A variable of the process's environment as it was started with; nullopt when unset, empty or not readable. At most

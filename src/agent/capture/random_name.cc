@@ -17,7 +17,7 @@ std::string RandomName(size_t length) {
   while (name.size() < length) {
     const ssize_t count = getrandom(bytes.data(), bytes.size(), 0);
     if (count < 0 && errno != EINTR)
-      std::abort();  // Only before Linux 3.17: names that can be guessed are no fallback.
+      std::abort();  // Only before Linux 3.17: names that can be guessed are not fallback.
     for (ssize_t i = 0; i < count && name.size() < length; ++i) {
       if (bytes[i] < kFair) name.push_back(kLetters[bytes[i] % 36]);
     }

@@ -39,7 +39,7 @@ TEST(TargetLossTest, OneThatDropsEveryRequestIsRefused) {
   }
   EXPECT_EQ(way.asked_again, 2);
   EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("without a word"));
+  EXPECT_THAT(way.progress.reason(), HasSubstr("without a message"));
   EXPECT_THAT(way.progress.reason(), HasSubstr("asked 3 times"));
 }
 
@@ -51,7 +51,7 @@ TEST(TargetLossTest, WhatWouldBeginTooLateOrOverSomeonesFileIsNotAskedAgain) {
     way.Deliver();
     way.To(40);
     EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-    EXPECT_THAT(way.progress.reason(), HasSubstr("without a word"));
+    EXPECT_THAT(way.progress.reason(), HasSubstr("without a message"));
   }
 }
 
@@ -158,7 +158,7 @@ TEST(TargetLossTest, AVanishedFolderIsNamed) {
   way.file.kind = Kind::kNoFolder;
   way.To(20);
   EXPECT_EQ(way.progress.state(), TargetState::kRefused);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("folder for its trace is gone"));
+  EXPECT_THAT(way.progress.reason(), HasSubstr("folder for its trace was removed"));
 }
 
 control::CaptureTarget Left(TargetState state) {
@@ -181,7 +181,7 @@ TEST(TargetLossTest, ACommonStartThatPassesAboutARestartIsMadeUpFor) {
     way.Finished(12);
     way.To(20);
     EXPECT_EQ(way.progress.state(), TargetState::kDone);
-    EXPECT_THAT(way.progress.reason(), HasSubstr("around which its daemon was started anew: traced by itself"));
+    EXPECT_THAT(way.progress.reason(), HasSubstr("because its daemon was restarted about then: traced by itself"));
   }
 }
 

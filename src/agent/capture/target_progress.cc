@@ -105,8 +105,8 @@ void TargetProgress::Observed(const FileObservation& file, const Instant& now) {
       return;
     case FileObservation::Kind::kUnusable:
       Enter(State::kRefused,
-            "what lies under the trace's name is no regular file of the process's user with one name: removed or "
-            "replaced by someone; not touched",
+            "the file with the trace's name is not a regular file of the process's user with one link: someone removed "
+            "or replaced it; it was left alone",
             now);
       return;
     case FileObservation::Kind::kUnfinished:
@@ -150,8 +150,8 @@ void TargetProgress::Ended(const control::ProcessEnd& end, const Instant& now) {
         fmt::format("the process {}{} {}", EndWords(end), is_known ? " at " + ClockUtc(end.unix_ns) : "", when), now);
 }
 
-// Nothing comes of it any more. Asked again, a process begins at a time of its own: that is what was wanted where there
-// was no common start.
+// Nothing comes of it any more. Asked again, a process begins at a time of its own: that is what was wanted where no
+// common start was asked for.
 void TargetProgress::Lost(Why why, const Instant& now) {
   if (why.merely_dropped && MissedStart()) return AskAgain(now);
   ++try_count_;
@@ -175,7 +175,7 @@ bool TargetProgress::MissedStart() {
 
 std::string TargetProgress::MissedStartNote() const {
   if (!missed_start_unix_ns_) return "";
-  return fmt::format("missed the common start at {}, around which its daemon was started anew: traced by itself",
+  return fmt::format("missed the common start at {}, because its daemon was restarted about then: traced by itself",
                      ClockUtc(*missed_start_unix_ns_));
 }
 
@@ -231,7 +231,7 @@ void TargetProgress::TickQueued(const Instant& now) {
   } else if (Quiet()) {
     waits = SinceWhen();
   } else if (polls_.busy) {
-    waits = "waits until its profiler is free: it is in use, by its own torch.profiler or an earlier request";
+    waits = "waits until its profiler is free: it is in use, by the job's own torch.profiler or an earlier request";
   }
   if (try_count_ > 0) waits += fmt::format("; it dropped the request {} before", try_count_ == 1 ? "once" : "twice");
   if (missed_start_unix_ns_)
@@ -244,11 +244,12 @@ void TargetProgress::TickQueued(const Instant& now) {
     wants_withdrawal_ = true;
     withdrawal_times_out_ = false;
     withdrawal_reason_ =
-        polls_.busy ? "its profiler was in use until the common start, by its own torch.profiler or an earlier request"
-        : Quiet()   ? fmt::format("{}: it missed the common start; stopped, hung, or in another network namespace now",
-                                  SinceWhen())
-                    : fmt::format("did not poll in time for the common start at {}; give the start a longer lead",
-                                  ClockUtc(*plan_.start_unix_ns));
+        polls_.busy
+            ? "its profiler was in use until the common start, by the job's own torch.profiler or an earlier request"
+        : Quiet() ? fmt::format("{}: it missed the common start; stopped, hung, or in another network namespace now",
+                                SinceWhen())
+                  : fmt::format("did not poll in time for the common start at {}; give the start a longer lead",
+                                ClockUtc(*plan_.start_unix_ns));
     return;
   }
   const int64_t not_before = plan_.deliver_from_unix_ns.value_or(0);
@@ -260,12 +261,12 @@ void TargetProgress::TickQueued(const Instant& now) {
   wants_withdrawal_ = true;
   withdrawal_times_out_ = true;
   withdrawal_reason_ =
-      polls_.busy
-          ? fmt::format("its profiler was in use for {}, by its own torch.profiler or an earlier request", Timeout())
-          : fmt::format(
-                "did not fetch the request for {}: it {}; stopped or hung,"
-                " or started anew without KINETO_USE_DAEMON=1",
-                Timeout(), SinceWhen());
+      polls_.busy ? fmt::format("its profiler was in use for {}, by the job's own torch.profiler or an earlier request",
+                                Timeout())
+                  : fmt::format(
+                        "did not fetch the request for {}: it {}; it is stopped, hangs, or was restarted without "
+                        "KINETO_USE_DAEMON=1",
+                        Timeout(), SinceWhen());
 }
 
 // Kineto wants the warm-up and up to two of its ticks before the start.
@@ -281,7 +282,7 @@ std::string TargetProgress::WhyTooLate() const {
 
 TargetProgress::Why TargetProgress::WhyNeverBegun() const {
   if (file_.kind == FileObservation::Kind::kNoFolder) {
-    return {"the folder for its trace is gone: removed by someone, or by a cleaner of /tmp"};
+    return {"the folder for its trace was removed by someone, or by a cleaner of /tmp"};
   }
   if (plan_.mode == Mode::kIterations) {
     std::string why = fmt::format(
@@ -301,12 +302,11 @@ TargetProgress::Why TargetProgress::WhyNeverBegun() const {
         "which excludes a trace from outside (or the process could not write to the folder that it was given)"};
   }
   if (std::string why = WhyTooLate(); !why.empty()) return {.reason = std::move(why), .merely_dropped = true};
-  return {
-      .reason =
-          "dropped the request without a word: no trace was begun at its time; another request may have been pending "
-          "in it (from another daemon, or from before a restart), its clock may be off, or it cannot write to the "
-          "folder (another container than its process id says, a full disk)",
-      .merely_dropped = true};
+  return {.reason =
+              "dropped the request without a message: it began no trace at the requested time; another request may "
+              "have been pending in it (from another daemon, or from before a restart), its clock may be wrong, or it "
+              "cannot write to the folder (a different container, a full disk)",
+          .merely_dropped = true};
 }
 
 /// What is not over by then is waited for: a step may take minutes.
@@ -322,7 +322,8 @@ void TargetProgress::TickAtSteps(const Instant& now) {
   } else if (!unfinished_since_) {
     unfinished_since_ = now.monotonic_ns;
   } else if (now.monotonic_ns - *unfinished_since_ >= kRenameGraceNs) {
-    Enter(State::kRefused, "has done with the request, and there is no trace: the folder for it may be gone", now);
+    Enter(State::kRefused, "finished with the request, and there is no trace: the folder for it may have been removed",
+          now);
     return;
   }
   reason_ = Quiet() ? SinceWhen() + ": it writes its trace, or has stopped or hangs" : polls_.waits_for;
@@ -374,11 +375,12 @@ void TargetProgress::TickDelivered(const Instant& now) {
 
 TargetProgress::Why TargetProgress::WhyNotFinished() const {
   if (file_.kind == FileObservation::Kind::kNoFolder) {
-    return {"began its trace, and the folder is gone: removed by someone, or by a cleaner of /tmp"};
+    return {"began its trace, and the folder was removed by someone, or by a cleaner of /tmp"};
   }
   if (file_.kind == FileObservation::Kind::kNone) {
     return {
-        "began its trace, and its file is gone: another trace of the process took its place, or someone removed it"};
+        "began its trace, and its file no longer exists: another trace of the process replaced it, or someone removed "
+        "it"};
   }
   constexpr uint64_t kHardlyAny = uint64_t{1} << 20;
   if (file_.free_bytes && *file_.free_bytes < kHardlyAny) {
@@ -397,9 +399,9 @@ TargetProgress::Why TargetProgress::WhyNotFinished() const {
     if (std::string why = WhyTooLate(); !why.empty()) return {.reason = std::move(why), .merely_dropped = true};
     if (plan_.mode == Mode::kDuration) {
       return {.reason =
-                  "made its trace's file and was at no poll seen to trace: it looked too late whether to begin "
-                  "(Kineto looks once a second, and drops what it can no longer warm up for; are its processors "
-                  "overloaded?), or its own torch.profiler took the place; repeat the capture",
+                  "made its trace's file and never reported that it traces: it checked too late whether to begin "
+                  "(Kineto checks once a second, and drops a request that it can no longer warm up for; are its "
+                  "processors overloaded?), or the job's own torch.profiler was active; repeat the capture",
               .merely_dropped = true};
     }
   }
@@ -441,9 +443,9 @@ void TargetProgress::TickBegun(const Instant& now) {
           fmt::format("its trace did not grow for {}: {} bytes were written", Timeout(), file_.size_bytes), now);
   } else {
     Enter(State::kTimedOut,
-          fmt::format("began its trace, and its iterations did not come to their end in {}: it hangs, or they take "
-                      "longer (raise --timeout)",
-                      Timeout()),
+          fmt::format(
+              "began its trace, and its iterations did not end in {}: it hangs, or they take longer (raise --timeout)",
+              Timeout()),
           now);
   }
 }

@@ -26,8 +26,8 @@ struct TargetPlan {
   std::optional<int64_t> deliver_from_unix_ns = {};  ///< Nothing is expected before.
   int32_t warmup_iterations = 0;
   int64_t timeout_ns = 0;     ///< Without any progress.
-  bool at_steps = false;      ///< By lockstep's tracer, which begins where a step ends and says what becomes of it.
-  bool may_ask_again = true;  ///< Its unfinished file may be removed, and the request handed over once more.
+  bool at_steps = false;      ///< By lockstep's tracer, which begins where a step ends and reports its result.
+  bool may_ask_again = true;  ///< Its unfinished file may be removed, and the request delivered again.
   std::optional<std::pair<int32_t, int32_t>> torch_release = {};  ///< (2, 13).
 };
 
@@ -43,9 +43,9 @@ struct PollFacts {
   std::string refusal = {};
 };
 
-/// The way of one process through a capture, from what can be seen from outside: its polls, its trace file, the clock.
-/// Kineto reports nothing, drops requests without a word, and does not show that one is pending; so each state has a
-/// time by which something must be seen, and a reason that fits what was seen instead. No input or output of its own;
+/// The progress of one process through a capture, as seen from outside: its polls, its trace file, the clock. Kineto
+/// reports nothing, drops requests silently, and does not show that one is pending. So each state has a deadline for
+/// the next observation, and a reason that fits what was observed instead. No input or output of its own;
 /// not thread-safe. docs/formats and the reference of Kineto's behaviour: a `.tmp` file appears when the request
 /// becomes active, about a second before the warm-up; the final name is the only proof of a whole trace.
 class TargetProgress {
@@ -63,14 +63,14 @@ class TargetProgress {
   void Ended(const control::ProcessEnd& end, const Instant& now);
   /// Time passes: call after Observed and Polled.
   void Tick(const Instant& now);
-  /// Queued behind something else: no lack of progress. Call after Tick.
+  /// Queued behind another request: this is not a lack of progress. Call after Tick.
   void WaitsFor(std::string reason, const Instant& now);
   /// Given up by the manager, with its reason.
   void Refuse(std::string reason, const Instant& now);
   void Cancel(std::string reason, const Instant& now);
 
-  /// Queued for longer than it makes sense: the offer is to be withdrawn, and then GiveUp called; a withdrawal that
-  /// fails means that it was delivered in this moment.
+  /// Queued for too long: withdraw the offer, and then call GiveUp; a withdrawal that fails means that it was delivered
+  /// at this moment.
   bool WantsWithdrawal() const { return wants_withdrawal_; }
   void GiveUp(const Instant& now);
 

@@ -96,7 +96,7 @@ TEST(TargetProgressTest, AProcessThatStopsPollingTimesOutAndIsNamedSo) {
   EXPECT_THAT(way.progress.reason(), HasSubstr("has not polled since"));
   way.To(61);
   EXPECT_EQ(way.progress.state(), TargetState::kTimedOut);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("stopped or hung"));
+  EXPECT_THAT(way.progress.reason(), HasSubstr("it is stopped, hangs, or was restarted"));
 }
 
 TEST(TargetProgressTest, AProcessThatNeverComesBackAfterARestartTimesOut) {
@@ -175,7 +175,7 @@ TEST(TargetProgressTest, IterationsCollectFromTheFirstSightOfTheFile) {
   EXPECT_EQ(way.progress.state(), TargetState::kCollecting);
   way.To(92);
   EXPECT_EQ(way.progress.state(), TargetState::kTimedOut);
-  EXPECT_THAT(way.progress.reason(), HasSubstr("iterations did not come to their end"));
+  EXPECT_THAT(way.progress.reason(), HasSubstr("iterations did not end"));
 }
 
 TEST(TargetProgressTest, IterationsWarmUpWhereTheyWereAskedTo) {

@@ -115,8 +115,7 @@ Access::Decision Access::Identify(const http::Peer& peer, std::string_view autho
     if (found != certificates_.end()) {
       decision = {Outcome::kKnown, FromCredential(*found, "certificate")};
     } else {
-      decision.reason =
-          fmt::format("a certificate of '{}', which the configuration does not name", peer.certificate_name);
+      decision.reason = fmt::format("a certificate of '{}', which is not in the configuration", peer.certificate_name);
     }
   } else if (peer.kind != http::Peer::Kind::kNetwork) {
     const bool is_unix = peer.kind == http::Peer::Kind::kUnixSocket;

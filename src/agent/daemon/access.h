@@ -15,13 +15,13 @@
 
 namespace lockstep::agent {
 
-/// Who asks, and what that allows.
+/// The caller of a request, and what it may do.
 struct Identity {
   Role role = Role::kNone;
   Caller caller;
 };
 
-/// Counts failed attempts by where they come from. Thread-safe. At most kSources are remembered; with more, the one
+/// Counts failed attempts by their source. Thread-safe. At most kSources are remembered; with more, the one
 /// that failed longest ago is forgotten.
 class FailureLimiter {
  public:
@@ -42,13 +42,13 @@ class FailureLimiter {
   std::map<std::string, Source> sources_;  // Guarded by mutex_.
 };
 
-/// Decides who asks, by one configuration. Thread-safe.
+/// Identifies callers by one configuration. Thread-safe.
 class Access {
  public:
   enum class Outcome : uint8_t {
     kKnown,
     kUnknown,  ///< No credentials, or wrong ones.
-    kLimited,  ///< The same, after too many from there. Right ones are never held up by others' wrong ones.
+    kLimited,  ///< The same, after too many from there. Valid credentials are never delayed by others' wrong ones.
   };
   struct Decision {
     Outcome outcome = Outcome::kUnknown;

@@ -120,7 +120,7 @@ Response Api::Handle(const Request& request) {
   }
   if (pattern == nullptr) {
     parts_.metrics->CountRequest("other", 404);
-    return Refuse(404, "there is nothing at this path; docs/formats/daemon-api.md lists what there is");
+    return Refuse(404, "no such path; docs/formats/daemon-api.md lists the paths");
   }
   parts_.metrics->CountRequest(pattern, 405);
   if (methods.front() == "GET") methods.insert(methods.begin() + 1, "HEAD");

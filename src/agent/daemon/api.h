@@ -33,7 +33,7 @@ struct ApiParts {
   std::function<std::vector<MetricSample>()> samples;  ///< Of other parts, for /metrics.
   std::function<std::vector<prometheus::MetricFamily>()> measured;        ///< By sensors, for /metrics; may be null.
   std::function<control::History(const control::HistoryQuery&)> history;  ///< Of what the sensors saw.
-  std::function<void(const std::string& line)> audit;  ///< Who did or was refused what; one printable line.
+  std::function<void(const std::string& line)> audit;  ///< Who did what, or was refused it; one printable line.
   std::function<int64_t()> now_ns;                     ///< Monotonic.
 };
 
@@ -51,7 +51,7 @@ class Api {
   std::shared_ptr<const Access> access();
   void CloseStreams();
 
-  /// One row of the table: what may be asked, and by whom.
+  /// One row of the table: a route and the role that it needs.
   struct Route {
     const char* methods;  ///< "GET" (then HEAD goes there too), "POST", "DELETE".
     const char* pattern;  ///< Segments in braces match any one segment.

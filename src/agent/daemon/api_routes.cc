@@ -30,7 +30,7 @@ bool IsTraceName(std::string_view name) {
 }
 
 Error NoSuchCapture(std::string_view id) {
-  return Error{ErrorCode::kNotFound, fmt::format("no capture {} that you may see on this node", id)};
+  return Error{ErrorCode::kNotFound, fmt::format("no capture {} on this node that you may see", id)};
 }
 
 std::string EventText(const Capture& capture) {
@@ -135,7 +135,7 @@ Response Api::GetEvents(const Call& call) {
     const std::lock_guard lock(mutex_);
     std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
     if (streams_.size() >= kStreams) {
-      return ErrorAnswer(503, Error{ErrorCode::kLimitExceeded, "too many event streams are open: ask again later"});
+      return ErrorAnswer(503, Error{ErrorCode::kLimitExceeded, "too many event streams are open: try again later"});
     }
     streams_.push_back(stream);
   }

@@ -42,7 +42,7 @@ Result<std::string> ReadSmallFile(const std::string& file, size_t most, Status (
   if (!fd.valid()) return FileError(file, "cannot be opened");
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) return FileError(file, "cannot be examined");
-  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kInvalidArgument, "is no regular file", file};
+  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kInvalidArgument, "is not a regular file", file};
   if (Status safe = is_safe(info); !safe) {
     safe.error().file = file;
     return safe.error();
@@ -65,15 +65,15 @@ bool IsOurs(const struct stat& info) { return info.st_uid == 0 || info.st_uid ==
 
 Status OthersCannotWrite(const struct stat& info) {
   if (IsOurs(info) && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
-  return Error{ErrorCode::kPermissionDenied, "others may write it: give it to root, and chmod go-w"};
+  return Error{ErrorCode::kPermissionDenied, "others can write it: give it to root, and chmod go-w"};
 }
 
 Status OthersCannotRead(const struct stat& info) {
   if (IsOurs(info) && (info.st_mode & (S_IRWXG | S_IRWXO)) == 0) return {};
-  return Error{ErrorCode::kPermissionDenied, "others may read it: give it to root or the daemon's user, and chmod 600"};
+  return Error{ErrorCode::kPermissionDenied, "others can read it: give it to root or the daemon's user, and chmod 600"};
 }
 
-/// A token's one line; empty where it is no printable one.
+/// A token's one line; empty where it is not printable.
 Result<std::string> ReadToken(const std::string& file) {
   ASSIGN_OR_RETURN(std::string token, ReadSmallFile(file, kMostTokenBytes, OthersCannotRead));
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
@@ -149,7 +149,7 @@ Status ResolveEngine(EngineEndpoint* engine) {
   RETURN_IF_ERROR(CheckPath("an engine's token_file", engine->token_file));
   if (!url.is_encrypted && !url.is_loopback()) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("the token for {} would be for everybody on the way to read: use https", engine->url)};
+                 fmt::format("the token for {} would be sent unencrypted: use https", engine->url)};
   }
   ASSIGN_OR_RETURN(engine->token, ReadToken(engine->token_file));
   if (!engine->token.empty()) return {};
@@ -178,14 +178,14 @@ Status CheckListeners(const DaemonConfig& config) {
     if (listen.is_loopback() || config.insecure_no_auth) continue;
     if (!config.tls) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("listening on {} needs [tls], or everything could be read and changed on the way; "
-                               "--insecure-no-auth says that this is wanted",
+                   fmt::format("listening on {} needs [tls], because traffic could be read and changed otherwise; "
+                               "--insecure-no-auth allows it all the same",
                                listen.address)};
     }
     if (!knows_callers) {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("listening on {} needs a [[token]], or [tls] client_authority and a [[certificate]]; "
-                               "--insecure-no-auth says that anyone may trace anything",
+                               "--insecure-no-auth lets anyone trace anything",
                                listen.address)};
     }
   }
@@ -209,7 +209,7 @@ bool ListenAddress::is_loopback() const { return address == "::1" || address.sta
 Result<ListenAddress> ParseListenAddress(std::string_view text) {
   const auto fail = [&] {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' is no IP address with a port, such as 127.0.0.1:9476 or [::1]:9476", text)};
+                 fmt::format("'{}' is not an IP address with a port, such as 127.0.0.1:9476 or [::1]:9476", text)};
   };
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return fail();
@@ -277,7 +277,7 @@ Status ResolveConfig(DaemonConfig* config) {
     }
   }
   if (config->kineto_name.empty() && config->kineto_directories.empty()) {
-    return Error{ErrorCode::kInvalidArgument, "without a Kineto socket no process could be traced: set one"};
+    return Error{ErrorCode::kInvalidArgument, "without a Kineto socket no process can be traced: set one"};
   }
   RETURN_IF_ERROR(ResolveEngines(&config->engines));
   for (const std::string& path : config->log_paths) RETURN_IF_ERROR(CheckPath("a path of logs", path));
@@ -290,7 +290,7 @@ Status ResolveConfig(DaemonConfig* config) {
   for (auto it = config->tokens.begin(); it != config->tokens.end(); ++it) {
     if (std::any_of(config->tokens.begin(), it,
                     [&](const Credential& o) { return o.token_digest == it->token_digest; })) {
-      return Error{ErrorCode::kInvalidArgument, fmt::format("token '{}' is another one's too", it->name)};
+      return Error{ErrorCode::kInvalidArgument, fmt::format("the token of '{}' is also another entry's", it->name)};
     }
   }
   if (config->tls) {

@@ -27,7 +27,7 @@ const char* RoleName(Role role);  ///< "none", "read", "capture", "admin".
 /// Of a file with a token, and of the header that brings one.
 inline constexpr size_t kMostTokenBytes = 4096;
 
-/// Who presents a token or a client certificate is this.
+/// The identity behind a token or a client certificate.
 struct Credential {
   std::string name;  ///< For the audit; of a certificate: its common name.
   Role role = Role::kRead;
@@ -61,7 +61,7 @@ struct SensorSettings {
   bool operator==(const SensorSettings&) const = default;
 };
 
-/// What serving is to keep to; unset: nothing.
+/// Objectives of serving; unset: none.
 struct ServingObjectives {
   std::optional<double> request_s = {};      ///< From begin to end.
   std::optional<double> first_token_s = {};  ///< From begin to first output.
@@ -105,7 +105,7 @@ struct DaemonConfig {
 
   // By flag only.
   std::string config_file;  ///< Where this comes from; empty: defaults and flags.
-  std::string lease_file;   ///< The daemon ends when nobody holds a lock on this any more.
+  std::string lease_file;   ///< The daemon ends when no process holds a lock on this file.
 };
 
 /// Where things lie for this user on this host: docs/capture.md#paths.
@@ -119,7 +119,7 @@ Status ApplyToml(std::string_view text, const std::string& file, DaemonConfig* c
 /// kPermissionDenied, kInvalidArgument.
 Status ApplyFile(const std::string& file, DaemonConfig* config);
 
-/// Reads tokens, looks users up and holds the whole against itself; what is left can be served. Errors:
+/// Reads tokens, looks users up and checks that the settings fit together; the result can be served. Errors:
 /// kInvalidArgument, kPermissionDenied (a token file that others may read), kNotFound, kIo.
 Status ResolveConfig(DaemonConfig* config);
 

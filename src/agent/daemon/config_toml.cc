@@ -41,7 +41,7 @@ struct Entry {
 
   Result<std::string> Text() const {
     if (const auto value = node.value_exact<std::string>()) return *value;
-    return Fail("is no text");
+    return Fail("is not a string");
   }
   Result<bool> Bool() const {
     if (const auto value = node.value_exact<bool>()) return *value;
@@ -49,24 +49,24 @@ struct Entry {
   }
   Result<int64_t> Int(int64_t least, int64_t most) const {
     const auto value = node.value_exact<int64_t>();
-    if (!value) return Fail("is no whole number");
+    if (!value) return Fail("is not a whole number");
     if (*value < least || *value > most) return Fail(fmt::format("is {}, outside {} .. {}", *value, least, most));
     return *value;
   }
   /// A time, more than 0.
   Result<double> Seconds(double most) const {
     const auto value = node.is_integer() ? node.value<double>() : node.value_exact<double>();
-    if (!value) return Fail("is no number of seconds");
+    if (!value) return Fail("is not a number of seconds");
     if (!(*value > 0 && *value <= most)) return Fail(fmt::format("is {}, not above 0 and at most {}", *value, most));
     return *value;
   }
   Result<std::vector<std::string>> Texts() const {
     const toml::array* list = node.as_array();
-    if (list == nullptr) return Fail("is no list of texts");
+    if (list == nullptr) return Fail("is not a list of strings");
     std::vector<std::string> texts;
     for (const toml::node& element : *list) {
       const auto value = element.value_exact<std::string>();
-      if (!value) return Fail("is no list of texts");
+      if (!value) return Fail("is not a list of strings");
       texts.push_back(*value);
     }
     return texts;
@@ -147,7 +147,7 @@ Status ReadTable(const toml::table& table, const std::string& file, const std::s
 Reader Section(Keys keys) {
   return [keys = std::move(keys)](const Entry& entry) -> Status {
     const toml::table* table = entry.node.as_table();
-    if (table == nullptr) return entry.Fail("is no section");
+    if (table == nullptr) return entry.Fail("is not a section");
     return ReadTable(*table, entry.file, entry.name + ".", keys);
   };
 }
@@ -155,11 +155,11 @@ Reader Section(Keys keys) {
 Reader Credentials(bool are_tokens, std::vector<Credential>* out) {
   return [are_tokens, out](const Entry& entry) -> Status {
     const toml::array* list = entry.node.as_array();
-    if (list == nullptr) return entry.Fail(fmt::format("is no list of sections: write [[{}]]", entry.name));
+    if (list == nullptr) return entry.Fail(fmt::format("is not a list of sections: write [[{}]]", entry.name));
     out->clear();
     for (const toml::node& element : *list) {
       const toml::table* table = element.as_table();
-      if (table == nullptr) return entry.Fail("is no list of sections");
+      if (table == nullptr) return entry.Fail("is not a list of sections");
       Credential credential;
       credential.role = Role::kNone;
       Keys keys = {
@@ -194,11 +194,11 @@ Reader Credentials(bool are_tokens, std::vector<Credential>* out) {
 Reader Engines(std::vector<EngineEndpoint>* out) {
   return [out](const Entry& entry) -> Status {
     const toml::array* list = entry.node.as_array();
-    if (list == nullptr) return entry.Fail(fmt::format("is no list of sections: write [[{}]]", entry.name));
+    if (list == nullptr) return entry.Fail(fmt::format("is not a list of sections: write [[{}]]", entry.name));
     out->clear();
     for (const toml::node& element : *list) {
       const toml::table* table = element.as_table();
-      if (table == nullptr) return entry.Fail("is no list of sections");
+      if (table == nullptr) return entry.Fail("is not a list of sections");
       EngineEndpoint engine;
       bool has_kind = false;
       const Keys keys = {{"url", Text(&engine.url)},

@@ -78,7 +78,7 @@ void Reload(const DaemonFlags& flags, Service* service, Log* log) {
   if (status) {
     log->Write(LogLevel::kInfo, "settings, tokens and certificates were read again");
   } else {
-    log->Write(LogLevel::kError, "settings are kept as they were: " + status.error().ToString());
+    log->Write(LogLevel::kError, "settings are unchanged: " + status.error().ToString());
   }
   NotifySystemd("READY=1");
 }
@@ -109,7 +109,7 @@ int Serve(const DaemonFlags& flags, const DaemonConfig& config, const UniqueFd& 
   log->Write(LogLevel::kInfo,
              fmt::format("lockstepd {} serves {}", LOCKSTEP_VERSION, fmt::join(service->Listeners(), " ")));
   if (config.insecure_no_auth) {
-    log->Write(LogLevel::kWarning, "insecure_no_auth: whoever reaches a listener may trace every process");
+    log->Write(LogLevel::kWarning, "insecure_no_auth: anyone who reaches a listener may trace every process");
   }
   NotifySystemd(fmt::format("READY=1\nMAINPID={}", ::getpid()));
 
@@ -124,7 +124,7 @@ int Serve(const DaemonFlags& flags, const DaemonConfig& config, const UniqueFd& 
     if (signal == SIGHUP) Reload(flags, service.get(), log);
     if (signal == SIGTERM || signal == SIGINT) reason = signal == SIGTERM ? "SIGTERM" : "SIGINT";
     if (watchdog_ns) NotifySystemd("WATCHDOG=1");
-    if (lease && lease->IsOver(SteadyNow())) reason = "nobody holds the lease any more";
+    if (lease && lease->IsOver(SteadyNow())) reason = "no process holds the lease any more";
   }
   NotifySystemd("STOPPING=1");
   log->Write(LogLevel::kInfo, "stops: " + reason);

@@ -71,19 +71,19 @@ void Declare(CLI::App* app, DaemonFlags* flags) {
   app->set_version_flag("--version", "lockstepd " LOCKSTEP_VERSION, "version");
   app->add_option("--config", flags->config_file, "settings; by default root's /etc/lockstep/lockstep.toml, if there")
       ->type_name("FILE");
-  app->add_flag("--check", flags->check, "read the settings, say what is wrong with them, end");
+  app->add_flag("--check", flags->check, "check the settings and end");
   app->add_option("--socket", flags->socket, "Unix socket for the commands of this host")
       ->type_name("PATH")
       ->group("Listening");
   app->add_option("--port", flags->port, "TCP port on 127.0.0.1 (9476), 0 for any free one, or none")
       ->type_name("N|none")
       ->group("Listening");
-  app->add_option("--listen", flags->listen, "further address and port, such as 10.0.0.1:9476; needs TLS")
+  app->add_option("--listen", flags->listen, "another address and port, such as 10.0.0.1:9476; needs TLS")
       ->type_name("ADDRESS:PORT")
       ->group("Listening");
   app->add_flag("--insecure-no-auth", flags->insecure_no_auth, "listen without TLS and let anyone trace anything")
       ->group("Listening");
-  app->add_option("--dynolog-rpc", flags->dynolog_port, "answer Dynolog's own commands on this port (1778)")
+  app->add_option("--dynolog-rpc", flags->dynolog_port, "answer Dynolog's own client on this port (1778)")
       ->type_name("[=PORT]")
       ->expected(0, 1)
       ->group("Listening");
@@ -97,10 +97,10 @@ void Declare(CLI::App* app, DaemonFlags* flags) {
   app->add_option("--output", flags->output, "where processes write, as they see it")
       ->type_name("DIR")
       ->group("Processes");
-  app->add_flag("--allow-unsafe", flags->allow_unsafe, "let captures trace processes that Kineto may end by it")
+  app->add_flag("--allow-unsafe", flags->allow_unsafe, "let captures trace processes that Kineto may crash")
       ->group("Processes");
   app->add_option("--state", flags->state, "what the daemon remembers")->type_name("DIR")->group("Processes");
-  app->add_option("--lease", flags->lease_file, "end when nobody holds a lock on this file any more")
+  app->add_option("--lease", flags->lease_file, "end when no process holds a lock on this file any more")
       ->type_name("FILE")
       ->group("Processes");
   app->add_option("--log-level", flags->log_level, "debug, info, warning or error")

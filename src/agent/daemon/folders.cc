@@ -33,7 +33,7 @@ Status MakeOwnFolder(const std::string& path, uint32_t mode) {
     if (::lstat(above.c_str(), &info) != 0) return FolderError(above, "the folder cannot be examined");
     if (info.st_uid != 0 && info.st_uid != ::geteuid() && info.st_uid != kUnmappedUid) {
       return Error{ErrorCode::kPermissionDenied,
-                   fmt::format("belongs to uid {}: lockstepd does not work below it", info.st_uid), above};
+                   fmt::format("belongs to uid {}: lockstepd does not use folders below it", info.st_uid), above};
     }
   }
   if (::mkdir(path.c_str(), mode) == 0) {
@@ -44,12 +44,12 @@ Status MakeOwnFolder(const std::string& path, uint32_t mode) {
   if (errno != EEXIST) return FolderError(path, "the folder cannot be made");
   struct stat info = {};
   if (::lstat(path.c_str(), &info) != 0) return FolderError(path, "the folder cannot be examined");
-  if (!S_ISDIR(info.st_mode)) return Error{ErrorCode::kIo, "is no folder", path};
+  if (!S_ISDIR(info.st_mode)) return Error{ErrorCode::kIo, "is not a folder", path};
   if (info.st_uid != ::geteuid() && info.st_uid != 0) {
     return Error{ErrorCode::kPermissionDenied, fmt::format("belongs to uid {}, not to this daemon", info.st_uid), path};
   }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (info.st_mode & S_ISVTX) == 0) {
-    return Error{ErrorCode::kPermissionDenied, "others may write there: chmod go-w", path};
+    return Error{ErrorCode::kPermissionDenied, "others can write there: chmod go-w", path};
   }
   return {};
 }

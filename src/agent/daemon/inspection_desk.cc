@@ -54,7 +54,7 @@ Result<Inspection> InspectionDesk::Start(const InspectionSpec& spec, const Calle
     return other->inspection.state == InspectionState::kQueued;
   });
   if (static_cast<size_t>(waiting) >= kWaiting) {
-    return Error{ErrorCode::kLimitExceeded, "too many inspections wait for their turn on this node: ask again later"};
+    return Error{ErrorCode::kLimitExceeded, "too many inspections are waiting on this node: try again later"};
   }
   entries_.push_back(entry);
   changed_.notify_all();
@@ -74,8 +74,7 @@ Result<std::string> InspectionDesk::Get(const std::string& id, const Caller& cal
     return ToJson(state);
   }
   return Error{ErrorCode::kNotFound,
-               fmt::format("no inspection {} of yours on this node: an answer is kept for {} s, and "
-                           "until it was fetched",
+               fmt::format("you have no inspection {} on this node: an answer is kept for {} s, or until it is fetched",
                            id, kKeptNs / kSecondNs)};
 }
 

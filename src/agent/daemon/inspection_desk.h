@@ -16,12 +16,12 @@
 
 namespace lockstep::agent {
 
-/// Looks at processes of this node for those who ask, one request at a time on a thread of its own: whoever waits asks
-/// for it again, and no route is held up. Thread-safe.
+/// Inspects processes of this node on request, one request at a time on a thread of its own: a caller asks again for
+/// the result, so that no route blocks. Thread-safe.
 class InspectionDesk {
  public:
   static constexpr size_t kWaiting = 8;               ///< Requests that may wait for their turn.
-  static constexpr size_t kKept = 4;                  ///< Answers that nobody has fetched yet; older ones go.
+  static constexpr size_t kKept = 4;                  ///< Answers that have not been fetched yet; older ones go.
   static constexpr int64_t kKeptNs = 60'000'000'000;  ///< And after this.
 
   /// What a request gives; called on the desk's thread. `allowed` says whose processes may be looked at.

@@ -9,14 +9,14 @@
 
 namespace lockstep::agent {
 
-/// A file that those who need this daemon hold a shared lock on (flock), for as long as they need it.
+/// A file on which every process that needs this daemon holds a shared lock (flock).
 class Lease {
  public:
   /// Errors: kNotFound, kPermissionDenied, kIo.
   static Result<Lease> Open(const std::string& path);
 
-  /// To be asked about once a second. True when nobody has held it for two seconds: it is held by this daemon alone
-  /// then, until the daemon has gone, so that who comes too late waits and starts another.
+  /// Call it about once a second. True when no process has held it for two seconds: this daemon then holds it alone
+  /// until it has ended, so that a late process waits and starts another daemon.
   bool IsOver(int64_t now_ns);
 
  private:

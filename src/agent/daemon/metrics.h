@@ -26,7 +26,7 @@ const MetricSpecs& DaemonMetricSpecs();
 /// All that /metrics may have, in the order of docs/daemon-metrics.md.
 MetricSpecs AllMetricSpecs();
 
-/// A value that is looked up when somebody asks for the metrics.
+/// A value that is looked up when metrics are requested.
 struct MetricSample {
   std::string name;  ///< Of a MetricSpec; any other is left out.
   std::vector<std::pair<std::string, std::string>> labels;

@@ -46,7 +46,7 @@ Result<UniqueFd> LockState(const std::string& folder) {
     char pid[16] = {};
     const ssize_t length = ::pread(fd.get(), pid, sizeof(pid) - 1, 0);
     return Error{ErrorCode::kFailedPrecondition,
-                 fmt::format("another lockstepd{} works here; stop it, or give this one another --state",
+                 fmt::format("another lockstepd{} uses this folder; stop it, or give this one another --state",
                              length > 0 ? fmt::format(" (pid {})", pid) : ""),
                  folder};
   }
@@ -211,7 +211,7 @@ void Service::StartHistory() {
   if (opened) {
     history_ = std::move(*opened);
   } else {
-    log_->Write(LogLevel::kWarning, "works without a history: " + opened.error().ToString());
+    log_->Write(LogLevel::kWarning, "runs without a history: " + opened.error().ToString());
   }
 }
 

@@ -28,14 +28,14 @@ namespace lockstep::agent {
 /// Everything that a running daemon consists of. Made by Open, it serves until it is destroyed.
 class Service {
  public:
-  /// Makes the folders, takes the sockets. Errors: what is in the way, and what to do about it.
+  /// Makes the folders, binds the sockets. Errors: what prevents that, and what to do about it.
   static Result<std::unique_ptr<Service>> Open(const DaemonConfig& config, Log* log);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// Takes over what may change while it serves: tokens, certificates, roles, the capture group. Error: all is as it
-  /// was. What else differs is named in the log: it waits for a restart.
+  /// Applies settings that may change while it serves: tokens, certificates, roles, the capture group. Error: nothing
+  /// has changed. Other changed settings are named in the log: they need a restart.
   Status Reload(const DaemonConfig& config);
   /// Where it listens: "unix:PATH", "127.0.0.1:9476", "abstract:dynolog".
   std::vector<std::string> Listeners() const;
@@ -72,8 +72,8 @@ class Service {
   std::jthread server_thread_;
 };
 
-/// Makes a folder and those above it; the last one is `mode` and this user's, else it is refused: somebody else may
-/// have laid it there. Errors: kIo, kPermissionDenied.
+/// Makes a folder and those above it; the last one must have `mode` and belong to this user, else it is refused:
+/// another user may have made it. Errors: kIo, kPermissionDenied.
 Status MakeOwnFolder(const std::string& path, uint32_t mode);
 
 }  // namespace lockstep::agent

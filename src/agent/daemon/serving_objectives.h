@@ -12,8 +12,8 @@ namespace lockstep::agent {
 /// lockstep_serving_slo_*_seconds.
 const MetricSpecs& ObjectiveMetricSpecs();
 
-/// Adds what the settings ask of serving to whatever is measured of it: a series for each of the histogram that it is
-/// about, with the same labels, so that an alert can hold one against the other.
+/// Adds the serving objectives to the measured metrics: a series for each histogram that they concern, with the same
+/// labels, so that an alert can compare the two.
 void AddServingObjectives(const ServingObjectives& objectives, std::vector<prometheus::MetricFamily>* families);
 
 }  // namespace lockstep::agent

@@ -135,7 +135,7 @@ class Server : public DynologServer {
       ErrorCodeOf error;
       const auto ip = asio::ip::make_address(address, error);
       if (error)
-        return Error{.code = ErrorCode::kInvalidArgument, .message = fmt::format("'{}' is no IP address", address)};
+        return Error{.code = ErrorCode::kInvalidArgument, .message = fmt::format("'{}' is not an IP address", address)};
       tcp::acceptor acceptor(context_);
       const tcp::endpoint endpoint(ip, port_);
       acceptor.open(endpoint.protocol(), error);

@@ -18,7 +18,7 @@ struct DynologOptions {
   uint16_t port = 1778;                                       ///< 0 = any free one.
   /// Folders that a request's ACTIVITIES_LOG_FILE may lie in; elsewhere the trace goes to the daemon's own folder.
   std::vector<std::string> output_folders = {"/tmp"};
-  /// Who a user of this machine is to the daemon; a caller from elsewhere is nobody, and may trace nothing.
+  /// The identity of a user of this machine; a remote caller has none, and may trace nothing.
   std::function<Caller(std::optional<uint32_t> uid, const std::string& address)> caller_of;
   std::string version;
   size_t request_bytes = 64 * 1024;  ///< Of one request; a longer one is not read.

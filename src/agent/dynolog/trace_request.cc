@@ -39,7 +39,7 @@ TraceReply StartTrace(const RpcRequest& request, const DynologOptions& options, 
   const bool is_named = !config->log_file.empty();
   if (is_named && !IsInFolders(config->log_file, options.output_folders)) {
     // Told, since the client has already said to its user that the trace will be there.
-    reply.error = "the log file lies in no folder that this daemon allows; the trace is in the capture instead";
+    reply.error = "the log file is not in a folder that this daemon allows; the trace is in the capture instead";
   }
   const Result<control::Capture> capture =
       is_named && reply.error.empty() ? captures->Start(spec, caller, ForeignOutput{.log_file = config->log_file})

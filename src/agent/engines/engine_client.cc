@@ -86,7 +86,7 @@ void Prepare(const EngineClient::Ask& ask, std::chrono::milliseconds timeout, Tr
 Result<std::string> AnswerOf(Transfer* transfer) {
   if (transfer->is_too_long) {
     return Error{ErrorCode::kLimitExceeded,
-                 fmt::format("answers more than {} MiB, or most of {} MiB that all engines answer at once",
+                 fmt::format("its answer is larger than {} MiB, or is the largest of {} MiB of answers at once",
                              kMostEngineBytes >> 20, kMostEngineBytesHeld >> 20)};
   }
   if (!transfer->ended || *transfer->ended == CURLE_OPERATION_TIMEDOUT) {

@@ -33,12 +33,12 @@ Result<EngineUrl> ParseEngineUrl(const std::string& text) {
   };
   const std::unique_ptr<CURLU, UrlDelete> url(::curl_url());
   if (url == nullptr || ::curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) {
-    return fail("is no URL");
+    return fail("is not a URL");
   }
   const std::string scheme = PartOf(url.get(), CURLUPART_SCHEME);
   if (scheme != "http" && scheme != "https") return fail("is neither http nor https");
   if (!PartOf(url.get(), CURLUPART_USER).empty() || !PartOf(url.get(), CURLUPART_PASSWORD).empty()) {
-    return fail("has a user or password in it, which a token file is for");
+    return fail("contains a user or password; use a token file");
   }
   if (PartOf(url.get(), CURLUPART_PATH) == "/") ::curl_url_set(url.get(), CURLUPART_PATH, "/metrics", 0);
   EngineUrl parsed;
@@ -49,7 +49,7 @@ Result<EngineUrl> ParseEngineUrl(const std::string& text) {
   }
   parsed.port = WholeNumber<uint16_t>(PartOf(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT)).value_or(0);
   parsed.is_encrypted = scheme == "https";
-  if (parsed.url.empty() || parsed.host.empty() || parsed.port == 0) return fail("names no host and port");
+  if (parsed.url.empty() || parsed.host.empty() || parsed.port == 0) return fail("has no host and port");
   return parsed;
 }
 

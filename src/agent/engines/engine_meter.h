@@ -37,11 +37,11 @@ class RecentHistogram {
   std::deque<Stand> stands_;  ///< The first is the newest that is a minute old, or the oldest there is.
 };
 
-/// An engine's metrics look after look, as Prometheus has them. Not thread-safe.
+/// An engine's metrics over successive looks, as Prometheus has them. Not thread-safe.
 class EngineMeter {
  public:
   void Take(EngineReading reading, int64_t now_ns);
-  /// It did not answer: there is nothing to say until it does.
+  /// It did not answer: it has no metrics until it does.
   void Miss() { reading_.reset(); }
   bool answered() const { return reading_.has_value(); }
 

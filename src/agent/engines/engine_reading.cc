@@ -247,8 +247,8 @@ Result<EngineReading> ReadEngineMetrics(std::string_view text, EngineKind kind) 
   exposition::ReadExposition(text, [&](const MetricSample& sample) { reader.Take(sample); });
   if (!reader.is_of_engine()) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("says nothing under a name that begins with {}: is it another server, or was it started "
-                             "without metrics (SGLang: --enable-metrics)?",
+                 fmt::format("has no metric whose name begins with {}: is it another server, or was it started without "
+                             "metrics (SGLang: --enable-metrics)?",
                              EngineOf(kind).prefix)};
   }
   return reader.Take();

@@ -19,7 +19,7 @@ struct EngineHistogram {
   bool operator==(const EngineHistogram&) const = default;
 };
 
-/// What an engine says of one model, under our names. What it does not say is absent.
+/// An engine's metrics of one model, under our names. What it does not report is absent.
 struct EngineModel {
   std::string model;                          ///< "unknown": it does not say.
   std::map<std::string_view, double> values;  ///< Counters and gauges, finite, not negative.

@@ -128,8 +128,8 @@ GpuAnswer GpuHelper::Wait(Clock::time_point until) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
     if (left <= 0) {
       answer.kind = GpuAnswer::Kind::kHung;
-      answer.trouble = answer.gpu ? fmt::format("GPU {}: a call of the driver does not return", *answer.gpu)
-                                  : "a call of the GPUs' driver does not return";
+      answer.trouble = answer.gpu ? fmt::format("GPU {}: a driver call does not return", *answer.gpu)
+                                  : "a call to the GPU driver does not return";
       return answer;
     }
     pollfd waited[] = {{answers_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
@@ -143,8 +143,8 @@ GpuAnswer GpuHelper::Wait(Clock::time_point until) {
     const ssize_t got = ::read(answers_.get(), bytes.data(), bytes.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) {
-      answer.trouble = answer.gpu ? fmt::format("the GPU helper died when it asked GPU {}", *answer.gpu)
-                                  : "the GPU helper died when it asked the driver";
+      answer.trouble = answer.gpu ? fmt::format("the GPU helper died while it read GPU {}", *answer.gpu)
+                                  : "the GPU helper died while it called the driver";
       return answer;
     }
     frames_.Add({bytes.data(), static_cast<size_t>(got)});

@@ -24,7 +24,7 @@ struct GpuAnswer {
   enum class Kind : uint8_t {
     kReading,
     kHung,     ///< A call into the driver does not return.
-    kEnded,    ///< The helper has ended, or talks nonsense.
+    kEnded,    ///< The helper has ended, or sent an invalid message.
     kStopped,  ///< Stop() was called.
   };
   Kind kind = Kind::kEnded;
@@ -33,9 +33,8 @@ struct GpuAnswer {
   std::string trouble = {};
 };
 
-/// The process in which calls into the GPUs' driver are made: one that hangs takes no thread of the daemon with it. A
-/// helper that hangs is killed; one that the kernel does not let go even then (a call that sleeps uninterruptibly) is
-/// left to itself and counted.
+/// The process that calls the GPU driver, so that a call that hangs blocks no thread of the daemon. A helper that hangs
+/// is killed; one that the kernel cannot kill (a call in uninterruptible sleep) is left and counted.
 class GpuHelper {
  public:
   /// `program` is this program itself ("/proc/self/exe").

@@ -22,11 +22,11 @@ const char* GpuMetricName(GpuMetric metric);
 /// Its label for GpuSample::part: "sensor"; null: it has none.
 const char* GpuMetricPart(GpuMetric metric);
 
-/// What of a node's GPUs is told, and what is counted of them between readings. Not thread-safe.
+/// A node's GPU metrics, and the counters kept between readings. Not thread-safe.
 class GpuMetrics {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  /// Who does not answer: a GPU, or (nullopt) the driver.
+  /// What does not answer: a GPU, or (nullopt) the driver.
   using Unresponsive = std::set<std::optional<uint32_t>>;
 
   /// `expected_count`: GPUs that the node should have; unset: the most that were ever seen.
@@ -34,7 +34,7 @@ class GpuMetrics {
 
   /// Also a reading without a driver.
   void Take(GpuReading reading, TimePoint now);
-  /// What was read last is not how things are any more; what was counted stays.
+  /// The last reading is out of date; the counters stay.
   void Forget();
   std::vector<prometheus::MetricFamily> Collect(const Unresponsive& unresponsive) const;
 

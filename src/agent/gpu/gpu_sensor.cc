@@ -36,7 +36,7 @@ Result<Reading> GpuSensor::Standing() const {
 
 Result<Reading> GpuSensor::Look() {
   const Clock::time_point now = Clock::now();
-  const size_t stuck = helper_.CountStuck();  // At each look: one that took its time to die is no zombie for longer.
+  const size_t stuck = helper_.CountStuck();  // At each look: one that took its time to die is not a zombie for longer.
   if (!helper_.is_running()) {
     if (now < start_again_ || stuck >= kMostStuck) return Standing();
     if (!hung_.empty()) replaced_ = now;

@@ -20,8 +20,8 @@ struct GpuSensorOptions {
   std::chrono::seconds retry = std::chrono::seconds(300);  ///< After a call that hung.
 };
 
-/// NVIDIA's GPUs. A call of the driver that hangs is cut off with its process; whom it was made for is left out of the
-/// next readings and tried again after a while, and no more than one new process is started in that time.
+/// NVIDIA's GPUs. A driver call that hangs is ended with its process. Its GPU is left out of the next readings and
+/// tried again after a while; at most one new process is started in that time.
 class GpuSensor final : public Sensor {
  public:
   explicit GpuSensor(GpuSensorOptions options);

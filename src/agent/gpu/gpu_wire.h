@@ -14,10 +14,10 @@ namespace lockstep::agent {
 
 /// What the daemon asks its helper for: one reading.
 struct GpuRequest {
-  std::vector<uint32_t> skipped;  ///< GPUs that nothing is to be asked of: they hung.
+  std::vector<uint32_t> skipped;  ///< GPUs to skip, because they hung.
 };
 
-/// What the helper says: whom it is about to ask, as often as it likes, and then the reading.
+/// A message of the helper: any number of announcements which GPU it will ask next, and then the reading.
 struct GpuMessage {
   std::optional<uint32_t> gpu = {};  ///< About to ask this one; unset: the driver.
   std::optional<GpuReading> reading = {};
@@ -33,7 +33,7 @@ inline constexpr size_t kGpuTextBytes = 96;
 std::string ToFrame(const GpuRequest& request);
 std::string ToFrame(const GpuMessage& message);
 
-/// Takes frames off a stream of bytes.
+/// Reads frames from a stream of bytes.
 class FrameReader {
  public:
   void Add(std::string_view bytes) { bytes_ += bytes; }

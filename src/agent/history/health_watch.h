@@ -11,8 +11,8 @@
 
 namespace lockstep::agent {
 
-/// Tells from one look to the next what has happened: counters of errors that grew, links that went, ranks that came
-/// and ended. What was so when the daemon started is no event. Not thread-safe.
+/// Finds events between two looks: error counters that grew, links that went down, ranks that started and ended. The
+/// state at the daemon's start is not an event. Not thread-safe.
 class HealthWatch {
  public:
   /// Between Begin and Finish, all families and samples of one look.

@@ -97,12 +97,13 @@ Result<std::unique_ptr<HistoryFile>> HistoryFile::Open(const Options& options, i
                  fmt::format("history cannot be opened: {}", std::strerror(errno)), options.path};
   }
   if (!S_ISREG(info.st_mode)) {
-    return Error{ErrorCode::kIo, "history is no regular file: remove it, the daemon makes one", options.path};
+    return Error{ErrorCode::kIo, "history is not a regular file: remove it, and the daemon makes a new one",
+                 options.path};
   }
   std::unique_ptr<HistoryFile> file(new HistoryFile(options, std::move(fd)));
   if (info.st_size == 0 || !file->HasOurHeader()) {
     if (info.st_size != 0 && problem != nullptr) {
-      *problem = options.path + ": is no history of this version: begun anew";
+      *problem = options.path + ": is not a history of this version: a new one was begun";
     }
     RETURN_IF_ERROR(file->Begin());
     return file;

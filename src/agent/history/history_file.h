@@ -21,8 +21,8 @@ class HistoryView;
 
 /// Samples and events of two tiers in one file of bounded size: docs/formats/history.md. Blocks of 64 KiB that are
 /// used again, the oldest first; a tier has at most half of them. What is appended is in the kernel's hands when the
-/// call returns, so that a killed process loses nothing of it. Whatever the file holds, what is no frame of ours is as
-/// if it were not there. Not thread-safe.
+/// call returns, so that a killed process loses nothing of it. Whatever the file holds, what is not a frame of ours is
+/// as if it were not there. Not thread-safe.
 class HistoryFile {
  public:
   struct Options {

@@ -241,7 +241,7 @@ TEST_F(HistoryFileTest, WhateverIsChangedInItItOpens) {
 TEST_F(HistoryFileTest, AnotherFilesBytesAreBegunAnewAndToldOf) {
   Write("something else, much longer than nothing");
   Open();
-  EXPECT_THAT(problem_, testing::HasSubstr("begun anew"));
+  EXPECT_THAT(problem_, testing::HasSubstr("a new one was begun"));
   EXPECT_THAT(Read(), testing::IsEmpty());
   Fill(0, 2);
   Open();

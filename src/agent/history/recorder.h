@@ -19,8 +19,8 @@
 
 namespace lockstep::agent {
 
-/// What a daemon remembers of what its sensors saw: a look a second into a HistoryFile, by a thread of its own, and
-/// parts of that for who asks. Thread-safe.
+/// The daemon's history of its sensors: writes one look per second to a HistoryFile on a thread of its own, and answers
+/// queries. Thread-safe.
 class HistoryRecorder {
  public:
   /// Hands all families that there are now to its argument.

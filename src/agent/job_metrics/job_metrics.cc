@@ -104,7 +104,7 @@ void JobMetrics::AddRank(const Rank& rank, MetricFamilies* out) {
     with_phase.emplace_back("phase", PhaseName(kPhases[i]));
     out->Add("lockstep_step_phase_seconds_total", with_phase, Seconds(phase_ns[i]));
   }
-  if (meter.last_step_end_ns() && !meter.may_have_newer_step()) {  // A full file is no job that hangs.
+  if (meter.last_step_end_ns() && !meter.may_have_newer_step()) {  // A full file is not a job that hangs.
     out->Add("lockstep_rank_last_progress_timestamp_seconds", labels, Seconds(*meter.last_step_end_ns()));
   }
   const auto amount = [&](const char* value, const char* metric) {

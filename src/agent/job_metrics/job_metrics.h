@@ -30,8 +30,8 @@ struct RankIdentity {
   std::string device;  ///< "cuda", "cpu"
 };
 
-/// What this node's ranks do, as Prometheus has it: docs/daemon-metrics.md#jobs. A rank's series are there as long as
-/// it is told to be; those of a job as long as one of its ranks is. Not thread-safe.
+/// Metrics of this node's ranks for Prometheus: docs/daemon-metrics.md#jobs. A rank's series exist while the rank is
+/// reported, those of a job while one of its ranks is. Not thread-safe.
 class JobMetrics {
  public:
   /// A rank that is there, recorded or not.

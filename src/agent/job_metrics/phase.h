@@ -24,8 +24,8 @@ inline constexpr std::array kPhases = {Phase::kInput,     Phase::kHostToDevice, 
 /// As the label says: "input", "h2d", "forward", "backward", "optimizer", "comm_exposed", "checkpoint", "other".
 const char* PhaseName(Phase phase);
 
-/// What a span's name says that it is for: "forward", "train/forward", "Optimizer.step". Nullopt: nothing; its time is
-/// that of what it lies in. The words are those of docs/daemon-metrics.md#phases.
+/// The phase that a span's name stands for: "forward", "train/forward", "Optimizer.step". Nullopt: none; its time then
+/// counts for the enclosing span. The words are those of docs/daemon-metrics.md#phases.
 std::optional<Phase> PhaseOf(std::string_view span_name);
 
 }  // namespace lockstep::agent

@@ -15,7 +15,7 @@ constexpr std::array kShares = {0.5, 0.9, 0.95, 0.99};
 
 // Bucket i holds what is above kGrowth^(i-1) and at most kGrowth^i.
 int32_t BucketOf(double value) {
-  // Not std::clamp: what is no number counts as the least.
+  // Not std::clamp: what is not a number counts as the least.
   const double counted = value > kLeast ? std::min(value, kMost) : kLeast;
   return static_cast<int32_t>(std::ceil(std::log(counted) / std::log(kGrowth)));
 }

@@ -12,8 +12,8 @@
 
 namespace lockstep::agent {
 
-/// The span trace that a process writes just now, found among the files that it has open: wherever its folder is, in
-/// whatever mount namespace, and nothing that somebody else has laid somewhere.
+/// The span trace that a process writes now, found among its open files: in any folder and mount namespace, and never a
+/// file that another user has put somewhere.
 class SpanFile {
  public:
   /// Nullptr: it has none (yet). `uid` is whose process it is; a file of somebody else's is not read.

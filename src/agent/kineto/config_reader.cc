@@ -152,8 +152,7 @@ constexpr auto kKeys = std::to_array<Key>({
        ASSIGN_OR_RETURN(const bool wanted, ReadBool(value));
        if (!wanted) return {};
        return Error{.code = ErrorCode::kUnsupported,
-                    .message = "asks for a memory snapshot, after which a thread of the process spins for the rest of "
-                               "its life; leave PROFILE_MEMORY out (PROFILE_PROFILE_MEMORY=true is a trace's option)"};
+                    .message = "asks for a memory snapshot, after which a thread of the process spins until it ends; leave PROFILE_MEMORY out (for a trace use PROFILE_PROFILE_MEMORY=true)"};
      }},
     {"PROFILE_MEMORY_DURATION_MSECS", Skip},
     {"ACTIVITIES_ENABLED", Skip},   // Overridden by any length, count or path, and a request without them is a trace.

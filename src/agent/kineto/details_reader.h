@@ -10,9 +10,9 @@
 
 namespace lockstep::agent {
 
-/// Looks processes up on threads of its own. A process can hold up whoever reads its memory through /proc (its
-/// arguments may lie on a file system that never answers), so a look-up that hangs is left alone: the process gets the
-/// little that cannot hang, another thread takes over, and its user's further processes get no more than that.
+/// Looks processes up on threads of its own. A process can block a reader of its memory through /proc (its arguments
+/// may lie on a file system that never answers). A look-up that hangs is therefore abandoned: the process gets only the
+/// facts that cannot hang, another thread takes over, and further processes of the user get no more than that.
 class DetailsReader {
  public:
   struct Job {

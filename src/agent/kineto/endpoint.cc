@@ -236,8 +236,7 @@ void KinetoEndpoint::Take(const Arrival& arrival) {
       const std::string& address = arrival.sender.address;
       AddProblem(
           fmt::format("processes use {} as KINETO_IPC_SOCKET_DIR, and this daemon {}: an answer would abort them; add "
-                      "their path as "
-                      "a socket directory of its own",
+                      "their path as another socket directory",
                       address.substr(0, address.rfind('/')), socket.directory));
     }
     return;
@@ -292,8 +291,7 @@ void KinetoEndpoint::Sweep(int64_t now_monotonic_ns) {
   details_reader_->Tick(now_monotonic_ns);
   if (details_reader_->hanging_count() > 0) {
     AddProblem(
-        "a process does not let its arguments or files be read: what this daemon shows of its user's processes "
-        "is incomplete");
+        "a process's arguments or files cannot be read: what this daemon shows of its user's processes is incomplete");
   }
 }
 

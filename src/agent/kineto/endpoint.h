@@ -30,8 +30,8 @@ struct KinetoOptions {
   size_t uid_client_limit = 1024;
 };
 
-/// Where a node's PyTorch processes ask for work: binds Kineto's sockets, and keeps the registry of who asks. Answers
-/// on a thread of its own within the clients' 50 ms; listeners are called from a second, and /proc is read on a third.
+/// Where a node's PyTorch processes ask for work: binds Kineto's sockets, and keeps the registry of clients. Answers on
+/// a thread of its own within the clients' 50 ms; listeners are called from a second, and /proc is read on a third.
 /// docs/formats/kineto-ipc.md.
 class KinetoEndpoint final : public Registry, private ReplySink {
  public:

@@ -78,7 +78,7 @@ std::string DescribeHolder(const std::string& shown) {
 
 Error Taken(const std::string& label, const std::string& shown) {
   return Error{.code = ErrorCode::kFailedPrecondition,
-               .message = fmt::format("{} has Kineto's socket {} already; stop it, or give this daemon another name",
+               .message = fmt::format("{} already uses Kineto's socket {}; stop it, or give this daemon another name",
                                       DescribeHolder(shown), label)};
 }
 
@@ -156,10 +156,10 @@ Result<KinetoSocket> BindDirectorySocket(const std::string& directory, const std
   if (::lstat(socket.label.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode))
       return Error{.code = ErrorCode::kFailedPrecondition,
-                   .message = fmt::format("{} is there and is no socket; remove it", socket.label)};
+                   .message = fmt::format("{} exists and is not a socket; remove it", socket.label)};
     if (!IsDeadAddress(socket.label)) return Taken(socket.label, socket.label);
     if (::unlink(socket.label.c_str()) != 0)
-      return SystemError(fmt::format("cannot remove the dead socket {}", socket.label));
+      return SystemError(fmt::format("cannot remove the unused socket {}", socket.label));
   }
   sockaddr_un address;
   const socklen_t length = WriteAddress(socket.label, &address);

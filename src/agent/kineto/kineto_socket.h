@@ -25,16 +25,16 @@ inline constexpr std::string_view kClientPrefix = "dynoconfigclient";
 /// A directory socket's path must hold the client's name of 52 characters too.
 inline constexpr size_t kMaxDirectoryChars = 54;
 
-/// Binds NUL NAME NUL. Errors: kFailedPrecondition when somebody has it (says who, where that can be told); kIo.
+/// Binds NUL NAME NUL. Errors: kFailedPrecondition when another process has it (names it if possible); kIo.
 Result<KinetoSocket> BindAbstractSocket(const std::string& name);
 
 /// Binds DIRECTORY/NAME with mode 0666. A socket that nobody listens on any more is replaced, and those of clients that
 /// have ended are removed. Errors: kInvalidArgument (not absolute, over 54 characters), kNotFound (no such directory),
-/// kFailedPrecondition (somebody answers on it; or something else has its name), kIo.
+/// kFailedPrecondition (a process answers on it; or something else has its name), kIo.
 Result<KinetoSocket> BindDirectorySocket(const std::string& directory, const std::string& name);
 
-/// Whether a reply to this address (as in Sender) may leave through this socket. Anything else than kYes would make the
-/// client's process ABORT, or reach nobody.
+/// Whether a reply to this address (as in Sender) may leave through this socket. For anything but kYes a reply would
+/// make the client's process ABORT, or reach no process.
 enum class MayAnswer : uint8_t {
   kYes,
   kNameless,     ///< The sender is not bound, or bound in the other way.
@@ -47,7 +47,7 @@ std::string ReadAddress(const sockaddr_un& address, socklen_t length);
 /// Back again; the length for sendto.
 socklen_t WriteAddress(std::string_view text, sockaddr_un* address);
 
-/// Nobody is bound to the address any more.
+/// No socket is bound to the address any more.
 bool IsDeadAddress(std::string_view address);
 
 /// Removes a dead client's file from a directory socket's folder. Only names that clients have are touched.

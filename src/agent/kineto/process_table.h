@@ -41,9 +41,9 @@ class ReplySink {
  public:
   enum class Outcome : uint8_t { kSent, kGone, kFailed };
   virtual ~ReplySink() = default;
-  /// kGone: nobody has that address any more. kFailed: not now (its queue is full).
+  /// kGone: no process has that address any more. kFailed: not now (its queue is full).
   virtual Outcome Send(const Sender& to, std::span<const std::byte> header, std::string_view payload) = 0;
-  /// Nobody has that address any more.
+  /// No process has that address any more.
   virtual bool IsGone(const Sender& /*to*/) { return false; }
 };
 
@@ -73,7 +73,7 @@ struct ProcessTableOptions {
   std::function<int64_t()> wall_clock_ns = {};
 };
 
-/// The registered clients and what waits for them: everything that the endpoint decides, without sockets, threads or
+/// The registered clients and their pending requests: all decisions of the endpoint, without sockets, threads or
 /// /proc. Thread-safe; the lock is held over ReplySink::Send, so that an offer is delivered or withdrawn and never
 /// both.
 class ProcessTable {
@@ -104,7 +104,7 @@ class ProcessTable {
     std::vector<uint64_t> silent_clients;  ///< Silent and alive as far as known: is the process still there?
     int64_t next_monotonic_ns = 0;         ///< When to sweep again; 0: nothing to watch.
   };
-  /// Finds silent clients, and lets those go that nothing can tell to be alive. Call it each second or later.
+  /// Finds silent clients, and forgets those that cannot be shown to be alive. Call it each second or later.
   Swept Sweep(int64_t now_monotonic_ns);
 
   /// Sender of a client that is registered, or nullopt.

@@ -21,8 +21,8 @@ namespace lockstep::agent {
 /// lockstep_log_*, lockstep_watchdog_timeouts_total.
 const MetricSpecs& LogMetricSpecs();
 
-/// What logs of this node's ranks say: files that a rank's process, or `lockstep run` above it, has open under a name
-/// of ours; its standard output and error where they are files; and files that the settings name.
+/// Metrics from logs of this node's ranks: files with a name of ours that a rank's process, or `lockstep run` above it,
+/// has open; its standard output and error if they are files; and files that the settings name.
 class LogSensor final : public Sensor {
  public:
   using FindProcesses = std::function<std::vector<proc::JobProcess>()>;
@@ -40,7 +40,7 @@ class LogSensor final : public Sensor {
   struct Watched {
     LogFile file;
     LogMeter meter;
-    RankKey owner;           ///< Who says what says not who says it.
+    RankKey owner;           ///< The rank of lines that do not name one.
     bool skips_own = false;  ///< The rank has a log of ours besides.
     bool is_current = true;  ///< Found again at the last search; else it is read to its end and let go.
   };

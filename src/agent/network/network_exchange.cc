@@ -64,7 +64,7 @@ Result<Receipt> ReceiveBulk(TimedSocket* socket) {
     const uint32_t size = be32toh(wire);
     if (size == 0) break;
     if (size > kChunkBytes || receipt.bytes + size > kMostBytes) {
-      return Error{ErrorCode::kCorruptData, "what answers sends more than was agreed"};
+      return Error{ErrorCode::kCorruptData, "the other end sends more than was agreed"};
     }
     RETURN_IF_ERROR(socket->Receive(chunk.data(), size));
     receipt.bytes += size;
@@ -106,13 +106,13 @@ Status AdmitPeer(TimedSocket* socket, const std::string& secret) {
   RETURN_IF_ERROR(socket->Send(kGreeting.data(), kGreeting.size()));
   std::string said(secret.size(), '\0');
   RETURN_IF_ERROR(socket->Receive(said.data(), said.size()));
-  if (!IsSame(said, secret)) return Error{ErrorCode::kPermissionDenied, "the other end does not know the secret"};
+  if (!IsSame(said, secret)) return Error{ErrorCode::kPermissionDenied, "the other end sent a wrong secret"};
   return socket->Send(&kWelcome, 1);
 }
 
 Status ServeExchange(TimedSocket* socket) {
   ASSIGN_OR_RETURN(const uint64_t bytes, ReceiveNumber(socket));
-  if (bytes > kMostBytes) return Error{ErrorCode::kCorruptData, "the other end wants more than is allowed"};
+  if (bytes > kMostBytes) return Error{ErrorCode::kCorruptData, "the other end asks for more than is allowed"};
   std::array<char, kPingBytes> ping = {};
   for (int round = 0; round < kRounds; ++round) {
     RETURN_IF_ERROR(socket->Receive(ping.data(), ping.size()));
@@ -130,8 +130,7 @@ Status ServeExchange(TimedSocket* socket) {
 Status MeasureExchange(TimedSocket* socket, const std::string& secret, uint64_t bytes, control::NetworkPath* path) {
   std::string greeting(kGreeting.size(), '\0');
   RETURN_IF_ERROR(socket->Receive(greeting.data(), greeting.size()));
-  if (greeting != kGreeting)
-    return Error{ErrorCode::kCorruptData, "something else than the other daemon listens there"};
+  if (greeting != kGreeting) return Error{ErrorCode::kCorruptData, "a program other than the daemon listens there"};
   RETURN_IF_ERROR(socket->Send(secret.data(), secret.size()));
   char welcome = 0;
   RETURN_IF_ERROR(socket->Receive(&welcome, 1));
@@ -141,7 +140,7 @@ Status MeasureExchange(TimedSocket* socket, const std::string& secret, uint64_t 
   Receipt sent;
   ASSIGN_OR_RETURN(sent.bytes, ReceiveNumber(socket));
   ASSIGN_OR_RETURN(sent.elapsed_ns, ReceiveNumber(socket));
-  if (sent.bytes > bytes) return Error{ErrorCode::kCorruptData, "what answers has received more than was sent"};
+  if (sent.bytes > bytes) return Error{ErrorCode::kCorruptData, "the other end reports more bytes than were sent"};
   ASSIGN_OR_RETURN(const Receipt received, ReceiveBulk(socket));
   if (sent.bytes > 0) path->sent_bytes_per_s = RateOf(sent);
   if (received.bytes > 0) path->received_bytes_per_s = RateOf(received);

@@ -101,7 +101,7 @@ Result<control::NetworkTest> NetworkTester::Start(const control::NetworkTestSpec
   const auto own_count = static_cast<size_t>(
       std::ranges::count_if(entries_, [&by](const auto& entry) { return !entry->test.is_done && entry->by == by; }));
   if (entries_.size() - done_count >= kAtATime || own_count >= kOfOne) {
-    return Error{ErrorCode::kLimitExceeded, "too many tests of this node's network are under way; ask again"};
+    return Error{ErrorCode::kLimitExceeded, "too many network tests of this node are running; try again later"};
   }
   if (done_count >= kKept) entries_.erase(std::ranges::find_if(entries_, is_done));
   auto entry = std::make_unique<Entry>();
@@ -133,7 +133,7 @@ Result<control::NetworkTest> NetworkTester::Get(const std::string& id, const std
   for (const auto& entry : entries_) {
     if (entry->test.id == id && entry->by == by) return entry->test;
   }
-  return Error{ErrorCode::kNotFound, "no network test of this name, or not any more"};
+  return Error{ErrorCode::kNotFound, "no network test with this id; it may have expired"};
 }
 
 void NetworkTester::Finish(Entry* entry, std::vector<control::NetworkPath> paths, const std::string& problem) {

@@ -18,7 +18,7 @@ namespace lockstep::agent {
 class NetworkTester {
  public:
   static constexpr size_t kAtATime = 8;
-  static constexpr size_t kOfOne = 4;  ///< Of one caller's: nobody takes them all.
+  static constexpr size_t kOfOne = 4;  ///< Of one caller, so that none takes them all.
   static constexpr size_t kKept = 64;  ///< Finished ones that nobody has asked for; the oldest go.
 
   explicit NetworkTester(std::string host);

@@ -44,7 +44,7 @@ Result<TimedSocket> TimedSocket::Connect(const control::NetworkAddress& address,
   sockaddr_in6 v6 = {};
   const bool is_v4 = ::inet_pton(AF_INET, address.address.c_str(), &v4.sin_addr) == 1;
   if (!is_v4 && ::inet_pton(AF_INET6, address.address.c_str(), &v6.sin6_addr) != 1) {
-    return Error{ErrorCode::kInvalidArgument, "'" + address.address + "' is no address"};
+    return Error{ErrorCode::kInvalidArgument, "'" + address.address + "' is not an address"};
   }
   v4.sin_family = AF_INET;
   v4.sin_port = htons(port);

@@ -18,7 +18,7 @@ struct Reading {
   std::string trouble = {};                             ///< Why it failed, for the log; empty: nothing to log.
 };
 
-/// One thing that is looked at, with a thread of its own: a sensor that hangs holds up no other.
+/// One source of metrics, with a thread of its own: a sensor that hangs delays no other.
 class Sensor {
  public:
   virtual ~Sensor() = default;

@@ -18,8 +18,8 @@ namespace lockstep::agent {
 /// lockstep_collector_present, _success, _duration_seconds.
 const MetricSpecs& SensorMetricSpecs();
 
-/// Looks at all sensors again and again, each in a thread of its own, and has their newest readings at hand: whoever
-/// asks waits for none of them.
+/// Reads all sensors periodically, each in a thread of its own, and keeps their newest readings: a caller waits for
+/// none of them.
 class SensorBoard {
  public:
   explicit SensorBoard(std::vector<std::unique_ptr<Sensor>> sensors,

@@ -41,7 +41,7 @@ struct CaptureOptions {
   std::vector<std::string> activities = {};  ///< Kineto's names ("cpu_op"); empty: the process's own default.
 };
 
-/// Which processes of a node. All that is set must hold; what the caller may not trace never matches.
+/// Selects processes of a node. All that is set must hold; processes that the caller may not trace never match.
 struct CaptureSelector {
   std::string job_id;                    ///< Empty: any.
   std::vector<int32_t> pids;             ///< Of the process or an ancestor of it (torchrun's selects its ranks).
@@ -59,10 +59,10 @@ struct CaptureSpec {
   int64_t wait_ns = 0;  ///< How long to wait for a first match (a restarted daemon's processes register within a poll).
   int64_t timeout_ns = 300'000'000'000;  ///< Without any progress of a process: it is given up.
   uint32_t process_limit = 0;            ///< 0: none.
-  bool allow_unsafe = false;             ///< Processes for which CaptureRisk() knows of one are traced all the same.
+  bool allow_unsafe = false;             ///< Also trace processes for which CaptureRisk() knows a risk.
 };
 
-/// How far one process's capture is. The first five lead to kDone; the others end it without a trace.
+/// The state of one process's capture. The first five lead to kDone; the others end it without a trace.
 enum class TargetState : uint8_t {
   kQueued,     ///< Waits for the process's next poll.
   kDelivered,  ///< The process has fetched it, and waits for its start.
@@ -83,7 +83,7 @@ struct CaptureTarget {
   std::string reason;  ///< For a reader: why it ended without a trace, or what it waits for.
   std::optional<int64_t> delivered_unix_ns;
   std::optional<int64_t> begun_unix_ns;  ///< Trace file seen.
-  /// The common start that passed about when its node's daemon was started anew: it is traced by itself.
+  /// The common start that it missed because its node's daemon restarted about then: it is traced by itself.
   std::optional<int64_t> missed_start_unix_ns;
   std::optional<int64_t> finished_unix_ns;  ///< Final state reached.
   std::string trace_name;  ///< Last part of the download's URL; set when done. [A-Za-z0-9._-]+, ends in ".json".

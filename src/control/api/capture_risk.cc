@@ -36,7 +36,7 @@ bool IsBeforeMending(std::string_view version) {
 
 std::string CaptureRisk(const Process& process) {
   if (process.tracer == Tracer::kSteps || !IsBeforeMending(process.torch_version)) return "";
-  return fmt::format("Kineto of PyTorch {} can end the process that it traces: {}",
+  return fmt::format("Kineto in PyTorch {} can crash the process that it traces: {}",
                      process.torch_version.empty() ? "of an unknown version" : Printable(process.torch_version),
                      kMeasured);
 }

@@ -6,7 +6,7 @@
 
 namespace lockstep::control {
 
-/// Why tracing this process may end it, as a sentence for a reader; empty: nothing is known. Kineto of PyTorch before
+/// Why tracing this process may crash it, as a sentence for a reader; empty: no risk is known. Kineto of PyTorch before
 /// 2.14 frees the state of its callbacks while operators of other threads still use it (docs/capture.md).
 std::string CaptureRisk(const Process& process);
 

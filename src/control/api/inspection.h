@@ -11,13 +11,13 @@
 
 namespace lockstep::control {
 
-/// How closely processes are looked at.
+/// How thoroughly processes are inspected.
 enum class InspectionDepth : uint8_t {
-  kGlance,  ///< What the kernel counts: does it move? Nobody is held up.
+  kGlance,  ///< The kernel's counters only: does it make progress? No process is stopped.
   kFull,    ///< Stacks, state, its own dump.
 };
 
-/// What a node is asked: which processes, registered or not, and what of them. All that is set must hold.
+/// A request to inspect a node: which processes, registered or not, and which facts. All that is set must hold.
 struct InspectionSpec {
   std::string job_id;                              ///< Empty: any.
   std::vector<int32_t> pids;                       ///< Of the process or an ancestor of it.

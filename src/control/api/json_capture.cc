@@ -16,7 +16,7 @@ constexpr int32_t kIterations = 100'000;
 
 void CheckWhole(std::string_view name, int64_t value, int64_t unit, std::string_view unit_name, JsonObject* reader) {
   if (value % unit != 0)
-    reader->Fail(ErrorCode::kInvalidArgument, name, "is no whole number of " + std::string(unit_name));
+    reader->Fail(ErrorCode::kInvalidArgument, name, "is not a whole number of " + std::string(unit_name));
 }
 
 void WriteWindow(const CaptureWindow& window, JsonWriter* json) {
@@ -60,10 +60,10 @@ void ReadWords(JsonObject* reader, std::string_view name, size_t most, std::stri
                std::vector<std::string>* words) {
   words->clear();
   reader->List(name, most, [&](JsonValue value, const std::string& where) -> Status {
-    if (!value.IsText()) return Error{ErrorCode::kCorruptData, where + " is no text"};
+    if (!value.IsText()) return Error{ErrorCode::kCorruptData, where + " is not a string"};
     const std::string_view word = *value.Text();
     if (word.empty() || word.size() > 128 || !IsWord(word, also)) {
-      return Error{ErrorCode::kInvalidArgument, where + " is no name of this kind"};
+      return Error{ErrorCode::kInvalidArgument, where + " is not a name of this kind"};
     }
     words->emplace_back(word);
     return {};
@@ -148,7 +148,7 @@ Status ReadTarget(JsonValue value, std::string path, CaptureTarget* target) {
   // Becomes a file's name at the other end.
   reader.Word("trace_name", "._-", 255, &target->trace_name);
   if (!target->trace_name.empty() && (!target->trace_name.ends_with(".json") || target->trace_name.front() == '.')) {
-    reader.Fail(ErrorCode::kInvalidArgument, "trace_name", "is no name of a trace");
+    reader.Fail(ErrorCode::kInvalidArgument, "trace_name", "is not a trace's name");
   }
   reader.Uint("trace_bytes", &target->trace_bytes);
   if (const JsonValue end = reader.Object("end")) {

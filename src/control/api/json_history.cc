@@ -38,7 +38,7 @@ Status ReadLabels(JsonValue owner, const std::string& where, Labels* labels) {
     std::string name = ValidUtf8(member_name);
     std::string value = ValidUtf8(member.Text().value_or(""));
     if (!member.IsText() || name.empty() || name.size() > kMostNameBytes || value.size() > kMostLabelBytes) {
-      return Error{ErrorCode::kCorruptData, where + ".labels has one that is no short text"};
+      return Error{ErrorCode::kCorruptData, where + ".labels has one that is not a short text"};
     }
     (*labels)[std::move(name)] = std::move(value);
   }
@@ -54,7 +54,7 @@ Status ReadFigures(JsonValue owner, const std::string& where, size_t instants, s
     std::string name = ValidUtf8(member_name);
     const std::string path = where + ".figures." + name;
     if (name.empty() || name.size() > kMostNameBytes || !member.IsArray()) {
-      return Error{ErrorCode::kCorruptData, path + " is no list"};
+      return Error{ErrorCode::kCorruptData, path + " is not a list"};
     }
     if (member.size() != instants) return Error{ErrorCode::kCorruptData, path + " is not as long as the times"};
     if (series->figures.size() == kMostFigures || *values_left < instants) {
@@ -67,7 +67,7 @@ Status ReadFigures(JsonValue owner, const std::string& where, size_t instants, s
     for (const JsonValue value : member.elements()) {
       const std::optional<double> number = value.Number();
       if (!value.IsNull() && (!number || !std::isfinite(*number))) {
-        return Error{ErrorCode::kCorruptData, path + " holds what is no number"};
+        return Error{ErrorCode::kCorruptData, path + " holds what is not a number"};
       }
       values.push_back(number);
     }
@@ -111,7 +111,7 @@ Status ReadNumber(std::string_view name, std::string_view text, std::optional<T>
   T value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("{}: '{}' is no whole number", name, Printable(text))};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{}: '{}' is not a whole number", name, Printable(text))};
   }
   *out = value;
   return {};
@@ -196,7 +196,7 @@ Result<History> ReadHistory(std::string_view json) {
   reader.Bool("is_cut", &history.is_cut);
   reader.List("times_unix_ns", kMostHistoryPoints + 1, [&](JsonValue value, const std::string& where) -> Status {
     const std::optional<int64_t> time_ns = value.Int();
-    if (!time_ns || *time_ns < 0) return Error{ErrorCode::kCorruptData, where + " is no time"};
+    if (!time_ns || *time_ns < 0) return Error{ErrorCode::kCorruptData, where + " is not a time"};
     if (!history.times_unix_ns.empty() && *time_ns <= history.times_unix_ns.back()) {
       return Error{ErrorCode::kCorruptData, where + " is not after the one before it"};
     }

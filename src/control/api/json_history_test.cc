@@ -31,14 +31,14 @@ TEST(HistoryJsonTest, ANewerDaemonsKindsArePassedOver) {
 
 TEST(HistoryJsonTest, WhatIsWrongIsNamed) {
   const std::pair<const char*, const char*> texts[] = {
-      {"[]", "document is no object"},
+      {"[]", "document is not an object"},
       {R"({"times_unix_ns":[2,1]})", "times_unix_ns[1] is not after"},
-      {R"({"times_unix_ns":[1.5]})", "times_unix_ns[0] is no time"},
-      {R"({"times_unix_ns":[-1]})", "times_unix_ns[0] is no time"},
+      {R"({"times_unix_ns":[1.5]})", "times_unix_ns[0] is not a time"},
+      {R"({"times_unix_ns":[-1]})", "times_unix_ns[0] is not a time"},
       {R"({"series":[{"kind":"rank","figures":{"a":[1]}}]})", "figures.a is not as long"},
       {R"({"times_unix_ns":[1],"series":[{"kind":"rank","figures":{"a":["x"]}}]})",
-       "figures.a holds what is no number"},
-      {R"({"times_unix_ns":[1],"series":[{"kind":"rank","figures":{"a":3}}]})", "figures.a is no list"},
+       "figures.a holds what is not a number"},
+      {R"({"times_unix_ns":[1],"series":[{"kind":"rank","figures":{"a":3}}]})", "figures.a is not a list"},
       {R"({"series":[{"kind":"rank","labels":{"a":3}}]})", "series[0].labels"},
       {R"({"events":[{"unix_ns":-5}]})", "events[0].unix_ns"},
   };

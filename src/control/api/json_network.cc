@@ -79,7 +79,7 @@ Result<NetworkTestSpec> ReadNetworkTestSpec(std::string_view text) {
   reader.List("interfaces", kAddresses, [&](JsonValue value, const std::string& where) -> Status {
     std::string name = value.TextOrEmpty();
     if (name.empty() || name.size() > kNameBytes) {
-      return Error{ErrorCode::kInvalidArgument, where + " is no name of an interface"};
+      return Error{ErrorCode::kInvalidArgument, where + " is not an interface's name"};
     }
     spec.interfaces.push_back(std::move(name));
     return {};
@@ -96,7 +96,8 @@ Result<NetworkTestSpec> ReadNetworkTestSpec(std::string_view text) {
   }
   for (const NetworkAddress& address : spec.addresses) {
     if (!IsOtherNodes(address.address)) {
-      return Error{ErrorCode::kInvalidArgument, "addresses: '" + address.address + "' is no address of another node"};
+      return Error{ErrorCode::kInvalidArgument,
+                   "addresses: '" + address.address + "' is not an address of another node"};
     }
   }
   return spec;

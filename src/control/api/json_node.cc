@@ -18,7 +18,7 @@ void WriteTexts(std::string_view name, const std::vector<std::string>& texts, Js
 
 void ReadTexts(JsonObject* reader, std::string_view name, std::vector<std::string>* texts) {
   reader->List(name, 1024, [&](JsonValue value, const std::string& where) -> Status {
-    if (!value.IsText()) return Error{ErrorCode::kCorruptData, where + " is no text"};
+    if (!value.IsText()) return Error{ErrorCode::kCorruptData, where + " is not a string"};
     std::string text = ValidUtf8(*value.Text());
     if (text.size() > JsonObject::kTextBytes) return Error{ErrorCode::kInvalidArgument, where + " is too long"};
     texts->push_back(std::move(text));
@@ -37,7 +37,7 @@ Error NoError(std::string_view json) {
   constexpr size_t kShown = 80;
   return Error{ErrorCode::kCorruptData,
                json.empty() ? "an empty answer"
-                            : fmt::format("an answer that is no error of lockstepd: {}{}",
+                            : fmt::format("an answer that is not an error of lockstepd: {}{}",
                                           Printable(json.substr(0, kShown)), json.size() > kShown ? "..." : "")};
 }
 

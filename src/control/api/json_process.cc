@@ -49,7 +49,7 @@ Status ReadProcess(JsonValue value, std::string path, Process* process) {
   process->client_pids.clear();
   reader.List("client_pids", kAncestors, [&](JsonValue pid, const std::string& where) -> Status {
     const std::optional<int32_t> number = pid.Int32();
-    if (!number) return Error{ErrorCode::kCorruptData, where + " is no whole number of 32 bits"};
+    if (!number) return Error{ErrorCode::kCorruptData, where + " is not a whole number of 32 bits"};
     process->client_pids.push_back(*number);
     return {};
   });
@@ -69,7 +69,7 @@ Status ReadProcess(JsonValue value, std::string path, Process* process) {
   reader.Text("python_version", &process->python_version);
   process->settings.clear();
   reader.List("settings", kSettings, [&](JsonValue setting, const std::string& where) -> Status {
-    if (!setting.IsText()) return Error{ErrorCode::kCorruptData, where + " is no text"};
+    if (!setting.IsText()) return Error{ErrorCode::kCorruptData, where + " is not a string"};
     process->settings.push_back(ValidUtf8(*setting.Text()));
     return {};
   });

@@ -18,7 +18,7 @@ void ReadPids(JsonObject* reader, std::vector<int32_t>* pids) {
   pids->clear();
   reader->List("pids", kSelected, [&](JsonValue pid, const std::string& where) -> Status {
     const std::optional<int32_t> number = pid.Int32();
-    if (!number) return Error{ErrorCode::kCorruptData, where + " is no whole number of 32 bits"};
+    if (!number) return Error{ErrorCode::kCorruptData, where + " is not a whole number of 32 bits"};
     if (*number < 1) return Error{ErrorCode::kInvalidArgument, where + " is below 1"};
     pids->push_back(*number);
     return {};
@@ -32,7 +32,7 @@ void ReadRanks(JsonObject* reader, std::vector<std::pair<int32_t, int32_t>>* ran
     const std::optional<int32_t> first = is_pair ? range[0].Int32() : std::nullopt;
     const std::optional<int32_t> last = is_pair ? range[1].Int32() : std::nullopt;
     if (!first || !last) {
-      return Error{ErrorCode::kCorruptData, where + " is no range of two ranks, first and last"};
+      return Error{ErrorCode::kCorruptData, where + " is not a range of two ranks, first and last"};
     }
     const std::pair<int32_t, int32_t> bounds(*first, *last);
     if (bounds.first < 0 || bounds.first > bounds.second) {

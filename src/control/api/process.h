@@ -14,7 +14,7 @@ enum class ProcessRole : uint8_t {
   kHelper,    ///< A DataLoader worker or another child with its parent's rank.
 };
 
-/// What the daemon knows of a process's profiler just now.
+/// The present state of a process's profiler, as the daemon knows it.
 enum class ProcessState : uint8_t {
   kIdle,       ///< Polls, and is free.
   kRequested,  ///< A request is queued for it, or was handed over and has not begun.
@@ -22,13 +22,13 @@ enum class ProcessState : uint8_t {
   kSilent,     ///< Alive, and has not polled for three of its periods.
 };
 
-/// What a request to trace goes to.
+/// The tracer that serves a request.
 enum class Tracer : uint8_t {
   kKineto,  ///< PyTorch's own: starts and stops from a thread of its own, at any moment.
   kSteps,   ///< lockstep's (python/lockstep/_capture.py): where steps end, in the thread that trains.
 };
 
-/// The process runs under what. Source of the variables: docs/capture.md#ranks.
+/// The launcher or scheduler of a process. Source of the variables: docs/capture.md#ranks.
 enum class JobKind : uint8_t { kNone, kSlurm, kPbs, kTorchelastic, kKubernetes, kLsf, kFlux, kMpi };
 
 /// One process that has registered with a node's daemon. Every field but the first five may be unknown: empty, or
@@ -63,13 +63,13 @@ struct Process {
   int64_t poll_period_ns = 5'000'000'000;  ///< Estimated from its polls; 5 s until there are three.
 };
 
-/// How a process ended, as far as that could be told: neither signal nor exit status is set where it could not.
+/// How a process ended, as far as known: if it is not, neither signal nor exit status is set.
 struct ProcessEnd {
-  int64_t unix_ns = 0;  ///< When the daemon noticed, which is at once unless it was down.
+  int64_t unix_ns = 0;  ///< When the daemon noticed: at once, unless it was down.
   std::optional<int32_t> signal = {};
   std::optional<int32_t> exit_status = {};  ///< 0 .. 255.
 
-  /// Known not to have been in order.
+  /// Known to have been a failure.
   bool IsDeath() const { return signal || exit_status.value_or(0) != 0; }
 };
 

@@ -36,7 +36,7 @@ Result<std::string> ReadToken(const std::string& path) {
   }
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) return failed(ErrorCode::kIo, std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) return failed(ErrorCode::kPermissionDenied, "is no regular file");
+  if (!S_ISREG(info.st_mode)) return failed(ErrorCode::kPermissionDenied, "is not a regular file");
   if (info.st_uid != ::geteuid() && info.st_uid != 0) {
     return failed(ErrorCode::kPermissionDenied, fmt::format("belongs to uid {}, not to you", info.st_uid));
   }

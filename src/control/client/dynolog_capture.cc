@@ -56,13 +56,13 @@ class DynologCapturer {
     const CaptureSelector& selector = request_.selector;
     if (!selector.ranks.empty()) {
       return Error{.code = ErrorCode::kInvalidArgument,
-                   .message = "Dynolog does not know ranks: name processes with --pid, or leave --ranks out"};
+                   .message = "Dynolog cannot select ranks: name processes with --pid, or leave --ranks out"};
     }
     if (!request_.allow_unsafe) {
       return Error{.code = ErrorCode::kFailedPrecondition,
                    .message =
-                       "Dynolog has processes traced by Kineto, which before PyTorch 2.14 can end them: allow it "
-                       "with --allow-unsafe, or use lockstepd and 'lockstep run'"};
+                       "Dynolog traces processes with Kineto, which before PyTorch 2.14 can crash them: allow it with "
+                       "--allow-unsafe, or use lockstepd and 'lockstep run'"};
     }
     DynologRequest question;
     if (!selector.job_id.empty()) {
@@ -70,7 +70,7 @@ class DynologCapturer {
       const auto [stop, error] = std::from_chars(selector.job_id.data(), end, question.job_id);
       if (error != std::errc() || stop != end) {
         return Error{.code = ErrorCode::kInvalidArgument,
-                     .message = fmt::format("Dynolog knows jobs by SLURM's number only, not '{}'", selector.job_id)};
+                     .message = fmt::format("Dynolog selects jobs by SLURM's number only, not '{}'", selector.job_id)};
       }
     }
     question.pids = selector.pids;
@@ -140,7 +140,7 @@ class DynologCapturer {
     target.trace_name = DynologTracePath(LogFile(node), pid);
     if (std::find(answer.triggered.begin(), answer.triggered.end(), pid) != answer.triggered.end()) {
       target.state = TargetState::kDelivered;
-      target.reason = "asked; Dynolog tells nothing until the file is there";
+      target.reason = "requested; Dynolog reports nothing until the file is there";
     } else {
       target.state = TargetState::kRefused;
       target.reason = "Dynolog did not pass the request on: the process has another one to fetch";
@@ -191,7 +191,7 @@ class DynologCapturer {
     const Status taken = Take(fd.get(), target);
     if (!taken) {
       target.fetch_error = taken.error().ToString();
-      target.reason = fmt::format("could not be read: {}; it is at {} still", target.fetch_error, target.trace_name);
+      target.reason = fmt::format("could not be read: {}; it is still at {}", target.fetch_error, target.trace_name);
     }
   }
 

@@ -54,10 +54,11 @@ class Connection {
       ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
       if (error == 0) return {};
     }
-    return Failed(node_, error == ECONNREFUSED ? ErrorCode::kNotFound : ErrorCode::kIo,
-                  error == ECONNREFUSED
-                      ? "nobody listens; start dynolog there (with --enable_ipc_monitor), or lockstepd --dynolog-rpc"
-                      : std::strerror(error));
+    return Failed(
+        node_, error == ECONNREFUSED ? ErrorCode::kNotFound : ErrorCode::kIo,
+        error == ECONNREFUSED
+            ? "no process listens; start dynolog there (with --enable_ipc_monitor), or lockstepd --dynolog-rpc"
+            : std::strerror(error));
   }
 
   Status Send(std::string_view bytes) {
@@ -128,7 +129,8 @@ Result<std::string> Ask(const DynologNode& node, const std::string& json, int64_
 
 Result<JsonTree> Read(const DynologNode& node, const std::string& answer) {
   Result<JsonTree> tree = ParseJson(answer, {.checks_encoding = true});
-  if (!tree || !tree->root().IsObject()) return Failed(node, ErrorCode::kCorruptData, "the answer is no JSON object");
+  if (!tree || !tree->root().IsObject())
+    return Failed(node, ErrorCode::kCorruptData, "the answer is not a JSON object");
   return tree;
 }
 
@@ -138,7 +140,7 @@ Result<std::vector<int32_t>> Pids(const DynologNode& node, JsonValue document, c
   std::vector<int32_t> pids;
   for (const JsonValue element : list.elements()) {
     const std::optional<int32_t> pid = element.Int32();
-    if (!pid) return Failed(node, ErrorCode::kCorruptData, fmt::format("'{}' holds what is no pid", name));
+    if (!pid) return Failed(node, ErrorCode::kCorruptData, fmt::format("'{}' holds what is not a pid", name));
     pids.push_back(*pid);
   }
   return pids;

@@ -60,7 +60,7 @@ class CurlConnection : public HttpConnection {
     const int ways = (endpoint_.unix_path.empty() ? 0 : 1) + (endpoint_.address.empty() ? 0 : 1) +
                      (endpoint_.tunnel.empty() ? 0 : 1);
     if (ways != 1) {
-      return Error{ErrorCode::kInvalidArgument, "a node is reached in one way: a socket, an address or a tunnel"};
+      return Error{ErrorCode::kInvalidArgument, "give one way to reach a node: a socket, an address or a tunnel"};
     }
     if (endpoint_.tls && endpoint_.address.empty()) {
       return Error{ErrorCode::kInvalidArgument,
@@ -74,7 +74,7 @@ class CurlConnection : public HttpConnection {
     if (!endpoint_.token_file.empty() && !endpoint_.address.empty() && !endpoint_.tls &&
         !IsLoopback(endpoint_.address)) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("the token would go to {} for everybody on the way to read; add --tls", place_)};
+                   fmt::format("the token would be sent to {} unencrypted; add --tls", place_)};
     }
     // Thread-safe as of 7.84, and once is enough; never undone, since other threads may be at work.
     static const CURLcode initialised = ::curl_global_init(CURL_GLOBAL_ALL);
@@ -207,7 +207,8 @@ class CurlConnection : public HttpConnection {
   }
 
   Error TooLate(int64_t limit_ns) const {
-    if (limit_ns <= 0) return {ErrorCode::kCancelled, fmt::format("the time was over before {} was asked", place_)};
+    if (limit_ns <= 0)
+      return {ErrorCode::kCancelled, fmt::format("the time limit was reached before {} was asked", place_)};
     return {ErrorCode::kCancelled, fmt::format("{} did not answer within {}", place_, SecondsText(limit_ns))};
   }
 
@@ -218,8 +219,7 @@ class CurlConnection : public HttpConnection {
     switch (code) {
       case CURLE_OPERATION_TIMEDOUT: return TimedOut();
       case CURLE_COULDNT_RESOLVE_HOST:
-        return {ErrorCode::kNotFound,
-                fmt::format("no machine is known by the name '{}' ({})", endpoint_.address, words)};
+        return {ErrorCode::kNotFound, fmt::format("the host name '{}' is not known ({})", endpoint_.address, words)};
       case CURLE_COULDNT_CONNECT:
         if (system_error == EACCES || system_error == EPERM) {
           return {ErrorCode::kPermissionDenied, fmt::format("{} may not be opened by you: {}", place_,
@@ -237,24 +237,23 @@ class CurlConnection : public HttpConnection {
                 fmt::format("the certificate {} or its key {} cannot be used: {}", endpoint_.certificate_file,
                             endpoint_.key_file.empty() ? endpoint_.certificate_file : endpoint_.key_file, words)};
       case CURLE_PEER_FAILED_VERIFICATION:
-        return {ErrorCode::kPermissionDenied,
-                fmt::format("{} is not who it should be by the CAs of {}: {}", place_, AuthorityName(), words)};
+        return {ErrorCode::kPermissionDenied, fmt::format("the certificate of {} is not verified by the CAs of {}: {}",
+                                                          place_, AuthorityName(), words)};
       case CURLE_SSL_CONNECT_ERROR:
-        return {
-            ErrorCode::kPermissionDenied,
-            fmt::format("{} and this machine do not come to terms over TLS: {}; does it speak TLS, and does it want "
-                        "a client certificate (--cert, --key)?",
-                        place_, words)};
+        return {ErrorCode::kPermissionDenied,
+                fmt::format("{} and this machine cannot agree on TLS: {}; does it use TLS, and does it require a "
+                            "client certificate (--cert, --key)?",
+                            place_, words)};
       default: break;
     }
     if (!endpoint_.tunnel.empty()) return TunnelBroke(words);
     if (code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_UNSUPPORTED_PROTOCOL) {
-      return {ErrorCode::kCorruptData, fmt::format("what answers at {} is no lockstepd: {}", place_, words)};
+      return {ErrorCode::kCorruptData, fmt::format("the answer from {} is not lockstepd's: {}", place_, words)};
     }
     if (endpoint_.tls && code == CURLE_RECV_ERROR) {
       // TLS 1.3: the daemon's refusal of our certificate comes when the handshake is over for us.
       return {ErrorCode::kPermissionDenied,
-              fmt::format("{} ended the connection: {}; does it want a client certificate (--cert, --key)?", place_,
+              fmt::format("{} closed the connection: {}; does it require a client certificate (--cert, --key)?", place_,
                           words)};
     }
     return {ErrorCode::kIo, fmt::format("the connection to {} broke: {}", place_, words)};
@@ -266,9 +265,8 @@ class CurlConnection : public HttpConnection {
     if (endpoint_.tunnel.empty() && connected_s <= 0) {
       const int64_t limit_ns = deadline_ns_ > 0 ? deadline_ns_ : stall_ns_;
       return {ErrorCode::kCancelled,
-              fmt::format("no connection to {} within {}; is the node up, and does a firewall "
-                          "let it through?",
-                          place_, SecondsText(std::min(limit_ns, endpoint_.connect_timeout_ns)))};
+              fmt::format("no connection to {} within {}; is the node up, and does a firewall block it?", place_,
+                          SecondsText(std::min(limit_ns, endpoint_.connect_timeout_ns)))};
     }
     Error error = TooLate(deadline_ns_);
     if (tunnel_ != nullptr) error.message += "; " + tunnel_->Describe(0);
@@ -279,7 +277,7 @@ class CurlConnection : public HttpConnection {
     if (tunnel_ == nullptr) return {ErrorCode::kIo, fmt::format("the connection to {} broke: {}", place_, words)};
     const std::string why = tunnel_->Describe(kLastWordsNs);
     const bool nobody = tunnel_->errors().find("no lockstepd answers") != std::string::npos;
-    // It lives: what came through is no HTTP.
+    // It lives: what came through is not HTTP.
     const std::string hint = fmt::format("{}; {}", words, why);
     return {nobody ? ErrorCode::kNotFound : ErrorCode::kIo,
             fmt::format("{} cannot be reached: {}", endpoint_.host.empty() ? "the node" : endpoint_.host,
@@ -313,7 +311,7 @@ class CurlConnection : public HttpConnection {
       curl_off_t announced = -1;
       ::curl_easy_getinfo(curl_.get(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &announced);
       if (announced < 0) {
-        Fail({ErrorCode::kCorruptData, fmt::format("{} does not say how long the file is", place_)});
+        Fail({ErrorCode::kCorruptData, fmt::format("{} does not give the file's length", place_)});
         return false;
       }
       Status status = (*sink_)(bytes);
@@ -333,7 +331,7 @@ class CurlConnection : public HttpConnection {
   static int OnProgress(void* self, curl_off_t /*total*/, curl_off_t now, curl_off_t /*up*/, curl_off_t /*sent*/) {
     auto* connection = static_cast<CurlConnection*>(self);
     if (connection->is_stopped_) {
-      connection->Fail({ErrorCode::kCancelled, fmt::format("{} is not asked any more", connection->place_)});
+      connection->Fail({ErrorCode::kCancelled, fmt::format("the request to {} was stopped", connection->place_)});
       return 1;
     }
     if (connection->door_ && !connection->ServeTunnel()) return 1;

@@ -21,7 +21,7 @@ struct HttpReply {
 /// Not thread-safe but for Stop(); several may be used by several threads. Never raises SIGPIPE.
 class HttpConnection {
  public:
-  /// `authorization`: the whole value of that header, for what is no lockstepd. Errors: NodeClient::Create's.
+  /// `authorization`: the whole value of that header, for what is not lockstepd. Errors: NodeClient::Create's.
   static Result<std::unique_ptr<HttpConnection>> Open(const Endpoint& endpoint, const std::string& authorization = {});
   virtual ~HttpConnection() = default;
 

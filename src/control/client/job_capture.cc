@@ -53,7 +53,7 @@ Status JobCapturer::Choose() {
   if (answers.empty()) {
     if (result_.nodes.empty()) return Error{ErrorCode::kNotFound, "no node was named"};
     if (result_.nodes.size() == 1) return Error{ErrorCode::kNotFound, result_.nodes[0].problem};
-    return Error{ErrorCode::kNotFound, fmt::format("none of the {} nodes answers; {}: {}", result_.nodes.size(),
+    return Error{ErrorCode::kNotFound, fmt::format("none of the {} nodes answered; {}: {}", result_.nodes.size(),
                                                    result_.nodes[0].host, result_.nodes[0].problem)};
   }
   const uint32_t uid = ::geteuid();
@@ -220,8 +220,8 @@ void JobCapturer::CaptureSteps() {
     for (size_t& idx : result_.steps.without_steps) {
       idx = kept[idx];
       result_.targets[idx].reason =
-          "is a trace of 500 ms: the process had counted no step when it was asked (no optimizer step yet, or none at "
-          "all)";
+          "is a trace of 500 ms, not of steps: the process had not counted a step when it was asked (no optimizer step "
+          "yet, or no optimizer)";
     }
     RemoveFromNodes();
     const bool whole = kept.size() == result_.targets.size();
@@ -240,7 +240,7 @@ void JobCapturer::CaptureSteps() {
       return;
     }
     Show(JobProgress::Phase::kRepeating,
-         fmt::format("ranks began at different steps ({:.1f} s apart); again from a multiple of {}",
+         fmt::format("ranks began at different steps ({:.1f} s apart); trying again from a multiple of {}",
                      Seconds(result_.steps.spread_ns.value_or(0)), roundup));
     Reset();
     latest = links_.Refresh(result_.nodes);

@@ -48,7 +48,7 @@ struct JobTarget {
 struct JobNodeState {
   Endpoint endpoint;
   std::string host;     ///< As the node calls itself, or as it was asked for.
-  std::string problem;  ///< Why nothing was got from it: not reached, refused, fell silent.
+  std::string problem;  ///< Why it gave no answer: not reached, refused, stopped answering.
   std::optional<ClockDifference> clock;
   int64_t exchange_ns = 0;  ///< The slowest exchange with it.
   uint64_t process_count = 0;
@@ -108,7 +108,7 @@ struct JobCaptureResult {
   bool cancelled = false;
 
   size_t kept_count() const;
-  /// Something that was asked for is missing: a rank, a node, a trace; or the ranks' steps are not the same.
+  /// Part of the request is missing: a rank, a node, a trace; or the ranks' steps are not the same.
   bool partial() const;
 };
 

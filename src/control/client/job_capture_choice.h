@@ -30,9 +30,9 @@ struct JobChoice {
   uint64_t other_user_count = 0;
 };
 
-/// Chooses the processes to trace. `caller_uid`: of a caller who is not root; where processes of theirs match, those of
-/// others are left out. Several jobs are never mixed, unless pids or process ids name them.
-/// Errors: kNotFound, with what is registered and the likely reason; kFailedPrecondition for several jobs.
+/// Chooses the processes to trace. `caller_uid`: of a caller who is not root; if processes of the caller match, those
+/// of other users are left out. Several jobs are never mixed, unless pids or process ids name them. Errors: kNotFound,
+/// with what is registered and the likely reason; kFailedPrecondition for several jobs.
 Result<JobChoice> ChooseTargets(const CaptureSelector& selector, const std::vector<NodeProcesses>& nodes,
                                 std::optional<uint32_t> caller_uid);
 

@@ -169,7 +169,7 @@ TEST_F(CaptureJobTest, NobodyIsAskedWhereKinetoMayEndAProcessUnlessThatIsAllowed
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition);
   EXPECT_THAT(refused.error().message,
-              HasSubstr("rank 2 and 1 more on n2: Kineto of PyTorch 2.13.0 can end the process"));
+              HasSubstr("rank 2 and 1 more on n2: Kineto in PyTorch 2.13.0 can crash the process"));
   EXPECT_THAT(refused.error().message, HasSubstr("--allow-unsafe"));
   EXPECT_TRUE(nodes_["n1"].specs.empty());
   nodes_["n2"].allows_unsafe = true;
@@ -233,7 +233,7 @@ TEST_F(CaptureJobTest, NobodyAnswers) {
   request_.nodes = {dead, dead};
   const auto result = CaptureJob(request_);
   ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().message, HasSubstr("none of the 2 nodes answers"));
+  EXPECT_THAT(result.error().message, HasSubstr("none of the 2 nodes answered"));
 }
 
 TEST_F(CaptureJobTest, ASingleProcessBeginsWhenItPolls) {

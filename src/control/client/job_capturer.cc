@@ -69,7 +69,7 @@ void JobCapturer::Start(const CaptureWindow& window) {
     if (known) continue;
     target.state = TargetState::kRefused;
     target.reason =
-        fmt::format("the daemon on {} does not trace it for you: it is {}'s, or has just ended", node.host,
+        fmt::format("the daemon on {} does not trace it for you: it belongs to {}, or has just ended", node.host,
                     target.process.user.empty() ? fmt::format("uid {}", target.process.uid) : target.process.user);
   }
 }
@@ -213,7 +213,7 @@ void JobCapturer::RemoveFromNodes() {
   for (JobTarget& target : result_.targets) {
     if (target.fetch_error.empty() || cancelled()) continue;
     keep[target.node_idx] = true;
-    target.reason = fmt::format("could not be fetched: {}; it is on {} still, in capture {}", target.fetch_error,
+    target.reason = fmt::format("could not be fetched: {}; it is still on {}, in capture {}", target.fetch_error,
                                 result_.nodes[target.node_idx].host, result_.nodes[target.node_idx].capture_id);
   }
   std::vector<std::optional<Capture>> last(result_.nodes.size());

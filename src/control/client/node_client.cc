@@ -32,7 +32,7 @@ ErrorCode CodeOf(int status) {
   }
 }
 
-/// What a reply that is no success says.
+/// What a reply other than success says.
 Error Refusal(const HttpReply& reply) {
   Error error = ReadError(reply.body);
   // No error of ours in the body: the server below the routes, or somebody else's server.
@@ -95,7 +95,7 @@ class HttpNodeClient : public NodeClient {
                      connection_->Ask(HttpConnection::Method::kPost, "/api/v1/inspections", ToJson(spec), deadline_ns));
     if (reply.status == 404 || reply.status == 405) {
       return Error{ErrorCode::kUnsupported,
-                   fmt::format("the lockstepd at {} is too old to look at processes: bring it to this version",
+                   fmt::format("the lockstepd at {} is too old to look at processes: upgrade it to this version",
                                PlaceOf(endpoint_))};
     }
     Result<Inspection> inspection = ReadReply(reply, ReadInspection);
@@ -104,7 +104,7 @@ class HttpNodeClient : public NodeClient {
       if (left_ns() <= 0) {
         return Error{
             ErrorCode::kCancelled,
-            fmt::format("{} was still looking when the time was over{}", PlaceOf(endpoint_),
+            fmt::format("{} had not finished when the time limit was reached{}", PlaceOf(endpoint_),
                         inspection->state == InspectionState::kQueued ? ": others' inspections go before" : "")};
       }
       std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause, std::chrono::nanoseconds(left_ns())));
@@ -142,7 +142,7 @@ class HttpNodeClient : public NodeClient {
     // Whichever it calls it, here it is the daemon's bytes that are wrong and not the caller's request.
     if (!value) {
       return Error{ErrorCode::kCorruptData,
-                   fmt::format("what answers at {} is no lockstepd of a version that this one understands: {}",
+                   fmt::format("the answer from {} is not that of a lockstepd version known here: {}",
                                PlaceOf(endpoint_), value.error().message)};
     }
     return value;

@@ -38,7 +38,7 @@ struct Endpoint {
 /// socket that is not there, or that neither root nor the caller owns, is left out.
 std::vector<std::string> LocalSockets();
 
-/// That no daemon answers on this node: where was looked, and what to start. kNotFound.
+/// The error that no daemon answers on this node: the paths that were tried, and what to start. kNotFound.
 Error NoLocalDaemon();
 
 /// One node's daemon. One connection is kept for the life of this; not thread-safe, use one a thread.

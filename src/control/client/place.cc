@@ -21,7 +21,7 @@ Result<std::string> UrlHost(const std::string& address) {
   if (bare.empty() || address.size() > 255 || bare.front() == '-' ||
       !std::all_of(bare.begin(), bare.end(), is_allowed) || !std::all_of(scope.begin(), scope.end(), is_plain) ||
       (zone != std::string::npos && (!is_v6 || scope.empty()))) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no host name or IP address", address)};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is not a host name or IP address", address)};
   }
   if (!is_v6) return bare;
   return fmt::format("[{}{}]", bare, scope.empty() ? "" : "%25" + scope);

@@ -59,14 +59,14 @@ StepAgreement CompareSteps(const std::vector<StepTrace>& traces, int32_t iterati
     clock_error = std::max(clock_error, traces[i].clock_error_ns);
   }
   if (starts.empty()) {
-    result.reason = "no trace says where its window begins and ends";
+    result.reason = "no trace contains where its window begins and ends";
     return result;
   }
   const auto [first, last] = std::minmax_element(starts.begin(), starts.end());
   result.step_ns = UpperMedian(&steps);
   result.first_start_ns = *first;
   if (starts.size() == 1) {
-    result.reason = "there is one trace of steps alone";
+    result.reason = "there is only one trace of steps";
     return result;
   }
   result.spread_ns = *last - *first;
@@ -81,7 +81,7 @@ StepAgreement CompareSteps(const std::vector<StepTrace>& traces, int32_t iterati
     if (cut != traces.end()) {
       result.verdict = StepAgreement::Verdict::kApart;
       result.reason =
-          fmt::format("a trace has {} of {} steps: no step ended for long", *cut->facts.step_count, iterations);
+          fmt::format("a trace has {} of {} steps: no step ended for a long time", *cut->facts.step_count, iterations);
     }
     return result;
   }
@@ -92,7 +92,7 @@ StepAgreement CompareSteps(const std::vector<StepTrace>& traces, int32_t iterati
     result.reason = fmt::format("the nodes' clocks are known to {:.1f} ms only, and a step takes {:.1f} ms",
                                 static_cast<double>(clock_error) / 1e6, static_cast<double>(*result.step_ns) / 1e6);
   } else if (unread) {
-    result.reason = "a trace does not say where its window begins and ends";
+    result.reason = "a trace does not contain where its window begins and ends";
   } else {
     result.verdict = StepAgreement::Verdict::kSame;
   }

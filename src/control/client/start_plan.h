@@ -51,7 +51,7 @@ struct PollPhase {
   int64_t period_ns = 5'000'000'000;
 };
 
-/// A moment from which requests are handed out, and within what time after it all processes fetch theirs.
+/// A moment from which requests are handed out, and the time after it within which all processes fetch theirs.
 struct Delivery {
   int64_t from_unix_ns = 0;
   int64_t last_fetch_unix_ns = 0;  ///< As the phases predict.
@@ -63,7 +63,7 @@ struct Delivery {
 /// period. Cost: O(n^2) for n processes up to 2048; beyond, n is thinned out.
 Delivery PlanDelivery(const std::vector<PollPhase>& phases, int64_t earliest_unix_ns);
 
-/// What a first attempt told of the job's steps.
+/// What a first attempt showed of the job's steps.
 struct StepClock {
   int64_t boundary_unix_ns = 0;  ///< A step began here whose number is a multiple of `roundup`.
   int64_t step_ns = 0;

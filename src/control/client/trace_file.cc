@@ -98,7 +98,7 @@ Result<TraceFacts> TraceFile::Keep(uint64_t expected_bytes) {
     return Error{ErrorCode::kCorruptData, fmt::format("{} of {} bytes came", facts.bytes, expected_bytes), path_};
   }
   if (!facts.whole) {
-    return Error{ErrorCode::kCorruptData, "is no whole trace: its JSON does not end, or holds no list of events",
+    return Error{ErrorCode::kCorruptData, "is not a complete trace: its JSON does not end, or has no list of events",
                  path_};
   }
   const int closed = ::close(fd_);

@@ -8,7 +8,7 @@
 
 namespace lockstep::control {
 
-/// What a Kineto trace says of itself, read while its bytes go by. Times are the node's wall clock.
+/// A Kineto trace's own metadata, read while its bytes pass. Times are the node's wall clock.
 struct TraceFacts {
   uint64_t bytes = 0;
   /// Begins with "{", ends with "}" and has the list of events: a file that was cut has not. Whether every event is

@@ -8,10 +8,10 @@
 
 namespace lockstep::control {
 
-/// A port of this machine where libcurl knocks when it wants a new connection to a node behind a tunnel; who comes in
-/// is given to the tunnel's command. (Shorter ways fail in libcurl 7.88: it connects a socket of
+/// A port of this machine to which libcurl connects when it wants a new connection to a node behind a tunnel; the
+/// connection is given to the tunnel's command. (Shorter ways fail in libcurl 7.88: it connects a socket of
 /// CURL_SOCKOPT_ALREADY_CONNECTED once more, and takes a connection to an abstract Unix socket for one whose name is
-/// still being looked up, so never uses it again.) Other users may knock too; they are told apart by their port.
+/// still being looked up, so never uses it again.) Other users may connect too; they are told apart by their port.
 class TunnelDoor {
  public:
   /// Errors: kIo.

@@ -64,7 +64,7 @@ Status CheckHost(const std::string& host) {
                      return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == ',' || c == '\'' || c == '"';
                    });
   // "-oProxyCommand=..." as a host would be an option to ssh.
-  if (bad) return InvalidCarrier(fmt::format("\"{}\" is no host's name", host));
+  if (bad) return InvalidCarrier(fmt::format("\"{}\" is not a host's name", host));
   return {};
 }
 

@@ -9,7 +9,7 @@
 
 namespace lockstep::control {
 
-/// What carries the connection to a node where its daemon has no open port (`--via`).
+/// What carries the connection to a node whose daemon has no open port (`--via`).
 enum class CarrierKind : uint8_t {
   kSrun,     ///< A step of one task in the running job; the node is one of the job's.
   kSsh,      ///< Without questions (BatchMode).

@@ -10,7 +10,7 @@ Result<JsonTree> ParseCommandJson(std::string_view text, std::string_view what) 
   Result<JsonTree> tree = ParseJson(text, {.numbers_as_texts = true});
   if (tree) return tree;
   Error error = std::move(tree).error();
-  error.message = fmt::format("{} is no JSON: {}", what, error.message);
+  error.message = fmt::format("{} is not JSON: {}", what, error.message);
   return error;
 }
 

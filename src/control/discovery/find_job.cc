@@ -31,11 +31,10 @@ constexpr Scheduler kSchedulers[] = {
 };
 
 Error NoScheduler(const std::vector<std::string>& looked_for) {
-  return Error{
-      .code = ErrorCode::kFailedPrecondition,
-      .message = fmt::format("no scheduler's command is here: looked for {} in PATH; name the nodes with --host "
-                             "or --hostfile",
-                             fmt::join(looked_for, ", "))};
+  return Error{.code = ErrorCode::kFailedPrecondition,
+               .message = fmt::format(
+                   "no scheduler's command found: looked for {} in PATH; name the nodes with --host or --hostfile",
+                   fmt::join(looked_for, ", "))};
 }
 
 }  // namespace
@@ -46,7 +45,7 @@ Result<JobNodes> FindJob(const std::string& job, JobKind kind) {
     if (!job.starts_with(scheduler.prefix)) continue;
     if (kind != JobKind::kNone && kind != scheduler.kind) {
       return Error{.code = ErrorCode::kInvalidArgument,
-                   .message = fmt::format("\"{}\" is no job of the asked scheduler", job)};
+                   .message = fmt::format("\"{}\" is not a job of that scheduler", job)};
     }
     kind = scheduler.kind;
     id = job.substr(std::string(scheduler.prefix).size());

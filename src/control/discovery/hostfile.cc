@@ -55,14 +55,14 @@ Result<std::vector<JobNode>> ParseHostfile(std::string_view text) {
       // slots=4, max_slots=4, binding=...: not ours. A bare word would be a host on the wrong line.
       const size_t equals = words[i].find('=');
       if (equals == std::string_view::npos) {
-        return InvalidLine(line_number, fmt::format("\"{}\" is no NAME=VALUE; one host a line", Shortened(words[i])));
+        return InvalidLine(line_number, fmt::format("\"{}\" is not NAME=VALUE; one host a line", Shortened(words[i])));
       }
       const std::string_view value = words[i].substr(equals + 1);
       const std::string_view name = words[i].substr(0, equals);
       if (name == "port") {
         const auto [at, error] = std::from_chars(value.data(), value.data() + value.size(), port);
         if (error != std::errc() || at != value.data() + value.size() || port == 0) {
-          return InvalidLine(line_number, fmt::format("\"{}\" is no port", Shortened(value)));
+          return InvalidLine(line_number, fmt::format("\"{}\" is not a port", Shortened(value)));
         }
       } else if (name == "address") {
         address = value;
@@ -71,7 +71,7 @@ Result<std::vector<JobNode>> ParseHostfile(std::string_view text) {
     const auto hosts = ExpandHostlist(HostOf(words[0]));
     if (!hosts) return InvalidLine(line_number, hosts.error().message);
     for (const std::string& host : *hosts) {
-      if (host[0] == '-') return InvalidLine(line_number, fmt::format("\"{}\" is no host's name", Shortened(host)));
+      if (host[0] == '-') return InvalidLine(line_number, fmt::format("\"{}\" is not a host's name", Shortened(host)));
       const auto [at, is_new] = indices.try_emplace(host, nodes.size());
       if (is_new) {
         if (nodes.size() == kMostNodes) {
@@ -114,7 +114,7 @@ Result<std::vector<JobNode>> ReadHostfile(const std::string& path) {
     return error;
   }
   if (nodes->empty()) {
-    return Error{.code = ErrorCode::kInvalidArgument, .message = "hostfile: names no host", .file = path};
+    return Error{.code = ErrorCode::kInvalidArgument, .message = "hostfile: contains no host", .file = path};
   }
   return nodes;
 }

@@ -165,7 +165,7 @@ Status CheckPodsName(const std::string& name) {
                     });
   if (good) return {};
   return Error{.code = ErrorCode::kInvalidArgument,
-               .message = fmt::format("\"{}\" is no name of a job (as [NAMESPACE/]NAME or [NAMESPACE/]LABEL=VALUE)",
+               .message = fmt::format("\"{}\" is not a job's name (as [NAMESPACE/]NAME or [NAMESPACE/]LABEL=VALUE)",
                                       Shortened(name))};
 }
 

@@ -39,7 +39,7 @@ Status CheckPbsId(const std::string& id) {
   });
   if (good) return {};
   return Error{.code = ErrorCode::kInvalidArgument,
-               .message = fmt::format("\"{}\" is no PBS job's id (as 12, 12.server or 13[4])", Shortened(id))};
+               .message = fmt::format("\"{}\" is not a PBS job's id (as 12, 12.server or 13[4])", Shortened(id))};
 }
 
 std::vector<std::string> ParseExecHost(std::string_view exec_host) {

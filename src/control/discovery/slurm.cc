@@ -37,7 +37,7 @@ Result<std::string> WithoutStep(const std::string& id) {
                                                     IsNumber(std::string_view(job).substr(sign + 1));
   if (!good || job.size() > 40) {
     return Error{.code = ErrorCode::kInvalidArgument,
-                 .message = fmt::format("\"{}\" is no SLURM job's id (as 12, 12_3 or 13+1)", id.substr(0, 80))};
+                 .message = fmt::format("\"{}\" is not a SLURM job's id (as 12, 12_3 or 13+1)", id.substr(0, 80))};
   }
   return job;
 }
@@ -56,7 +56,7 @@ std::optional<int32_t> HetGroup(const std::string& id) {
 Error NoneRuns(const std::string& id, const std::vector<const SqueueRow*>& rows) {
   if (rows.empty()) {
     return JobNotFound(
-        fmt::format("SLURM has no job {}: it never was, or ended a while ago (squeue lists those that run)", id));
+        fmt::format("SLURM has no job {}: it never existed, or ended a while ago (squeue lists running jobs)", id));
   }
   const SqueueRow& row = *rows[0];
   if (HasEnded(row.state)) return JobNotFound(fmt::format("SLURM job {} has ended ({})", id, row.state));
@@ -85,7 +85,7 @@ Result<std::vector<SqueueRow>> ParseSqueue(std::string_view output) {
     }
     if (count != fields.size() || fields[0].empty() || !IsNumber(fields[1])) {
       return Error{.code = ErrorCode::kCorruptData,
-                   .message = fmt::format("squeue's answer is not understood: \"{}\"", Shortened(line))};
+                   .message = fmt::format("squeue's output is not understood: \"{}\"", Shortened(line))};
     }
     rows.push_back({.id = std::string(fields[0]),
                     .real_id = std::string(fields[1]),

@@ -100,8 +100,7 @@ class CurlSender final : public OtlpSender {
       }
     }
     changed_.notify_all();
-    if (is_first)
-      options_.tell("more waits for the collector than there is room for: the oldest is dropped, and counted");
+    if (is_first) options_.tell("the queue for the collector is full: the oldest request is dropped, and counted");
   }
 
   Counts Finish(int64_t deadline_ns) override {

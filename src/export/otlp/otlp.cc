@@ -25,7 +25,7 @@ struct Span {
   int64_t end_ns = 0;
   NameId name;
   model::TraceContext context;
-  const model::RequestRecord* request = nullptr;  ///< Null: it is no request.
+  const model::RequestRecord* request = nullptr;  ///< Null: it is not a request.
   std::optional<int64_t> thread_id = {};
 };
 

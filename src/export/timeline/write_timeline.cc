@@ -53,10 +53,11 @@ Result<OutputKind> KindOfOutput(const std::string& path) {
     if (path.size() > ending.text.size() && path.ends_with(ending.text)) best = &ending;
   }
   if (best != nullptr) return best->kind;
-  return Error{.code = ErrorCode::kInvalidArgument,
-               .message = fmt::format("{}: its ending says no format; end it in .pftrace (Perfetto, compact), .json or "
-                                      ".json.gz (Chrome's format), .tar (one file per rank), or .pftrace.gz",
-                                      path)};
+  return Error{
+      .code = ErrorCode::kInvalidArgument,
+      .message = fmt::format("{}: its ending is not a known format; use .pftrace (Perfetto, compact), .json or "
+                             ".json.gz (Chrome's format), .tar (one file per rank), or .pftrace.gz",
+                             path)};
 }
 
 Result<Summary> WriteTimeline(const model::Run& run, const analysis::Collectives& collectives, const std::string& path,

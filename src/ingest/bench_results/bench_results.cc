@@ -87,7 +87,7 @@ Result<model::Fabric> ParseBenchResults(std::string_view json, const std::string
   std::string_view schema;
   if (parser.parse(json.data(), json.size()).get(document) != simdjson::SUCCESS ||
       document["schema"].get_string().get(schema) != simdjson::SUCCESS || schema != "lockstep.bench-collectives/1") {
-    return NoResults(source, "is no result of lockstep bench collectives");
+    return NoResults(source, "is not a result of lockstep bench collectives");
   }
   model::Fabric fabric;
   fabric.source = source;

@@ -28,7 +28,7 @@ class ArchiveReader {
   virtual ~ArchiveReader() = default;
 
   /// `position` is that of a member in a plain tar: reading begins there.
-  /// Errors: those of OpenFile; kCorruptData when it is no archive at all comes from the first Next.
+  /// Errors: those of OpenFile; kCorruptData when it is not an archive at all comes from the first Next.
   static Result<std::unique_ptr<ArchiveReader>> Open(const std::string& path, const ByteLimits& limits,
                                                      uint64_t position = 0);
 

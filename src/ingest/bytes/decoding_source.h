@@ -11,8 +11,8 @@
 
 namespace lockstep::ingest {
 
-/// What every decoder shares: it fills the caller's window directly, keeps an error back until the bytes before it have
-/// been handed out, and watches the output limits. A decoder only writes DecodeSome.
+/// The base of all decoders: it fills the caller's window directly, holds an error back until the bytes before it have
+/// been handed out, and checks the output limits. A decoder implements only DecodeSome.
 class DecodingSource : public ByteSource {
  public:
   Result<size_t> Read(std::span<char> window) final;

@@ -5,7 +5,8 @@
 
 namespace lockstep::ingest {
 
-/// What a name on disk or in an archive says of what is inside. Cases are ignored; see docs/formats/file-names.md.
+/// What a file's name, on disk or in an archive, says about its content. Cases are ignored; see
+/// docs/formats/file-names.md.
 enum class NameKind {
   kOther,  ///< Not of interest: README, *.csv, *.yaml, hidden files.
   kTrace,  ///< May be a trace: *.json, *.pftrace, *.perfetto-trace, *.pb, *.sqlite, *.spans, lockstep-nccl.*.ring,

@@ -52,11 +52,10 @@ class GzipSource final : public DecodingSource {
       const size_t written = WrittenTo(window.subspan(progress.written));
       progress.written += written;
       if (code < 0 || code > ISAL_OUT_OVERFLOW) {
-        progress.error =
-            Damage(fmt::format("{} near byte {} of the gzip file; what came before was read: copy or record "
-                               "the file again",
-                               DamageName(code), input_.taken_bytes()),
-                   progress.written);
+        progress.error = Damage(
+            fmt::format("{} near byte {} of the gzip file; the part before it was read: copy or record the file again",
+                        DamageName(code), input_.taken_bytes()),
+            progress.written);
         return progress;
       }
       if (taken == 0 && written == 0 && state_->block_state != ISAL_BLOCK_FINISH) {
@@ -94,8 +93,8 @@ class GzipSource final : public DecodingSource {
     }
     progress.finished = true;
     if (LooksLikeData(rest)) {
-      progress.error = Damage(fmt::format("after the end of the gzip data, at byte {} of the file, follow other bytes, "
-                                          "which were not read: were two files joined?",
+      progress.error = Damage(fmt::format("other bytes follow the end of the gzip data at byte {} of the file, and "
+                                          "were not read: were two files joined?",
                                           input_.taken_bytes()),
                               progress.written);
     }

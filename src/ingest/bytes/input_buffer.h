@@ -55,7 +55,7 @@ class InputBuffer {
 };
 
 /// Whether bytes that follow the end of a compressed stream are more than padding: zeros and a few odd bytes are what
-/// tapes and copy tools leave, text or a second magic number is data that would be lost without a word.
+/// tapes and copy tools leave, text or a second magic number is data that would be lost silently.
 bool LooksLikeData(std::string_view rest);
 
 }  // namespace lockstep::ingest

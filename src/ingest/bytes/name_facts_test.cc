@@ -136,7 +136,7 @@ TEST(NameFactsTest, AWorkerInAHostsNameIsNoRank) {
 
 TEST(NameFactsTest, NoHostIsMadeUpWhenTheRankIsNamed) {
   EXPECT_EQ(ReadNameFacts("worker0_step_12.1694128201545.pt.trace.json.gz").host, std::nullopt);
-  EXPECT_EQ(ReadNameFacts("host_12.345.pt.trace.json").host, std::nullopt) << "345 is no time";
+  EXPECT_EQ(ReadNameFacts("host_12.345.pt.trace.json").host, std::nullopt) << "345 is not a time";
 }
 
 TEST(NameFactsTest, EnormousNamesAreRead) {

@@ -15,7 +15,7 @@ constexpr uint64_t kRatioFreeBytes = uint64_t{64} << 20;
 std::optional<Error> OutputLimit::Check(uint64_t produced_bytes, uint64_t consumed_bytes) const {
   if (produced_bytes > limits_.max_output_bytes) {
     return Error{.code = ErrorCode::kLimitExceeded,
-                 .message = fmt::format("decompresses to more than {} bytes; if that is no mistake, raise the limit "
+                 .message = fmt::format("decompresses to more than {} bytes; if that is intended, raise the limit "
                                         "(--max-json-size)",
                                         limits_.max_output_bytes),
                  .file = name_,

@@ -74,7 +74,7 @@ class Finder {
     // A folder is entered once, however many links lead to it: no loops, no doubles.
     if (!folders_.insert({status.st_dev, status.st_ino}).second) return;
     if (depth == kMaxDepth) {
-      Refuse("unreadable_folder", path, fmt::format("lies more than {} folders deep", kMaxDepth), "name it itself");
+      Refuse("unreadable_folder", path, fmt::format("is more than {} folders deep", kMaxDepth), "name it itself");
       return;
     }
     const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
@@ -109,14 +109,15 @@ class Finder {
         others_ != nullptr && kind == NameKind::kOther && WithoutCompression(path).ends_with(".jsonl");
     if (kind == NameKind::kOther && !is_lines) return;
     if (kind == NameKind::kNcuReport) {
-      Note("ncu_report", model::Severity::kWarning, path, "an Nsight Compute report, which is no trace, was left out",
+      Note("ncu_report", model::Severity::kWarning, path,
+           "an Nsight Compute report, which is not a trace, was left out",
            "write its kernels as a table: ncu --import FILE --csv --page raw > FILE.csv");
       return;
     }
     if (kind == NameKind::kNsightRaw) {
       if (HasSibling(path, {".nsys-rep"})) return;
       Refuse(
-          "nsight_raw", path, "what Nsight Systems recorded here never became a report: its importer was missing",
+          "nsight_raw", path, "this recording of Nsight Systems was never made into a report: its importer was missing",
           "run QdstrmImporter of a full Nsight Systems installation on it, then nsys export -t sqlite on the report");
       return;
     }
@@ -126,12 +127,11 @@ class Finder {
     if (kind == NameKind::kUnfinishedTrace) {
       Note("unfinished_trace", model::Severity::kWarning, path,
            "a trace that its profiler had not finished writing was left out",
-           "if the process has ended, the trace was lost with it; else wait and run again");
+           "if the process has ended, the trace is lost; else wait and run again");
       return;
     }
     if (!files_.insert({status.st_dev, status.st_ino}).second) {
-      Note("same_file_twice", model::Severity::kWarning, path, "is a file that was already taken by another path",
-           "it was read once; name it once");
+      Note("same_file_twice", model::Severity::kWarning, path, "was already read by another path", "name it once");
       return;
     }
     if (kind == NameKind::kArchive) {

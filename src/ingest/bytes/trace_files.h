@@ -29,8 +29,8 @@ struct NameFacts {
 /// "{host}_{pid}.{ts}.pt.trace.json.gz", "{trace}-{rank}-of-{world}.json". Never fails: what is not said is absent.
 NameFacts ReadNameFacts(std::string_view path);
 
-/// Tells files of different nodes apart, and knows one again that several nodes share: not by the file system's device
-/// number, which is each node's own for one network file system.
+/// Tells files of different nodes apart, and recognises a file that several nodes share. It does not use the file
+/// system's device number, which differs between nodes for one network file system.
 struct FileIdentity {
   int64_t modified_ns = 0;
   uint64_t inode = 0;
@@ -56,9 +56,9 @@ struct TraceFile {
   std::string DisplayName() const;
 };
 
-/// What a walk meets besides traces. What it is only its bytes say.
+/// Files besides traces that a walk finds. Only their bytes show what they are.
 struct OtherFiles {
-  /// *.csv, *.tsv, reports of ncu: those in folders, which are no traces, and those that were named, which are among
+  /// *.csv, *.tsv, reports of ncu: those in folders, which are not traces, and those that were named, which are among
   /// the traces as well.
   std::vector<InputFile> tables;
   std::vector<TraceFile> lines;  ///< *.jsonl in folders.
@@ -69,14 +69,14 @@ struct OtherFiles {
 /// listed by member. Only names that can be a trace are taken from folders and archives (*.json, *.json.gz, *.json.zst,
 /// *.pt.trace.*, ...). Errors: kNotFound for a path that does not exist, and when nothing at all was
 /// found. Files that cannot be opened get a ledger row and are left out.
-/// Where `others` is given, it gets what may be something else, and finding nothing but that is no error.
+/// Where `others` is given, it gets files of other kinds, and finding only those is not an error.
 Result<std::vector<TraceFile>> FindTraceFiles(const std::vector<std::string>& paths, const ByteLimits& limits,
                                               model::Ledger* ledger, OtherFiles* others = nullptr);
 
 /// The order of FindTraceFiles.
 bool InOrderOfName(const TraceFile& a, const TraceFile& b);
 
-/// What FindTraceFiles says when there is nothing; kNotFound.
+/// The error of FindTraceFiles when it finds nothing; kNotFound.
 Error NoTraceFound(const std::vector<std::string>& paths, const model::Ledger& ledger);
 
 /// Opens a file or an archive's member; a member that is itself compressed is decompressed.

@@ -295,7 +295,7 @@ TEST_F(TraceFilesTest, ATarCutAtAnyByteNeverCrashes) {
 }
 
 TEST_F(TraceFilesTest, WhatIsNoArchiveIsReported) {
-  Write("a.tar", "this is no archive, whatever its name says " + std::string(2000, 'x'));
+  Write("a.tar", "this is not an archive, whatever its name says " + std::string(2000, 'x'));
   Write("rank0.json", "{}");
   EXPECT_THAT(Find({folder_.string()}), ElementsAre("rank0.json"));
   EXPECT_THAT(Codes(), ElementsAre("unreadable_archive"));

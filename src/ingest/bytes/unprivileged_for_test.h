@@ -4,8 +4,8 @@
 
 namespace lockstep::ingest {
 
-/// While it lives, files are opened as a user who may not read everything: root steps down to nobody, others stay who
-/// they are.
+/// While it lives, files are opened as a user who may not read everything: root becomes the user nobody, other users
+/// stay themselves.
 class Unprivileged {
  public:
   Unprivileged() : was_root_(::geteuid() == 0), stepped_down_(!was_root_ || ::seteuid(kNobody) == 0) {}

@@ -61,7 +61,7 @@ class XzSource final : public DecodingSource {
                              : at_end                    ? "ends before its end mark"
                                                          : "is damaged";
     return fmt::format(
-        "the xz data {} near byte {} of the file; what came before was read: copy or record the file again", what,
+        "the xz data {} near byte {} of the file; the part before it was read: copy or record the file again", what,
         input_.taken_bytes());
   }
 

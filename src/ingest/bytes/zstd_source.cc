@@ -73,8 +73,8 @@ class ZstdSource final : public DecodingSource {
     if (StartsZstdFrame(rest)) return true;
     progress.finished = true;
     if (LooksLikeData(rest)) {
-      progress.error = Damage(fmt::format("after the end of the zstd data, at byte {} of the file, follow other bytes, "
-                                          "which were not read: were two files joined?",
+      progress.error = Damage(fmt::format("other bytes follow the end of the zstd data at byte {} of the file, and "
+                                          "were not read: were two files joined?",
                                           input_.taken_bytes()),
                               progress.written);
     }
@@ -88,8 +88,8 @@ class ZstdSource final : public DecodingSource {
       progress.error->code = ErrorCode::kLimitExceeded;
       return;
     }
-    progress.error = Damage(fmt::format("the zstd data is damaged near byte {} of the file ({}); what came before was "
-                                        "read: copy or record the file again",
+    progress.error = Damage(fmt::format("the zstd data is damaged near byte {} of the file ({}); the part before it "
+                                        "was read: copy or record the file again",
                                         input_.taken_bytes(), ZSTD_getErrorString(code)),
                             progress.written);
   }

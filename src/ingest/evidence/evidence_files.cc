@@ -168,7 +168,7 @@ Result<evidence::JobEvidence> FinishEvidence(const std::vector<std::string>& pat
   });
   if (!any) {
     std::string message =
-        "nothing in it is evidence; what would be: flight-recorder dumps (nccl_trace_rank_3), stacks (faulthandler, "
+        "it contains no evidence; evidence is: flight-recorder dumps (nccl_trace_rank_3), stacks (faulthandler, "
         "py-spy, eu-stack, gdb), logs of ranks, NCCL logs, answers of RAS, folders that lockstep hang wrote";
     for (const EvidencePart& part : parts) {
       problems.insert(problems.end(), part.problems.begin(), part.problems.end());

@@ -54,7 +54,7 @@ class Finder {
 
   void WalkFolder(const std::string& path, const struct stat& status, int depth) {
     if (!seen_.insert({status.st_dev, status.st_ino}).second) return;
-    if (depth == kMaxDepth) return Refuse(path, "lies too many folders deep; name it itself");
+    if (depth == kMaxDepth) return Refuse(path, "is too many folders deep; name it directly");
     const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
     if (!folder) return Refuse(path, std::generic_category().message(errno));
     std::vector<std::string> names;

@@ -142,7 +142,7 @@ class Merger {
     for (EvidencePart& part : parts_) {
       if (!part.process) continue;
       if (!part.rank || *part.rank < 0) {
-        Note(part, fmt::format("process {} says no rank; it is left out", part.process->pid), true);
+        Note(part, fmt::format("process {} has no rank; it is left out", part.process->pid), true);
         continue;
       }
       TakeProcess(*part.rank, std::move(*part.process), part.file);
@@ -236,16 +236,19 @@ class Merger {
     const std::string_view folder_a = FolderOf(a.path);
     const std::string_view folder_b = FolderOf(b.path);
     if (folder_a == folder_b || a.root != b.root || a_ns == b_ns) return {};
-    return Error{.code = ErrorCode::kInvalidArgument,
-                 .message = fmt::format("rank {} has dumps in {} and in {}: these are two jobs, or two moments of one; "
-                                        "give one of the folders",
-                                        *a.rank, folder_a, folder_b)};
+    return Error{
+        .code = ErrorCode::kInvalidArgument,
+        .message = fmt::format(
+            "rank {} has dumps in {} and in {}: these are two jobs, or two times of one job; give one of the folders",
+            *a.rank, folder_a, folder_b)};
   }
 
   void TakeStacks(EvidencePart& part) {
     if (part.stacks.empty()) return;
     if (!part.rank || *part.rank < 0) {
-      Note(part, "stacks of which process is not told: no rank in the file's name; name it like stacks_3.txt", false);
+      Note(part,
+           "the process of these stacks is not known: there is no rank in the file's name; name it like stacks_3.txt",
+           false);
       return;
     }
     RankEvidence& rank = Rank(*part.rank);
@@ -329,7 +332,7 @@ class Merger {
     job_.world_size = stated_world_size_ ? stated_world_size_ : grouped ? grouped : logged_world_size_;
   }
 
-  /// A number in a log's name that is no rank of this job's.
+  /// A number in a log's name that is not a rank of this job's.
   void DropStrayRanks() {
     if (!job_.world_size) return;
     for (auto at = ranks_.lower_bound(*job_.world_size); at != ranks_.end();) {
@@ -366,7 +369,7 @@ class Merger {
           {.rank = {},
            .host = {},
            .what = "flight_recorder",
-           .reason = "no rank's dump is among the files",
+           .reason = "no file is a rank's dump",
            .remedy = "set TORCH_FR_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1, or collect from the running job "
                      "with lockstep hang --job ID"});
     }
@@ -375,7 +378,7 @@ class Merger {
           {.rank = {},
            .host = {},
            .what = "python_stacks",
-           .reason = "no stacks are among the files",
+           .reason = "no file has stacks",
            .remedy = "py-spy dump --pid PID > stacks_RANK.txt on each rank, or lockstep hang --job ID"});
     }
     if (!job_.world_size) return;
@@ -385,7 +388,7 @@ class Merger {
       rank.missing.push_back({.rank = number,
                               .host = rank.host,
                               .what = "flight_recorder",
-                              .reason = "its dump is not among the files",
+                              .reason = "no file is its dump",
                               .remedy = "look for it on the rank's node; a process that was killed writes none"});
     }
   }

@@ -11,7 +11,7 @@
 
 namespace lockstep::ingest {
 
-/// What each file gave, parallel to `files`: several parts for an archive, none for what is no evidence.
+/// What each file gave, parallel to `files`: several parts for an archive, none for what is not evidence.
 std::vector<std::vector<EvidencePart>> ReadEvidenceFiles(const std::vector<EvidenceFile>& files,
                                                          const EvidenceOptions& options);
 

@@ -104,7 +104,7 @@ class PartReader {
   /// All bytes; a file whose compression is damaged is used as far as it goes.
   void FillWhole(size_t limit) {
     Fill(limit);
-    if (error_) NotWhole(fmt::format("{}; what comes before is used", error_->message));
+    if (error_) NotWhole(fmt::format("{}; the part before it is used", error_->message));
     if (!ended_) NotWhole(fmt::format("is longer than {} bytes; the rest was not read", limit));
   }
 
@@ -112,7 +112,7 @@ class PartReader {
     FillWhole(kWholeLimit);
     auto records = ReadFlightRecords(bytes_);
     if (!records) return Fail(records.error());
-    if (records->back().record.truncated) NotWhole("the dump ends early; what comes before is used");
+    if (records->back().record.truncated) NotWhole("the dump ends early; the part before it is used");
     // A dump's name ends in the rank and in nothing else; a name is nobody's where several lie in the file.
     const auto named = RankOfDumpName(part_->path);
     if (records->front().rank || records->size() > 1) {
@@ -246,13 +246,13 @@ class PartReader {
       if (ended_ && end == bytes_.size()) break;
       bytes_.erase(0, end);
     }
-    if (error_) NotWhole(fmt::format("{}; what comes before is used", error_->message));
+    if (error_) NotWhole(fmt::format("{}; the part before it is used", error_->message));
     if (all.events.empty() && !part_->named_by_user && !part_->rank && all.prefixed_ranks.empty()) return;
     if (all.dropped_count > 0) {
       part_->problems.push_back(
           {.file = part_->file,
            .rank = part_->rank,
-           .message = fmt::format("{} more lines tell of failures; the first and last of each kind are used",
+           .message = fmt::format("{} more lines report failures; the first and last of each kind are used",
                                   all.dropped_count),
            .skipped = false,
            .is_note = true});

@@ -26,7 +26,7 @@ std::vector<std::string> DumpNotes::Take(const DumpTexts& texts) {
   std::vector<std::string> notes = std::move(said_);
   for (size_t i = 0; i < wrong_types_.size(); ++i) {
     if (wrong_types_[i] == 0) continue;
-    notes.push_back(fmt::format("\"{}\" has a value that cannot be its own, {}; taken as unknown",
+    notes.push_back(fmt::format("\"{}\" has an impossible value, {}; taken as unknown",
                                 DumpKeyName(static_cast<DumpKey>(i)),
                                 wrong_types_[i] == 1 ? "once" : fmt::format("{} times", wrong_types_[i])));
   }

@@ -12,7 +12,7 @@
 
 namespace lockstep::ingest {
 
-/// Counts what is odd in a dump and read all the same.
+/// Counts oddities of a dump that do not stop the reading.
 class DumpNotes {
  public:
   void WrongType(DumpKey key) { ++wrong_types_[static_cast<size_t>(key)]; }

@@ -51,7 +51,7 @@ bool DumpStack::AfterFill(size_t target) {
 
 bool DumpStack::FillList(size_t target, size_t first) {
   Value& list = stack_[target];
-  if (!IsList(list.kind)) return Fail(ErrorCode::kCorruptData, "appends to what is no list");
+  if (!IsList(list.kind)) return Fail(ErrorCode::kCorruptData, "appends to what is not a list");
   if (list.memo == kShared) return Fail(ErrorCode::kUnsupported, "changes a list that is already in use");
   if (!builder_.FillList(list, From(first))) {
     return Fail(ErrorCode::kLimitExceeded, "fills its lists in more pieces than a writer would");
@@ -62,7 +62,7 @@ bool DumpStack::FillList(size_t target, size_t first) {
 
 bool DumpStack::FillDict(size_t target, size_t first) {
   Value& dict = stack_[target];
-  if (!IsDict(dict.kind)) return Fail(ErrorCode::kCorruptData, "sets a key of what is no dict");
+  if (!IsDict(dict.kind)) return Fail(ErrorCode::kCorruptData, "sets a key of what is not a dict");
   if (dict.memo == kShared) return Fail(ErrorCode::kUnsupported, "changes a dict that is already in use");
   if ((stack_.size() - first) % 2 != 0) return Fail(ErrorCode::kCorruptData, "has a key without a value");
   if (!builder_.FillDict(dict, From(first))) {
@@ -75,14 +75,14 @@ bool DumpStack::FillDict(size_t target, size_t first) {
 bool DumpStack::AppendSinceMark() {
   size_t mark = 0;
   if (!PopMark(mark)) return false;
-  if (mark == 0) return Fail(ErrorCode::kCorruptData, "appends to what is no list");
+  if (mark == 0) return Fail(ErrorCode::kCorruptData, "appends to what is not a list");
   return FillList(mark - 1, mark);
 }
 
 bool DumpStack::SetItemsSinceMark() {
   size_t mark = 0;
   if (!PopMark(mark)) return false;
-  if (mark == 0) return Fail(ErrorCode::kCorruptData, "sets a key of what is no dict");
+  if (mark == 0) return Fail(ErrorCode::kCorruptData, "sets a key of what is not a dict");
   return FillDict(mark - 1, mark);
 }
 

@@ -48,7 +48,7 @@ int64_t EntryFields::Scaled(DumpKey key, const Value& value, int64_t factor) {
 
 std::optional<int64_t> EntryFields::DurationNs(double milliseconds) {
   const double duration_ns = milliseconds * 1e6;
-  if (!(duration_ns >= 0 && duration_ns < 9e18)) return std::nullopt;  // Nor what is no number.
+  if (!(duration_ns >= 0 && duration_ns < 9e18)) return std::nullopt;  // Nor what is not a number.
   return std::llround(duration_ns);
 }
 

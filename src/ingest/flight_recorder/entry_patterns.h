@@ -16,8 +16,8 @@ namespace lockstep::ingest {
 /// Whether an entry's value of this key is a number that differs from entry to entry: a count or a time.
 bool IsVaryingNumber(DumpKey key);
 
-/// What entries of a pickled dump look like but for their varying numbers, and which look follows which: training
-/// repeats its steps, so that the next entry's bytes are mostly known. Only a guess; the reader compares every byte.
+/// The forms of entries of a pickled dump without their varying numbers, and which form follows which: training repeats
+/// its steps, so that the next entry's bytes are mostly known. Only a guess; the reader compares every byte.
 /// One dump, one thread.
 class EntryPatterns {
  public:

@@ -75,7 +75,7 @@ Result<std::vector<RankedRecord>> ReadFlightRecords(std::string_view bytes) {
   }
   // Older protocols have no PROTO; the reader says what it refuses.
   if (std::string_view("(c}])").find(bytes[0]) != std::string_view::npos) return ReadPickleDump(bytes);
-  return Error{ErrorCode::kCorruptData, "is neither a pickle nor JSON, so no flight-recorder dump"};
+  return Error{ErrorCode::kCorruptData, "is neither a pickle nor JSON, so it is not a flight-recorder dump"};
 }
 
 }  // namespace lockstep::ingest

@@ -275,7 +275,7 @@ TEST(FlightRecorderTest, WhatIsNoDumpIsSaidToBeNone) {
   EXPECT_THAT(message("{}"), HasSubstr("holds none of the keys"));
   EXPECT_THAT(message("[1, 2]"), HasSubstr("holds none of the keys"));
   EXPECT_THAT(message("\x80\x02K\x01."), HasSubstr("holds none of the keys"));
-  EXPECT_THAT(message("\x80\x02"), HasSubstr("ends before anything"));
+  EXPECT_THAT(message("\x80\x02"), HasSubstr("ends before any content"));
   EXPECT_THAT(message("{\"a\" 1}"), HasSubstr("is not JSON"));
 }
 

@@ -50,7 +50,7 @@ class PickleDump {
     if (!stack_.Top(top)) return Located(stack_.TakeError(), opcode);
     for (const char* rest = at_; rest != end_; ++rest) {
       if (*rest == ' ' || (*rest >= '\t' && *rest <= '\r')) continue;
-      return Error{ErrorCode::kCorruptData, "goes on behind its end (STOP)", {}, Offset(rest)};
+      return Error{ErrorCode::kCorruptData, "continues after its end (STOP)", {}, Offset(rest)};
     }
     return builder_.Finish(top, /*truncated=*/false);
   }

@@ -330,7 +330,7 @@ TEST(PickleDumpTest, LimitsHold) {
             ErrorCode::kLimitExceeded);
   EXPECT_EQ(ErrorOf(std::string("\x80\x02}r\xff\xff\xff\xff.")).code, ErrorCode::kLimitExceeded);
   EXPECT_EQ(ErrorOf("\x80\x02](" + std::string(size_t{5} << 20, 'N')).code, ErrorCode::kLimitExceeded);
-  EXPECT_THAT(ErrorOf(PickleOf(DumpOf(1)) + "x").ToString(), HasSubstr("goes on behind its end"));
+  EXPECT_THAT(ErrorOf(PickleOf(DumpOf(1)) + "x").ToString(), HasSubstr("continues after its end"));
   EXPECT_FALSE(Read(PickleOf(DumpOf(1)) + "\n ").truncated);
 }
 
@@ -424,7 +424,7 @@ TEST(PickleDumpTest, EntriesThatAreNoneAreNotedAndLeftOut) {
   out.None().Dict().Text("record_id").Int(1).EndDict().Int(5);
   const FlightRecord record = Read(Ended(out));
   EXPECT_EQ(record.entries.size(), 1u);
-  EXPECT_THAT(record.notes, ElementsAre(HasSubstr("\"entries\" has a value that cannot be its own, 2 times")));
+  EXPECT_THAT(record.notes, ElementsAre(HasSubstr("\"entries\" has an impossible value, 2 times")));
 }
 
 TEST(PickleDumpTest, BadUtf8IsReplaced) {
@@ -443,7 +443,7 @@ TEST(PickleDumpTest, BadUtf8IsReplaced) {
 
 TEST(PickleDumpTest, ACutBehindTwoMarksAtOnePlaceIsRefused) {
   // A list, in it an empty dict, and what should be its content opened twice: both go when the cut dump is closed.
-  EXPECT_THAT(ErrorOf(std::string("\x80\x02](]}((", 8)).message, HasSubstr("ends before anything"));
+  EXPECT_THAT(ErrorOf(std::string("\x80\x02](]}((", 8)).message, HasSubstr("ends before any content"));
 }
 
 TEST(PickleDumpTest, ACutAnywhereLeavesWhatWasWhole) {

@@ -50,7 +50,7 @@ enum class Opcode : uint8_t {
   kFrame = 0x95,
 };
 
-/// "GLOBAL", "REDUCE", ...; of a byte that is no opcode "byte 0xff".
+/// "GLOBAL", "REDUCE", ...; of a byte that is not an opcode "byte 0xff".
 std::string OpcodeName(uint8_t byte);
 /// Whether the opcode imports or calls something when Python reads it.
 bool OpcodeRunsCode(uint8_t byte);

@@ -16,7 +16,7 @@
 
 namespace lockstep::ingest {
 
-/// Tells what a list or dict of a dump is once it is filled, and makes the record. Knows neither pickle nor JSON.
+/// Recognises what a list or dict of a dump is once it is filled, and makes the record. Independent of pickle and JSON.
 /// One dump, one thread.
 class RecordBuilder {
  public:

@@ -128,7 +128,7 @@ class RecordMaker {
     return nullptr;
   }
 
-  // What is no entry of this list was found elsewhere, and is left out.
+  // What is not an entry of this list was found elsewhere, and is left out.
   void TakeEntries(const Value& list, std::vector<FlightEntry>& entries) {
     if (list.kind != ValueKind::kEntries) {
       if (list.kind != ValueKind::kEmptyList) tables_.notes.WrongType(DumpKey::kEntries);
@@ -328,7 +328,7 @@ Result<std::vector<RankedRecord>> MakeRecords(const Value& top, bool truncated,
                                               std::vector<FlightEntry> entries, DumpTables& tables) {
   const std::vector<FoundDump> dumps = FindDumps(top, tables);
   if (dumps.empty()) {
-    if (truncated) return Error{ErrorCode::kCorruptData, "ends before anything that a flight-recorder dump says"};
+    if (truncated) return Error{ErrorCode::kCorruptData, "ends before any content of a flight-recorder dump"};
     return Error{ErrorCode::kCorruptData, "holds none of the keys of a flight-recorder dump (version, entries, ...)"};
   }
   std::vector<RankedRecord> records;

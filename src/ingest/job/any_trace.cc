@@ -63,9 +63,9 @@ class PeekedSource final : public ByteSource {
 /// What else a file may be that people have beside their traces, with what to do; or nothing.
 const char* OtherFormat(std::string_view head) {
   using namespace std::string_view_literals;
-  if (head.starts_with("version https://git-lfs"sv)) return "is a Git LFS pointer and not the data; run git lfs pull";
+  if (head.starts_with("version https://git-lfs"sv)) return "is a Git LFS pointer, not the data; run git lfs pull";
   if (head.starts_with("NVR\0"sv)) {
-    return "is an Nsight Compute report, which is no trace; write its kernels as a table: ncu --import FILE --csv "
+    return "is an Nsight Compute report, which is not a trace; write its kernels as a table: ncu --import FILE --csv "
            "--page "
            "raw";
   }

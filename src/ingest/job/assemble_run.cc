@@ -43,7 +43,7 @@ Error NothingRead(const std::vector<TraceFile>& files, const std::vector<FileOut
   first.file = files.front().DisplayName();
   if (files.size() == 1) return first;
   return {.code = ErrorCode::kCorruptData,
-          .message = fmt::format("not one of {} files is a trace; the first: {}", files.size(), first.ToString())};
+          .message = fmt::format("none of {} files is a trace; the first: {}", files.size(), first.ToString())};
 }
 
 void AppendWithRank(const model::Ledger& from, int32_t rank, model::Ledger* into) {

@@ -21,7 +21,7 @@ struct TracePlace {
   bool is_nccl_ring = false;
 };
 
-/// A trace that no profiler wrote (spans, operations of NCCL), and the one that takes it over.
+/// A trace that no profiler wrote (spans, operations of NCCL), and the trace that it is joined to.
 struct TraceJoin {
   TracePlace from;
   TracePlace into;

@@ -16,7 +16,7 @@ struct FileOutcome {
   /// One; several for a file that holds several ranks. Names are merged away: ids are those of the run.
   std::vector<TraceContent> contents = {};
   std::optional<Error> error = {};  ///< Set when there is no content.
-  bool source_failed = false;       ///< The bytes could not be had; otherwise they are no trace.
+  bool source_failed = false;       ///< The bytes could not be read; otherwise they are not a trace.
   uint32_t name_count = 0;          ///< Of the run's table once the names of this file were merged into it.
 };
 

@@ -22,7 +22,7 @@ class ProgressMeter {
   void AddBytes(uint64_t consumed_bytes, uint64_t json_bytes);
   void AddEvents(uint64_t event_count) { event_count_.fetch_add(event_count, std::memory_order_relaxed); }
   void FinishFile();
-  /// Whether whoever asked for the ingest wants it no more.
+  /// Whether the caller has cancelled the ingest.
   bool cancelled() const { return cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed); }
   /// The last call, whatever the time.
   void Finish();

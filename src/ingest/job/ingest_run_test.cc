@@ -150,7 +150,7 @@ TEST_F(IngestRunTest, NotOneTraceIsAnError) {
   auto run = Ingest();
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().code, ErrorCode::kCorruptData);
-  EXPECT_THAT(run.error().message, HasSubstr("not one of 2 files"));
+  EXPECT_THAT(run.error().message, HasSubstr("none of 2 files"));
   auto single = IngestRun({folder_.string() + "/a.json"}, {});
   ASSERT_FALSE(single);
   EXPECT_EQ(single.error().file, folder_.string() + "/a.json");

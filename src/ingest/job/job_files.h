@@ -10,7 +10,7 @@
 
 namespace lockstep::ingest {
 
-/// What lies below the paths of a job.
+/// The files below the paths of a job.
 struct JobFiles {
   std::vector<TraceFile> traces;
   std::shared_ptr<const model::KernelProfiles>

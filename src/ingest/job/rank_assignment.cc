@@ -59,11 +59,10 @@ void DecideRanks(std::vector<LoadedTrace>& traces, model::Ledger* ledger) {
     if (loaded.has_rank) {
       known(loaded, loaded.trace.rank.value, RankSource::kDistributedInfo);
       if (loaded.facts.rank && *loaded.facts.rank != loaded.trace.rank.value) {
-        AddRow(
-            ledger, "rank_name_mismatch", Severity::kWarning, loaded.trace.source, loaded.trace.rank.value,
-            fmt::format("the file's name says rank {}, what is in it (distributedInfo) says rank {}, which was taken",
-                        *loaded.facts.rank, loaded.trace.rank.value),
-            "check that the files were not renamed");
+        AddRow(ledger, "rank_name_mismatch", Severity::kWarning, loaded.trace.source, loaded.trace.rank.value,
+               fmt::format("the file's name says rank {}, its content (distributedInfo) says rank {}, which was used",
+                           *loaded.facts.rank, loaded.trace.rank.value),
+               "check that the files were not renamed");
       }
     } else if (loaded.facts.rank) {
       known(loaded, *loaded.facts.rank, RankSource::kFileName);
@@ -119,7 +118,8 @@ void ReportSource(const std::vector<LoadedTrace>& traces, RankSource source, mod
     entry.advice = "right unless files were renamed; start the profiler after torch.distributed to have it recorded";
   } else {
     entry.code = "rank_from_order";
-    entry.message = fmt::format("neither the trace nor its name says a rank: {} was given by order of names", listed);
+    entry.message =
+        fmt::format("neither the trace nor its name contains a rank: {} was assigned by the order of names", listed);
     entry.advice = "put rankN into the file names if the order is wrong";
   }
   ledger->Add(std::move(entry));
@@ -226,7 +226,7 @@ void ReportMissing(const std::vector<LoadedTrace>& traces, std::optional<int32_t
   entry.severity = Severity::kWarning;
   entry.count = count;
   entry.message = std::move(message);
-  entry.advice = "waits that they cause or suffer are not seen; add their traces if they exist";
+  entry.advice = "waits that they cause or suffer are not visible; add their traces if they exist";
   ledger->Add(std::move(entry));
 }
 

@@ -68,9 +68,9 @@ std::set<Place> FindSameRecordings(const std::vector<TraceFile>& files, std::vec
          .severity = model::Severity::kInfo,
          .source = files[pair.first].DisplayName(),
          .count = count,
-         .message = fmt::format("is another form of the recording in {}: it was used for what only it says, and "
-                                "its events count once",
-                                files[pair.second].DisplayName()),
+         .message = fmt::format(
+             "is another form of the recording in {}: only its additional information was used, and events count once",
+             files[pair.second].DisplayName()),
          .advice = {}});
   }
   return left_out;

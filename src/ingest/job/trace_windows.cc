@@ -32,9 +32,9 @@ void SetAside(LoadedTrace& later, const LoadedTrace& earlier, model::Ledger* led
   entry.severity = model::Severity::kError;
   entry.source = later.trace.source;
   entry.rank = later.trace.rank.value;
-  entry.message =
-      fmt::format("{} claims rank {} like {}; it was set aside", why, later.trace.rank.value, earlier.trace.source);
-  entry.advice = "give one trace per rank and time: copies, merged traces and other jobs belong elsewhere";
+  entry.message = fmt::format("{} claims the same rank {} as {}; it was set aside", why, later.trace.rank.value,
+                              earlier.trace.source);
+  entry.advice = "give one trace per rank and time, without copies, merged traces and other jobs";
   ledger->Add(std::move(entry));
 }
 

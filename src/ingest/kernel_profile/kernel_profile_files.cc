@@ -196,7 +196,8 @@ class Reader {
     if (text) return text;
     const std::string reason = text.error().message;
     Note("no_ncu", Severity::kError, path, rank, reason,
-         "where ncu is, as new as the one that wrote it: ncu --import REPORT --csv --page raw > REPORT.csv");
+         "on a machine with an ncu at least as new as the one that wrote it: ncu --import REPORT --csv --page raw > "
+         "REPORT.csv");
     return text;
   }
 

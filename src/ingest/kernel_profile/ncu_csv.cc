@@ -65,7 +65,7 @@ class NcuTable {
                             .source = file_,
                             .rank = rank_,
                             .count = skipped_,
-                            .message = fmt::format("{} lines among ncu's table are no rows of it", skipped_),
+                            .message = fmt::format("{} lines among ncu's table are not rows of it", skipped_),
                             .advice = "the program's own output, most likely: ncu --log-file keeps it apart"});
     }
   }
@@ -186,7 +186,7 @@ class NcuTable {
                             .severity = model::Severity::kWarning,
                             .source = file_,
                             .rank = rank_,
-                            .message = "a launch has no metric but 0 and what is no number",
+                            .message = "all metrics of a launch are 0 or not numbers",
                             .advice = "another profiler (DCGM, Nsight Systems) may hold the counters, or the driver "
                                       "forbids them: dcgmi profile --pause, or ask for ERR_NVGPUCTRPERM's remedy"});
     }

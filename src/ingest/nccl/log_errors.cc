@@ -104,7 +104,7 @@ void ReadCudaFailure(Words words, NcclError& error) {
         "leave a few GiB free beside PyTorch's cache (PYTORCH_CUDA_ALLOC_CONF, smaller batch), or lower "
         "NCCL_BUFFSIZE and the number of communicators";
   } else if (error.code.find("driver version") != std::string::npos) {
-    error.meaning = "the node's driver is older than this CUDA, or not there";
+    error.meaning = "the node's driver is older than this CUDA, or missing";
     error.remedy = "compare nvidia-smi on all nodes; start the container with the GPUs; use a build for this driver";
   }
 }
@@ -178,9 +178,10 @@ constexpr std::array kErrorRules = {
               "give the container more (docker --shm-size=8g, an emptyDir of medium Memory), and remove old "
               "/dev/shm/nccl-* files"},
     ErrorRule{"shared_memory", "rror while creating shared memory segment", "", Weight::kError, false,
-              "no shared memory could be had",
+              "shared memory could not be allocated",
               "give the container more (docker --shm-size=8g, an emptyDir of medium Memory)"},
-    ErrorRule{"shared_memory", "failed to extend /dev/shm", "", Weight::kError, false, "no shared memory could be had",
+    ErrorRule{"shared_memory", "failed to extend /dev/shm", "", Weight::kError, false,
+              "shared memory could not be allocated",
               "give the container more (docker --shm-size=8g, an emptyDir of medium Memory)"},
     ErrorRule{"version_mismatch", "ismatched NCCL version", "", Weight::kError, false,
               "ranks run different versions of NCCL", "use one image on all nodes", ReadRanks},

@@ -15,7 +15,7 @@
 
 namespace lockstep::ingest {
 
-inline constexpr size_t kMostUnknownSamples = 20;  ///< Of a job's lines that nobody knows.
+inline constexpr size_t kMostUnknownSamples = 20;  ///< Of a job's lines of unknown kind.
 
 /// A line while it is handled, and where it stands.
 struct NcclLineInHand {

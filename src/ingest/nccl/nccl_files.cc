@@ -118,7 +118,7 @@ Result<NcclEvidence> ReadNcclFiles(const std::vector<std::string>& paths) {
       if (log.lines.nccl + log.lines.unknown > 0) {
         logs.push_back(std::move(log));
       } else if (file.named) {
-        add_problem(file.path, "holds no line of NCCL's, no topology and no answer of RAS", true);
+        add_problem(file.path, "has no line of NCCL's, no topology and no answer of RAS", true);
       } else {
         evidence.other_files.push_back(file.path);
       }
@@ -127,7 +127,7 @@ Result<NcclEvidence> ReadNcclFiles(const std::vector<std::string>& paths) {
   if (logs.empty() && evidence.topologies.empty() && evidence.graphs.empty() && evidence.ras.empty()) {
     return Error{.code = ErrorCode::kNotFound,
                  .message =
-                     "nothing here is NCCL's; run with NCCL_DEBUG=INFO and keep the output, or set "
+                     "no output of NCCL found; run with NCCL_DEBUG=INFO and keep the output, or set "
                      "NCCL_DEBUG_FILE=nccl.%h.%p.log",
                  .file = paths.size() == 1 ? paths.front() : ""};
   }

@@ -23,7 +23,7 @@ evidence::NcclJob ReadNcclLog(std::string_view text, std::string_view file_name,
 /// does not depend on the order of `logs` but for the order of `files`.
 evidence::NcclJob MergeNcclLogs(std::vector<evidence::NcclJob> logs);
 
-/// What is wrong in a job, or looks like it: the worst first, then by time and place. Deterministic.
+/// Problems of a job, or signs of them: the worst first, then by time and place. Deterministic.
 /// Source of the rules: docs/formats/nccl-log.md#findings.
 std::vector<evidence::NcclLogFinding> FindNcclProblems(const evidence::NcclJob& job);
 

@@ -16,7 +16,7 @@ std::string RankRanges(const std::vector<int32_t>& ranks);
 /// Errors first, then warnings.
 int SeverityOrder(const std::string& severity);
 
-/// What the rules find, with helpers to say of whom.
+/// The findings of the rules, with helpers that name processes.
 class ProblemList {
  public:
   explicit ProblemList(const evidence::NcclJob& job) : job_(job) {}

@@ -108,10 +108,10 @@ void FindNetworkProblems(ProblemList& list) {
   const NcclJob& job = list.job();
   const Votes networks = VotesOf(job, &NcclProcess::network, &NcclProcess::network_place);
   if (networks.differ()) {
-    list.Add(
-        "network_mismatch", "error", Others(networks), networks.Odd().place,
-        "Networks differ: " + Tell(list, networks) + ".",
-        "see why the plugin or the adapters are not found there: ibstat, NCCL_NET, NCCL_IB_HCA, the plugin's lines");
+    list.Add("network_mismatch", "error", Others(networks), networks.Odd().place,
+             "Networks differ: " + Tell(list, networks) + ".",
+             "find out why the plugin or the adapters are not found there: ibstat, NCCL_NET, NCCL_IB_HCA, the plugin's "
+             "lines");
   }
   Votes interfaces;
   for (uint32_t i = 0; i < job.processes.size(); ++i) {

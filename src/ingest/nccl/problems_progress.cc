@@ -181,7 +181,7 @@ void CompareOperations(ProblemList& list, const NcclCommunicator& communicator) 
   list.Add("fewer_collectives", "warning", processes, {operation.file, operation.line},
            fmt::format("{} enqueued fewer collectives of {}: up to {} where others came to {}.", list.Who(processes),
                        NameOf(communicator), nearest, furthest),
-           "if the job stands still, look at what these ranks do instead: `lockstep hang`");
+           "if the job makes no progress, find out what these ranks do instead: `lockstep hang`");
 }
 
 }  // namespace
@@ -215,12 +215,12 @@ void FindIncompleteInit(ProblemList& list) {
     }
     if (missing.empty()) continue;
     if (!open.empty() && completed_count == 0) {
-      evidence::NcclLogFinding& finding =
-          list.Add("missing_rank", "error", {}, job.members[open.front()].started,
-                   fmt::format("{} of {} ranks began to create {}; missing: {}. They never called it, or their logs "
-                               "are not here.",
-                               seen.size(), communicator.rank_count, NameOf(communicator), RankRanges(missing)),
-                   "see whether these ranks were started, and what they wait for");
+      evidence::NcclLogFinding& finding = list.Add(
+          "missing_rank", "error", {}, job.members[open.front()].started,
+          fmt::format(
+              "{} of {} ranks began to create {}; missing: {}. They never called it, or their logs are missing.",
+              seen.size(), communicator.rank_count, NameOf(communicator), RankRanges(missing)),
+          "check whether these ranks were started, and what they wait for");
       finding.ranks = missing;
     } else if (completed_count > 0 && incomplete_count++ == 0) {
       incomplete_text = fmt::format("Of {} the logs of {} of {} ranks are here, not those of {}", NameOf(communicator),
@@ -230,7 +230,7 @@ void FindIncompleteInit(ProblemList& list) {
   if (incomplete_count == 0) return;
   if (incomplete_count > 1) incomplete_text += fmt::format("; likewise of {} others", incomplete_count - 1);
   list.Add("logs_incomplete", "info", {}, {}, incomplete_text + ".",
-           "give the logs of all nodes; NCCL_DEBUG_FILE=nccl.%h.%p.log writes one a process");
+           "give the logs of all nodes; NCCL_DEBUG_FILE=nccl.%h.%p.log writes one per process");
 }
 
 void FindSlowInit(ProblemList& list) {

@@ -41,7 +41,7 @@ NcclLogFinding Finding(const RasReport& report, const char* kind, const char* se
   finding.time_unix_ns = report.collected_unix_ns;
   finding.text = std::move(text);
   finding.remedy =
-      "ask it again a minute later: counts that differ and stand still are a hang, those that move are none";
+      "ask it again a minute later: counts that differ and do not change mean a hang; counts that change do not";
   return finding;
 }
 
@@ -60,12 +60,12 @@ void FindStandstill(const RasReport& report, const RasCommunicator& communicator
       if (count < most && rank != kUnlisted) late.push_back(rank);
     }
     if (late.empty()) continue;
-    const std::string text = "Communicator " + communicator.hash + " stands still between two questions: its ranks " +
+    const std::string text = "Communicator " + communicator.hash + " did not change between two answers: its ranks " +
                              RankRanges(late) + " launched fewer of " + operation + " (down to " +
                              std::to_string(least) + ") than others (" + std::to_string(most) + ").";
     NcclLogFinding& finding = findings.emplace_back(Finding(report, "ras_stuck", "error", text));
     finding.ranks = std::move(late);
-    finding.remedy = "see what these ranks do instead: `lockstep hang`";
+    finding.remedy = "find out what these ranks do instead: `lockstep hang`";
   }
 }
 

@@ -126,7 +126,7 @@ Result<RasReport> ReadRasJson(std::string_view text) {
   }
   if (recognised) return report;
   return Error{ErrorCode::kUnsupported,
-               "this JSON is no answer of NCCL's RAS: it has neither communicators nor events"};
+               "this JSON is not an answer of NCCL's RAS: it has neither communicators nor events"};
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ Result<RasReport> ReadRasReport(std::string_view text) {
   if (text.size() > kByteLimit) {
     return Error{ErrorCode::kLimitExceeded, "an answer of RAS above 64 MiB is not read"};
   }
-  // What the protocol says before the answer ("SERVER PROTOCOL 2", "OK") is no JSON.
+  // What the protocol says before the answer ("SERVER PROTOCOL 2", "OK") is not JSON.
   std::string_view rest = text;
   while (!rest.empty()) {
     const size_t end = rest.find('\n');

@@ -136,7 +136,7 @@ class Machine {
     }
   }
 
-  /// Equal devices should have equal links. Those of other makers are no siblings.
+  /// Equal devices should have equal links. Those of other makers are not siblings.
   void CheckSiblings(const std::vector<int32_t>& nodes, std::string_view attribute, const char* kind,
                      const char* unit) {
     std::map<std::string, std::vector<int32_t>> siblings;

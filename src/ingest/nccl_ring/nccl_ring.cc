@@ -155,7 +155,8 @@ bool StartsNcclRing(std::string_view bytes) {
 
 Result<NcclRing> ReadNcclRing(std::string_view bytes) {
   RingHeader header;
-  if (!StartsNcclRing(bytes) || bytes.size() < sizeof header) return Corrupt("is no record of lockstep's NCCL plugin");
+  if (!StartsNcclRing(bytes) || bytes.size() < sizeof header)
+    return Corrupt("is not a record of lockstep's NCCL plugin");
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.version != instrument::kRingVersion) {
     return Corrupt(fmt::format("is version {} of the NCCL plugin's record; version {} is known", header.version,
@@ -173,7 +174,7 @@ Result<NcclRing> ReadNcclRing(std::string_view bytes) {
   }
   if (header.anchor_unix_ns < 0 || header.anchor_unix_ns > kMostNs || header.anchor_monotonic_ns < 0 ||
       header.anchor_monotonic_ns > kMostNs) {
-    return Corrupt("the NCCL plugin's record has a clock that cannot be");
+    return Corrupt("the NCCL plugin's record has an impossible clock");
   }
   NcclRing ring;
   ring.pid = header.pid;

@@ -25,7 +25,7 @@ struct NcclRingTotal {
   uint64_t duration_ns = 0;  ///< First kernel to last.
 };
 
-/// What is asked of the ring of a running process again and again: little, however many operations it keeps.
+/// The figures that are read periodically from the ring of a running process: few, however many operations it keeps.
 struct NcclRingPulse {
   int32_t pid = 0;
   std::optional<int32_t> rank = {};

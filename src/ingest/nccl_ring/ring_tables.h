@@ -18,12 +18,12 @@ constexpr uint64_t kMostRingElementBytes = 4096;
 
 inline Error CorruptRing(const char* message) { return {.code = ErrorCode::kCorruptData, .message = message}; }
 
-/// Errors: kCorruptData for what is no ring, of another version, or with more communicators than anybody has.
+/// Errors: kCorruptData for what is not a ring, of another version, or with more communicators than anybody has.
 inline Result<instrument::RingHeader> ReadRingHeader(const ReadRingAt& read) {
   constexpr uint64_t kMostCommunicators = 4096;
   instrument::RingHeader header;
   std::string head(sizeof header, '\0');
-  if (!read(0, head) || !StartsNcclRing(head)) return CorruptRing("is no record of lockstep's NCCL plugin");
+  if (!read(0, head) || !StartsNcclRing(head)) return CorruptRing("is not a record of lockstep's NCCL plugin");
   std::memcpy(&header, head.data(), sizeof header);
   if (header.version != instrument::kRingVersion || header.communicator_capacity > kMostCommunicators) {
     return CorruptRing("is another version of the NCCL plugin's record, or its header is damaged");

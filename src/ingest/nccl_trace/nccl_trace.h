@@ -20,8 +20,8 @@ Result<TraceContent> ReadNcclTrace(ByteSource& source, const std::string& displa
 
 TraceContent ToTraceContent(const NcclRing& ring, const std::string& display_name);
 
-/// What is left of `ring` beside a profiler's trace of the rank, which has the kernels: its operations on tracks of
-/// their own that count as nothing, with algorithm, protocol and channels; counters.
+/// What `ring` adds to a profiler's trace of the rank, which has the kernels: its operations on separate tracks that
+/// are not counted, with algorithm, protocol and channels; counters.
 void TurnIntoAnnotations(model::RankTrace* ring);
 
 }  // namespace lockstep::ingest

@@ -20,8 +20,8 @@ class Reporter {
 
   void Report() {
     Row("nccl_operations_only", Severity::kInfo, 1,
-        "holds NCCL's operations and their calls; what the device computed meanwhile is not known",
-        "for that, put a profiler's trace of the rank beside it");
+        "contains NCCL's operations and their calls, not what the device computed meanwhile",
+        "add a profiler's trace of the rank for that");
     ReportUnderWay();
     ReportInterface();
     ReportLost();
@@ -83,13 +83,13 @@ class Reporter {
       std::string message = fmt::format("{}: {} operation{} had not ended when the file was read, first {}", who, count,
                                         count == 1 ? "" : "s", Describe(*first));
       Row("nccl_operations_under_way", Severity::kWarning, count, std::move(message),
-          "their calls are shown, and no end is made up; lockstep hang tells who holds them up");
+          "their calls are shown without an end; lockstep hang says which rank holds them up");
     }
     if (unknown > 0) {
       Row("nccl_ends_unknown", Severity::kWarning, unknown,
-          fmt::format("{} operations were enqueued and needed no proxy: this NCCL does not say when they ended",
+          fmt::format("{} operations were enqueued and needed no proxy: this NCCL does not report when they ended",
                       unknown),
-          "NCCL 2.26 and later say it");
+          "NCCL 2.26 and later report it");
     }
   }
 
@@ -100,18 +100,18 @@ class Reporter {
               "version {} of NCCL's profiler interface has no kernels: operations last from their enqueueing to "
               "the end of the proxy's part, by the host's clock, which is longer",
               ring_.interface_version),
-          "NCCL 2.27 and later say it by the device's clock");
+          "NCCL 2.27 and later report it by the device's clock");
     } else if (ring_.interface_version < kFirstWithDeviceTime) {
       Row("nccl_without_device_time", Severity::kInfo, 1,
-          fmt::format("version {} of NCCL's profiler interface has no time by the device: begins and ends are when the "
-                      "host heard of them",
+          fmt::format("version {} of NCCL's profiler interface has no time by the device: begins and ends are the "
+                      "times at which the host was notified",
                       ring_.interface_version),
-          "NCCL 2.27 and later say it by the device's clock");
+          "NCCL 2.27 and later report it by the device's clock");
     }
     if (ring_.interface_version < kFirstWithDeviceTime) {
       Row("nccl_sizes_unknown", Severity::kInfo, ring_.communicators.size(),
-          "this NCCL does not say how many ranks a communicator has; sizes of all_gather and reduce_scatter need it",
-          "NCCL 2.27 and later say it");
+          "this NCCL does not report how many ranks a communicator has; sizes of all_gather and reduce_scatter need it",
+          "NCCL 2.27 and later report it");
     }
   }
 
@@ -125,12 +125,13 @@ class Reporter {
     if (begun > told && ring_.operation_count > ring_.operation_capacity) {
       const uint64_t lost = begun - told;
       Row("nccl_ring_wrapped", Severity::kInfo, lost,
-          fmt::format("{} earlier operations gave way: the process kept its last {}", lost, ring_.operation_capacity),
+          fmt::format("{} earlier operations were overwritten: the process kept its last {}", lost,
+                      ring_.operation_capacity),
           "raise LOCKSTEP_NCCL_OPERATIONS to keep more");
     }
     if (ring_.dropped_count > 0) {
       Row("nccl_ring_dropped", Severity::kWarning, ring_.dropped_count,
-          fmt::format("{} operations, communicators or steps of the proxy found no room and are missing",
+          fmt::format("{} operations, communicators or steps of the proxy did not fit and are missing",
                       ring_.dropped_count),
           "raise LOCKSTEP_NCCL_OPERATIONS");
     }

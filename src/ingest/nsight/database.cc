@@ -201,7 +201,8 @@ Result<std::unique_ptr<Database>> Database::Spool(ByteSource& source, const std:
     const int code = sqlite3_deserialize(database->connection_, "main", copy, size, size,
                                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
     if (code != SQLITE_OK) {
-      return Error{.code = ErrorCode::kCorruptData, .message = "is no SQLite database; export it again", .file = name};
+      return Error{
+          .code = ErrorCode::kCorruptData, .message = "is not an SQLite database; export it again", .file = name};
     }
   }
   RETURN_IF_ERROR(database->Harden(name));

@@ -110,7 +110,7 @@ bool NamesCollective(std::string_view name) {
 }
 
 std::string MpiCallName(std::string_view text) {
-  // Setting MPI up and down is no communication.
+  // Setting MPI up and down is not communication.
   const bool communicates = NamesCollective(text) || text.find("Wait") != std::string_view::npos;
   return communicates ? fmt::format("mpi:{}", text) : std::string(text);
 }

@@ -23,7 +23,7 @@ std::string MemsetName(std::optional<int64_t> memory_kind);
 const char* SyncName(model::SyncRecord::Kind kind);
 model::SyncRecord::Kind SyncKind(std::optional<int64_t> type);
 
-/// What an NVTX range stands for.
+/// The meaning of an NVTX range.
 struct Region {
   std::string name;  ///< "train:forward" in the domain "train"; without a domain the text itself.
   model::Category category = model::Category::kUserAnnotation;

@@ -70,7 +70,7 @@ void NoteMissing(const ReportFacts& facts, const ReportEvents& events, ReportNot
   if (events.graph_count() > 0) {
     notes->Add(
         "nsys_graphs_whole", Severity::kWarning,
-        "CUDA graphs were traced as wholes: each launch counts as one kernel, and those inside are not to be seen",
+        "CUDA graphs were traced as a whole: each launch counts as one kernel, and the kernels inside are not visible",
         "record with --cuda-graph-trace=node", events.graph_count());
   }
   if (events.kernel_count() + events.graph_count() > 0) return;
@@ -92,15 +92,15 @@ void NoteUnread(Database* database, ReportNotes* notes) {
     if (database->HasRows(table)) names += fmt::format("{}{}", names.empty() ? "" : ", ", table);
   }
   if (names.empty()) return;
-  notes->Add("nsys_unread_tables", Severity::kInfo, fmt::format("the report also holds what is not read: {}", names));
+  notes->Add("nsys_unread_tables", Severity::kInfo,
+             fmt::format("the report also contains data that is not read: {}", names));
 }
 
 /// A write-ahead log beside the file holds rows that were never moved into it.
 void NoteLog(const std::string& path, ReportNotes* notes) {
   struct stat status = {};
   if (path.empty() || ::stat((path + "-wal").c_str(), &status) != 0 || status.st_size == 0) return;
-  notes->Add("nsys_log_ignored", Severity::kWarning,
-             "a write-ahead log lies beside the file; what it holds was not read",
+  notes->Add("nsys_log_ignored", Severity::kWarning, "a write-ahead log lies beside the file; its content was not read",
              "open the file once with sqlite3 and close it, or export the report again");
 }
 

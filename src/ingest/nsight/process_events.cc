@@ -132,7 +132,7 @@ std::vector<model::Track> SplitCrossing(model::Track track) {
         stack.push_back(end);
         break;
       }
-      if (part == 15) break;  // What crosses this often is no call stack; it stays where it is.
+      if (part == 15) break;  // What crosses this often is not a call stack; it stays where it is.
     }
     if (part > 0 && !crosses) {
       crosses = true;

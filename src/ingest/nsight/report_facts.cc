@@ -110,8 +110,8 @@ void ReadDiagnostics(const Database& database, ReportNotes* notes) {
   });
   if (count == 0) return;
   notes->Add("nsys_diagnostics", model::Severity::kWarning,
-             fmt::format("nsys had trouble while it recorded: {}{}", texts, count > kShown ? " | ..." : ""),
-             "what it names may be missing from the report", count);
+             fmt::format("nsys reported problems while it recorded: {}{}", texts, count > kShown ? " | ..." : ""),
+             "the data that it names may be missing from the report", count);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 namespace lockstep::ingest::nsight {
 
-/// What a report says of itself, its machine and its start. Of the environment it holds, only what ReadLaunch asks for
+/// A report's metadata: its machine and its start. Of the environment it holds, only what ReadLaunch asks for
 /// is ever looked at.
 struct ReportFacts {
   std::string product_version;  ///< "2023.4.4.54", or empty.

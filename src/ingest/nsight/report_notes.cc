@@ -23,7 +23,7 @@ void ReportNotes::WriteRows() {
   constexpr Text kTexts[] = {
       {kNoStart, "rows without a start were left out", "export the report again if there are many"},
       {kNegative, "events that end before they start were given no duration", "their times are doubtful"},
-      {kOverflow, "rows whose times no clock can show were left out", "export the report again"},
+      {kOverflow, "rows with impossible times were left out", "export the report again"},
       {kUnfinished, "NVTX ranges that were never closed were ended with the recording",
        "they were open when it stopped, or the program forgot to pop them"},
       {kUnnamedMetric, "samples of metrics that the report does not name were left out", "export the report again"},

@@ -40,7 +40,7 @@ void PlaceOwnerless(bool knows_processes, Processes* processes, ReportNotes* not
   Processes parts = (*ownerless)->SplitByDevice();
   if (parts.empty()) return;
   notes->Add("nsys_rank_guess", Severity::kWarning,
-             "the export does not say which process its kernels are of: each device was taken for a rank",
+             "the export does not contain the process of its kernels: each device was taken for a rank",
              "export it again with all columns", parts.size() + 1);
   for (auto& part : parts) processes->push_back(std::move(part));
 }
@@ -113,7 +113,7 @@ std::vector<ReportRank> FindRanks(const ReportFacts& facts, ReportEvents* events
   }
   if (left_out > 0) {
     notes->Add("nsys_other_processes", Severity::kInfo,
-               "events of processes that are no rank (launchers, data loaders) were left out", "", left_out);
+               "events of processes that are not rank (launchers, data loaders) were left out", "", left_out);
   }
   if (ranks.size() < 2) return ranks;
   std::set<int32_t> seen;
@@ -128,12 +128,11 @@ std::vector<ReportRank> FindRanks(const ReportFacts& facts, ReportEvents* events
            std::tuple(b.events->FirstDevice(), b.events->global_pid());
   });
   for (ReportRank& rank : ranks) rank.rank.reset();
-  notes->Add(
-      "nsys_rank_guess", Severity::kWarning,
-      fmt::format("the report holds {} processes of the job and of none does it say the rank: they were numbered "
-                  "by device, then by process id, which is a guess",
-                  ranks.size()),
-      "start nsys once per rank, behind the launcher, to have ranks recorded", ranks.size());
+  notes->Add("nsys_rank_guess", Severity::kWarning,
+             fmt::format("the report has {} processes of the job and the rank of none: they were numbered by device, "
+                         "then by process id, which is a guess",
+                         ranks.size()),
+             "start nsys once per rank, behind the launcher, to record ranks", ranks.size());
   return ranks;
 }
 

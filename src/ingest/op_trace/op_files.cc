@@ -91,7 +91,7 @@ Result<OperationContent> ReadPipeline(const std::vector<TraceFile>& files, const
     if (format == OperationFormat::kPrimusRank || format == OperationFormat::kPrimusConfig) {
       TakePrimusFile(file, *std::move(text), format, &pipeline);
     } else {
-      Note(file, "not_a_trace", model::Severity::kError, "is no file of the pipeline that lies beside it",
+      Note(file, "not_a_trace", model::Severity::kError, "is not a file of the pipeline that lies beside it",
            "give the traces of one job", &pipeline.content.ledger);
     }
   }

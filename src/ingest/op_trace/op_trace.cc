@@ -131,7 +131,7 @@ Result<OperationContent> ReadOperationTable(ByteSource& source, const std::strin
     entry.severity = model::Severity::kError;
     entry.source = name;
     entry.message = lines.error->message;
-    entry.advice = "what was read before is used; copy the file again";
+    entry.advice = "the part before it is used; copy the file again";
     table.ledger().Add(std::move(entry));
   }
   return table.Finish();

@@ -30,7 +30,7 @@ struct OperationContent {
 };
 
 /// Reads the study's table: CSV with a header line, columns in any order (docs/formats/op-trace.md). Times are decimal
-/// seconds, taken exactly. A line that is no operation is skipped and counted in the ledger, with its number; a
+/// seconds, taken exactly. A line that is not an operation is skipped and counted in the ledger, with its number; a
 /// damaged or cut stream gives what was before it and a ledger row.
 /// Errors: kCorruptData when the header lacks a column, or no line is an operation; those of the first read.
 Result<OperationContent> ReadOperationTable(ByteSource& source, const std::string& name);

@@ -20,7 +20,7 @@ constexpr size_t kMaxWork = 1 << 20;                     // Micro-batches of one
 
 Error NoPrimus(const std::string& name, const char* what) {
   return {.code = ErrorCode::kCorruptData,
-          .message = fmt::format("is no Primus pipeline trace ({}); check how it was written", what),
+          .message = fmt::format("is not a Primus pipeline trace ({}); check how it was written", what),
           .file = name};
 }
 
@@ -148,7 +148,7 @@ Status ReadPrimusRank(std::string text, int32_t stage, const std::string& name, 
       entry.source = name;
       entry.rank = stage;
       entry.message = fmt::format("its JSON is damaged behind {} iterations", read);
-      entry.advice = "what was read before is used; copy the file again";
+      entry.advice = "the part before it is used; copy the file again";
       content->ledger.Add(std::move(entry));
       break;
     }

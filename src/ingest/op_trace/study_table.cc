@@ -103,7 +103,7 @@ void StudyTable::Skip(std::string_view what, uint64_t line_number, uint64_t byte
   entry.source = name_;
   entry.byte_offset = byte_offset;
   entry.message = fmt::format("line {}: {}; the line was skipped", line_number, what);
-  entry.advice = "what depends on it is simulated without it; write the table anew";
+  entry.advice = "results that depend on it are simulated without it; write the table again";
   content_.ledger.Add(std::move(entry));
 }
 

@@ -17,7 +17,7 @@ class StudyTable {
 
   /// The first line. Errors: kCorruptData when a column that is needed is missing.
   Status TakeHeader(std::string_view line);
-  /// Any other line; one that is no operation is counted. `byte_offset`: where it begins.
+  /// Any other line; one that is not an operation is counted. `byte_offset`: where it begins.
   void TakeLine(std::string_view line, uint64_t line_number, uint64_t byte_offset);
   void Skip(std::string_view what, uint64_t line_number, uint64_t byte_offset);
   /// Errors: kCorruptData when no line was an operation.

@@ -15,7 +15,7 @@ namespace lockstep::ingest::perfetto {
 class Annotations {
  public:
   void Clear();
-  /// Takes a DebugAnnotation. False when it is no message, or nests too deep.
+  /// Takes a DebugAnnotation. False when it is not a message, or nests too deep.
   bool Add(std::string_view message, const SequenceState& state);
   /// Takes a name and a text value.
   void AddText(std::string_view key, std::string_view value, ValueKind kind = ValueKind::kString);

@@ -16,7 +16,7 @@ namespace lockstep::ingest::perfetto {
 bool StartsPerfettoTrace(std::string_view bytes);
 
 /// Cuts a Perfetto trace, field 1 of one endless message, into packets. Memory: one window, which grows to the largest
-/// packet. Damage: bytes that are no packet are skipped up to the next place where two packets follow each other.
+/// packet. Damage: bytes that are not packet are skipped up to the next place where two packets follow each other.
 class PacketStream {
  public:
   PacketStream(ByteSource& source, size_t window_bytes, size_t max_packet_bytes, Damage* damage);

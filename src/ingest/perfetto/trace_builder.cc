@@ -146,7 +146,7 @@ std::vector<TraceContent> BuildOfOneRank(PacketReader* reader) {
   std::map<uint64_t, const RawTrack*> by_uuid;
   for (const auto& track : reader->tracks().tracks()) by_uuid[track->uuid] = track.get();
   RankBuilder builder{model::RankTrace()};
-  int64_t next_made_up = -1;  // Tracks that are no thread's get ids of their own, as texts do in JSON.
+  int64_t next_made_up = -1;  // Tracks that are not thread's get ids of their own, as texts do in JSON.
   for (const auto& track : reader->tracks().tracks()) {
     if (track->start_ns.empty()) continue;
     const RawTrack* process = ProcessOf(by_uuid, *track);

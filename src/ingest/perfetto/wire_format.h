@@ -29,7 +29,7 @@ class FieldWalker {
  public:
   explicit FieldWalker(std::string_view bytes) : rest_(bytes) {}
 
-  /// Goes to the next field. False at the end, or where the bytes are no message.
+  /// Goes to the next field. False at the end, or where the bytes are not message.
   bool Next() {
     if (rest_.empty()) return false;
     uint64_t tag = 0;

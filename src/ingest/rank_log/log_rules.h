@@ -9,7 +9,7 @@
 
 namespace lockstep::ingest {
 
-/// What a line without prefixes says of a failure, with what it names; nullopt = nothing. `kind` is never kException:
+/// The failure that a line without prefixes reports, with what it names; nullopt = none. `kind` is never kException:
 /// tracebacks have several lines. Source of the messages: docs/formats/rank-log.md.
 std::optional<evidence::LogEvent> MatchLogLine(std::string_view line);
 

@@ -18,7 +18,7 @@ struct RankLogEvents {
   std::vector<int32_t> prefixed_ranks;  ///< Ranks whose prefix some line has, ascending; two or more: a mixed log.
 };
 
-/// Finds what tells of a failure in a rank's standard output and error, or in all ranks' mixed (prefixes of torchrun,
+/// Finds signs of failures in a rank's standard output and error, or in all ranks' mixed (prefixes of torchrun,
 /// srun --label, Open MPI, kubectl are read; then events carry their rank). Never fails: any bytes are a log.
 /// Cost: O(bytes), one pass. Source of the messages: docs/formats/rank-log.md.
 RankLogEvents ReadRankLog(std::string_view text, std::string_view file_name);

@@ -56,7 +56,7 @@ Status SpanFollower::ReadHeader() {
   if (read_(0, reinterpret_cast<char*>(&header), sizeof(header)) != sizeof(header) ||
       std::memcmp(header.magic, kMagic, sizeof(header.magic)) != 0 || header.clock < kMonotonicClock ||
       header.clock > kLastClock) {
-    return Error{.code = ErrorCode::kCorruptData, .message = "is no span trace"};
+    return Error{.code = ErrorCode::kCorruptData, .message = "is not a span trace"};
   }
   if (header.version != kVersion) {
     return Error{.code = ErrorCode::kUnsupported,

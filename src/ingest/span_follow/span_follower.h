@@ -54,12 +54,12 @@ struct Followed {
                                ///< chunk is counted, which is a little more than it can have held.
   uint64_t dropped_count = 0;  ///< Since its begin the process found no room for these.
   bool has_more = false;       ///< There was more than one reading takes: the next one goes on with it.
-  bool has_ended = false;      ///< In order: nothing more will come.
+  bool has_ended = false;      ///< It ended orderly: there will be no more records.
 };
 
 /// Reads on in the file that liblockstep writes, while it does (docs/formats/span-trace.md). Costs what was recorded
-/// since the last time and one chunk a thread; a reading takes 8 MiB at most. The file's bytes are believed in nothing:
-/// whoever can write it can make it say what he likes, and no more. Not thread-safe.
+/// since the last time and one chunk a thread; a reading takes 8 MiB at most. The file's bytes are not trusted: a wrong
+/// file gives wrong figures, and nothing worse. Not thread-safe.
 class SpanFollower {
  public:
   /// Errors: kCorruptData (no span trace), kUnsupported (of another version).

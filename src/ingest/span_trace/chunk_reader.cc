@@ -100,7 +100,7 @@ Result<RawFile> ReadChunks(ByteSource& source, const std::string& display_name, 
     return Error{.code = code, .message = std::move(message), .file = display_name};
   };
   if (first.size() < sizeof(Header) || std::memcmp(first.data(), kMagic, 8) != 0) {
-    return refuse(ErrorCode::kCorruptData, "is no span trace, or was cut inside its header");
+    return refuse(ErrorCode::kCorruptData, "is not a span trace, or was cut inside its header");
   }
   std::memcpy(&file.header, first.data(), sizeof(Header));
   if (file.header.version != kVersion) {

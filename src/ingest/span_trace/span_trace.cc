@@ -330,11 +330,11 @@ void ReportQuality(const RawFile& file, const Builder& builder, const std::strin
            "raise LOCKSTEP_TRACE_LIMIT_MIB, or record less");
   }
   if (header.overwritten_chunks > 0) {
-    AddRow(
-        ledger, "overwritten_spans", Severity::kInfo, source, header.overwritten_chunks,
-        fmt::format("{} pieces of up to 4,090 records were overwritten by newer ones, as LOCKSTEP_TRACE_RING asks for",
-                    header.overwritten_chunks),
-        "raise LOCKSTEP_TRACE_LIMIT_MIB to keep more");
+    AddRow(ledger, "overwritten_spans", Severity::kInfo, source, header.overwritten_chunks,
+           fmt::format(
+               "{} pieces of up to 4,090 records were overwritten by newer ones, because LOCKSTEP_TRACE_RING is set",
+               header.overwritten_chunks),
+           "raise LOCKSTEP_TRACE_LIMIT_MIB to keep more");
   }
   if (header.dropped_names > 0) {
     AddRow(ledger, "dropped_names", Severity::kWarning, source, header.dropped_names,
@@ -354,13 +354,13 @@ void ReportQuality(const RawFile& file, const Builder& builder, const std::strin
   }
   if (builder.lost_end_count() > 0) {
     AddRow(ledger, "lost_ends", Severity::kInfo, source, builder.lost_end_count(),
-           fmt::format("{} spans and requests are left out: what may have said when they ended was overwritten",
+           fmt::format("{} spans and requests are left out: the records of their end may have been overwritten",
                        builder.lost_end_count()),
            "raise LOCKSTEP_TRACE_LIMIT_MIB to keep more");
   }
   if (builder.clock().step_count() > 0) {
     AddRow(ledger, "wall_clock_set", Severity::kWarning, source, builder.clock().step_count(),
-           "the host's wall clock was set while spans were recorded; times before and after do not fit together", "");
+           "the host's wall clock was set while spans were recorded; times before and after it do not compare", "");
   }
   if (file.damaged_pages > 0 || file.is_cut) {
     model::LedgerEntry entry;

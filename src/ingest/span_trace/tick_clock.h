@@ -7,14 +7,14 @@
 
 namespace lockstep::ingest::span_trace {
 
-/// From ticks to the host's wall clock, by what the clocks said at the anchors: straight lines from one to the next,
+/// Converts ticks to the host's wall clock by the clocks' values at the anchors: straight lines from one to the next,
 /// of each millisecond the one that was read fastest. Before the first and after the last anchor the whole
 /// recording's rate holds.
 class TickClock {
  public:
   explicit TickClock(std::vector<Anchor> anchors);
 
-  /// Never fails: what no clock can have said is held within +-2^62.
+  /// Never fails: impossible values are limited to +-2^62.
   int64_t ToWall(uint64_t tick) const;
   /// How many times the wall clock was set by more than a millisecond meanwhile; spans keep their lengths.
   uint64_t step_count() const { return step_count_; }

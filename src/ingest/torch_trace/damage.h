@@ -8,7 +8,7 @@
 
 namespace lockstep::ingest {
 
-/// What can be wrong in a trace and was repaired or skipped.
+/// Kinds of damage in a trace that were repaired or skipped.
 enum class DamageKind : uint8_t {
   kTruncatedFile,  ///< The text ends inside the trace.
   kBadEvent,       ///< Not JSON; skipped to the next event.

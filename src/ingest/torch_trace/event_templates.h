@@ -10,15 +10,15 @@
 
 namespace lockstep::ingest {
 
-/// What stands between two literals of an event.
+/// The kind of value between two literals of an event.
 enum class SlotKind : uint8_t {
   kNone,
   kName,        ///< String without escapes; the event's name.
   kInteger,     ///< Decimal integer of at most 16 digits, perhaps negative.
   kTime,        ///< Decimal microseconds: at most 16 digits, and 1 to 3 digits of fraction or none.
-  kSkipNumber,  ///< A number that nothing reads.
-  kSkipString,  ///< A string that nothing reads.
-  kSkipNested,  ///< An array or object that nothing reads.
+  kSkipNumber,  ///< A number that is not read.
+  kSkipString,  ///< A string that is not read.
+  kSkipNested,  ///< An array or object that is not read.
 };
 
 /// Which value a slot fills.
@@ -37,7 +37,7 @@ enum class SlotRole : uint8_t {
 };
 inline constexpr size_t kSlotRoleCount = 11;
 
-/// What follows a node: more nodes, text that nothing reads up to the event's closing brace, or the event's end itself.
+/// What follows a node: more nodes, unread text up to the event's closing brace, or the event's end.
 enum class Ending : uint8_t { kContinue, kSkipTail, kEnd };
 
 /// One step of a template: at most 64 bytes of literal text, then a slot. Nodes form a trie, so that templates share

@@ -28,9 +28,8 @@ std::string ForeignByPlaces(const std::vector<std::string_view>& places) {
   std::set<std::string_view> ranks;
   for (const std::string_view place : places) {
     if (place == "CUDA functions" || place == "CPU functions") {
-      return "is a trace of PyTorch's old profiler (torch.autograd.profiler, before 1.8.1), which is not read: it "
-             "tells no streams "
-             "and no threads; record with torch.profiler";
+      return "is a trace of PyTorch's old profiler (torch.autograd.profiler, before 1.8.1), which is not read: it has "
+             "no streams and no threads; record with torch.profiler";
     }
     if (const std::string_view prefix = RankPrefix(place); !prefix.empty()) ranks.insert(prefix);
   }

@@ -6,8 +6,8 @@
 
 namespace lockstep::ingest {
 
-/// What other programs put into Chrome's format, which would be read as nothing or as something else: by names of
-/// processes and by texts where a process id belongs. Each returns a sentence for an error, or an empty text.
+/// Recognises other programs' traces in Chrome's format, which would be misread: by names of processes, and by texts in
+/// place of a process id. Each returns a sentence for an error, or an empty text.
 std::string ForeignByProcessName(std::string_view process_name);
 std::string ForeignByPlaces(const std::vector<std::string_view>& places);
 

@@ -142,8 +142,7 @@ void GuessLostCorrelations(const std::string& source, TraceContent* content) {
                          .source = source,
                          .count = lost_count - given,
                          .message = "a kernel has no correlation, and its launch cannot be told from the order of both",
-                         .advice = "who launched it, and the collective that it is of, are not known; a newer profiler "
-                                   "may write it"});
+                         .advice = "its launch and its collective are not known; a newer profiler may record them"});
   }
 }
 

@@ -19,7 +19,7 @@ void* Tagged(RingOperation* operation, Tag tag) {
 Tag TagOf(const void* handle) { return static_cast<Tag>(reinterpret_cast<uintptr_t>(handle) & kTagBits); }
 void* Untagged(void* handle) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(handle) & ~kTagBits); }
 
-/// The context of a communicator is its index, one up: null is no context.
+/// The context of a communicator is its index, one up: null is not a context.
 void* ContextOf(int index) { return reinterpret_cast<void*>(static_cast<uintptr_t>(index) + 1); }
 int IndexOf(const void* context) { return static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1; }
 /// Of versions whose operations say their communicator.

@@ -36,7 +36,7 @@ class LineWriter {
   LineWriter(LineForm form, std::optional<int32_t> rank, std::string_view host);
 
   /// Appends `text` with head and "\n". Text form: a message of several lines becomes as many, each with the head; a
-  /// carriage return before a line's end is dropped. JSON: always one line; bytes that are no UTF-8 become U+FFFD.
+  /// carriage return before a line's end is dropped. JSON: always one line; bytes that are not UTF-8 become U+FFFD.
   void Append(const LineTime& time, Level level, std::string_view source, std::string_view text, std::string* out);
 
  private:

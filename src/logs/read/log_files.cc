@@ -116,8 +116,8 @@ Result<std::vector<LogFamily>> FindLogs(const std::vector<std::string>& paths) {
   if (found.empty()) {
     return Error{.code = ErrorCode::kNotFound,
                  .message =
-                     "no log is here; 'lockstep run --logs DIR -- CMD' writes some, and *.log, *.jsonl, *.out, "
-                     "*.err and *.txt are read",
+                     "no log found; 'lockstep run --logs DIR -- CMD' writes logs, and *.log, *.jsonl, *.out, *.err and "
+                     "*.txt are read",
                  .file = paths.empty() ? "" : paths.front()};
   }
   return found;

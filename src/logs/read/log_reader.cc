@@ -125,7 +125,7 @@ bool LogReader::OpenNext() {
 
 /// It may have been rotated and compressed since it was listed, and may be just now: its number stays.
 Result<std::unique_ptr<ingest::ByteSource>> LogReader::OpenAsItIsNow(LogFile* file) const {
-  Error error{.code = ErrorCode::kNotFound, .message = "is gone: it was rotated away while it was read"};
+  Error error{.code = ErrorCode::kNotFound, .message = "no longer exists: it was rotated away while it was read"};
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     const auto found = FindFile(family_.path, *file, false);
     if (!found && NumberOf(file->path) != file->number) break;

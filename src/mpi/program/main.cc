@@ -35,7 +35,7 @@ constexpr int kMisused = 2;
 constexpr int64_t kDefaultDeadlineS = 3600;
 constexpr int64_t kLongestDeadlineS = 30 * 24 * 3600;
 
-/// Takes "--deadline SECONDS" off the arguments; absent when what follows is no number of seconds.
+/// Takes "--deadline SECONDS" off the arguments; absent when what follows is not a number of seconds.
 std::optional<int64_t> TakeDeadline(std::vector<char*>* words) {
   const auto flag =
       std::find_if(words->begin(), words->end(), [](const char* word) { return std::strcmp(word, "--deadline") == 0; });

@@ -41,7 +41,7 @@ class ReadBlock {
     uint32_t length = 0;
     std::memcpy(&length, bytes_.data() + 8, 4);
     header_.Parse(bytes_.data() + 16, length);
-    if (header_.HasParseError()) throw std::runtime_error("the header is no JSON");
+    if (header_.HasParseError()) throw std::runtime_error("the header is not JSON");
     data_ = (16 + length + 7) / 8 * 8;
   }
   const rapidjson::Document& header() const { return header_; }

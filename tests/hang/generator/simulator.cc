@@ -127,7 +127,7 @@ class Simulator {
     return place < out.size() && place < in.size() ? std::max(out[place], in[place]) + kTransferNs : -1;
   }
 
-  /// What both kinds of host do with an action that is no call. True: handled; `moved` says whether it went on.
+  /// What both kinds of host do with an action that is not a call. True: handled; `moved` says whether it went on.
   bool DoOther(RankRun& state, const Action& action, bool* moved) {
     if (state.end != RankEnd::kDone) {
       *moved = false;

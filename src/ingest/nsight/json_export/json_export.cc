@@ -65,7 +65,7 @@ void NoteDamage(const LineReader& lines, uint64_t damaged_count, ReportNotes* no
 void NoteMessages(const MessageLines& messages, ReportNotes* notes) {
   notes->Add(
       "nsys_no_start", Severity::kInfo,
-      "this form of export does not say when the recording began: ranks are put on one clock by what they share");
+      "this form of export has no start time of the recording: ranks are aligned by the collectives that they share");
   std::string names;
   uint64_t count = 0;
   for (const auto& [kind, number] : messages.unread()) {

@@ -9,7 +9,7 @@ namespace {
 /// Numbers by text: texts of a program are few, and the dictionary keeps them alive.
 PyObject* numbers = nullptr;
 
-/// 0 with an exception for what is no text.
+/// 0 with an exception for what is not a string.
 lockstep_name_t NumberOf(PyObject* text) {
   PyObject* const known = PyDict_GetItemWithError(numbers, text);
   if (known != nullptr) return static_cast<lockstep_name_t>(PyLong_AsUnsignedLong(known));
