@@ -14,6 +14,7 @@ struct IntegerList {
   std::vector<int64_t> values;
 
   std::string Text() const;  ///< "[0,2,4]"
+  bool operator==(const IntegerList&) const = default;
 };
 
 /// One value of a table; monostate = not measured (null in JSON, empty in CSV). Texts may hold any bytes.

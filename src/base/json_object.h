@@ -78,7 +78,7 @@ class JsonObject {
     if (const std::optional<Enum> value = table.Find(word)) {
       *out = *value;
     } else {
-      Fail(ErrorCode::kInvalidArgument, name, "is no word that is known here");
+      Fail(ErrorCode::kInvalidArgument, name, "is not a word that is known here");
     }
   }
   /// Calls `read` for each element with its path.

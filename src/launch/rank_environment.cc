@@ -24,12 +24,12 @@ RankIdentity FindRank(const Environment& environment) {
   if (found.passed_over != Launcher::kAlone) {
     const launchers::LauncherRow& other = launchers::RowOf(found.passed_over);
     const std::string_view size = launchers::FirstName(other.world_size);
-    identity.notes.push_back(fmt::format("{}={} of {}={} is passed over for {}={}; if it was left over, unset both",
+    identity.notes.push_back(fmt::format("{}={} of {}={} is ignored for {}={}; if it is a leftover, unset both",
                                          other.rank, environment.Get(other.rank), size, environment.Get(size), row.rank,
                                          *found.rank));
   }
   if (found.refused_size) {
-    identity.notes.push_back(fmt::format("{}={} is not below the world size, {}, which is left out", row.rank,
+    identity.notes.push_back(fmt::format("{}={} is not below the world size {}, which is ignored", row.rank,
                                          *found.rank, *found.refused_size));
   }
   return identity;

@@ -62,7 +62,7 @@ Finding ReadFinding(JsonObject& object) {
                                              : FindingSeverity::kInfo;
   object.List("ranks", kMostRanks, [&](JsonValue value, const std::string& path) -> Status {
     const std::optional<int32_t> rank = value.Int32();
-    if (!rank || *rank < 0) return Error{ErrorCode::kCorruptData, path + " is no rank"};
+    if (!rank || *rank < 0) return Error{ErrorCode::kCorruptData, path + " is not a rank"};
     finding.ranks.push_back(*rank);
     return {};
   });
@@ -122,7 +122,7 @@ Result<CaptureRecord> ReadRecord(const std::string& line) {
   ReadCut(object, "capture", kMostNameBytes, &record.capture);
   // It names a folder.
   const bool is_name = record.capture.find_first_not_of("0123456789TZ-") == std::string::npos;
-  if (record.capture.empty() || !is_name) object.Fail(ErrorCode::kCorruptData, "capture", "is no capture's name");
+  if (record.capture.empty() || !is_name) object.Fail(ErrorCode::kCorruptData, "capture", "is not a capture's name");
   object.Int("time_unix_ns", 0, kLargestInt, &record.time_unix_ns);
   ReadCut(object, "job_id", kMostNameBytes, &record.job_id);
   object.Int("world_size", 0, INT32_MAX, &record.world_size);
@@ -145,7 +145,7 @@ Result<CaptureRecord> ReadRecord(const std::string& line) {
     const std::optional<int32_t> rank = is_pair ? pair[0].Int32() : std::nullopt;
     const std::optional<int64_t> time_ns = is_pair ? pair[1].Int() : std::nullopt;
     if (!rank || *rank < 0 || !time_ns || *time_ns < 0 || *time_ns > kLargestInt) {
-      return Error{ErrorCode::kCorruptData, path + " is no rank and time"};
+      return Error{ErrorCode::kCorruptData, path + " is not a rank and a time"};
     }
     record.own_ns.emplace_back(*rank, *time_ns);
     return {};

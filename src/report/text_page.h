@@ -80,4 +80,7 @@ void WriteWhatIfSection(const TextPage& page);
 void WriteBubblesSection(const TextPage& page);
 void WriteClocksSection(const TextPage& page);
 
+/// The declared tables of a pass that has no section of its own.
+void WriteDeclaredSection(const TextPage& page, std::string_view pass);
+
 }  // namespace lockstep::report
