@@ -12,7 +12,7 @@ namespace {
 
 using namespace lockstep::agent;
 
-constexpr int64_t kStart = 1'700'000'000'000 * kMillisecondNs;
+constexpr int64_t kStart = 1'700'000'000'000 * lockstep::kMillisecondNs;
 constexpr size_t kMaxDatagrams = 256;
 
 /// Replies must be whole messages, go to the sender of the poll, and hold a text only where one was placed.
@@ -45,14 +45,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const uint8_t age = data[1];
     const uint8_t action = data[2];
     const size_t length = std::min<size_t>(static_cast<size_t>(data[3]) | static_cast<size_t>(data[4]) << 8, size - 5);
-    now_ns += (action & 0x0f) * 100 * kMillisecondNs;
+    now_ns += (action & 0x0f) * 100 * lockstep::kMillisecondNs;
     Arrival arrival;
     arrival.bytes = std::as_bytes(std::span(data + 5, length));
     arrival.sender = {.socket_idx = 0,
                       .address = std::string("\0c", 2) + static_cast<char>('a' + who % 40),
                       .pid = who % 5 == 0 ? 0 : who % 11,
                       .uid = static_cast<uint32_t>(who % 3)};
-    arrival.sent_unix_ns = now_ns - (age - 2) * kMillisecondNs;
+    arrival.sent_unix_ns = now_ns - (age - 2) * lockstep::kMillisecondNs;
     arrival.now_unix_ns = now_ns;
     arrival.now_monotonic_ns = now_ns - kStart;
     sink.expected_address = arrival.sender.address;

@@ -202,7 +202,7 @@ class OtlpFollowTest(FollowerTest):
         # Nobody there: two wait, older ones go, and the end does not wait for ever.
         gone = self.follow("http://127.0.0.1:1", "--queue", 2)
         lines = []
-        while not lines or "the oldest is dropped" not in lines[-1]:
+        while not lines or "the oldest request is dropped" not in lines[-1]:
             lines.append(gone.stderr.readline())
             self.assertTrue(lines[-1], lines)
         gone.send_signal(signal.SIGINT)
