@@ -108,7 +108,7 @@ class EnginesTest(unittest.TestCase):
         self.assertIsNone(daemon.value("lockstep_serving_recent_request_duration_seconds_count", **chat))
 
         lines = []
-        for behaviour, words in (("hang", "does not answer in time"), ("rubbish", "begins with vllm:"), ("enormous", "more than 8 MiB"),
+        for behaviour, words in (("hang", "does not answer in time"), ("rubbish", "begins with vllm:"), ("enormous", "larger than 8 MiB"),
                                  ("slow", "does not answer in time"), ("404", "status 404")):
             odd.behaviour = behaviour
             daemon.wait_for(lambda: daemon.value("lockstep_serving_engine_up", job_id="odd") == 0, behaviour)

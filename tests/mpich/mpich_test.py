@@ -50,7 +50,7 @@ class MpichTest(unittest.TestCase):
         built_for_open_mpi = pathlib.Path(os.environ["LOCKSTEP_BUILT_FOR_OPEN_MPI"]).with_name("lockstep")
         done = start(2, "bench", "collectives", "--sizes", "8", program=built_for_open_mpi)
         self.assertEqual(done.returncode, MISUSED, done.stderr)
-        self.assertIn("mpiexec started 2 processes, and MPI in each knows of itself alone", done.stderr)
+        self.assertIn("mpiexec started 2 processes, but MPI in each sees only itself", done.stderr)
 
 
 if __name__ == "__main__":
