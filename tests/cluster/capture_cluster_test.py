@@ -225,7 +225,7 @@ class FindJobClusterTest(unittest.TestCase):
         job = self.cluster.submit("srun --het-group=0,1 sleep 600", "--nodes=1", ":", "--nodes=2")
         wait_until(lambda: self.cluster.job_state(job) == "RUNNING\nRUNNING", "both parts run")
         words = self.words(job)
-        self.assertIn("none of the 3 nodes answers", words)
+        self.assertIn("none of the 3 nodes answered", words)
         self.assertIn("no lockstepd answers on this node", words)
         nodes = [node for node in NODES if node in self.cluster.run("head", "scontrol", "show", "hostnames", self.node_list(job))]
         for node in nodes:
