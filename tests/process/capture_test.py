@@ -92,7 +92,7 @@ class CaptureTest(TorchTest):
             capture, _ = self.capture("--job", "delta", "--iterations", "3", status=PARTIAL)
         finally:
             end(other.launcher)
-        self.assertIn("no step", capture["processes"][0]["reason"])
+        self.assertIn("had not counted a step", capture["processes"][0]["reason"])
         self.assertTrue(capture["partial"])
 
     def test_a_capture_that_is_interrupted_is_cancelled_on_the_node(self):
