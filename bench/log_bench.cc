@@ -18,11 +18,11 @@
 #include <string>
 #include <vector>
 
-#include "instrument/logger/logger.h"
-#include "logs/line/line.h"
-#include "logs/read/log_fold.h"
-#include "logs/read/log_merger.h"
-#include "report/logs/log_output.h"
+#include "ingest/logs/log_fold.h"
+#include "ingest/logs/log_merger.h"
+#include "inside/logger/logger.h"
+#include "model/log_line/line.h"
+#include "present/report/logs/log_output.h"
 
 namespace {
 

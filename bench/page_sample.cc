@@ -13,7 +13,7 @@
 
 #include "analysis/analyze.h"
 #include "analysis/rank_context.h"
-#include "page/fit_page.h"
+#include "present/page/fit_page.h"
 #include "synthetic_run.h"
 
 namespace {

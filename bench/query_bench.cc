@@ -12,7 +12,7 @@
 #include "base/cell.h"
 #include "bench_inputs.h"
 #include "ingest/job/ingest_run.h"
-#include "query/database.h"
+#include "present/query/database.h"
 
 namespace {
 

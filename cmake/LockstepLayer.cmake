@@ -1,6 +1,6 @@
-# A layer is one folder under src/ and one static library. Sources are every *.cc beside the CMakeLists.txt except
+# A layer is one folder under src/ with a CMakeLists.txt, and one static library. Sources are every *.cc beside it except
 # tests (*_test.cc); headers are every *.h, each of which must compile alone (CMAKE_VERIFY_INTERFACE_HEADER_SETS).
-# Globbing keeps the folder the single statement of what belongs to a layer.
+# Globbing keeps the folder the single statement of what belongs to a layer, and its CMakeLists.txt that of what it may include.
 
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
@@ -44,8 +44,6 @@ endif()
 # What ./test builds with AddressSanitizer for every change: the tests labelled `sanitized`, which are those of layers that
 # read bytes from outside or whose threads share something, and the fuzz targets. `./test --all` builds everything so.
 add_custom_target(lockstep_sanitized)
-set(lockstep_sanitized_layers
-    "^(base|exposition|evidence|graph|ingest_.*|logs_.*|instrument_.*|http|serve|control_.*|agent_.*|proc.*|inspect|live|live_site|launch|rendezvous|nccl_bench|query|profile_history|export_timeline|top)$")
 
 # lockstep_gtest(NAME TARGET [TIMEOUT seconds] [FILTER pattern] [LABELS ...]): a program of GoogleTest as one entry of ctest.
 # Its cases run in one process: a process a case costs more than most cases do. scripts/test_report
@@ -66,9 +64,39 @@ function(lockstep_gtest name target)
   endif()
 endfunction()
 
-function(lockstep_layer name)
-  cmake_parse_arguments(LAYER "" "" "DEPENDS;FOLDERS" ${ARGN})
-  set(folders ${CMAKE_CURRENT_SOURCE_DIR})  # FOLDERS below it hold parts of the same library.
+# lockstep_may_include(LAYER ...): the folder of the caller names headers of these layers, and of no others
+# (tests/structure/include_direction_test.py reads it). A layer stands in src/CMakeLists.txt before those that name it.
+function(lockstep_may_include)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE layer)
+  get_property(layers GLOBAL PROPERTY lockstep_layers)
+  foreach(below IN LISTS ARGN)
+    if(NOT below IN_LIST layers)
+      message(FATAL_ERROR "src/${layer} may not depend on ${below}: src/CMakeLists.txt does not name it before.")
+    endif()
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY lockstep_layers ${layer})
+endfunction()
+
+# lockstep_layer(): the static library of the caller's folder, lockstep_a_b of src/a/b, and its test.
+#   DEPENDS layers, as paths below src/: what it may include and is linked with; LIBRARIES others.
+#   FOLDERS below it that hold parts of the same library.
+#   TEST_DEPENDS, TEST_LIBRARIES the same for its test alone.
+#   SANITIZED its test runs under sanitizers for every change.
+#   SMALL_DATA it never sees large data, and is optimised less.
+function(lockstep_layer)
+  cmake_parse_arguments(LAYER "SANITIZED;SMALL_DATA" "" "DEPENDS;LIBRARIES;FOLDERS;TEST_DEPENDS;TEST_LIBRARIES" ${ARGN})
+  if(LAYER_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "lockstep_layer does not know ${LAYER_UNPARSED_ARGUMENTS}")
+  endif()
+  lockstep_may_include(${LAYER_DEPENDS} ${LAYER_TEST_DEPENDS})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE name)
+  string(REPLACE "/" "_" name ${name})
+  foreach(kind DEPENDS TEST_DEPENDS)
+    list(TRANSFORM LAYER_${kind} REPLACE "/" "_")
+    list(TRANSFORM LAYER_${kind} REPLACE "^(.+)$" "$<TARGET_NAME_IF_EXISTS:lockstep_\\1>")  # A format's header has no library.
+  endforeach()
+
+  set(folders ${CMAKE_CURRENT_SOURCE_DIR})
   foreach(folder IN LISTS LAYER_FOLDERS)
     list(APPEND folders ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
   endforeach()
@@ -81,16 +109,15 @@ function(lockstep_layer name)
   add_library(lockstep_${name} STATIC ${sources})
   target_sources(lockstep_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${headers})
   set_target_properties(lockstep_${name} PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_libraries(lockstep_${name} PUBLIC lockstep_options ${LAYER_DEPENDS})
+  target_link_libraries(lockstep_${name} PUBLIC lockstep_options ${LAYER_DEPENDS} ${LAYER_LIBRARIES})
   # Several sources are compiled as one (LOCKSTEP_UNITY): most of what a single one costs is reading headers.
   set_target_properties(lockstep_${name} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 16)
   # GCC takes what is local to such a source for a header's, which each source would have a different one of.
   if(LOCKSTEP_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(lockstep_${name} PRIVATE -Wno-subobject-linkage)
   endif()
-  # Layers that never see large data are optimised less, and under sanitizers not at all: sanitizers and the optimiser
-  # together compile four times as long as either.
-  if(name MATCHES "^(http|serve|control|agent|cli|launch|live|top|report|page|rendezvous|proc|inspect|profile_history|exposition)")
+  # Under sanitizers not at all: sanitizers and the optimiser together compile four times as long as either.
+  if(LAYER_SMALL_DATA)
     if(LOCKSTEP_SANITIZE)
       target_compile_options(lockstep_${name} PRIVATE -O0)
     elseif(CMAKE_BUILD_TYPE STREQUAL Release)
@@ -101,8 +128,9 @@ function(lockstep_layer name)
   file(GLOB tests CONFIGURE_DEPENDS ${test_globs})
   if(LOCKSTEP_TESTS AND tests)
     add_executable(lockstep_${name}_test ${tests})
-    target_link_libraries(lockstep_${name}_test PRIVATE lockstep_${name} lockstep_test_checkout GTest::gmock_main)
-    if(name MATCHES "${lockstep_sanitized_layers}")
+    target_link_libraries(lockstep_${name}_test PRIVATE lockstep_${name} ${LAYER_TEST_DEPENDS} ${LAYER_TEST_LIBRARIES}
+                                                        lockstep_test_checkout GTest::gmock_main)
+    if(LAYER_SANITIZED)
       lockstep_gtest(unit.${name} lockstep_${name}_test LABELS unit sanitized)
     else()
       lockstep_gtest(unit.${name} lockstep_${name}_test LABELS unit)

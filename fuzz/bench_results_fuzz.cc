@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 #include "ingest/bench_results/bench_results.h"
-#include "page/fabric/fabric_page.h"
+#include "present/page/fabric/fabric_page.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto fabric =

@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
-#include "control/api/history.h"
-#include "control/api/json.h"
-#include "control/api/network_test.h"
 #include "fuzz.h"
+#include "node/control/api/history.h"
+#include "node/control/api/json.h"
+#include "node/control/api/network_test.h"
 
 namespace {
 

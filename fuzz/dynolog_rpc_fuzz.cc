@@ -1,9 +1,9 @@
 // What a client may send to `lockstepd --dynolog-rpc`: the JSON behind the length.
 #include <string_view>
 
-#include "agent/dynolog/request_match.h"
-#include "agent/dynolog/rpc_message.h"
 #include "fuzz.h"
+#include "node/agent/dynolog/request_match.h"
+#include "node/agent/dynolog/rpc_message.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lockstep::agent;

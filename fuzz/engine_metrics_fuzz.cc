@@ -6,12 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "agent/engines/engine_finder.h"
-#include "agent/engines/engine_meter.h"
-#include "agent/engines/engine_reading.h"
-#include "agent/sensors/serving_metric_specs.h"
 #include "base/utf8.h"
 #include "fuzz.h"
+#include "node/agent/engines/engine_finder.h"
+#include "node/agent/engines/engine_meter.h"
+#include "node/agent/engines/engine_reading.h"
+#include "node/agent/sensors/serving_metric_specs.h"
 
 namespace {
 

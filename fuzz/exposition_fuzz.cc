@@ -4,11 +4,11 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/exposition/exposition.h"
 #include "base/utf8.h"
-#include "exposition/exposition.h"
 #include "fuzz.h"
-#include "live/job_tracker.h"
-#include "top/top_text.h"
+#include "node/live/job_tracker.h"
+#include "present/top/top_text.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "evidence/flight_record.h"
 #include "fuzz.h"
+#include "model/evidence/flight_record.h"
 
 namespace lockstep {
 

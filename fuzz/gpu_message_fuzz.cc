@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "agent/gpu/gpu_metrics.h"
-#include "agent/gpu/gpu_wire.h"
 #include "base/utf8.h"
 #include "fuzz.h"
+#include "node/agent/gpu/gpu_metrics.h"
+#include "node/agent/gpu/gpu_wire.h"
 
 namespace {
 

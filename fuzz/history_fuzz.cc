@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "agent/history/history_file.h"
 #include "base/now.h"
 #include "base/temporary_folder.h"
 #include "fuzz.h"
-#include "live/history.h"
+#include "node/agent/history/history_file.h"
+#include "node/live/history.h"
 
 namespace {
 

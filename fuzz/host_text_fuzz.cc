@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "agent/host/host_text.h"
 #include "base/utf8.h"
 #include "fuzz.h"
+#include "node/agent/host/host_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lockstep;

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "control/discovery/hosts.h"
 #include "fuzz.h"
+#include "node/control/discovery/hosts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using lockstep::control::ExpandHostlist;

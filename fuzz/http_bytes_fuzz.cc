@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/http/request_reader.h"
 #include "fuzz.h"
-#include "http/request_reader.h"
 
 namespace {
 

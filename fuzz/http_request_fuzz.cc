@@ -2,8 +2,8 @@
 // If-None-Match, Range, Origin, Sec-Fetch-Site, one a line. The rest of HTTP is Boost.Beast's (http_bytes_fuzz.cc).
 #include <string_view>
 
+#include "base/http/http_message.h"
 #include "fuzz.h"
-#include "http/http_message.h"
 
 namespace {
 

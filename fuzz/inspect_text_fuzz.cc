@@ -4,15 +4,15 @@
 #include <string_view>
 
 #include "fuzz.h"
-#include "inspect/devices.h"
-#include "inspect/job_dump.h"
-#include "inspect/job_files.h"
-#include "inspect/local_server.h"
-#include "inspect/proc_files.h"
-#include "inspect/python_frames.h"
-#include "inspect/remote_memory.h"
-#include "inspect/tcp_sockets.h"
-#include "inspect/wire.h"
+#include "node/inspect/devices.h"
+#include "node/inspect/job_dump.h"
+#include "node/inspect/job_files.h"
+#include "node/inspect/local_server.h"
+#include "node/inspect/proc_files.h"
+#include "node/inspect/python_frames.h"
+#include "node/inspect/remote_memory.h"
+#include "node/inspect/tcp_sockets.h"
+#include "node/inspect/wire.h"
 
 namespace {
 

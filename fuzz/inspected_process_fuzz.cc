@@ -1,8 +1,8 @@
 // process.json of an evidence folder, and a daemon's answer about a process.
 #include <string_view>
 
-#include "evidence/inspected_process.h"
 #include "fuzz.h"
+#include "model/evidence/inspected_process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lockstep::evidence;

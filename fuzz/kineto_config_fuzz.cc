@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "agent/kineto/config_text.h"
 #include "fuzz.h"
+#include "node/agent/kineto/config_text.h"
 
 using namespace lockstep::agent;
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "agent/kineto/process_table.h"
 #include "base/nanoseconds.h"
 #include "fuzz.h"
+#include "node/agent/kineto/process_table.h"
 
 namespace {
 

@@ -4,11 +4,11 @@
 #include <string_view>
 
 #include "fuzz.h"
-#include "launch/kernel_choice.h"
-#include "launch/output_name.h"
-#include "launch/rank_filter.h"
-#include "launch/shell_words.h"
-#include "launch/tool_version.h"
+#include "inside/launch/kernel_choice.h"
+#include "inside/launch/output_name.h"
+#include "inside/launch/rank_filter.h"
+#include "inside/launch/shell_words.h"
+#include "inside/launch/tool_version.h"
 
 namespace {
 

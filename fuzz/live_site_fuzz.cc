@@ -3,10 +3,10 @@
 #include <string_view>
 
 #include "fuzz.h"
-#include "live_site/access.h"
-#include "live_site/action_request.h"
-#include "live_site/alert_watch.h"
-#include "live_site/prometheus_alerts.h"
+#include "present/live_site/access.h"
+#include "present/live_site/action_request.h"
+#include "present/live_site/alert_watch.h"
+#include "present/live_site/prometheus_alerts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lockstep::live_site;

@@ -5,10 +5,10 @@
 
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "logs/line/compressed_log.h"
-#include "logs/line/line.h"
-#include "logs/line/log_name.h"
-#include "logs/write/line_cutter.h"
+#include "inside/log_write/line_cutter.h"
+#include "model/log_line/compressed_log.h"
+#include "model/log_line/line.h"
+#include "model/log_line/log_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lockstep;

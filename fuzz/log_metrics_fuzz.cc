@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "agent/log_metrics/log_meter.h"
 #include "fuzz.h"
+#include "node/agent/log_metrics/log_meter.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <string_view>
 
 #include "base/utf8.h"
-#include "export/live/otlp_metrics.h"
 #include "fuzz.h"
+#include "present/export/live/otlp_metrics.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto reply = lockstep::export_live::ReadOtlpReply(std::string_view(reinterpret_cast<const char*>(data), size));

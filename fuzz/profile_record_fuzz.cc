@@ -2,9 +2,9 @@
 // past takes it.
 #include <string>
 
+#include "analysis/profile_history/capture_record.h"
+#include "analysis/profile_history/job_history.h"
 #include "fuzz.h"
-#include "profile_history/capture_record.h"
-#include "profile_history/job_history.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lockstep;

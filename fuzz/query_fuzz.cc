@@ -8,12 +8,12 @@
 
 #include "base/cell.h"
 #include "fuzz.h"
-#include "query/database.h"
-#include "query/query_error.h"
-#include "query/row_writer.h"
-#include "query/tables.h"
-#include "query/testing/asked_run.h"
-#include "report/utf8.h"
+#include "present/query/database.h"
+#include "present/query/query_error.h"
+#include "present/query/row_writer.h"
+#include "present/query/tables.h"
+#include "present/query/testing/asked_run.h"
+#include "present/report/utf8.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "fuzz.h"
-#include "rendezvous/hello.h"
+#include "measure/rendezvous/hello.h"
 
 using namespace lockstep::rendezvous;
 

@@ -1,8 +1,8 @@
 // Traces as a node's daemon sends them: any bytes. However they are cut into pieces, the facts are the same.
 #include <string_view>
 
-#include "control/client/trace_window.h"
 #include "fuzz.h"
+#include "node/control/client/trace_window.h"
 
 using lockstep::control::TraceFacts;
 using lockstep::control::TraceScanner;

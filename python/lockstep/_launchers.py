@@ -1,6 +1,6 @@
 """Which variables tell a process its rank, launcher by launcher, and whose word counts.
 
-The tables are the only ones: CMake makes C++'s from these lines (src/launchers). A plain file that needs Python's standard
+The tables are the only ones: CMake makes C++'s from these lines (src/base/launchers). A plain file that needs Python's standard
 library alone; `lockstep run` hands it to jobs.
 """
 
@@ -65,7 +65,7 @@ def _is_step_task(environment: Mapping[str, str]) -> bool:
 
 
 def find_rank(environment: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """Rank and world size by whoever speaks, as FindRank of src/launchers has them for code inside the program (kInProgram);
+    """Rank and world size by whoever speaks, as FindRank of src/base/launchers has them for code inside the program (kInProgram);
     None: unknown."""
     first: tuple[str, int, int | None] | None = None
     for row in (LAUNCHERS[0], LAUNCHERS[-1], *LAUNCHERS[1:-1]):

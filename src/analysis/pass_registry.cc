@@ -10,7 +10,6 @@ namespace lockstep::analysis {
 
 // Each stands in the file of its name.
 Pass BreakdownPass();
-Pass BubblesPass();
 Pass CollectivesPass();
 Pass CountersPass();
 Pass CriticalPathPass();
@@ -18,31 +17,53 @@ Pass DdpPass();
 Pass FabricPass();
 Pass FlopsPass();
 Pass FsdpPass();
-Pass GroupsPass();
 Pass IdlePass();
 Pass ImbalancePass();
 Pass InferencePass();
-Pass JobGraphPass();
+Pass JobLeversPass();
 Pass KernelsPass();
 Pass LaunchPass();
 Pass MeasuredKernelsPass();
 Pass MemoryPass();
 Pass MoePass();
 Pass OperatorsPass();
+Pass PipelineBubblesPass();
 Pass PipelinePass();
+Pass ProcessGroupsPass();
+Pass RankGraphPass();
+Pass RankTrafficPass();
 Pass RegionsPass();
 Pass StragglersPass();
-Pass TrafficPass();
 Pass WaitStatesPass();
-Pass WhatIfPass();
 
 const std::vector<Pass>& AllPasses() {
   static const std::vector<Pass> kPasses = {
-      BreakdownPass(),  IdlePass(),      KernelsPass(),  OperatorsPass(), CollectivesPass(),     WaitStatesPass(),
-      StragglersPass(), ImbalancePass(), MemoryPass(),   LaunchPass(),    JobGraphPass(),        CriticalPathPass(),
-      TrafficPass(),    GroupsPass(),    DdpPass(),      FsdpPass(),      PipelinePass(),        MoePass(),
-      InferencePass(),  RegionsPass(),   CountersPass(), FlopsPass(),     MeasuredKernelsPass(), WhatIfPass(),
-      BubblesPass(),    FabricPass(),
+      BreakdownPass(),
+      IdlePass(),
+      KernelsPass(),
+      OperatorsPass(),
+      CollectivesPass(),
+      WaitStatesPass(),
+      StragglersPass(),
+      ImbalancePass(),
+      MemoryPass(),
+      LaunchPass(),
+      RankGraphPass(),
+      CriticalPathPass(),
+      RankTrafficPass(),
+      ProcessGroupsPass(),
+      DdpPass(),
+      FsdpPass(),
+      PipelinePass(),
+      MoePass(),
+      InferencePass(),
+      RegionsPass(),
+      CountersPass(),
+      FlopsPass(),
+      MeasuredKernelsPass(),
+      JobLeversPass(),
+      PipelineBubblesPass(),
+      FabricPass(),
   };
   return kPasses;
 }

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "comparison/compare.h"
+#include "analysis/comparison/compare.h"
 #include "planted_run.h"
 
 namespace lockstep::comparison {

@@ -8,8 +8,8 @@
 
 #include "analysis/analysis_result.h"
 #include "analysis/analyze.h"
+#include "analysis/comparison/run_profile.h"
 #include "analysis/rank_context.h"
-#include "comparison/run_profile.h"
 #include "generator/generate.h"
 #include "ingest/job/ingest_run.h"
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "comparison/scaling.h"
-#include "comparison/statistics.h"
+#include "analysis/comparison/scaling.h"
+#include "analysis/comparison/statistics.h"
 #include "planted_run.h"
 
 namespace lockstep::comparison {

@@ -155,7 +155,7 @@ class LifecycleTest(unittest.TestCase):
         done = run("--check", "--config", write_config(self.folder, whole.replace('user = "alice"', 'user = "root"')))
         self.assertEqual(0, done.returncode, done.stderr)
         # It says every key that there is.
-        reader = re.sub(r"OneOf\(\{[^}]*\}\)", "", (SOURCE / "src/agent/daemon/config_toml.cc").read_text())
+        reader = re.sub(r"OneOf\(\{[^}]*\}\)", "", (SOURCE / "src/node/agent/daemon/config_toml.cc").read_text())
         keys = set(re.findall(r'\{"(\w{2,})",', reader))  # One letter is a unit of time.
         self.assertEqual(set(), {key for key in keys if not re.search(rf"(?m)^(\[+{key}\]|{key} = )", whole)})
 

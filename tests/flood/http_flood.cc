@@ -23,8 +23,8 @@
 #include <thread>
 #include <vector>
 
-#include "http/http_server.h"
-#include "http/testing/test_client.h"
+#include "base/http/http_server.h"
+#include "base/http/testing/test_client.h"
 #include "http_requests.h"
 
 namespace lockstep::flood {

@@ -24,8 +24,8 @@
 #include <thread>
 #include <vector>
 
-#include "agent/kineto/endpoint.h"
-#include "agent/kineto/testing/kineto_client.h"
+#include "node/agent/kineto/endpoint.h"
+#include "node/agent/kineto/testing/kineto_client.h"
 
 namespace {
 

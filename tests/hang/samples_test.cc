@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <set>
 
+#include "analysis/hang/diagnosis.h"
 #include "base/testing/checkout.h"
-#include "hang/diagnosis.h"
 #include "ingest/evidence/evidence_files.h"
 
 namespace lockstep::hang {

@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "evidence/inspected_process.h"
-#include "inspect/inspect.h"
+#include "model/evidence/inspected_process.h"
+#include "node/inspect/inspect.h"
 
 int main(int count, char** arguments) {
   std::vector<pid_t> pids;

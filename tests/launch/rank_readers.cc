@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "ingest/nsight/rank_environment.h"
-#include "instrument/process/process_facts.h"
-#include "launch/rank_environment.h"
-#include "proc/job_environment.h"
+#include "inside/launch/rank_environment.h"
+#include "inside/process/process_facts.h"
+#include "node/proc/job_environment.h"
 #ifdef LOCKSTEP_HAS_MPI
-#include "mpi/launch.h"
+#include "base/mpi/launch.h"
 #endif
 
 namespace {

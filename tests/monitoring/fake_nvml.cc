@@ -18,7 +18,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/gpu/nvml_abi.h"
+#include "node/agent/gpu/nvml_abi.h"
 
 namespace nvml = lockstep::agent::nvml;
 

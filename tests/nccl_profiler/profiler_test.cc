@@ -16,7 +16,7 @@
 #include "ingest/nccl_ring/nccl_ring.h"
 #include "ingest/nccl_ring/ring_copy.h"
 #include "ingest/nccl_ring/ring_pulse.h"
-#include "instrument/nccl_profiler/ring_format.h"
+#include "inside/nccl_profiler/ring_format.h"
 #include "nccl_driver.h"
 
 namespace lockstep {

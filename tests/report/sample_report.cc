@@ -6,9 +6,9 @@
 
 #include "analysis/pass_registry.h"
 #include "analysis/table.h"
-#include "report/json_stream.h"
-#include "report/report.h"
-#include "report/testing/sample_run.h"
+#include "present/report/json_stream.h"
+#include "present/report/report.h"
+#include "present/report/testing/sample_run.h"
 
 namespace {
 

@@ -49,7 +49,7 @@ class DocumentsTest(unittest.TestCase):
 
     def test_commands_that_a_verdict_advises_exist(self):
         helps = {}
-        for source in sorted((SOURCE / "src/hang").glob("*.cc")):
+        for source in sorted((SOURCE / "src/analysis/hang").glob("*.cc")):
             for command, flag in re.findall(r"lockstep ([a-z-]+)(?: (--[a-z-]+))?", source.read_text(encoding="utf-8")):
                 self.assertIn(command, COMMANDS, source.name)
                 if flag and BINARY:

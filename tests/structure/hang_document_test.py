@@ -86,7 +86,7 @@ class HangDocumentTest(unittest.TestCase):
 
     def test_names_every_kind(self):
         text = DOCUMENTS[0].read_text(encoding="utf-8")
-        names = (SOURCE / "src/hang/names.cc").read_text(encoding="utf-8")
+        names = (SOURCE / "src/analysis/hang/names.cc").read_text(encoding="utf-8")
         kinds = re.findall(r'VerdictKind::\w+: return "(\w+)"', names)
         self.assertEqual(15, len(kinds))
         self.assertEqual([], [kind for kind in kinds if f"`{kind}`" not in text])

@@ -13,9 +13,9 @@
 
 #include "analysis/collectives.h"
 #include "analysis/testing/trace_builder.h"
-#include "export/timeline/timeline.h"
 #include "ingest/job/ingest_run.h"
 #include "model/step.h"
+#include "present/export/timeline/timeline.h"
 
 namespace lockstep {
 namespace {

@@ -26,7 +26,7 @@ const fact = (name, check) => tests.push({ name, check });
 
 fact('numbers are written as the text report writes them', async () => {
   const n = await load('numbers.ts');
-  // The cases of src/report/format_test.cc.
+  // The cases of src/present/report/format_test.cc.
   for (const [ns, text] of [
     [0, '0'], [1, '1 ns'], [812, '812 ns'], [999, '999 ns'], [1230, '1.23 us'], [999600, '1.00 ms'], [45.6e6, '45.6 ms'], [12e9, '12.0 s'],
     [1278e9, '21.3 min'], [47160e9, '13.1 h'], [1736640e9, '20.1 d'], [-1230, '-1.23 us'],

@@ -1,5 +1,5 @@
 /**
- * Numbers for people, as lockstep's text report writes them (src/report/format.h): three significant digits and a
+ * Numbers for people, as lockstep's text report writes them (src/present/report/format.h): three significant digits and a
  * unit. `null` is "not measured" and is never shown as 0.
  */
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "analysis/critical_path/range_path.h"
+#include "analysis/graph/graph.h"
 #include "analysis/job_graph/job_graph.h"
 #include "base/ids.h"
-#include "graph/graph.h"
 #include "model/ledger.h"
 
 namespace lockstep::analysis {

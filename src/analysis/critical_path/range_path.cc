@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "analysis/critical_path/range_events.h"
+#include "analysis/graph/graph.h"
 #include "analysis/host_role.h"
 #include "analysis/job_graph/sync_call.h"
-#include "graph/graph.h"
 
 namespace lockstep::analysis {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "analysis/collectives.h"
+#include "analysis/graph/graph.h"
 #include "analysis/job_graph/rank_graph.h"
 #include "base/result.h"
-#include "graph/graph.h"
 #include "model/run.h"
 
 namespace lockstep::analysis {

@@ -58,7 +58,7 @@ RankGraphs MapJobGraph(const RankContext& context) {
   return graphs;
 }
 
-Pass JobGraphPass() {
+Pass RankGraphPass() {
   return ReducingPass<JobGraphs, RankGraphs>(
       {.kind = PassKind::kInternal}, MapJobGraph,
       [](PassContext&, std::vector<RankGraphs> ranks) { return JobGraphs{std::move(ranks)}; });

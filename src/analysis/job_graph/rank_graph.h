@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/graph/graph.h"
 #include "analysis/rank_context.h"
 #include "base/ids.h"
-#include "graph/graph.h"
 
 namespace lockstep::analysis {
 

@@ -310,7 +310,7 @@ std::vector<RowColumn<GroupOperationRow>> OperationColumns() {
 
 }  // namespace
 
-Pass GroupsPass() {
+Pass ProcessGroupsPass() {
   return RunPass<ProcessGroups>(
       {.question = "What is each process group for, and what does it cost?",
        .needs = {"traffic"},

@@ -201,7 +201,7 @@ RankTraffic MapTraffic(const RankContext& context) {
   return traffic;
 }
 
-Pass TrafficPass() {
+Pass RankTrafficPass() {
   return ReducingPass<Traffic, RankTraffic>({.kind = PassKind::kInternal}, MapTraffic,
                                             [](PassContext&, std::vector<RankTraffic> ranks) {
                                               for (size_t i = 0; i < ranks.size(); ++i) ranks[i].rank_index = i;

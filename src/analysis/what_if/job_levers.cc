@@ -120,7 +120,7 @@ WhatIf SimulateJob(const model::Run& run, const Collectives& collectives, const 
   return what_if;
 }
 
-Pass WhatIfPass() {
+Pass JobLeversPass() {
   return RunPass<WhatIf>({.question = "What would each change gain? (--what-if; operation traces: always)",
                           .needs = {"critical_path", "job_graph", "pipeline"},
                           .kind = PassKind::kOnRequest},

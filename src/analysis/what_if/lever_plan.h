@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/graph/graph.h"
 #include "analysis/job_graph/job_graph.h"
 #include "analysis/what_if/what_if.h"
-#include "graph/graph.h"
 #include "model/run.h"
 
 namespace lockstep::analysis {

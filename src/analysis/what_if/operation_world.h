@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/graph/graph.h"
 #include "analysis/what_if/operation_schedule.h"
 #include "base/result.h"
-#include "graph/graph.h"
 #include "model/operation_trace.h"
 
 namespace lockstep::analysis {

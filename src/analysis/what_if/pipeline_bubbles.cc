@@ -107,7 +107,7 @@ Bubbles ComputeBubbles(const model::OperationTrace& trace) {
   return bubbles;
 }
 
-Pass BubblesPass() {
+Pass PipelineBubblesPass() {
   return RunPass<Bubbles>(
       {.question = "How long do pipeline stages idle? (operation traces)", .kind = PassKind::kOnRequest},
       [](PassContext& context) {

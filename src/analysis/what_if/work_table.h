@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/graph.h"
+#include "analysis/graph/graph.h"
 
 namespace lockstep::analysis {
 

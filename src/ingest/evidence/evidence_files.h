@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "evidence/job_evidence.h"
+#include "model/evidence/job_evidence.h"
 
 namespace lockstep::ingest {
 

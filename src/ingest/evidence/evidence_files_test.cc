@@ -10,9 +10,9 @@
 #include <fstream>
 
 #include "base/testing/checkout.h"
-#include "evidence/inspected_process.h"
 #include "ingest/evidence/evidence_names.h"
 #include "ingest/evidence/ranks_of_names.h"
+#include "model/evidence/inspected_process.h"
 
 namespace lockstep::ingest {
 namespace {

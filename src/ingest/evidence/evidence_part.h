@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "evidence/flight_record.h"
-#include "evidence/inspected_process.h"
-#include "evidence/job_evidence.h"
-#include "evidence/nccl_job.h"
 #include "ingest/bytes/byte_source.h"
 #include "ingest/rank_log/rank_log.h"
+#include "model/evidence/flight_record.h"
+#include "model/evidence/inspected_process.h"
+#include "model/evidence/job_evidence.h"
+#include "model/evidence/nccl_job.h"
 
 namespace lockstep::ingest {
 

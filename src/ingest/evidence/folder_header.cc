@@ -1,6 +1,6 @@
 #include "base/json_object.h"
-#include "evidence/parse_json.h"
 #include "ingest/evidence/evidence_part.h"
+#include "model/evidence/parse_json.h"
 
 namespace lockstep::ingest {
 

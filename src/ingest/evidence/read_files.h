@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "evidence/job_evidence.h"
 #include "ingest/evidence/evidence_files.h"
 #include "ingest/evidence/evidence_part.h"
 #include "ingest/evidence/find_files.h"
+#include "model/evidence/job_evidence.h"
 
 namespace lockstep::ingest {
 

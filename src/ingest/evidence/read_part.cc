@@ -11,7 +11,6 @@
 #include "base/now.h"
 #include "base/text_scan.h"
 #include "base/utf8.h"
-#include "evidence/parse_json.h"
 #include "ingest/bytes/file_names.h"
 #include "ingest/evidence/evidence_names.h"
 #include "ingest/evidence/evidence_part.h"
@@ -20,6 +19,7 @@
 #include "ingest/nccl/ras_report.h"
 #include "ingest/nccl_ring/nccl_ring.h"
 #include "ingest/stacks/stacks.h"
+#include "model/evidence/parse_json.h"
 
 namespace lockstep::ingest {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/result.h"
 #include "base/team.h"
-#include "evidence/job_evidence.h"
 #include "ingest/evidence/evidence_files.h"
+#include "model/evidence/job_evidence.h"
 
 namespace lockstep::ingest {
 

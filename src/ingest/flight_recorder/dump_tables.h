@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "evidence/flight_record.h"
 #include "ingest/flight_recorder/dump_notes.h"
 #include "ingest/flight_recorder/dump_texts.h"
 #include "ingest/flight_recorder/dump_value.h"
 #include "ingest/flight_recorder/list_table.h"
+#include "model/evidence/flight_record.h"
 
 namespace lockstep::ingest {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "evidence/flight_record.h"
 #include "ingest/flight_recorder/dump_tables.h"
+#include "model/evidence/flight_record.h"
 
 namespace lockstep::ingest {
 

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "evidence/flight_record.h"
 #include "ingest/flight_recorder/dump_keys.h"
 #include "ingest/flight_recorder/entry_fields.h"
+#include "model/evidence/flight_record.h"
 
 namespace lockstep::ingest {
 

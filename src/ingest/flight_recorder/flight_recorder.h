@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "evidence/flight_record.h"
+#include "model/evidence/flight_record.h"
 
 namespace lockstep::ingest {
 

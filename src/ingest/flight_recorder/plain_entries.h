@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "evidence/flight_record.h"
 #include "ingest/flight_recorder/dump_tables.h"
 #include "ingest/flight_recorder/dump_value.h"
 #include "ingest/flight_recorder/entry_fields.h"
 #include "ingest/flight_recorder/entry_patterns.h"
+#include "model/evidence/flight_record.h"
 
 namespace lockstep::ingest {
 

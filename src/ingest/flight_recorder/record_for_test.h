@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/testing/checkout.h"
-#include "evidence/flight_record.h"
 #include "ingest/flight_recorder/flight_recorder.h"
+#include "model/evidence/flight_record.h"
 
 namespace lockstep::ingest::test {
 

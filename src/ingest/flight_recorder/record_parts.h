@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "evidence/flight_record.h"
 #include "ingest/flight_recorder/dump_tables.h"
 #include "ingest/flight_recorder/entry_fields.h"
 #include "ingest/flight_recorder/flight_recorder.h"
+#include "model/evidence/flight_record.h"
 
 namespace lockstep::ingest {
 

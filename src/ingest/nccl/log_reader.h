@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "evidence/nccl_job.h"
 #include "ingest/nccl/log_line.h"
 #include "ingest/nccl/words.h"
+#include "model/evidence/nccl_job.h"
 
 namespace lockstep::ingest {
 

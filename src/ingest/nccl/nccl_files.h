@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "evidence/nccl_evidence.h"
+#include "model/evidence/nccl_evidence.h"
 
 namespace lockstep::ingest {
 

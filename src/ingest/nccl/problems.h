@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "evidence/nccl_job.h"
-#include "evidence/nccl_state.h"
+#include "model/evidence/nccl_job.h"
+#include "model/evidence/nccl_state.h"
 
 namespace lockstep::ingest {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "evidence/nccl_state.h"
+#include "model/evidence/nccl_state.h"
 
 namespace lockstep::ingest {
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "evidence/nccl_state.h"
+#include "model/evidence/nccl_state.h"
 
 namespace lockstep::ingest {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "evidence/nccl_state.h"
-#include "evidence/nccl_topology.h"
+#include "model/evidence/nccl_state.h"
+#include "model/evidence/nccl_topology.h"
 
 namespace lockstep::ingest {
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "base/utf8.h"
-#include "instrument/nccl_profiler/ring_format.h"
+#include "inside/nccl_profiler/ring_format.h"
 
 namespace lockstep::ingest {
 namespace {

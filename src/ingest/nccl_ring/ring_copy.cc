@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ingest/nccl_ring/ring_tables.h"
-#include "instrument/nccl_profiler/ring_format.h"
+#include "inside/nccl_profiler/ring_format.h"
 
 namespace lockstep::ingest {
 namespace {

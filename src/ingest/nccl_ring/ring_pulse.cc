@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 #include "ingest/nccl_ring/ring_tables.h"
-#include "instrument/nccl_profiler/ring_format.h"
+#include "inside/nccl_profiler/ring_format.h"
 
 namespace lockstep::ingest {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "ingest/nccl_ring/nccl_ring.h"
 #include "ingest/nccl_ring/ring_pulse.h"
-#include "instrument/nccl_profiler/ring_format.h"
+#include "inside/nccl_profiler/ring_format.h"
 
 namespace lockstep::ingest {
 

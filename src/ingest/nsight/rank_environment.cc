@@ -1,6 +1,6 @@
 #include "ingest/nsight/rank_environment.h"
 
-#include "launchers/launchers.h"
+#include "base/launchers/launchers.h"
 
 namespace lockstep::ingest::nsight {
 

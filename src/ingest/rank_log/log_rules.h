@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "evidence/log_event.h"
+#include "model/evidence/log_event.h"
 
 namespace lockstep::ingest {
 

@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "ingest/rank_log/line_prefix.h"
 #include "ingest/rank_log/log_rules.h"
-#include "logs/line/line.h"
+#include "model/log_line/line.h"
 
 namespace lockstep::ingest {
 namespace {

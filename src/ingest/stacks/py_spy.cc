@@ -1,8 +1,8 @@
 #include "base/json_object.h"
 #include "base/text_scan.h"
 #include "base/utf8.h"
-#include "evidence/parse_json.h"
 #include "ingest/stacks/formats.h"
+#include "model/evidence/parse_json.h"
 
 namespace lockstep::ingest {
 namespace {

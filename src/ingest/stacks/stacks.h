@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "evidence/stack.h"
+#include "model/evidence/stack.h"
 
 namespace lockstep::ingest {
 

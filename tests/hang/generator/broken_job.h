@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "evidence/job_evidence.h"
+#include "model/evidence/job_evidence.h"
 
 namespace lockstep::hang_test {
 

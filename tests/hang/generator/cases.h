@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "analysis/hang/diagnosis.h"
 #include "broken_job.h"
-#include "hang/diagnosis.h"
 
 namespace lockstep::hang_test {
 

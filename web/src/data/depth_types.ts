@@ -1,5 +1,5 @@
 /**
- * What a page knows of why a step takes its time (`src/page/depth_tables.h`): the critical path, first causes of waiting, what
+ * What a page knows of why a step takes its time (`src/present/page/depth_tables.h`): the critical path, first causes of waiting, what
  * changes would gain, how the job is divided. Times, ranks and nulls as in types.ts.
  */
 import type { FabricRow, FabricSource } from './fabric';

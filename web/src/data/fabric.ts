@@ -1,6 +1,6 @@
 /**
  * What the page knows of bandwidths: points of the job's collectives, and with `--fabric` curves of what
- * `lockstep bench collectives` measured (`src/page/fabric_source.cc`). Pure: arranged here, drawn elsewhere.
+ * `lockstep bench collectives` measured (`src/present/page/fabric_source.cc`). Pure: arranged here, drawn elsewhere.
  */
 import { plural } from '../numbers';
 import type { AnalyzeData, BandwidthRow } from './types';

@@ -111,7 +111,7 @@ function Curve({ data }: Props) {
   );
 }
 
-/** f(n) of the fit, as comparison/scaling_fit.h names it. */
+/** f(n) of the fit, as analysis/comparison/scaling_fit.h names it. */
 function growth(name: string, ranks: number): number {
   return name === 'log2(n)' ? Math.log2(ranks) : name === 'n-1' ? ranks - 1 : (2 * (ranks - 1)) / ranks;
 }

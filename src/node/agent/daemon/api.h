@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/http/http_message.h"
+#include "node/agent/capture/capture_manager.h"
+#include "node/agent/daemon/access.h"
+#include "node/agent/daemon/inspection_desk.h"
+#include "node/agent/daemon/metrics.h"
+#include "node/agent/kineto/registry.h"
+#include "node/agent/network/network_tester.h"
+#include "node/control/api/history.h"
+#include "node/control/api/node.h"
+
+namespace lockstep::agent {
+
+/// What the routes work on; all of it is borrowed and thread-safe.
+struct ApiParts {
+  CaptureManager* captures = nullptr;
+  Registry* registry = nullptr;
+  Metrics* metrics = nullptr;
+  NetworkTester* network = nullptr;
+  InspectionDesk* inspections = nullptr;
+  std::function<control::NodeStatus()> status;         ///< Without counts and problems, which are added here.
+  std::function<std::vector<std::string>()> problems;  ///< Of the daemon itself.
+  std::function<std::vector<MetricSample>()> samples;  ///< Of other parts, for /metrics.
+  std::function<std::vector<prometheus::MetricFamily>()> measured;        ///< By sensors, for /metrics; may be null.
+  std::function<control::History(const control::HistoryQuery&)> history;  ///< Of what the sensors saw.
+  std::function<void(const std::string& line)> audit;  ///< Who did what, or was refused it; one printable line.
+  std::function<int64_t()> now_ns;                     ///< Monotonic.
+};
+
+/// The routes of docs/formats/daemon-api.md. Thread-safe; knows no sockets.
+class Api {
+ public:
+  Api(ApiParts parts, std::shared_ptr<const Access> access);
+
+  http::Response Handle(const http::Request& request);
+  /// An answer that the transport gives by itself, as the routes' own errors look.
+  static http::Response Refuse(int status, const std::string& sentence);
+
+  /// From here on, callers are told apart by this.
+  void SetAccess(std::shared_ptr<const Access> access);
+  std::shared_ptr<const Access> access();
+  void CloseStreams();
+
+  /// One row of the table: a route and the role that it needs.
+  struct Route {
+    const char* methods;  ///< "GET" (then HEAD goes there too), "POST", "DELETE".
+    const char* pattern;  ///< Segments in braces match any one segment.
+    Role least;
+  };
+  static const std::vector<Route>& Routes();
+
+ private:
+  struct Call {
+    const http::Request& request;
+    Identity identity;
+    std::vector<std::string> segments;  ///< Those in braces.
+  };
+  using Answer = http::Response (Api::*)(const Call&);
+  struct Entry;
+  static const std::vector<Entry>& Entries();
+
+  http::Response Authorize(const Entry& entry, const http::Request& request, Call* call);
+  http::Response GetStatus(const Call& call);
+  http::Response GetProcesses(const Call& call);
+  http::Response GetCaptures(const Call& call);
+  http::Response PostCapture(const Call& call);
+  http::Response GetCapture(const Call& call);
+  http::Response DeleteCapture(const Call& call);
+  http::Response GetEvents(const Call& call);
+  http::Response GetTrace(const Call& call);
+  http::Response PostNetworkTest(const Call& call);
+  http::Response GetNetworkTest(const Call& call);
+  http::Response PostInspection(const Call& call);
+  http::Response GetInspection(const Call& call);
+  http::Response GetHistory(const Call& call);
+  http::Response GetMetrics(const Call& call);
+  http::Response GetHealthy(const Call& call);
+  http::Response GetReady(const Call& call);
+  std::vector<std::string> Problems() const;
+
+  const ApiParts parts_;
+  std::mutex mutex_;
+  std::shared_ptr<const Access> access_;                   // Guarded by mutex_. Shared with requests under way.
+  std::vector<std::weak_ptr<http::EventStream>> streams_;  // Guarded by mutex_.
+};
+
+}  // namespace lockstep::agent

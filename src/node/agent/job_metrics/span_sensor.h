@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/agent/job_metrics/job_metrics.h"
+#include "node/agent/job_metrics/span_files.h"
+#include "node/agent/sensors/sensor.h"
+#include "node/proc/job_processes.h"
+
+namespace lockstep::agent {
+
+/// Ranks of this node and what they record by liblockstep: steps, phases, counters, requests.
+class SpanSensor final : public Sensor {
+ public:
+  using FindProcesses = std::function<std::vector<proc::JobProcess>()>;
+  /// `find` lists the node's ranks; it is asked each few seconds.
+  SpanSensor(std::string host, FindProcesses find);
+
+  const char* name() const override { return "spans"; }
+  Result<Reading> Look() override;
+
+ private:
+  struct Watched {
+    uint32_t uid = 0;
+    uint64_t start_ticks = 0;
+    RankIdentity identity;
+    std::unique_ptr<SpanFile> file = nullptr;
+  };
+  void FindRanks();
+
+  const std::string host_;
+  const FindProcesses find_;
+  std::chrono::steady_clock::time_point find_again_ = {};
+  std::map<int32_t, Watched> watched_;  ///< By pid.
+  JobMetrics jobs_;
+};
+
+}  // namespace lockstep::agent

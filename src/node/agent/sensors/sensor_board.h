@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "node/agent/sensors/metric_spec.h"
+#include "node/agent/sensors/sensor.h"
+
+namespace lockstep::agent {
+
+/// lockstep_collector_present, _success, _duration_seconds.
+const MetricSpecs& SensorMetricSpecs();
+
+/// Reads all sensors periodically, each in a thread of its own, and keeps their newest readings: a caller waits for
+/// none of them.
+class SensorBoard {
+ public:
+  explicit SensorBoard(std::vector<std::unique_ptr<Sensor>> sensors,
+                       std::function<void(const std::string& line)> log = nullptr);
+  ~SensorBoard();
+  SensorBoard(const SensorBoard&) = delete;
+  SensorBoard& operator=(const SensorBoard&) = delete;
+
+  /// Newest readings, and how each sensor fares. Thread-safe; takes no longer than copying them.
+  std::vector<prometheus::MetricFamily> Collect() const;
+  /// The same without a copy of them all: families of one name may come twice. `take` must be quick, a sensor may wait.
+  void Visit(const std::function<void(const prometheus::MetricFamily& family)>& take) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Post {
+    std::unique_ptr<Sensor> sensor;
+    mutable std::mutex mutex;
+    std::condition_variable_any wake;
+    std::optional<Clock::time_point> look_began;  ///< Of the look under way. This and the rest guarded by mutex.
+    bool has_looked = false;
+    bool succeeded = false;
+    Clock::duration took = {};
+    Reading reading;
+    std::jthread thread;
+  };
+  void Watch(Post* post, const std::stop_token& stop);
+
+  const std::function<void(const std::string&)> log_;
+  std::vector<std::unique_ptr<Post>> posts_;
+};
+
+}  // namespace lockstep::agent

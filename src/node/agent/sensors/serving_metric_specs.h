@@ -1,0 +1,11 @@
+#pragma once
+
+#include "node/agent/sensors/metric_spec.h"
+
+namespace lockstep::agent {
+
+/// Metrics of requests, whoever measured them: ranks that mark them, or an inference engine. Labels job_id, model,
+/// engine.
+const MetricSpecs& ServingMetricSpecs();
+
+}  // namespace lockstep::agent

@@ -1,0 +1,32 @@
+#include "node/control/api/names.h"
+
+#include <fmt/format.h>
+
+#include "base/signal_name.h"
+
+namespace lockstep::control {
+
+const char* ProcessRoleName(ProcessRole role) { return kProcessRoles.Name(role); }
+const char* ProcessStateName(ProcessState state) { return kProcessStates.Name(state); }
+const char* TracerName(Tracer tracer) { return kTracers.Name(tracer); }
+const char* JobKindName(JobKind kind) { return kJobKinds.Name(kind); }
+const char* TargetStateName(TargetState state) { return kTargetStates.Name(state); }
+const char* CaptureStateName(CaptureState state) { return kCaptureStates.Name(state); }
+
+std::string EndWords(const ProcessEnd& end) {
+  if (end.signal) return "was ended by " + SignalName(*end.signal);
+  return end.exit_status ? fmt::format("ended with exit status {}", *end.exit_status) : "ended";
+}
+
+bool IsSameJob(const Process& a, const Process& b) {
+  if (a.job_kind != b.job_kind || a.job_id != b.job_id || a.job_step != b.job_step || a.uid != b.uid) return false;
+  if (!a.job_id.empty()) return true;
+  // A shell may have started several: only ranks have a launcher in common.
+  return a.rank && b.rank && a.world_size == b.world_size && a.client_pids.size() > 1 && b.client_pids.size() > 1 &&
+         a.client_pids[1] == b.client_pids[1];
+}
+
+bool IsFinal(TargetState state) { return state >= TargetState::kDone; }
+bool IsFinal(CaptureState state) { return state >= CaptureState::kDone; }
+
+}  // namespace lockstep::control

@@ -1,0 +1,126 @@
+#include "present/page/analyze_json.h"
+
+#include <set>
+
+#include "analysis/breakdown.h"
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
+#include "present/page/analyze_tables.h"
+#include "present/page/depth_tables.h"
+#include "present/report/job_facts.h"
+#include "present/report/verdict.h"
+
+namespace lockstep::page {
+namespace {
+
+using report::JsonRow;
+
+const char* ClockBasisName(model::ClockMap::Basis basis) {
+  switch (basis) {
+    case model::ClockMap::Basis::kReference: return "reference";
+    case model::ClockMap::Basis::kCollectives: return "collectives";
+    case model::ClockMap::Basis::kWallClock: return "wall_clock";
+  }
+  return "wall_clock";
+}
+
+/// Empty when no rank used one.
+std::string DeviceName(const model::Run& run) {
+  bool any = false;
+  for (const model::RankTrace& trace : run.ranks) {
+    const report::RankDevice device = report::DeviceOf(trace);
+    if (!device.name.empty()) return device.name;
+    any = any || !device.ordinals.empty();
+  }
+  return any ? "unnamed device" : "";
+}
+
+void AddJob(const PageModel& model, JsonRow* json) {
+  const report::JobFacts facts = report::FactsOf(model.run());
+  json->Key("job").StartObject().Key("name").Text(JobName(model.run()));
+  json->Key("origin_ns").Text(std::to_string(model.origin_ns)).Key("span_ns").Int(model.result().job_span_ns);
+  json->Key("rank_count").Uint(facts.rank_count).Key("world_size");
+  facts.world_size ? json->Int(*facts.world_size) : json->Null();
+  json->Key("missing_ranks").StartArray();
+  for (const int32_t rank : facts.missing_ranks) json->Int(rank);
+  json->EndArray().Key("hosts").StartArray();
+  for (const std::string& host : facts.hosts) json->Text(host);
+  json->EndArray().Key("backend").TextOrNull(facts.backend);
+  json->Key("step_count").Int(model.result().step_count).Key("event_count").Uint(facts.event_count);
+  json->Key("device_name").TextOrNull(DeviceName(model.run())).EndObject();
+}
+
+void AddVerdict(const PageModel& model, JsonRow* json) {
+  json->Key("verdict").StartArray();
+  const auto verdict = report::VerdictFindings(model.result().findings);
+  if (verdict.empty()) json->Text(report::kNoVerdict);
+  for (const analysis::Finding* finding : verdict) json->Text(finding->title);
+  json->EndArray();
+}
+
+void AddRanks(const PageModel& model, JsonRow* json) {
+  std::vector<std::set<int64_t>> steps(model.run().ranks.size());
+  for (const analysis::BreakdownRow& row : model.result().Get<analysis::Breakdown>().steps) {
+    if (row.step_number) steps[row.rank_index].insert(*row.step_number);
+  }
+  json->Key("ranks").StartArray();
+  for (size_t i = 0; i < model.run().ranks.size(); ++i) {
+    const model::RankTrace& trace = model.run().ranks[i];
+    const model::ClockMap& clock = trace.clock;
+    json->StartObject().Key("rank").Int(trace.rank.value).Key("window").Int(trace.window);
+    json->Key("host").TextOrNull(trace.host).Key("device").TextOrNull(report::DeviceOf(trace).name);
+    json->Key("source").Text(trace.source).Key("origin_ns").Text(std::to_string(model.rank_origin_ns[i]));
+    json->Key("step_count").Uint(steps[i].size());
+    json->Key("event_count").Uint(trace.event_count).Key("clock").StartObject();
+    json->Key("basis").Text(ClockBasisName(clock.basis)).Key("offset_ns").Int(clock.offset_ns);
+    json->Key("drift_ppm").Double(clock.drift_ppm).Key("uncertainty_ns").Optional(clock.uncertainty_ns);
+    json->Key("sample_count").Uint(clock.sample_count).EndObject().EndObject();
+  }
+  json->EndArray();
+}
+
+void AddFindings(const PageModel& model, JsonRow* json) {
+  json->Key("findings").StartArray();
+  for (const analysis::Finding& finding : model.result().findings) {
+    json->StartObject().Key("id").Text(finding.id);
+    json->Key("severity").Text(analysis::FindingSeverityName(finding.severity)).Key("ranks").StartArray();
+    for (const int32_t rank : finding.ranks) json->Int(rank);
+    json->EndArray().Key("title").Text(finding.title).Key("evidence").StartArray();
+    for (const analysis::Evidence& evidence : finding.evidence) {
+      json->StartObject().Key("name").Text(evidence.name).Key("value").Double(evidence.value);
+      json->Key("text").Text(evidence.text).EndObject();
+    }
+    json->EndArray().Key("advice").StartArray();
+    for (const std::string& advice : finding.advice) json->Text(advice);
+    json->EndArray().Key("gain_ns_per_step").Optional(finding.gain_ns_per_step);
+    json->Key("gain_ratio").Optional(finding.gain_ratio).EndObject();
+  }
+  json->EndArray();
+}
+
+}  // namespace
+
+std::string AnalyzeJson(const PageModel& model, const BlockFacts& blocks, std::vector<Reduction>* reductions) {
+  JsonRow json;
+  AddJob(model, &json);
+  AddVerdict(model, &json);
+  AddRanks(model, &json);
+  AddFindings(model, &json);
+  AddTimeTables(model, &json);
+  AddNameTables(model, &json, reductions);
+  AddCommunicationTables(model, &json, reductions);
+  AddMemoryTables(model, &json, reductions);
+  AddCounters(model, &json, reductions);
+  AddSpanLinks(model, &json, reductions);
+  AddCriticalPath(model, &json, reductions);
+  AddWaitStates(model, &json, reductions);
+  AddWhatIf(model, &json, reductions);
+  AddParallelism(model, &json, reductions);
+  AddFabricSource(model, &json, reductions);
+  json.Key("step_matrix").Raw(blocks.step_matrix_json);
+  json.Key("collective_count").Uint(model.result().Get<analysis::Collectives>().instances.size());
+  json.Key("timeline").Raw(blocks.timeline_json);
+  return std::string(json.Finish());
+}
+
+}  // namespace lockstep::page

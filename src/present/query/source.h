@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "analysis/analysis_result.h"
+#include "analysis/kernel_kind.h"
+#include "analysis/rank_context.h"
+#include "model/run.h"
+#include "model/step.h"
+#include "present/query/stop_sign.h"
+
+namespace lockstep::query {
+
+/// A track of the run: `id` is its place in Source::tracks().
+struct TrackPlace {
+  uint32_t rank_index = 0;
+  uint32_t track_index = 0;  ///< Into RankTrace::tracks.
+  uint64_t first_event = 0;  ///< Id of its first event: events are numbered through all tracks from 0.
+  const model::Track* track = nullptr;
+};
+
+/// A member of a collective instance.
+struct MemberPlace {
+  uint32_t instance = 0;  ///< Into Collectives::instances.
+  uint32_t member = 0;    ///< Into CollectiveInstance::members.
+};
+
+/// What the tables read: a run whose clocks are aligned, the passes' tables, and what is worked out of them on demand
+/// and kept: nothing of it is made before a query reads a column that needs it. Borrows its
+/// arguments. Not thread-safe: one per connection.
+class Source {
+ public:
+  Source(const model::Run& run, const analysis::AnalysisResult& result, const analysis::AnalysisOptions& options,
+         StopSign* stop);
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  const model::Run& run() const { return run_; }
+  const analysis::AnalysisResult& result() const { return result_; }
+  const model::RankTrace& rank(size_t rank_index) const { return run_.ranks[rank_index]; }
+
+  /// By (rank index, track index).
+  std::span<const TrackPlace> tracks() const { return tracks_; }
+  /// Ids of the tracks of a rank: [first, second).
+  std::pair<uint32_t, uint32_t> TracksOf(size_t rank_index) const {
+    return {first_track_[rank_index], first_track_[rank_index + 1]};
+  }
+  /// Whether all traces are of one window: then the order of ranks is the order of traces.
+  bool HasOneWindow() const { return run_.ranks.empty() || run_.ranks.front().window == run_.ranks.back().window; }
+  uint64_t event_count() const { return event_count_; }
+  uint64_t device_event_count() const { return device_event_count_; }
+
+  /// Per event of a track, how many events of it began earlier (or are listed earlier) and have not ended when this one
+  /// starts. First call for a track costs O(n log depth) and 4 bytes an event.
+  std::span<const uint32_t> DepthsOf(uint32_t track_id) const;
+  /// Largest end in each block of kBlockSize events, trace clock. First call for a track costs O(n).
+  static constexpr size_t kBlockSize = 512;
+  std::span<const int64_t> BlockEndsOf(uint32_t track_id) const;
+  /// Number of the step in whose window the instant lies (docs/metrics.md#step-windows).
+  std::optional<int64_t> StepAt(size_t rank_index, int64_t trace_ns) const;
+  /// The runtime call that launched a device event; not found() when the file has none.
+  analysis::LaunchRef LaunchOf(const TrackPlace& place, size_t row) const;
+  /// What a device event is.
+  analysis::KernelKind KindOf(const model::EventColumns& events, size_t row) const;
+  /// Every member of every instance, in the instances' order. First call costs 8 bytes a member.
+  std::span<const MemberPlace> members() const;
+
+  /// Loops over rows end early when it is set; the query then fails.
+  StopSign& stop() const { return *stop_; }
+
+ private:
+  struct RankSteps {
+    std::vector<model::Step> windows;
+    std::vector<std::vector<analysis::LaunchRef>> launches;
+  };
+  const RankSteps& StepsOf(size_t rank_index) const;
+  const analysis::RunContext& Shared() const;
+
+  const model::Run& run_;
+  const analysis::AnalysisResult& result_;
+  const analysis::AnalysisOptions options_;
+  StopSign* stop_;
+  std::vector<TrackPlace> tracks_;
+  std::vector<uint32_t> first_track_;  // by rank index, and one more
+  uint64_t event_count_ = 0;
+  uint64_t device_event_count_ = 0;
+
+  // Made on demand.
+  mutable std::vector<std::vector<uint32_t>> depths_;
+  mutable std::vector<std::vector<int64_t>> block_ends_;
+  mutable std::vector<std::unique_ptr<RankSteps>> steps_;
+  mutable std::unique_ptr<analysis::RunContext> shared_;
+  mutable std::vector<MemberPlace> members_;
+};
+
+}  // namespace lockstep::query

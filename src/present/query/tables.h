@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "present/query/table.h"
+
+namespace lockstep::query {
+
+using TableList = std::vector<std::unique_ptr<Table>>;
+
+/// Every table, in the order people read of them.
+const TableList& AllTables();
+/// Null when there is none of that name; letter case does not matter, as in SQL.
+const Table* FindTable(std::string_view name);
+std::vector<std::string> TableNames();
+
+/// The parts of AllTables().
+void AddRankTables(TableList* tables);        ///< ranks, tracks.
+void AddCollectiveTables(TableList* tables);  ///< collectives, collective_instances.
+void AddDeclaredTables(TableList* tables);    ///< Those that passes declare (analysis/table.h).
+void AddVerdictTables(TableList* tables);     ///< stragglers, wait_states, root_causes, imbalance, critical_path, ...
+std::unique_ptr<Table> MakeMemoryEventTable();
+std::unique_ptr<Table> MakeCounterSampleTable();
+std::unique_ptr<Table> MakeLinkedSpanTable();
+std::unique_ptr<Table> MakeCatalogTable();
+
+/// Passes that must have run for these tables: names for analysis::Analyze. `needs_all` for tables drawn from all.
+struct PassesNeeded {
+  bool all = false;
+  std::vector<std::string> names;
+};
+PassesNeeded PassesFor(const std::vector<std::string>& table_names);
+
+}  // namespace lockstep::query

@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "present/report/hang/hang_report.h"
+#include "present/report/json_stream.h"
+
+namespace lockstep::report {
+namespace {
+
+using hang::Diagnosis;
+using hang::Verdict;
+
+void WriteRanks(JsonRow& row, const char* key, const std::vector<int32_t>& ranks) {
+  row.Key(key).StartArray();
+  for (const int32_t rank : ranks) row.Int(rank);
+  row.EndArray();
+}
+
+void WriteFrames(JsonRow& row, const char* key, const std::vector<evidence::StackFrame>& frames) {
+  row.Key(key).StartArray();
+  for (const evidence::StackFrame& frame : frames) {
+    row.StartObject().Key("function").TextOrNull(frame.function).Key("file").TextOrNull(frame.file).Key("line");
+    frame.line > 0 ? row.Int(frame.line) : row.Null();
+    row.EndObject();
+  }
+  row.EndArray();
+}
+
+void WriteSite(JsonRow& row, const hang::CodeSite& site) {
+  row.StartObject();
+  WriteRanks(row, "ranks", site.ranks);
+  row.Key("role").Text(site.role).Key("what").TextOrNull(site.what).Key("function").TextOrNull(site.function);
+  row.Key("file").TextOrNull(site.file).Key("line");
+  site.line > 0 ? row.Int(site.line) : row.Null();
+  WriteFrames(row, "stack", site.stack);
+  row.EndObject();
+}
+
+void VerdictRow(JsonRow& row, const Verdict& verdict) {
+  row.Key("kind").Text(hang::VerdictKindName(verdict.kind)).Key("confidence").Double(verdict.confidence);
+  WriteRanks(row, "culprit_ranks", verdict.culprit_ranks);
+  WriteRanks(row, "victim_ranks", verdict.victim_ranks);
+  row.Key("group").TextOrNull(verdict.group).Key("group_description").TextOrNull(verdict.group_description);
+  WriteRanks(row, "group_ranks", verdict.group_ranks);
+  row.Key("sequence").Optional(verdict.sequence).Key("operation").TextOrNull(verdict.operation);
+  row.Key("explanation").Text(verdict.explanation).Key("sites").StartArray();
+  for (const hang::CodeSite& site : verdict.sites) WriteSite(row, site);
+  row.EndArray().Key("cycle").StartArray();
+  for (const hang::WaitEdge& edge : verdict.cycle) {
+    row.StartObject().Key("rank").Int(edge.rank);
+    WriteRanks(row, "waits_for", edge.waits_for);
+    row.Key("group").TextOrNull(edge.group).Key("sequence").Optional(edge.sequence);
+    row.Key("operation").TextOrNull(edge.operation).EndObject();
+  }
+  row.EndArray().Key("advice").StartArray();
+  for (const std::string& advice : verdict.advice) row.Text(advice);
+  row.EndArray();
+}
+
+void GroupRow(JsonRow& row, const hang::GroupState& group) {
+  row.Key("name").Text(group.name).Key("description").TextOrNull(group.description);
+  WriteRanks(row, "members", group.members);
+  row.Key("members_inferred").Bool(group.members_inferred).Key("ranks").StartArray();
+  for (const hang::RankInGroup& rank : group.ranks) {
+    row.StartObject().Key("rank").Int(rank.rank).Key("last_enqueued").Optional(rank.last_enqueued);
+    row.Key("last_started").Optional(rank.last_started).Key("last_completed").Optional(rank.last_completed);
+    row.Key("oldest_retained").Optional(rank.oldest_retained);
+    row.Key("open_since_unix_ns").Optional(rank.open_since_unix_ns);
+    row.Key("open_operation").TextOrNull(rank.open_operation);
+    WriteRanks(row, "waits_for", rank.waits_for);
+    row.EndObject();
+  }
+  row.EndArray();
+}
+
+void RankRow(JsonRow& row, const hang::RankState& rank) {
+  row.Key("rank").Int(rank.rank).Key("host").TextOrNull(rank.host).Key("pid");
+  rank.pid > 0 ? row.Int(rank.pid) : row.Null();
+  row.Key("role").Text(hang::RankRoleName(rank.role)).Key("liveness").Text(evidence::LivenessName(rank.liveness));
+  row.Key("has_record").Bool(rank.has_record).Key("has_stacks").Bool(rank.has_stacks);
+  row.Key("has_log").Bool(rank.has_log).Key("doing").TextOrNull(rank.doing);
+  row.Key("silent_since_unix_ns").Optional(rank.silent_since_unix_ns);
+  row.Key("mean_lateness_ns").Optional(rank.mean_lateness_ns);
+}
+
+void StackRow(JsonRow& row, const hang::StackGroup& stack) {
+  WriteRanks(row, "ranks", stack.ranks);
+  row.Key("source").TextOrNull(stack.source);
+  WriteFrames(row, "frames", stack.frames);
+}
+
+void EvidenceRow(JsonRow& row, const hang::EvidenceItem& item) {
+  row.Key("source").Text(item.source);
+  WriteRanks(row, "ranks", item.ranks);
+  row.Key("file").TextOrNull(item.file).Key("fact").Text(item.fact).Key("contradicts").Bool(item.contradicts);
+}
+
+void MissingRow(JsonRow& row, const evidence::MissingEvidence& missing) {
+  row.Key("rank").Value(missing.rank ? Cell(int64_t{*missing.rank}) : Cell());
+  row.Key("host").TextOrNull(missing.host).Key("what").Text(missing.what);
+  row.Key("reason").TextOrNull(missing.reason).Key("remedy").TextOrNull(missing.remedy);
+}
+
+template <typename Rows, typename MakeRow>
+void WriteTable(JsonDocument& json, const char* key, const Rows& rows, const MakeRow& make_row) {
+  json.Key(key);
+  json.StartArray();
+  for (const auto& item : rows) {
+    JsonRow row;
+    make_row(row, item);
+    WriteRow(json, row);
+  }
+  json.EndArray();
+}
+
+void WriteData(JsonDocument& json, const Diagnosis& diagnosis) {
+  json.StartObject();
+  json.Key("verdict");
+  JsonRow verdict;
+  VerdictRow(verdict, diagnosis.verdict);
+  WriteRow(json, verdict);
+  WriteTable(json, "context", diagnosis.context, VerdictRow);
+  json.Key("job");
+  JsonRow job;
+  job.Key("world_size").Value(diagnosis.world_size ? Cell(int64_t{*diagnosis.world_size}) : Cell());
+  job.Key("collected_unix_ns").Optional(diagnosis.collected_unix_ns);
+  WriteRow(json, job);
+  WriteTable(json, "groups", diagnosis.groups, GroupRow);
+  WriteTable(json, "ranks", diagnosis.ranks, RankRow);
+  WriteTable(json, "stacks", diagnosis.stacks, StackRow);
+  WriteTable(json, "evidence", diagnosis.evidence, EvidenceRow);
+  WriteTable(json, "missing", diagnosis.missing, MissingRow);
+  json.EndObject();
+}
+
+bool NothingKnown(const hang::RankState& rank) {
+  return !rank.has_record && !rank.has_stacks && !rank.has_log && rank.liveness == evidence::Liveness::kUnknown;
+}
+
+}  // namespace
+
+model::Ledger HangLedger(const Diagnosis& diagnosis) {
+  model::Ledger ledger;
+  for (const evidence::EvidenceProblem& problem : diagnosis.problems) {
+    if (problem.is_note) {
+      ledger.Add({.code = "evidence_note",
+                  .severity = model::Severity::kInfo,
+                  .source = problem.file,
+                  .rank = problem.rank,
+                  .message = problem.message,
+                  .advice = {}});
+      continue;
+    }
+    ledger.Add({.code = problem.skipped ? "evidence_unreadable" : "evidence_damaged",
+                .severity = problem.skipped ? model::Severity::kError : model::Severity::kWarning,
+                .source = problem.file,
+                .rank = problem.rank,
+                .message = problem.message,
+                .advice = problem.skipped ? "the other files were used" : "what could be read of it was used"});
+  }
+  for (const hang::RankState& rank : diagnosis.ranks) {
+    if (!NothingKnown(rank)) continue;
+    ledger.Add({.code = "rank_without_evidence",
+                .severity = model::Severity::kError,
+                .source = {},
+                .rank = rank.rank,
+                .message = fmt::format("nothing is known of rank {}: no dump, no stacks, no log", rank.rank),
+                .advice = "add its files; data.missing says how to have them"});
+  }
+  return ledger;
+}
+
+bool IsPartial(const Diagnosis& diagnosis) {
+  return std::any_of(diagnosis.problems.begin(), diagnosis.problems.end(), [](const auto& p) { return !p.is_note; }) ||
+         std::any_of(diagnosis.ranks.begin(), diagnosis.ranks.end(), NothingKnown);
+}
+
+void WriteHangJson(const Diagnosis& diagnosis, std::ostream& out) {
+  {
+    JsonDocument json(out, 2);
+    json.StartObject();
+    json.Key("schema");
+    json.Text("lockstep.hang/1");
+    json.Key("partial");
+    json.Bool(IsPartial(diagnosis));
+    json.Key("data");
+    WriteData(json, diagnosis);
+    WriteLedger(json, HangLedger(diagnosis));
+    json.EndObject();
+    json.EndLine();
+  }
+  out.flush();
+}
+
+std::string HangDataJson(const Diagnosis& diagnosis) {
+  std::ostringstream out;
+  {
+    JsonDocument json(out, 0);
+    WriteData(json, diagnosis);
+  }
+  return out.str();
+}
+
+}  // namespace lockstep::report

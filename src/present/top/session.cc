@@ -1,0 +1,158 @@
+#include "present/top/session.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "present/report/style.h"
+#include "present/top/terminal.h"
+
+namespace lockstep::top {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kWaitNs = 50'000'000;
+// A thread that waits for a node is not waited for any longer than a user would.
+constexpr auto kPatience = std::chrono::milliseconds(300);
+
+/// What the threads share; lives as long as the last of them.
+struct Shared {
+  explicit Shared(SessionOptions with) : options(std::move(with)) {}
+
+  const SessionOptions options;
+  std::mutex mutex;  // Guards all that follow.
+  std::condition_variable changed;
+  bool ends = false;
+  int running = 0;
+  std::optional<live::View> view;
+  std::optional<std::pair<RankTarget, std::vector<std::string>>> stacks;
+  bool looks_closely = false;
+};
+
+/// Runs `work` on a thread of its own, which the end of the session need not wait for.
+template <typename Work>
+void Start(const std::shared_ptr<Shared>& shared, Work work) {
+  {
+    const std::lock_guard lock(shared->mutex);
+    ++shared->running;
+  }
+  std::thread([shared, work = std::move(work)] {
+    work(*shared);
+    const std::lock_guard lock(shared->mutex);
+    --shared->running;
+    shared->changed.notify_all();
+  }).detach();
+}
+
+void LookOnAndOn(Shared& shared) {
+  const auto interval = std::chrono::nanoseconds(shared.options.interval_ns);
+  auto next = Clock::now() + interval;
+  while (true) {
+    {
+      std::unique_lock lock(shared.mutex);
+      if (shared.changed.wait_until(lock, next, [&] { return shared.ends; })) return;
+    }
+    next = Clock::now() + interval;
+    live::View view = shared.options.look();
+    const std::lock_guard lock(shared.mutex);
+    shared.view = std::move(view);
+  }
+}
+
+void LookClosely(Shared& shared, const RankTarget& target) {
+  std::vector<std::string> lines = shared.options.stacks(target);
+  const std::lock_guard lock(shared.mutex);
+  shared.stacks = {target, std::move(lines)};
+  shared.looks_closely = false;
+}
+
+class Session {
+ public:
+  Session(std::shared_ptr<Shared> shared, live::View first)
+      : shared_(std::move(shared)),
+        screen_(report::Style{.colour = true, .unicode = shared_->options.unicode}),
+        last_(std::move(first)) {
+    screen_.Show(last_);
+  }
+
+  /// Until the user leaves or a signal comes.
+  void Run(Terminal& terminal) {
+    bool redraw = true;
+    while (Terminal::ending_signal() == 0) {
+      redraw = TakeNews() || redraw;
+      if (redraw) terminal.Draw(screen_.Compose(terminal.width(), terminal.height()));
+      redraw = false;
+      const std::optional<KeyPress> press = terminal.Wait(kWaitNs, &redraw);
+      if (!press) continue;
+      redraw = true;
+      switch (screen_.Press(*press)) {
+        case Screen::Wish::kNothing: break;
+        case Screen::Wish::kQuit: return;
+        case Screen::Wish::kStacks: AskForStacks(); break;
+      }
+    }
+  }
+
+  live::View TakeLast() { return std::move(last_); }
+
+ private:
+  bool TakeNews() {
+    std::optional<live::View> view;
+    decltype(shared_->stacks) stacks;
+    {
+      const std::lock_guard lock(shared_->mutex);
+      view = std::exchange(shared_->view, std::nullopt);
+      stacks = std::exchange(shared_->stacks, std::nullopt);
+    }
+    if (stacks) screen_.ShowStacks(stacks->first, std::move(stacks->second));
+    if (view) {
+      last_ = *view;
+      screen_.Show(std::move(*view));
+    }
+    return view.has_value() || stacks.has_value();
+  }
+
+  void AskForStacks() {
+    {
+      const std::lock_guard lock(shared_->mutex);
+      // One at a time: nodes answer one after the other anyway.
+      if (std::exchange(shared_->looks_closely, true)) {
+        shared_->stacks = {screen_.target(), {"stacks are being read already: ask again when that is done"}};
+        return;
+      }
+    }
+    Start(shared_, [target = screen_.target()](Shared& shared) { LookClosely(shared, target); });
+  }
+
+  const std::shared_ptr<Shared> shared_;
+  Screen screen_;
+  live::View last_;
+};
+
+}  // namespace
+
+Result<SessionResult> RunSession(const SessionOptions& options, live::View first) {
+  const auto shared = std::make_shared<Shared>(options);
+  SessionResult result;
+  {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Terminal> terminal,
+                     Terminal::Open({.colour = options.colour, .unicode = options.unicode}));
+    Start(shared, LookOnAndOn);
+    Session session(shared, std::move(first));
+    session.Run(*terminal);
+    result.last = session.TakeLast();
+    result.signal = Terminal::ending_signal();
+  }
+  std::unique_lock lock(shared->mutex);
+  shared->ends = true;
+  shared->changed.notify_all();
+  result.must_leave = !shared->changed.wait_for(lock, kPatience, [&] { return shared->running == 0; });
+  return result;
+}
+
+}  // namespace lockstep::top

@@ -1,0 +1,158 @@
+#include "programs/cli/compare.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <utility>
+
+#include "analysis/analysis_result.h"
+#include "present/report/comparison_report.h"
+#include "programs/cli/cli.h"
+#include "programs/cli/comparison_page.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kCompareFooter =
+    "A and B are traces of one job each: a folder, an archive or a single file. The job's\n"
+    "step is that of its slowest rank. The steps of the two runs are compared with a rank\n"
+    "test that allows for outliers and for steps that depend on the one before\n"
+    "(docs/metrics.md#compare).\n"
+    "Exit status: 0 done; 1 failed; 2 misused; 3 what --fail-on asks for; 4 partial:\n"
+    "ranks or parts of files are missing, the rest was compared.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep compare before/ after/\n"
+    "  lockstep compare main/ change/ --fail-on slower:2 --json > difference.json";
+
+bool ReadNumber(std::string_view text, int64_t* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+void CompareCommand::Declare(CLI::App& app) {
+  app.add_option("A B", paths_, "Two runs: a folder, archive or trace file each")->type_name("A B");
+  const char* output = "Output";
+  app.add_flag("--json", json_, "One JSON object (lockstep.compare/1, docs/json.md)")->group(output);
+  app.add_option("-o,--output", page_file_,
+                 "Also write the page with the pictures: one HTML file that needs no network")
+      ->type_name("FILE.html")
+      ->group(output);
+  app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")
+      ->type_name("DIR")
+      ->group(output);
+  app.add_option("--top", top_, "Text: rows per table (5)")
+      ->type_name("N")
+      ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{1000000})))
+      ->group(output);
+  text_.Declare(app, output);
+  app.add_flag("-q,--quiet", quiet_, "No progress on standard error")->group(output);
+  const char* group = "Comparison";
+  app.add_option("--skip-steps", profile_.skip_steps, "Steps to leave out at the start of each run, as warm-up (1)")
+      ->type_name("N")
+      ->check(Checked(CLI::Range(int64_t{0}, int64_t{1000000})))
+      ->group(group);
+  app.add_option("--steps", steps_, "Only these steps, by their numbers in the traces: N or FIRST-LAST")
+      ->type_name("LIST")
+      ->group(group);
+  app.add_option("--confidence", confidence_percent_, "Confidence of the intervals and of the verdict, percent (99)")
+      ->type_name("PCT")
+      ->check(Checked(CLI::Range(50.0, 99.99)))
+      ->group(group);
+  app.add_option("--minimum-effect", minimum_percent_, "Ignore differences of the step below this, percent (1)")
+      ->type_name("PCT")
+      ->check(Checked(CLI::Range(0.0, 100.0)))
+      ->group(group);
+  app.add_option("--fail-on", fail_on_,
+                 "Exit with status 3 when B is slower (by at least PCT percent), or when there are too few steps to "
+                 "decide; repeatable")
+      ->type_name("slower[:PCT]|undecided")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
+  input_.DeclareAnalysis(app);
+  input_.DeclareRunning(app);
+  app.footer(kCompareFooter);
+}
+
+Status CompareCommand::ReadFlags() {
+  if (paths_.size() != 2) return Misuse(fmt::format("compare needs two runs, A and B; {} given", paths_.size()));
+  if (!steps_.empty()) {
+    const size_t dash = steps_.find('-', 1);
+    int64_t first = 0;
+    int64_t last = 0;
+    const std::string_view text = steps_;
+    const bool sound = ReadNumber(text.substr(0, dash), &first) &&
+                       (dash == std::string::npos || ReadNumber(text.substr(dash + 1), &last));
+    if (!sound || (dash != std::string::npos && last < first)) {
+      return Misuse(fmt::format("--steps {}: expected a step or FIRST-LAST, such as 12-20", steps_));
+    }
+    profile_.first_step = first;
+    profile_.last_step = dash == std::string::npos ? first : last;
+  }
+  for (const std::string& text : fail_on_) {
+    if (text == "undecided") {
+      fail_undecided_ = true;
+    } else if (text == "slower") {
+      fail_slower_ = 0;
+    } else if (text.starts_with("slower:")) {
+      double percent = -1;
+      const auto [end, error] = std::from_chars(text.data() + 7, text.data() + text.size(), percent);
+      if (error != std::errc() || end != text.data() + text.size() || !(percent >= 0 && percent <= 1e6)) {
+        return Misuse(
+            fmt::format("--fail-on {}: expected slower:PCT with percent of the step, such as slower:2.5", text));
+      }
+      fail_slower_ = percent / 100;
+    } else {
+      return Misuse(fmt::format("--fail-on {}: expected slower, slower:PCT or undecided", text));
+    }
+  }
+  options_.confidence = confidence_percent_ / 100;
+  options_.minimum_effect = minimum_percent_ / 100;
+  return {};
+}
+
+Result<comparison::RunProfile> CompareCommand::ReadRun(const std::string& path, Console& console) {
+  ASSIGN_OR_RETURN(model::Run run, input_.Ingest({path}, console, quiet_));
+  ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run));
+  comparison::RunProfile profile = comparison::MakeRunProfile(path, run, result, input_.analysis(), profile_);
+  profile.partial = IsPartial(run);
+  if (profile.steps.empty() && profile_.first_step) {
+    return Misuse(fmt::format("--steps {}: {} has no such step; see lockstep analyze --section steps", steps_, path));
+  }
+  return profile;
+}
+
+int CompareCommand::ExitStatusOf(const comparison::Comparison& comparison, bool partial) const {
+  const comparison::Delta& step = comparison.step;
+  const bool slower = comparison.verdict.change == comparison::Change::kSlower;
+  if (slower && fail_slower_ && step.ratio().value_or(0) >= *fail_slower_) return kFinding;
+  if (fail_undecided_ && comparison.verdict.change == comparison::Change::kUnknown) return kFinding;
+  return partial ? kPartial : kDone;
+}
+
+Result<int> CompareCommand::Run(Console& console) {
+  RETURN_IF_ERROR(ReadFlags());
+  RETURN_IF_ERROR(CheckPagePath(page_file_));
+  // One after the other: a run's events are let go before the next is read.
+  ASSIGN_OR_RETURN(comparison::RunProfile a, ReadRun(paths_[0], console));
+  ASSIGN_OR_RETURN(comparison::RunProfile b, ReadRun(paths_[1], console));
+  const bool partial = a.partial || b.partial;
+  const comparison::Comparison comparison = comparison::Compare(std::move(a), std::move(b), options_);
+  if (!csv_folder_.empty()) RETURN_IF_ERROR(report::WriteComparisonCsv(comparison, csv_folder_));
+  if (!page_file_.empty()) {
+    RETURN_IF_ERROR(
+        WriteComparisonPage(comparison, fmt::format("{} against {}", paths_[1], paths_[0]), partial, page_file_));
+  }
+  if (json_) {
+    report::WriteComparisonJson(comparison, partial, console.out);
+  } else {
+    report::WriteComparisonText(comparison, text_.Options(console, static_cast<size_t>(top_)), console.out);
+  }
+  return ExitStatusOf(comparison, partial);
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,170 @@
+#include "programs/cli/hang.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "base/nearest.h"
+#include "base/output_file.h"
+#include "ingest/evidence/evidence_files.h"
+#include "ingest/evidence/team_evidence.h"
+#include "present/page/hang/hang_page.h"
+#include "present/report/hang/hang_report.h"
+#include "programs/cli/cli.h"
+#include "programs/cli/progress.h"
+#include "programs/cli/run_input.h"
+
+namespace lockstep::cli {
+namespace {
+
+using hang::VerdictKind;
+
+constexpr const char* kHangFooter =
+    "Without PATH it looks at the running job: on this node at all ranks of this user's job,\n"
+    "without a daemon; on other nodes through their lockstepd. It holds a thread only while it\n"
+    "copies its stack, and then lets it continue. The evidence stays in a folder.\n"
+    "PATH is any mix of files and folders: flight-recorder dumps (pickle or JSON), stacks\n"
+    "(faulthandler, py-spy, eu-stack, gdb), logs of the ranks, NCCL logs, RAS answers,\n"
+    "plain or compressed, and evidence folders. A file's kind is recognised by its content;\n"
+    "its rank by its name (trace_3, rank3.log), its folder's name or its content.\n"
+    "Exit status: 0 done, whatever the verdict; 1 failed; 2 misused; 3 a verdict that\n"
+    "--fail-on names; 4 partial: a file was damaged or a rank is missing altogether, the\n"
+    "verdict uses the rest.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep hang\n"
+    "  lockstep hang --job 123 --via srun -o hang.html\n"
+    "  lockstep hang dumps/\n"
+    "  lockstep hang dumps/ logs/ --world-size 16 -o hang.html --fail-on hang";
+
+/// Not stuck, or not known to be.
+bool IsHang(VerdictKind kind) {
+  return kind != VerdictKind::kHealthy && kind != VerdictKind::kStraggler && kind != VerdictKind::kUndecidable;
+}
+
+std::string FilesText(size_t done, size_t total, double elapsed_s) {
+  return fmt::format("reading  {}/{} files  {:.0f} s", done, total, elapsed_s);
+}
+
+}  // namespace
+
+void HangCommand::Declare(CLI::App& app) {
+  app.add_option("PATH", paths_, "Files and folders of one job: dumps, stacks, logs (the running job)")
+      ->type_name("PATH...");
+  live_.Declare(app);
+  app.add_option("--keep", keep_,
+                 "Keep the evidence of a running job in this folder (a new one in the temporary folder)")
+      ->type_name("DIR")
+      ->group("Processes");
+  const char* output = "Output";
+  app.add_flag("--json", json_, "One JSON object (lockstep.hang/1, docs/json.md)")->group(output);
+  app.add_option("-o,--output", page_file_,
+                 "Also write the page with the pictures: one HTML file that needs no network")
+      ->type_name("FILE.html")
+      ->group(output);
+  app.add_flag("--all", all_, "Text: every group, rank and stack, not just those that matter")->group(output);
+  text_.Declare(app, output);
+  app.add_flag("-q,--quiet", quiet_, "No progress on standard error")->group(output);
+  const char* group = "Diagnosis";
+  app.add_option("--world-size", world_size_, "Number of ranks of the job, if neither dumps nor logs contain it")
+      ->type_name("N")
+      ->check(Checked(CLI::Range(1, 1 << 24)))
+      ->group(group);
+  app.add_option(
+         "--fail-on", fail_on_,
+         "Exit with status 3 on such a verdict: hang (any but healthy, straggler and undecidable), any (any but "
+         "healthy), or a kind such as crash; repeatable")
+      ->type_name("hang|any|KIND")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)  // What follows is a PATH.
+      ->group(group);
+  app.add_option("--threads", thread_count_, "Threads (one per core)")
+      ->type_name("N")
+      ->check(Checked(CLI::Range(1U, 1024U)))
+      ->group(group);
+  app.footer(kHangFooter);
+}
+
+Status HangCommand::ReadFlags() {
+  std::vector<std::string> names = {"hang", "any"};
+  for (int i = 0; i < hang::kVerdictKindCount; ++i) {
+    names.emplace_back(hang::VerdictKindName(static_cast<VerdictKind>(i)));
+  }
+  for (const std::string& text : fail_on_) {
+    if (std::find(names.begin(), names.end(), text) == names.end()) {
+      return Misuse(
+          fmt::format("--fail-on {}: expected hang, any or a kind of verdict{}", text, DidYouMean(text, names)));
+    }
+    for (int i = 0; i < hang::kVerdictKindCount; ++i) {
+      const auto kind = static_cast<VerdictKind>(i);
+      const bool named = text == "hang"  ? IsHang(kind)
+                         : text == "any" ? kind != VerdictKind::kHealthy
+                                         : text == hang::VerdictKindName(kind);
+      if (named) findings_.push_back(kind);
+    }
+  }
+  return {};
+}
+
+bool HangCommand::IsFinding(VerdictKind kind) const {
+  return std::find(findings_.begin(), findings_.end(), kind) != findings_.end();
+}
+
+Result<std::string> HangCommand::Collect(Console& console) {
+  RETURN_IF_ERROR(live_.Read());
+  ASSIGN_OR_RETURN(LiveJob live, live_.Find());
+  Progress progress(console.err, console.err_is_terminal, quiet_);
+  Result<Collection> collection =
+      CollectEvidence(live, live_.timeout_ns(), keep_, [&progress](size_t done, size_t total) {
+        progress.Show(
+            [&](double elapsed_s) { return fmt::format("looking  {}/{} nodes  {:.0f} s", done, total, elapsed_s); });
+      });
+  progress.Finish();
+  if (!collection) return std::move(collection).error();
+  if (!quiet_) console.err << CollectionText(*collection) << '\n';
+  return std::move(collection->folder);
+}
+
+Result<int> HangCommand::Run(Console& console) {
+  RETURN_IF_ERROR(ReadFlags());
+  RETURN_IF_ERROR(CheckPagePath(page_file_));
+  if (!paths_.empty() && (live_.is_given() || !keep_.empty())) {
+    return Misuse(
+        "PATH is collected evidence; --job, --pid, --host and --keep are for a running job: give either, not both");
+  }
+  if (paths_.empty()) {
+    ASSIGN_OR_RETURN(std::string folder, Collect(console));
+    paths_.push_back(std::move(folder));
+  }
+  ingest::EvidenceOptions options{.thread_count = thread_count_};
+  Progress progress(console.err, console.err_is_terminal, quiet_);
+  options.on_progress = [&progress](size_t done, size_t total) {
+    progress.Show([&](double elapsed_s) { return FilesText(done, total, elapsed_s); });
+  };
+  Result<evidence::JobEvidence> read = console.team_evidence != nullptr ? console.team_evidence->Read(paths_, options)
+                                                                        : ingest::ReadEvidence(paths_, options);
+  progress.Finish();
+  if (!read) return std::move(read).error();
+  evidence::JobEvidence job = std::move(*read);
+  if (world_size_ > 0) job.world_size = world_size_;
+  const hang::Diagnosis diagnosis = hang::Diagnose(job, {.thread_count = thread_count_});
+  if (!page_file_.empty()) {
+    const std::string page = page::ComposeHangPage(diagnosis);
+    RETURN_IF_ERROR(WriteOutputFile(
+        page_file_, [&page](std::ostream& out) { out.write(page.data(), static_cast<std::streamsize>(page.size())); }));
+  }
+  if (json_) {
+    report::WriteHangJson(diagnosis, console.out);
+  } else {
+    const report::TextOptions text = text_.Options(console, 10);
+    report::WriteHangText(
+        diagnosis, {.colour = text.colour, .columns = text.width, .all = all_, .unicode = text.unicode}, console.out);
+  }
+  if (IsFinding(diagnosis.verdict.kind)) return kFinding;
+  return report::IsPartial(diagnosis) ? kPartial : kDone;
+}
+
+}  // namespace lockstep::cli

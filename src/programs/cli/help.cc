@@ -1,0 +1,81 @@
+#include "programs/cli/help.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::cli {
+namespace {
+
+constexpr size_t kColumn = 30;
+constexpr size_t kWidth = 80;
+
+}  // namespace
+
+std::string HelpFormatter::Entry(const std::string& left, const std::string& description) {
+  std::string text = "  " + left;
+  text += text.size() + 2 > kColumn ? "\n" + std::string(kColumn, ' ') : std::string(kColumn - text.size(), ' ');
+  size_t used = kColumn;
+  std::istringstream words(description);
+  for (std::string word; words >> word;) {
+    if (used > kColumn && used + 1 + word.size() > kWidth) {
+      text += "\n" + std::string(kColumn, ' ');
+      used = kColumn;
+    }
+    if (used > kColumn) {
+      text += ' ';
+      ++used;
+    }
+    text += word;
+    used += word.size();
+  }
+  return text + "\n";
+}
+
+std::string HelpFormatter::OptionNames(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  std::string text = fmt::format("{}", fmt::join(names, ", "));
+  if (option.get_type_size() > 0 && !option.get_type_name().empty()) text += " " + option.get_type_name();
+  return text;
+}
+
+std::string HelpFormatter::FullName(const CLI::App& app) {
+  return app.get_parent() == nullptr ? "lockstep" : FullName(*app.get_parent()) + " " + app.get_name();
+}
+
+std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, CLI::AppFormatMode /*mode*/) const {
+  std::string text = app->get_description() + "\n\nUsage: " + FullName(*app);
+  const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+  if (!commands.empty()) text += " <command>";
+  text += " [flags]";
+  if (app->get_prefix_command()) text += " -- CMD [ARG...]";
+  const auto options = app->get_options([](const CLI::Option*) { return true; });
+  for (const CLI::Option* option : options) {
+    if (option->get_positional()) text += " " + option->get_type_name();
+  }
+  text += "\n";
+  if (!commands.empty()) {
+    text += "\nCommands:\n";
+    for (const CLI::App* command : commands) text += Entry(command->get_name(), command->get_description());
+  }
+  for (const CLI::Option* option : options) {
+    if (option->get_positional()) text += "\n" + Entry(option->get_type_name(), option->get_description());
+  }
+  for (const std::string& group : app->get_groups()) {
+    std::string entries;
+    for (const CLI::Option* option : options) {
+      if (option->nonpositional() && option->get_group() == group && !group.empty()) {
+        entries += Entry(OptionNames(*option), option->get_description());
+      }
+    }
+    if (!entries.empty()) text += fmt::format("\n{}:\n{}", group == "Options" ? "General" : group, entries);
+  }
+  if (!app->get_footer().empty()) text += "\n" + app->get_footer() + "\n";
+  return text;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,58 @@
+#include "programs/cli/kernels.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/output_file.h"
+#include "ingest/kernel_profile/kernel_profile_files.h"
+#include "present/page/kernel_profile/kernel_profile_page.h"
+#include "present/report/kernel_profile/kernel_profile_report.h"
+#include "programs/cli/cli.h"
+#include "programs/cli/run_input.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kKernelsFooter =
+    "PATH is any mix of files and folders: tables of `ncu --csv --page raw` or `--page details`,\n"
+    "summaries of `nsys stats --format csv`, plain or compressed; reports of Nsight Compute\n"
+    "(.ncu-rep) where ncu is installed. The rank is read from the file's name.\n"
+    "Exit status: 0 done; 1 failed; 2 misused; 4 partial: a file could not be read whole.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep kernels rank0.raw.csv\n"
+    "  lockstep kernels profiles/ -o kernels.html";
+
+}  // namespace
+
+void KernelsCommand::Declare(CLI::App& app) {
+  app.add_option("PATH", paths_, "Files and folders: tables of ncu and nsys stats")->type_name("PATH...");
+  const char* output = "Output";
+  app.add_flag("--json", json_, "One JSON object (lockstep.kernels/1, docs/json.md)")->group(output);
+  app.add_option("-o,--output", page_file_, "Also write a page with the rooflines drawn: one HTML file")
+      ->type_name("FILE.html")
+      ->group(output);
+  app.add_flag("--all", all_, "Text: every launch, name and rule")->group(output);
+  text_.Declare(app, output);
+  app.footer(kKernelsFooter);
+}
+
+Result<int> KernelsCommand::Run(Console& console) {
+  if (paths_.empty()) return Misuse("kernels needs files or folders: tables of ncu --csv, summaries of nsys stats");
+  RETURN_IF_ERROR(CheckPagePath(page_file_));
+  ASSIGN_OR_RETURN(const model::KernelProfiles profiles, ingest::ReadKernelProfiles(paths_));
+  if (!page_file_.empty()) {
+    const std::string page = page::KernelProfilePage(profiles);
+    RETURN_IF_ERROR(WriteOutputFile(
+        page_file_, [&page](std::ostream& out) { out.write(page.data(), static_cast<std::streamsize>(page.size())); }));
+  }
+  if (json_) {
+    report::WriteKernelJson(profiles, console.out);
+  } else {
+    const report::TextOptions text = text_.Options(console, 10);
+    report::WriteKernelText(
+        profiles, {.colour = text.colour, .columns = text.width, .unicode = text.unicode, .all = all_}, console.out);
+  }
+  return report::IsPartial(profiles) ? kPartial : kDone;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,45 @@
+#include "programs/cli/tunnel.h"
+
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "node/control/client/node_client.h"
+#include "node/control/client/relay.h"
+#include "programs/cli/cli.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kTunnelFooter =
+    "Commands with --via, such as 'lockstep capture --via ssh', start this on a node and speak\n"
+    "HTTP through it: the daemon knows the caller's user, and needs no open port. It ends when\n"
+    "either side has closed. Without --socket it tries LOCKSTEP_SOCKET, then the daemon's usual\n"
+    "places.\n"
+    "Exit status: 0 done; 1 no daemon is there, or the connection failed; 2 misused.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep tunnel --socket /run/lockstep/lockstepd.sock\n"
+    "  printf 'GET /-/healthy HTTP/1.0\\r\\n\\r\\n' | ssh HOST lockstep tunnel";
+
+Result<UniqueFd> ConnectAnywhere() {
+  for (const std::string& path : control::LocalSockets()) {
+    // One that a dead daemon left behind is as good as none; so is one of root's that is not for us.
+    if (Result<UniqueFd> socket = control::ConnectUnix(path)) return socket;
+  }
+  return control::NoLocalDaemon();
+}
+
+}  // namespace
+
+void TunnelCommand::Declare(CLI::App& app) {
+  app.add_option("--socket", socket_, "The daemon's Unix socket (default: this node's)")->type_name("PATH");
+  app.footer(kTunnelFooter);
+}
+
+Result<int> TunnelCommand::Run(Console& /*console*/) {
+  ASSIGN_OR_RETURN(const UniqueFd socket, socket_.empty() ? ConnectAnywhere() : control::ConnectUnix(socket_));
+  RETURN_IF_ERROR(control::Relay(STDIN_FILENO, STDOUT_FILENO, socket.get()));
+  return kDone;
+}
+
+}  // namespace lockstep::cli

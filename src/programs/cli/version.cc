@@ -1,0 +1,30 @@
+#include "programs/cli/version.h"
+
+#include "programs/cli/cli.h"
+
+namespace lockstep::cli {
+namespace {
+
+#ifdef __clang__
+constexpr const char* kCompiler = "Clang " __clang_version__;
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
+
+}  // namespace
+
+std::string VersionText() { return "lockstep " LOCKSTEP_VERSION; }
+
+void VersionCommand::Declare(CLI::App& app) { app.footer("Examples:\n  lockstep version\n  lockstep --version"); }
+
+Result<int> VersionCommand::Run(Console& console) {
+  console.out << VersionText() << "\ncompiler  " << kCompiler
+              << "\nschemas   lockstep.analyze/1, lockstep.bench-collectives/1, lockstep.capture/1, "
+                 "lockstep.compare/1, lockstep.doctor/1, lockstep.hang/1, "
+                 "lockstep.kernels/1, lockstep.logs/1, lockstep.merge/1, lockstep.nccl_log/1, lockstep.query/1, "
+                 "lockstep.scaling/1, "
+                 "lockstep.status/1, lockstep.top/1, lockstep.watch/1\n";
+  return kDone;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,265 @@
+#include "programs/python/tables.h"
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/collectives.h"
+#include "analysis/finding.h"
+#include "analysis/imbalance.h"
+#include "analysis/pass_registry.h"
+#include "analysis/stragglers.h"
+#include "base/cell.h"
+#include "present/report/flat_table.h"
+#include "present/report/job_facts.h"
+#include "programs/python/column_builder.h"
+#include "programs/python/table_specs.h"
+
+namespace lockstep::python {
+namespace {
+
+using analysis::AnalysisResult;
+using model::RankTrace;
+using model::Run;
+
+/// Fills a row's columns one after another, in the order of the spec.
+class Row {
+ public:
+  explicit Row(TableBuilder* table) : table_(*table) {}
+  ColumnBuilder& operator()() { return table_[next_++]; }
+  Row& Int(int64_t value) { return (*this)().Int(value), *this; }
+  Row& Count(uint64_t value) { return Int(static_cast<int64_t>(value)); }
+  Row& Double(double value) { return (*this)().Double(value), *this; }
+  Row& Bool(bool value) { return (*this)().Bool(value), *this; }
+  Row& Text(std::string_view value) { return (*this)().Text(value), *this; }
+  Row& TextOrNull(std::string_view value) { return (*this)().TextOrNull(value), *this; }
+  template <typename T>
+  Row& Optional(const std::optional<T>& value) {
+    return (*this)().Optional(value), *this;
+  }
+  Row& Ints(const auto& values, auto&& number) {
+    ColumnBuilder& list = (*this)();
+    for (const auto& value : values) list.child(0).Int(number(value));
+    list.End();
+    return *this;
+  }
+
+ private:
+  TableBuilder& table_;
+  size_t next_ = 0;
+};
+
+int64_t Same(int32_t value) { return value; }
+
+void Ranks(const Run& run, const AnalysisResult&, TableBuilder* table) {
+  for (const RankTrace& trace : run.ranks) {
+    const report::RankDevice device = report::DeviceOf(trace);
+    Row row(table);
+    row.Int(trace.rank.value).Int(trace.window).Text(model::RankSourceName(trace.rank_source));
+    row.Optional(trace.world_size).TextOrNull(trace.host).TextOrNull(device.name).Ints(device.ordinals, Same);
+    row.TextOrNull(trace.backend).Text(trace.source).Count(trace.event_count).Count(trace.json_bytes);
+    row.Optional(trace.first_ns).Optional(trace.last_ns);
+  }
+}
+
+const char* ClockBasisName(model::ClockMap::Basis basis) {
+  switch (basis) {
+    case model::ClockMap::Basis::kReference: return "reference";
+    case model::ClockMap::Basis::kCollectives: return "collectives";
+    case model::ClockMap::Basis::kWallClock: return "wall_clock";
+  }
+  return "wall_clock";
+}
+
+void Clocks(const Run& run, const AnalysisResult&, TableBuilder* table) {
+  for (const RankTrace& trace : run.ranks) {
+    const model::ClockMap& clock = trace.clock;
+    Row row(table);
+    row.Int(trace.rank.value).Int(trace.window).Text(ClockBasisName(clock.basis)).Int(clock.offset_ns);
+    row.Optional(clock.uncertainty_ns).Double(clock.drift_ppm).Int(clock.reference_ns).Count(clock.sample_count);
+  }
+}
+
+void Begin(const analysis::CollectiveInstance& instance, Row* row) {
+  row->Int(instance.window).Text(instance.group).Int(instance.sequence);
+  row->Text(analysis::MatchBasisName(instance.basis)).Text(instance.name).Optional(instance.bytes);
+  row->Optional(instance.group_size).Bool(instance.synchronising).Bool(instance.complete);
+}
+
+void End(const Run& run, const analysis::CollectiveInstance& instance, Row* row) {
+  ColumnBuilder& last = (*row)();
+  instance.last_rank_index ? last.Int(run.ranks[*instance.last_rank_index].rank.value) : last.Null();
+  row->Optional(instance.transfer_ns).Optional(instance.algbw_bytes_per_s).Optional(instance.busbw_bytes_per_s);
+}
+
+void Collectives(const Run& run, const AnalysisResult& result, TableBuilder* table) {
+  using Member = analysis::CollectiveMember;
+  for (const analysis::CollectiveInstance& instance : result.Get<analysis::Collectives>().instances) {
+    Row row(table);
+    Begin(instance, &row);
+    row.Ints(instance.members, [&](const Member& member) { return run.ranks[member.rank_index].rank.value; });
+    row.Ints(instance.members, [](const Member& member) { return member.arrival_ns; });
+    row.Ints(instance.members, [](const Member& member) { return member.end_ns; });
+    ColumnBuilder& waits = row();
+    for (const Member& member : instance.members) waits.child(0).Optional(member.wait_ns);
+    waits.End();
+    row.Ints(instance.members, [](const Member& member) { return member.duration_ns; });
+    row.Ints(instance.missing_ranks, [](Rank rank) { return rank.value; });
+    End(run, instance, &row);
+  }
+}
+
+void CollectiveMembers(const Run& run, const AnalysisResult& result, TableBuilder* table) {
+  for (const analysis::CollectiveInstance& instance : result.Get<analysis::Collectives>().instances) {
+    for (const analysis::CollectiveMember& member : instance.members) {
+      Row row(table);
+      Begin(instance, &row);
+      row.Int(run.ranks[member.rank_index].rank.value).Int(member.arrival_ns).Int(member.end_ns);
+      row.Optional(member.wait_ns).Int(member.duration_ns);
+      End(run, instance, &row);
+    }
+  }
+}
+
+void Stragglers(const Run& run, const AnalysisResult& result, TableBuilder* table) {
+  for (const analysis::StragglerRow& straggler : result.Get<analysis::Stragglers>().rows) {
+    const RankTrace& trace = run.ranks[straggler.rank_index];
+    Row row(table);
+    row.Int(trace.rank.value).Int(trace.window).Count(straggler.collective_count).Count(straggler.last_count);
+    row.Double(straggler.last_ratio).Int(straggler.wait_ns).Int(straggler.wait_given_ns).Int(straggler.delay_ns);
+    row.Text(WaitRoleName(straggler.role))
+        .Bool(straggler.chronic)
+        .Int(straggler.step_count)
+        .Int(straggler.late_step_count);
+    ColumnBuilder& worst = row();
+    if (straggler.worst_instance) {
+      const analysis::CollectiveInstance& instance =
+          result.Get<analysis::Collectives>().instances[*straggler.worst_instance];
+      worst.child(0).Int(instance.window);
+      worst.child(1).Text(instance.group);
+      worst.child(2).Int(instance.sequence);
+      worst.child(3).Text(instance.name);
+      worst.End();
+    } else {
+      worst.Null();
+    }
+    ColumnBuilder& activities = row();
+    for (const analysis::LateActivity& activity : straggler.activities) {
+      ColumnBuilder& item = activities.child(0);
+      item.child(0).Text(analysis::LateCauseName(activity.cause));
+      item.child(1).Text(activity.name);
+      item.child(2).Int(activity.excess_ns);
+      item.End();
+    }
+    activities.End();
+  }
+}
+
+void Imbalance(const Run& run, const AnalysisResult& result, TableBuilder* table) {
+  for (const analysis::ImbalanceRow& spread : result.Get<analysis::Imbalance>().rows) {
+    Row row(table);
+    row.Text(spread.quantity).Double(spread.mean).Double(spread.min).Double(spread.max).Optional(spread.ratio);
+    row.Int(run.ranks[spread.min_rank_index].rank.value).Int(run.ranks[spread.max_rank_index].rank.value);
+  }
+}
+
+void Findings(const Run&, const AnalysisResult& result, TableBuilder* table) {
+  for (const analysis::Finding& finding : result.findings) {
+    Row row(table);
+    row.Text(finding.id).Text(analysis::FindingSeverityName(finding.severity)).Ints(finding.ranks, Same);
+    row.Text(finding.title);
+    ColumnBuilder& evidence = row();
+    for (const analysis::Evidence& number : finding.evidence) {
+      ColumnBuilder& item = evidence.child(0);
+      item.child(0).Text(number.name);
+      item.child(1).Double(number.value);
+      item.child(2).Text(number.text);
+      item.End();
+    }
+    evidence.End();
+    ColumnBuilder& advice = row();
+    for (const std::string& sentence : finding.advice) advice.child(0).Text(sentence);
+    advice.End();
+    row.Optional(finding.gain_ns_per_step).Optional(finding.gain_ratio);
+  }
+}
+
+void Ledger(const Run& run, const AnalysisResult&, TableBuilder* table) {
+  for (const model::LedgerEntry& entry : run.ledger.entries()) {
+    Row row(table);
+    row.Text(entry.code).Text(model::SeverityName(entry.severity)).TextOrNull(entry.source).Optional(entry.rank);
+    ColumnBuilder& offset = row();
+    entry.byte_offset ? offset.Int(static_cast<int64_t>(*entry.byte_offset)) : offset.Null();
+    row.Count(entry.count).Text(entry.message).TextOrNull(entry.advice);
+  }
+}
+
+/// A table of plain values, as JSON and CSV have it.
+void Flat(const report::FlatTable& flat, const TableSpec& spec, TableBuilder* table) {
+  bool same = flat.columns.size() == spec.columns.size();
+  for (size_t i = 0; same && i < flat.columns.size(); ++i) same = flat.columns[i] == spec.columns[i].name;
+  if (!same) throw std::logic_error("the columns of table '" + spec.name + "' are not the declared ones");
+  std::vector<Cell> cells;
+  for (size_t r = 0; r < flat.row_count; ++r) {
+    cells.clear();
+    flat.fill(r, &cells);
+    for (size_t c = 0; c < cells.size(); ++c) (*table)[c].Append(cells[c]);
+  }
+}
+
+using Fill = void (*)(const Run&, const AnalysisResult&, TableBuilder*);
+
+struct NamedFill {
+  std::string_view name;
+  Fill fill;
+};
+
+constexpr NamedFill kNested[] = {
+    {"ranks", Ranks},
+    {"clocks", Clocks},
+    {"collectives", Collectives},
+    {"collective_members", CollectiveMembers},
+    {"stragglers", Stragglers},
+    {"imbalance", Imbalance},
+    {"findings", Findings},
+    {"ledger", Ledger},
+};
+
+}  // namespace
+
+std::string_view PassOfTable(std::string_view name) {
+  struct TablePass {
+    std::string_view table;
+    std::string_view pass;
+  };
+  static constexpr TablePass kPasses[] = {
+      {"collectives", "collectives"},
+      {"collective_members", "collectives"},
+      {"stragglers", "stragglers"},
+      {"imbalance", "imbalance"},
+  };
+  for (const TablePass& known : kPasses) {
+    if (known.table == name) return known.pass;
+  }
+  const analysis::Table* table = analysis::FindTable(name);
+  return table != nullptr ? table->pass : std::string_view();
+}
+
+Table BuildTable(std::string_view name, const Run& run, const AnalysisResult& result) {
+  const TableSpec* spec = FindTableSpec(name);
+  if (spec == nullptr) throw std::logic_error("no table is named '" + std::string(name) + "'");
+  TableBuilder table(spec->name, spec->columns);
+  for (const NamedFill& nested : kNested) {
+    if (nested.name != name) continue;
+    nested.fill(run, result, &table);
+    return std::move(table).Finish();
+  }
+  for (const report::FlatTable& flat : report::FlatTables(run, result)) {
+    if (flat.name == name) Flat(flat, *spec, &table);
+  }
+  return std::move(table).Finish();
+}
+
+}  // namespace lockstep::python
