@@ -88,6 +88,10 @@ class IncludeDirectionTest(unittest.TestCase):
     def test_every_include_points_along_the_data_flow(self):
         self.assertEqual([], violations(SOURCE / "src"))
 
+    def test_no_header_knows_the_command_lines_library(self):
+        knowing = [str(path) for path in (SOURCE / "src").rglob("*.h") if "#include <CLI/" in path.read_text(encoding="utf-8")]
+        self.assertEqual([], knowing)
+
     def test_rooms_stand_in_the_order_of_the_data_flow(self):
         named = re.findall(r"^add_subdirectory\(([^)]+)\)", (SOURCE / "src/CMakeLists.txt").read_text(encoding="utf-8"), re.M)
         rooms = [layer.split("/")[0] for layer in named]

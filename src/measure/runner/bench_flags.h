@@ -1,11 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "measure/runner/bench_program.h"
+
+namespace CLI {
+class App;
+}
 
 namespace lockstep::bench_program {
 

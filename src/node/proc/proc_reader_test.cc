@@ -174,7 +174,7 @@ TEST(ProcReaderTest, OwnProcessIsRead) {
   ASSERT_TRUE(details);
   EXPECT_GT(details->start_ticks, 0u);
   EXPECT_EQ(details->device, "cpu");
-  EXPECT_THAT(details->command, HasSubstr("lockstep_proc_test"));
+  EXPECT_THAT(details->command, HasSubstr("lockstep_node_proc_test"));
   EXPECT_TRUE(reader.IsAlive(::getpid(), details->start_ticks));
   EXPECT_FALSE(reader.IsAlive(::getpid(), details->start_ticks + 1));
   EXPECT_FALSE(reader.Read(INT32_MAX, 0));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -13,13 +14,13 @@
 #include "analysis/pass.h"
 #include "analysis/pass_registry.h"
 #include "analysis/rank_map.h"
+#include "base/nearest.h"
 #include "base/output_file.h"
 #include "ingest/bench_results/bench_results.h"
 #include "present/page/page_blocks.h"
 #include "programs/cli/cli.h"
-#include "programs/cli/nearest.h"
-#include "programs/cli/progress.h"
-#include "programs/cli/seconds_since.h"
+#include "programs/cli/terminal/progress.h"
+#include "programs/cli/terminal/seconds_since.h"
 
 namespace lockstep::cli {
 namespace {

@@ -9,14 +9,14 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/nearest.h"
 #include "base/split.h"
 #include "inside/launch/environment.h"
 #include "inside/launch/rank_environment.h"
 #include "node/control/discovery/command_words.h"
 #include "programs/cli/bench_show.h"
 #include "programs/cli/cli.h"
-#include "programs/cli/foreground.h"
-#include "programs/cli/nearest.h"
+#include "programs/cli/run/foreground.h"
 #include "programs/cli/run_input.h"
 #include "programs/cli/text_flags.h"
 

@@ -16,11 +16,13 @@
 #include <vector>
 
 #include "base/fd_buffer.h"
+#include "base/nearest.h"
 #include "base/team.h"
 #include "present/report/utf8.h"
 #include "programs/cli/analyze.h"
 #include "programs/cli/bench.h"
-#include "programs/cli/capture.h"
+#include "programs/cli/capture/capture.h"
+#include "programs/cli/capture/status.h"
 #include "programs/cli/compare.h"
 #include "programs/cli/completion.h"
 #include "programs/cli/doctor.h"
@@ -28,22 +30,20 @@
 #include "programs/cli/hang.h"
 #include "programs/cli/help.h"
 #include "programs/cli/kernels.h"
+#include "programs/cli/live/top.h"
 #include "programs/cli/logs.h"
 #include "programs/cli/merge.h"
 #include "programs/cli/nccl_log.h"
-#include "programs/cli/nearest.h"
 #include "programs/cli/open.h"
-#include "programs/cli/progress.h"
-#include "programs/cli/query.h"
-#include "programs/cli/run.h"
+#include "programs/cli/query/query.h"
+#include "programs/cli/run/run.h"
+#include "programs/cli/run/script.h"
 #include "programs/cli/scaling.h"
-#include "programs/cli/script.h"
 #include "programs/cli/serve.h"
-#include "programs/cli/status.h"
-#include "programs/cli/top.h"
+#include "programs/cli/terminal/progress.h"
 #include "programs/cli/tunnel.h"
 #include "programs/cli/version.h"
-#include "programs/cli/watch.h"
+#include "programs/cli/watch/watch.h"
 
 namespace lockstep::cli {
 namespace {
@@ -61,7 +61,6 @@ class Program {
   explicit Program(bool has_team)
       : root_("Where the time of a distributed training job goes, and which rank holds it up",
               has_team ? "lockstep-mpi" : "lockstep") {
-    root_.formatter(std::make_shared<HelpFormatter>());
     root_.set_help_flag("-h,--help", "Print this help");
     root_.set_version_flag("--version", VersionText(), "Print the version");
     root_.require_subcommand(0, 1);
@@ -92,7 +91,7 @@ class Program {
     try {
       root_.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
-      console.out << HelpOf(Parsed());
+      console.out << HelpText(*Parsed());
       return kDone;
     } catch (const CLI::CallForVersion&) {
       console.out << VersionText() << '\n';
@@ -100,16 +99,16 @@ class Program {
     } catch (const CLI::ExtrasError&) {
       return Surplus(console);
     } catch (const CLI::ParseError& error) {
-      return Misused(console, error.what(), NameOf(Parsed()));
+      return Misused(console, error.what(), FullName(*Parsed()));
     }
     if (root_.get_subcommands().empty()) {
-      console.err << HelpOf(&root_);
+      console.err << HelpText(root_);
       return kMisused;
     }
     const Result<int> status = CommandNamed(root_.get_subcommands().front()->get_name())->Run(console);
     if (status) return *status;
     if (status.error().code == ErrorCode::kInvalidArgument && status.error().file.empty()) {
-      return Misused(console, status.error().ToString(), NameOf(Parsed()));
+      return Misused(console, status.error().ToString(), FullName(*Parsed()));
     }
     console.err << "lockstep: " << report::Printable(status.error().ToString()) << '\n';
     return kFailed;
@@ -182,12 +181,6 @@ class Program {
     return app;
   }
 
-  static std::string NameOf(const CLI::App* app) { return HelpFormatter::FullName(*app); }
-
-  static std::string HelpOf(const CLI::App* app) {
-    return HelpFormatter().make_help(app, "", CLI::AppFormatMode::Normal);
-  }
-
   static int Misused(Console& console, const std::string& message, const std::string& command) {
     console.err << fmt::format("lockstep: {}\nSee '{} --help'.\n", report::Printable(message), command);
     return kMisused;
@@ -205,7 +198,7 @@ class Program {
         for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
         for (const std::string& name : option->get_snames()) known.push_back("-" + name);
       }
-      return Misused(console, fmt::format("unknown flag '{}'{}", flag, DidYouMean(flag, known)), NameOf(app));
+      return Misused(console, fmt::format("unknown flag '{}'{}", flag, DidYouMean(flag, known)), FullName(*app));
     }
     std::vector<std::string> nested;
     for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; }))
@@ -214,9 +207,9 @@ class Program {
       return Misused(console,
                      fmt::format("unknown {} '{}'{} (known: {})", app->get_name(), rest.front(),
                                  DidYouMean(rest.front(), nested), fmt::join(nested, ", ")),
-                     NameOf(app));
+                     FullName(*app));
     }
-    return Misused(console, fmt::format("surplus argument '{}'", rest.empty() ? "" : rest.front()), NameOf(app));
+    return Misused(console, fmt::format("surplus argument '{}'", rest.empty() ? "" : rest.front()), FullName(*app));
   }
 
   CLI::App root_;

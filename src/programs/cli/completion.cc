@@ -2,15 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include "analysis/pass.h"
 #include "analysis/pass_registry.h"
+#include "base/nearest.h"
 #include "present/report/report.h"
 #include "programs/cli/cli.h"
-#include "programs/cli/nearest.h"
 
 namespace lockstep::cli {
 namespace {

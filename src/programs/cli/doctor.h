@@ -1,9 +1,7 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "programs/cli/doctor_check.h"
 #include "programs/cli/node_flags.h"
 #include "programs/cli/subcommand.h"
 
@@ -19,9 +17,6 @@ class DoctorCommand : public Subcommand {
   Result<int> Run(Console& console) override;
 
  private:
-  NodeFacts Collect() const;
-  Result<std::vector<Check>> CheckJobNodes() const;
-
   NodeFlags nodes_;
   std::string timeout_ = "60s";
   std::string mpi_;

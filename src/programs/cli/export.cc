@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
 
 #include "analysis/analysis_result.h"
+#include "base/nearest.h"
 #include "base/output_file.h"
 #include "present/export/live/board.h"
 #include "present/export/otlp/otlp.h"
@@ -13,7 +15,6 @@
 #include "present/report/report.h"
 #include "present/report/utf8.h"
 #include "programs/cli/cli.h"
-#include "programs/cli/nearest.h"
 #include "programs/cli/ranges.h"
 #include "programs/cli/version.h"
 

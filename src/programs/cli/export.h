@@ -8,8 +8,8 @@
 
 #include "analysis/rank_context.h"
 #include "present/export/flame/flame.h"
-#include "programs/cli/follow_job.h"
-#include "programs/cli/follow_otlp.h"
+#include "programs/cli/live/follow_job.h"
+#include "programs/cli/live/follow_otlp.h"
 #include "programs/cli/run_input.h"
 #include "programs/cli/subcommand.h"
 

@@ -13,8 +13,8 @@
 #include "present/page/hang/hang_page.h"
 #include "present/report/hang/hang_report.h"
 #include "programs/cli/cli.h"
-#include "programs/cli/progress.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/terminal/progress.h"
 
 namespace lockstep::cli {
 namespace {
@@ -115,16 +115,16 @@ bool HangCommand::IsFinding(VerdictKind kind) const {
 
 Result<std::string> HangCommand::Collect(Console& console) {
   RETURN_IF_ERROR(live_.Read());
-  ASSIGN_OR_RETURN(LiveJob live, live_.Find());
+  ASSIGN_OR_RETURN(jobs::LiveJob live, live_.Find());
   Progress progress(console.err, console.err_is_terminal, quiet_);
-  Result<Collection> collection =
-      CollectEvidence(live, live_.timeout_ns(), keep_, [&progress](size_t done, size_t total) {
+  Result<jobs::Collection> collection =
+      jobs::CollectEvidence(live, live_.timeout_ns(), keep_, [&progress](size_t done, size_t total) {
         progress.Show(
             [&](double elapsed_s) { return fmt::format("looking  {}/{} nodes  {:.0f} s", done, total, elapsed_s); });
       });
   progress.Finish();
   if (!collection) return std::move(collection).error();
-  if (!quiet_) console.err << CollectionText(*collection) << '\n';
+  if (!quiet_) console.err << jobs::CollectionText(*collection) << '\n';
   return std::move(collection->folder);
 }
 

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "analysis/hang/diagnosis.h"
-#include "programs/cli/live_job.h"
+#include "node/jobs/live_job.h"
+#include "programs/cli/live_flags.h"
 #include "programs/cli/subcommand.h"
 #include "programs/cli/text_flags.h"
 

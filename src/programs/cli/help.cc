@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -12,9 +13,7 @@ namespace {
 constexpr size_t kColumn = 30;
 constexpr size_t kWidth = 80;
 
-}  // namespace
-
-std::string HelpFormatter::Entry(const std::string& left, const std::string& description) {
+std::string Entry(const std::string& left, const std::string& description) {
   std::string text = "  " + left;
   text += text.size() + 2 > kColumn ? "\n" + std::string(kColumn, ' ') : std::string(kColumn - text.size(), ' ');
   size_t used = kColumn;
@@ -34,7 +33,7 @@ std::string HelpFormatter::Entry(const std::string& left, const std::string& des
   return text + "\n";
 }
 
-std::string HelpFormatter::OptionNames(const CLI::Option& option) {
+std::string OptionNames(const CLI::Option& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
@@ -43,17 +42,19 @@ std::string HelpFormatter::OptionNames(const CLI::Option& option) {
   return text;
 }
 
-std::string HelpFormatter::FullName(const CLI::App& app) {
+}  // namespace
+
+std::string FullName(const CLI::App& app) {
   return app.get_parent() == nullptr ? "lockstep" : FullName(*app.get_parent()) + " " + app.get_name();
 }
 
-std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, CLI::AppFormatMode /*mode*/) const {
-  std::string text = app->get_description() + "\n\nUsage: " + FullName(*app);
-  const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+std::string HelpText(const CLI::App& app) {
+  std::string text = app.get_description() + "\n\nUsage: " + FullName(app);
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (!commands.empty()) text += " <command>";
   text += " [flags]";
-  if (app->get_prefix_command()) text += " -- CMD [ARG...]";
-  const auto options = app->get_options([](const CLI::Option*) { return true; });
+  if (app.get_prefix_command()) text += " -- CMD [ARG...]";
+  const auto options = app.get_options([](const CLI::Option*) { return true; });
   for (const CLI::Option* option : options) {
     if (option->get_positional()) text += " " + option->get_type_name();
   }
@@ -65,7 +66,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, 
   for (const CLI::Option* option : options) {
     if (option->get_positional()) text += "\n" + Entry(option->get_type_name(), option->get_description());
   }
-  for (const std::string& group : app->get_groups()) {
+  for (const std::string& group : app.get_groups()) {
     std::string entries;
     for (const CLI::Option* option : options) {
       if (option->nonpositional() && option->get_group() == group && !group.empty()) {
@@ -74,7 +75,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, 
     }
     if (!entries.empty()) text += fmt::format("\n{}:\n{}", group == "Options" ? "General" : group, entries);
   }
-  if (!app->get_footer().empty()) text += "\n" + app->get_footer() + "\n";
+  if (!app.get_footer().empty()) text += "\n" + app.get_footer() + "\n";
   return text;
 }
 

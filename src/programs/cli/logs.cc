@@ -19,8 +19,8 @@
 #include "model/log_line/line.h"
 #include "present/report/utf8.h"
 #include "programs/cli/cli.h"
-#include "programs/cli/log_level.h"
 #include "programs/cli/ranges.h"
+#include "programs/cli/run/log_level.h"
 
 namespace lockstep::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include "ingest/logs/log_filter.h"
 #include "ingest/logs/log_merger.h"
 #include "present/report/logs/log_output.h"
-#include "programs/cli/console.h"
 #include "programs/cli/run_input.h"
 #include "programs/cli/subcommand.h"
+#include "programs/cli/terminal/console.h"
 
 namespace lockstep::cli {
 

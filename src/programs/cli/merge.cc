@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -10,13 +11,13 @@
 #include "analysis/collectives.h"
 #include "analysis/critical_path/critical_path.h"
 #include "analysis/rank_map.h"
+#include "base/nearest.h"
 #include "present/report/format.h"
 #include "present/report/json_stream.h"
 #include "present/report/utf8.h"
 #include "programs/cli/cli.h"
-#include "programs/cli/log_level.h"
-#include "programs/cli/nearest.h"
 #include "programs/cli/ranges.h"
+#include "programs/cli/run/log_level.h"
 #include "programs/cli/version.h"
 
 namespace lockstep::cli {

@@ -113,8 +113,8 @@ bool NodeFlags::is_given() const {
          tls_ || !token_file_.empty();
 }
 
-Result<Nodes> NodeFlags::FindLocal(bool needs_daemon) const {
-  Nodes nodes;
+Result<jobs::Nodes> NodeFlags::FindLocal(bool needs_daemon) const {
+  jobs::Nodes nodes;
   nodes.is_local = true;
   nodes.job_id = job_;
   control::Endpoint endpoint{.host = HostName("localhost"), .unix_path = socket_};
@@ -176,7 +176,7 @@ Result<control::Endpoint> NodeFlags::EndpointOf(const control::JobNode& node, co
   return endpoint;
 }
 
-Result<Nodes> NodeFlags::Find(bool needs_daemon) const {
+Result<jobs::Nodes> NodeFlags::Find(bool needs_daemon) const {
   RETURN_IF_ERROR(CheckTogether());
   const bool names_nodes = !hosts_.empty() || !hostfile_.empty();
   if (!names_nodes && (job_.empty() || (!socket_.empty() && via_.empty()))) return FindLocal(needs_daemon);
@@ -192,7 +192,7 @@ Result<Nodes> NodeFlags::Find(bool needs_daemon) const {
       return FindLocal(needs_daemon);
     }
     if (!found && !needs_daemon && via_.empty() && !names_nodes) {
-      ASSIGN_OR_RETURN(Nodes nodes, FindLocal(false));
+      ASSIGN_OR_RETURN(jobs::Nodes nodes, FindLocal(false));
       nodes.scheduler_problem = found.error().ToString();
       return nodes;
     }
@@ -200,7 +200,7 @@ Result<Nodes> NodeFlags::Find(bool needs_daemon) const {
     if (job) found->nodes = std::move(job->nodes);  // Those that were named; srun refuses what is not the job's.
     job = std::move(*found);
   }
-  Nodes nodes;
+  jobs::Nodes nodes;
   nodes.job_id = job->job_id;
   nodes.is_whole_job = !names_nodes;
   nodes.parallel = parallel_;

@@ -1,24 +1,20 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "node/control/client/fan_out.h"
 #include "node/control/client/node_client.h"
 #include "node/control/discovery/hosts.h"
-#include "programs/cli/subcommand.h"
+#include "node/jobs/nodes.h"
+
+namespace CLI {
+class App;
+}
 
 namespace lockstep::cli {
-
-/// The nodes that a command talks to, and what is known of the job they were named by.
-struct Nodes {
-  std::vector<control::Endpoint> endpoints;  ///< At least one.
-  bool is_local = false;                     ///< This node's daemon alone.
-  std::string job_id = {};                   ///< Only processes of this job; empty: all.
-  bool is_whole_job = false;                 ///< All of the job's nodes are here, by its scheduler's word.
-  size_t parallel = control::kDefaultParallel;
-  std::string scheduler_problem = {};  ///< With FindWithoutDaemon: why nobody could say which nodes the job has.
-};
 
 /// The flags that say which nodes, and how they are reached: --host, --hostfile, --job, --via, --tls and their kin.
 class NodeFlags {
@@ -28,10 +24,10 @@ class NodeFlags {
   /// Asks schedulers and reads hostfiles as needed; without flags this node's daemon, the first of LocalSockets() that
   /// takes a connection. Errors: kInvalidArgument (flags that do not go together), kNotFound, and those of
   /// node/control/discovery.
-  Result<Nodes> Find() const { return Find(true); }
+  Result<jobs::Nodes> Find() const { return Find(true); }
   /// The same for what can do without a daemon on this node: where there is none, `is_local` comes without endpoints. A
   /// job that no scheduler can be asked for may be this node's, too.
-  Result<Nodes> FindWithoutDaemon() const { return Find(false); }
+  Result<jobs::Nodes> FindWithoutDaemon() const { return Find(false); }
   /// Whether any of the flags was given.
   bool is_given() const;
   /// Whether this node's daemon itself is named.
@@ -42,9 +38,9 @@ class NodeFlags {
   const std::string& job() const { return job_; }
 
  private:
-  Result<Nodes> Find(bool needs_daemon) const;
+  Result<jobs::Nodes> Find(bool needs_daemon) const;
   Status CheckTogether() const;
-  Result<Nodes> FindLocal(bool needs_daemon) const;
+  Result<jobs::Nodes> FindLocal(bool needs_daemon) const;
   Result<control::JobNodes> NamedNodes() const;
   Result<control::Endpoint> EndpointOf(const control::JobNode& node, const control::JobNodes& job) const;
 

@@ -36,7 +36,7 @@ class NodeFlagsTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  static Result<Nodes> Find(std::vector<std::string> words) {
+  static Result<jobs::Nodes> Find(std::vector<std::string> words) {
     CLI::App app;
     NodeFlags flags;
     flags.Declare(app);
@@ -44,13 +44,13 @@ class NodeFlagsTest : public testing::Test {
     app.parse(words);
     return flags.Find();
   }
-  static Nodes Found(std::vector<std::string> words) {
-    Result<Nodes> nodes = Find(std::move(words));
+  static jobs::Nodes Found(std::vector<std::string> words) {
+    Result<jobs::Nodes> nodes = Find(std::move(words));
     EXPECT_TRUE(nodes) << nodes.error().message;
-    return nodes ? *nodes : Nodes{};
+    return nodes ? *nodes : jobs::Nodes{};
   }
   static ErrorCode CodeOf(std::vector<std::string> words) {
-    const Result<Nodes> nodes = Find(std::move(words));
+    const Result<jobs::Nodes> nodes = Find(std::move(words));
     EXPECT_FALSE(nodes);
     return nodes ? ErrorCode::kIo : nodes.error().code;
   }
@@ -59,7 +59,7 @@ class NodeFlagsTest : public testing::Test {
 };
 
 TEST_F(NodeFlagsTest, HostsMayBeListedAndHavePorts) {
-  const Nodes nodes = Found({"--host", "n[1-2],login:9000,10.0.0.7"});
+  const jobs::Nodes nodes = Found({"--host", "n[1-2],login:9000,10.0.0.7"});
   ASSERT_EQ(nodes.endpoints.size(), 4U);
   EXPECT_EQ(nodes.endpoints[0].host, "n1");
   EXPECT_EQ(nodes.endpoints[1].address, "n2");
@@ -79,7 +79,7 @@ TEST_F(NodeFlagsTest, HostsMayBeListedAndHavePorts) {
 TEST_F(NodeFlagsTest, AHostfileNamesNodesAndTheJobOnlyItsProcesses) {
   const std::string path = (folder_ / "hosts").string();
   std::ofstream(path) << "a slots=4\nb port=9000\n";
-  const Nodes nodes = Found({"--hostfile", path, "--job", "77", "--port", "8000", "--parallel", "3"});
+  const jobs::Nodes nodes = Found({"--hostfile", path, "--job", "77", "--port", "8000", "--parallel", "3"});
   ASSERT_EQ(nodes.endpoints.size(), 2U);
   EXPECT_EQ(nodes.endpoints[0].port, 8000);
   EXPECT_EQ(nodes.endpoints[1].port, 9000);
@@ -89,11 +89,11 @@ TEST_F(NodeFlagsTest, AHostfileNamesNodesAndTheJobOnlyItsProcesses) {
 }
 
 TEST_F(NodeFlagsTest, ATunnelRunsThisProgramOnTheNode) {
-  const Nodes nodes = Found({"--host", "n1", "--via", "carry {host}", "--via-program", "/opt/lockstep"});
+  const jobs::Nodes nodes = Found({"--host", "n1", "--via", "carry {host}", "--via-program", "/opt/lockstep"});
   EXPECT_THAT(nodes.endpoints.at(0).tunnel, ElementsAre("carry", "n1", "/opt/lockstep", "tunnel"));
   EXPECT_EQ(nodes.endpoints[0].address, "");
-  const Nodes own = Found({"--host", "n1", "--via", "carry {host}", "--socket", "/s"});
-  EXPECT_THAT(own.endpoints.at(0).tunnel, Contains(HasSubstr("lockstep_cli_test")));
+  const jobs::Nodes own = Found({"--host", "n1", "--via", "carry {host}", "--socket", "/s"});
+  EXPECT_THAT(own.endpoints.at(0).tunnel, Contains(HasSubstr("lockstep_programs_cli_test")));
   EXPECT_EQ(own.endpoints[0].tunnel.back(), "/s");
 }
 
@@ -101,7 +101,7 @@ TEST_F(NodeFlagsTest, CertificatesImplyTls) {
   EXPECT_FALSE(Found({"--host", "a"}).endpoints.at(0).tls);
   EXPECT_TRUE(Found({"--host", "a", "--tls"}).endpoints.at(0).tls);
   EXPECT_TRUE(Found({"--host", "a", "--ca", "ca.pem"}).endpoints.at(0).tls);
-  const Nodes nodes = Found({"--host", "a", "--cert", "c.pem", "--key", "k.pem", "--token-file", "t"});
+  const jobs::Nodes nodes = Found({"--host", "a", "--cert", "c.pem", "--key", "k.pem", "--token-file", "t"});
   EXPECT_TRUE(nodes.endpoints.at(0).tls);
   EXPECT_EQ(nodes.endpoints[0].certificate_file, "c.pem");
   EXPECT_EQ(nodes.endpoints[0].key_file, "k.pem");
@@ -143,7 +143,7 @@ TEST_F(NodeFlagsTest, WithoutFlagsItIsTheDaemonOfThisNode) {
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   EXPECT_EQ(CodeOf({}), ErrorCode::kNotFound);  // The file is there, and nobody listens.
   ASSERT_EQ(::listen(listener.get(), 8), 0);
-  const Nodes nodes = Found({});
+  const jobs::Nodes nodes = Found({});
   EXPECT_EQ(nodes.endpoints.at(0).unix_path, path);
   EXPECT_TRUE(nodes.is_local);
   EXPECT_EQ(Found({"--socket", "/own"}).endpoints.at(0).unix_path, "/own");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -16,8 +17,8 @@
 #include "base/temporary_folder.h"
 #include "present/export/timeline/timeline.h"
 #include "present/serve/trace_site.h"
-#include "programs/cli/browser.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/terminal/browser.h"
 #include "programs/cli/version.h"
 
 namespace lockstep::cli {

@@ -1,12 +1,13 @@
 #include "programs/cli/run_input.h"
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <utility>
 
 #include "analysis/analysis_result.h"
 #include "ingest/job/team_ingest.h"
 #include "present/report/job_facts.h"
-#include "programs/cli/progress.h"
+#include "programs/cli/terminal/progress.h"
 
 namespace lockstep::cli {
 

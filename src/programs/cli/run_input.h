@@ -9,6 +9,10 @@
 #include "ingest/job/ingest_run.h"
 #include "programs/cli/subcommand.h"
 
+namespace CLI {
+class Validator;
+}
+
 namespace lockstep::cli {
 
 /// An error of the command line, told with a hint at --help; exit status 2.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "analysis/analysis_result.h"
@@ -10,8 +11,8 @@
 #include "ingest/bench_results/bench_results.h"
 #include "present/page/page_blocks.h"
 #include "present/serve/report_site.h"
-#include "programs/cli/browser.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/terminal/browser.h"
 
 namespace lockstep::cli {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "programs/cli/live/serve_live.h"
 #include "programs/cli/run_input.h"
-#include "programs/cli/serve_live.h"
 #include "programs/cli/subcommand.h"
 
 namespace lockstep::cli {

@@ -1,11 +1,14 @@
 #pragma once
 
-#include <CLI/App.hpp>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "programs/cli/console.h"
+#include "programs/cli/terminal/console.h"
+
+namespace CLI {
+class App;
+}
 
 namespace lockstep::cli {
 

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+
 #include "base/unique_fd.h"
 #include "node/control/client/node_client.h"
 #include "node/control/client/relay.h"

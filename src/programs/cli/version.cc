@@ -1,5 +1,7 @@
 #include "programs/cli/version.h"
 
+#include <CLI/CLI.hpp>
+
 #include "programs/cli/cli.h"
 
 namespace lockstep::cli {

@@ -122,7 +122,7 @@ TEST_F(KinetoEndpointTest, PollIsAnsweredAndTheProcessIsKnown) {
   EXPECT_EQ(process->id, fmt::format("{}-{}", process->pid, process->start_ticks));
   EXPECT_EQ(process->host, "n001");
   EXPECT_EQ(process->device, "cpu");
-  EXPECT_THAT(process->command, HasSubstr("lockstep_agent_kineto_test"));
+  EXPECT_THAT(process->command, HasSubstr("lockstep_node_agent_kineto_test"));
   EXPECT_TRUE(WaitFor(RegistryEvent::Kind::kRegistered));
 }
 

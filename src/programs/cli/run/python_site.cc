@@ -1,0 +1,202 @@
+#include "programs/cli/run/python_site.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include "base/output_file.h"
+
+// The Python files themselves are part of the program: what a job imports is what belongs to this version.
+#define LOCKSTEP_ASSEMBLE(name, path)       \
+  asm(".pushsection .rodata.lockstep_" name \
+      ", \"a\", @progbits\n"                \
+      ".global lockstep_" name              \
+      "_begin\n"                            \
+      ".global lockstep_" name              \
+      "_end\n"                              \
+      "lockstep_" name                      \
+      "_begin:\n"                           \
+      ".incbin \"" path                     \
+      "\"\n"                                \
+      "lockstep_" name                      \
+      "_end:\n"                             \
+      ".byte 0\n"                           \
+      ".popsection\n")
+
+LOCKSTEP_ASSEMBLE("boundaries_helper", LOCKSTEP_PYTHON_FOLDER "_boundaries.py");
+LOCKSTEP_ASSEMBLE("capture_helper", LOCKSTEP_PYTHON_FOLDER "_capture.py");
+LOCKSTEP_ASSEMBLE("hang_helper", LOCKSTEP_PYTHON_FOLDER "_hang.py");
+LOCKSTEP_ASSEMBLE("launchers_helper", LOCKSTEP_PYTHON_FOLDER "_launchers.py");
+LOCKSTEP_ASSEMBLE("step_trace_helper", LOCKSTEP_PYTHON_FOLDER "_step_trace.py");
+LOCKSTEP_ASSEMBLE("steps_helper", LOCKSTEP_PYTHON_FOLDER "_steps.py");
+
+extern "C" {
+extern const char lockstep_boundaries_helper_begin[];
+extern const char lockstep_boundaries_helper_end[];
+extern const char lockstep_capture_helper_begin[];
+extern const char lockstep_capture_helper_end[];
+extern const char lockstep_hang_helper_begin[];
+extern const char lockstep_hang_helper_end[];
+extern const char lockstep_launchers_helper_begin[];
+extern const char lockstep_launchers_helper_end[];
+extern const char lockstep_step_trace_helper_begin[];
+extern const char lockstep_step_trace_helper_end[];
+extern const char lockstep_steps_helper_begin[];
+extern const char lockstep_steps_helper_end[];
+}
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kHangDumps = "LOCKSTEP_RUN_HANG_DUMPS";
+constexpr const char* kSteps = "LOCKSTEP_RUN_STEPS";
+constexpr const char* kCaptures = "LOCKSTEP_RUN_CAPTURES";
+constexpr const char* kMemoryFolder = "/dev/shm";
+constexpr const char* kLibrary = "liblockstep.so.1";
+
+constexpr std::string_view kSite = R"(# Written by `lockstep run`. Python imports it when it starts.
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _load(name):
+    """By the name that it has in the package, where the job's own import finds it."""
+    import importlib.util
+
+    full = "lockstep." + name
+    if full not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full, os.path.join(_HERE, name + ".py"))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[full] = module
+    return sys.modules[full]
+
+
+def _enable(name, function, beside):
+    is_on = False
+    try:
+        for each in beside:
+            _load(each)
+        is_on = getattr(_load(name), function)()
+    except Exception:
+        pass
+    if not is_on:
+        sys.modules.pop("lockstep." + name, None)  # The job's own call may fare better.
+
+
+def _enable_with_torch(name, function, beside):
+    """Most of a job's Python processes never import it."""
+    try:
+        _load("_boundaries").when_imported("torch", lambda _: _enable(name, function, beside))
+    except Exception:
+        pass
+
+
+def _has_rank():
+    try:
+        return _load("_launchers").find_rank(os.environ)[0] is not None
+    except Exception:
+        return False
+
+
+def _run_hidden():
+    """The sitecustomize that would have been found without this one."""
+    import importlib.machinery
+    import importlib.util
+
+    paths = [path for path in sys.path if os.path.abspath(path or ".") != _HERE]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", paths)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+if sys.version_info >= (3, 8):
+    if os.environ.get("LOCKSTEP_RUN_HANG_DUMPS") and _has_rank():
+        _enable("_hang", "enable_hang_dumps", [])
+    if os.environ.get("LOCKSTEP_RUN_STEPS"):
+        _enable("_steps", "enable", ["_boundaries"])
+    if os.environ.get("LOCKSTEP_RUN_CAPTURES"):
+        _enable_with_torch("_capture", "enable_captures", ["_step_trace"])
+if sys.version_info >= (3, 4):
+    _run_hidden()
+)";
+
+std::string_view Bytes(const char* begin, const char* end) { return {begin, static_cast<size_t>(end - begin)}; }
+
+bool IsSet(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+/// liblockstep as it lies beside this program, built or installed.
+Result<std::string> FindLibrary() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path folder = program.parent_path();
+  for (const char* place : {"../lib", ".", "../lib64", "../lib/lockstep"}) {
+    const std::filesystem::path path = (folder / place / kLibrary).lexically_normal();
+    if (std::filesystem::is_regular_file(path, error)) return path.string();
+  }
+  return Error{ErrorCode::kNotFound, fmt::format("{} is not beside {}", kLibrary, program.string())};
+}
+
+}  // namespace
+
+Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const std::string& runtime_folder,
+                                                                        const PythonSite& site) {
+  const std::string folder = runtime_folder + "/python";
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Error{
+        .code = ErrorCode::kIo, .message = fmt::format("cannot be made: {}", std::strerror(errno)), .file = folder};
+  }
+  const auto write = [&](const char* name, std::string_view bytes) {
+    return WriteOutputFile(fmt::format("{}/{}", folder, name), [&](std::ostream& out) { out << bytes; });
+  };
+  RETURN_IF_ERROR(write("_boundaries.py", Bytes(lockstep_boundaries_helper_begin, lockstep_boundaries_helper_end)));
+  RETURN_IF_ERROR(write("_capture.py", Bytes(lockstep_capture_helper_begin, lockstep_capture_helper_end)));
+  RETURN_IF_ERROR(write("_hang.py", Bytes(lockstep_hang_helper_begin, lockstep_hang_helper_end)));
+  RETURN_IF_ERROR(write("_launchers.py", Bytes(lockstep_launchers_helper_begin, lockstep_launchers_helper_end)));
+  RETURN_IF_ERROR(write("_step_trace.py", Bytes(lockstep_step_trace_helper_begin, lockstep_step_trace_helper_end)));
+  RETURN_IF_ERROR(write("_steps.py", Bytes(lockstep_steps_helper_begin, lockstep_steps_helper_end)));
+  RETURN_IF_ERROR(write("sitecustomize.py", kSite));
+  std::vector<std::pair<std::string, std::string>> variables;
+  variables.emplace_back("PYTHONPATH",
+                         IsSet("PYTHONPATH") ? fmt::format("{}:{}", folder, std::getenv("PYTHONPATH")) : folder);
+  if (site.marks_steps) variables.emplace_back(kSteps, "1");
+  if (site.has_captures) variables.emplace_back(kCaptures, "1");
+  if (!site.has_hang_dumps) return variables;
+  variables.emplace_back(kHangDumps, "1");
+  if (std::getenv("TORCH_FR_BUFFER_SIZE") == nullptr && std::getenv("TORCH_NCCL_TRACE_BUFFER_SIZE") == nullptr)
+    variables.emplace_back("TORCH_FR_BUFFER_SIZE", "2000");
+  return variables;
+}
+
+Result<StepRecording> MakeStepRecording() {
+  StepRecording recording;
+  ASSIGN_OR_RETURN(std::string library, FindLibrary());
+  recording.variables.emplace_back("LOCKSTEP_STEPS_LIBRARY", std::move(library));
+  if (IsSet("LOCKSTEP_TRACE")) return recording;
+  // Read by lockstepd while it is written, and by nobody else: it need not reach a disk.
+  const bool has_memory = ::access(kMemoryFolder, W_OK | X_OK) == 0;
+  recording.folder = std::make_unique<TemporaryFolder>("lockstep-steps", has_memory ? kMemoryFolder : "");
+  if (!recording.folder->made()) {
+    return Error{ErrorCode::kIo, fmt::format("no folder to record into: {}", std::strerror(errno))};
+  }
+  recording.variables.emplace_back("LOCKSTEP_TRACE", recording.folder->path());
+  if (!IsSet("LOCKSTEP_TRACE_LIMIT_MIB")) recording.variables.emplace_back("LOCKSTEP_TRACE_LIMIT_MIB", "32");
+  if (!IsSet("LOCKSTEP_TRACE_RING")) recording.variables.emplace_back("LOCKSTEP_TRACE_RING", "1");
+  return recording;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,134 @@
+#include "programs/doctor/collectives.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/now.h"
+#include "base/split.h"
+#include "base/subprocess.h"
+#include "base/utf8.h"
+#include "node/control/discovery/command_json.h"
+#include "node/control/discovery/command_words.h"
+#include "present/report/format.h"
+#include "present/report/text_page.h"
+
+namespace lockstep::doctor {
+namespace {
+
+constexpr std::string_view kBegin = "{\"schema\":\"lockstep.mpi-check/1\"";
+constexpr size_t kShown = 200;
+constexpr int64_t kGraceNs = 5'000'000'000;  // mpirun ends its ranks on all nodes when it is asked to.
+// MPICH's launcher (4.0.2) ends by SIGPIPE before it has passed on why its ranks could not start, one time in twenty on
+// a busy machine. Who ends without a word is asked again.
+constexpr int kMostTries = 5;
+
+const char* const kAdvice =
+    "run the command by hand: mpirun and MPI print more; then look at the lines about the network";
+
+Check Failed(std::string finding) {
+  return {.id = "collectives",
+          .subject = "",
+          .status = CheckStatus::kProblem,
+          .finding = std::move(finding),
+          .advice = kAdvice,
+          .figures = {},
+          .hosts = {},
+          .ranks = {}};
+}
+
+bool IsRule(std::string_view line) { return line.size() >= 8 && line.find_first_not_of('-') == std::string_view::npos; }
+
+/// What a launcher had to say: the first text that Open MPI puts between two rules, else the last line.
+std::string LastWords(std::string_view error) {
+  std::string block;
+  std::string_view last;
+  bool is_in_block = false;
+  for (const std::string_view line : SplitLines(error)) {
+    if (line.find_first_not_of(' ') == std::string_view::npos) continue;
+    if (IsRule(line)) {
+      if (!block.empty()) break;
+      is_in_block = true;
+      continue;
+    }
+    last = line;
+    if (is_in_block) block += (block.empty() ? "" : " ") + std::string(line);
+  }
+  return Printable((block.empty() ? last : std::string_view(block)).substr(0, kShown));
+}
+
+}  // namespace
+
+Check ReadCollectives(std::string_view output, std::string_view error, int exit_status) {
+  const size_t begin = output.find(kBegin);
+  const std::string_view line =
+      begin == std::string_view::npos ? std::string_view() : output.substr(begin, output.find('\n', begin) - begin);
+  const auto tree = control::ParseCommandJson(line, "lockstep-mpi-check");
+  const JsonValue document = tree ? tree->root() : JsonValue();
+  const JsonValue operations = document["operations"];
+  const JsonValue hosts = document["hosts"];
+  if (!operations.IsArray() || !hosts.IsArray()) {
+    const std::string words = LastWords(error);
+    return Failed(fmt::format("the sweep did not end (exit status {}): {}", exit_status,
+                              words.empty() ? "it printed no result" : words));
+  }
+  std::set<int32_t> wrong;
+  std::set<std::string> wrong_operations;
+  int64_t longest_ns = 0;
+  for (const JsonValue operation : operations.elements()) {
+    const std::string time = operation["time_ns"].TextOrEmpty();
+    longest_ns = std::max<int64_t>(longest_ns, std::atoll(time.c_str()));
+    for (const JsonValue rank : operation["wrong_ranks"].elements()) {
+      wrong.insert(std::atoi(rank.TextOrEmpty().c_str()));
+      wrong_operations.insert(Printable(operation["operation"].TextOrEmpty()));
+    }
+  }
+  if (!wrong.empty() || exit_status != 0) {
+    Check check =
+        Failed(wrong.empty() ? fmt::format("the sweep ended with exit status {}", exit_status)
+                             : fmt::format("wrong results of {} on MPI ranks {}", fmt::join(wrong_operations, ", "),
+                                           report::RankList({wrong.begin(), wrong.end()}, kRanksShown)));
+    check.ranks.assign(wrong.begin(), wrong.end());
+    return check;
+  }
+  std::set<std::string> names;
+  for (const JsonValue host : hosts.elements()) {
+    if (host.IsText()) names.insert(host.TextOrEmpty());
+  }
+  return {.id = "collectives",
+          .subject = "",
+          .status = CheckStatus::kOk,
+          .finding = fmt::format(
+              "all_reduce, all_gather and broadcast agree on {} MPI ranks of {} node{}; the slowest took {}",
+              hosts.size(), names.size(), names.size() == 1 ? "" : "s", report::FormatDuration(longest_ns)),
+          .advice = "",
+          .figures = {{"ranks", static_cast<double>(hosts.size()), "count"},
+                      {"slowest", static_cast<double>(longest_ns), "ns"}},
+          .hosts = {},
+          .ranks = {}};
+}
+
+Result<Check> CheckCollectives(const std::string& command, int64_t timeout_ns) {
+  const std::vector<std::string_view> parts = SplitAt(command);
+  const std::vector<std::string> words(parts.begin(), parts.end());
+  if (words.empty()) return Error{ErrorCode::kInvalidArgument, "--mpi: no command"};
+  CommandOptions options;
+  options.grace_ns = kGraceNs;
+  const int64_t begin_ns = SteadyNow();
+  for (int tries = 1;; ++tries) {
+    options.timeout_ns = timeout_ns - (SteadyNow() - begin_ns);
+    const Result<CommandOutput> done = lockstep::RunCommand(words, options);
+    if (!done) return Failed(fmt::format("the sweep did not end: {}", done.error().ToString()));
+    const bool without_a_word = done->exit_status != 0 && done->output.empty() && done->error.empty();
+    if (!without_a_word || tries == kMostTries || SteadyNow() - begin_ns > timeout_ns / 2) {
+      return ReadCollectives(done->output, done->error, done->exit_status);
+    }
+  }
+}
+
+}  // namespace lockstep::doctor
