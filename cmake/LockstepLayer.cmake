@@ -20,6 +20,8 @@ endif()
 
 add_library(lockstep_options INTERFACE)
 target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+# Which mutex guards what (base/mutex.h).
+target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety;-Werror=thread-safety>)
 # GCC 12 warns of overlap in std::string's own operator+ (its bug 105329) and notes an ABI change of GCC 4.6.
 target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-psabi>)
 if(LOCKSTEP_SANITIZE)

@@ -8,7 +8,7 @@ std::optional<ConnectionTable::Id> ConnectionTable::Enter(const std::string& sou
   std::function<void()> give_way;
   Id id = 0;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto same = by_source_.find(source);
     const bool is_source_full = same != by_source_.end() && same->second >= limits_.connection_count_per_source;
     if (is_source_full || entries_.size() >= limits_.connection_count) {
@@ -32,7 +32,7 @@ std::optional<ConnectionTable::Id> ConnectionTable::Enter(const std::string& sou
 }
 
 void ConnectionTable::Waiting(Id id, Clock::time_point now, std::function<void()> give_way) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
   Entry& entry = found->second;
@@ -43,7 +43,7 @@ void ConnectionTable::Waiting(Id id, Clock::time_point now, std::function<void()
 }
 
 void ConnectionTable::Busy(Id id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
   if (found->second.waiting) waiting_.erase(*found->second.waiting);
@@ -52,13 +52,13 @@ void ConnectionTable::Busy(Id id) {
 }
 
 void ConnectionTable::Leave(Id id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = entries_.find(id);
   if (found != entries_.end()) Erase(found);
 }
 
 ConnectionCounts ConnectionTable::counts() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   ConnectionCounts counts = counts_;
   counts.open = entries_.size();
   return counts;

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "base/http/server_limits.h"
+#include "base/mutex.h"
 
 namespace lockstep::http {
 
@@ -42,17 +42,16 @@ class ConnectionTable {
     std::optional<std::list<Id>::iterator> waiting = {};
   };
 
-  // These want the lock.
-  std::optional<Id> LongestWaiting(const std::string* source, Clock::time_point now) const;
-  void Erase(std::unordered_map<Id, Entry>::iterator entry);
+  std::optional<Id> LongestWaiting(const std::string* source, Clock::time_point now) const LOCKSTEP_REQUIRES(mutex_);
+  void Erase(std::unordered_map<Id, Entry>::iterator entry) LOCKSTEP_REQUIRES(mutex_);
 
   const ServerLimits limits_;
-  mutable std::mutex mutex_;
-  std::unordered_map<Id, Entry> entries_;              // guarded by mutex_
-  std::unordered_map<std::string, size_t> by_source_;  // guarded by mutex_; those with connections
-  std::list<Id> waiting_;                              // guarded by mutex_; first who has waited longest
-  Id next_id_ = 1;                                     // guarded by mutex_
-  ConnectionCounts counts_;                            // guarded by mutex_
+  mutable Mutex mutex_;
+  std::unordered_map<Id, Entry> entries_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, size_t> by_source_ LOCKSTEP_GUARDED_BY(mutex_);  // Those with connections.
+  std::list<Id> waiting_ LOCKSTEP_GUARDED_BY(mutex_);                              // First who has waited longest.
+  Id next_id_ LOCKSTEP_GUARDED_BY(mutex_) = 1;
+  ConnectionCounts counts_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::http

@@ -5,7 +5,7 @@
 namespace lockstep::http {
 
 bool EventStream::Push(std::string bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_abandoned_ || is_closed_) return false;
   if (queued_.size() + bytes.size() > kQueuedBytes) {
     is_abandoned_ = true;
@@ -20,7 +20,7 @@ bool EventStream::Push(std::string bytes) {
 }
 
 bool EventStream::PushLatest(const std::string& kind, std::string bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_abandoned_ || is_closed_) return false;
   const bool was_empty = IsEmpty();
   latest_[kind] = std::move(bytes);
@@ -34,13 +34,13 @@ void EventStream::Drop() {
 }
 
 void EventStream::Close() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (std::exchange(is_closed_, true)) return;
   if (wake_) wake_();
 }
 
 std::string EventStream::Take(bool* closed) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   *closed = is_closed_;
   std::string bytes = std::exchange(queued_, {});
   for (const auto& [kind, text] : latest_) bytes += text;
@@ -49,20 +49,20 @@ std::string EventStream::Take(bool* closed) {
 }
 
 void EventStream::OnChange(std::function<void()> wake) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   wake_ = std::move(wake);
   if (wake_ && (!IsEmpty() || is_closed_ || is_abandoned_)) wake_();
 }
 
 void EventStream::Abandon() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   is_abandoned_ = true;
   Drop();
   wake_ = nullptr;
 }
 
 bool EventStream::is_abandoned() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return is_abandoned_;
 }
 

@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
+
+#include "base/mutex.h"
 
 namespace lockstep::http {
 
@@ -35,15 +36,15 @@ class EventStream {
   bool is_abandoned();
 
  private:
-  bool IsEmpty() const { return queued_.empty() && latest_.empty(); }
-  void Drop();
+  bool IsEmpty() const LOCKSTEP_REQUIRES(mutex_) { return queued_.empty() && latest_.empty(); }
+  void Drop() LOCKSTEP_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::string queued_;                         // guarded by mutex_
-  std::map<std::string, std::string> latest_;  // by kind; guarded by mutex_
-  bool is_closed_ = false;                     // guarded by mutex_
-  bool is_abandoned_ = false;                  // guarded by mutex_
-  std::function<void()> wake_;                 // guarded by mutex_
+  Mutex mutex_;
+  std::string queued_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> latest_ LOCKSTEP_GUARDED_BY(mutex_);  // By kind.
+  bool is_closed_ LOCKSTEP_GUARDED_BY(mutex_) = false;
+  bool is_abandoned_ LOCKSTEP_GUARDED_BY(mutex_) = false;
+  std::function<void()> wake_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::http

@@ -13,7 +13,6 @@
 #include <boost/asio/strand.hpp>
 #include <chrono>
 #include <csignal>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "base/http/peer.h"
 #include "base/http/session.h"
 #include "base/http/tls_context.h"
+#include "base/mutex.h"
 
 namespace lockstep::http {
 namespace {
@@ -81,7 +81,7 @@ class HttpServer::Impl {
   ConnectionCounts connection_counts() const { return state_.table.counts(); }
 
   Status ReloadCertificates() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<std::pair<Door*, std::shared_ptr<asio::ssl::context>>> fresh;
     for (const auto& door : doors_) {
       if (!door->files) continue;
@@ -98,7 +98,7 @@ class HttpServer::Impl {
     for (int i = 1; i < thread_count_; ++i) threads.emplace_back([this] { context_->run(); });
     context_->run();
     threads.clear();
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& door : doors_) {
       if (door->file) door->file->RemoveFile();
     }
@@ -109,7 +109,7 @@ class HttpServer::Impl {
   }
 
   void Stop() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (context_) asio::post(*context_, [this] { BeginStop(); });
   }
 
@@ -163,7 +163,7 @@ class HttpServer::Impl {
     if (!id) return;
     std::shared_ptr<asio::ssl::context> tls;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       tls = door.tls;
     }
     ends.peer.is_encrypted = tls != nullptr;
@@ -197,7 +197,7 @@ class HttpServer::Impl {
   const int thread_count_;
   const OwnerLookup lookup_;
   ServerState state_;  // Before the context: sessions that die with it count themselves out.
-  std::mutex mutex_;
+  Mutex mutex_;
   // Gone, with all connections, when Run has returned. Guarded by mutex_ against that.
   std::unique_ptr<asio::io_context> context_;
   std::vector<std::unique_ptr<Door>> doors_;

@@ -6,11 +6,12 @@
 #include <condition_variable>
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -31,8 +32,8 @@ class PrefetchSource final : public ByteSource {
     while (filled < window.size()) {
       Block& block = blocks_[taking_ % kBlockCount];
       if (offset_ == 0) {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return taking_ < filled_count_; });
+        MutexLock lock(mutex_);
+        changed_.wait(lock, [this]() LOCKSTEP_REQUIRES(mutex_) { return taking_ < filled_count_; });
       }
       // The end and an error stay in their block, for the calls to come.
       if (block.size == 0) {
@@ -46,7 +47,7 @@ class PrefetchSource final : public ByteSource {
       if (offset_ == block.size) {
         offset_ = 0;
         {
-          const std::lock_guard lock(mutex_);
+          const MutexLock lock(mutex_);
           ++taking_;
         }
         changed_.notify_all();
@@ -69,13 +70,13 @@ class PrefetchSource final : public ByteSource {
   void ReadAhead(const std::stop_token& stop) {
     for (size_t filling = 0;; ++filling) {
       {
-        std::unique_lock lock(mutex_);
+        MutexLock lock(mutex_);
         if (!changed_.wait(lock, stop, [&] { return filling < taking_ + kBlockCount; })) return;
       }
       Block& block = blocks_[filling % kBlockCount];
       Fill(block);
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         filled_count_ = filling + 1;
       }
       changed_.notify_all();
@@ -107,10 +108,10 @@ class PrefetchSource final : public ByteSource {
   // Blocks [taking_, filled_count_) belong to the caller, the others to the reading thread.
   std::array<Block, kBlockCount> blocks_;
   size_t offset_ = 0;  // The caller's place in its first block.
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any changed_;
-  size_t taking_ = 0;        // Written by the caller under mutex_.
-  size_t filled_count_ = 0;  // Under mutex_.
+  size_t taking_ = 0;  // Written by the caller under mutex_.
+  size_t filled_count_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
 
   std::jthread reader_;  // Last: it is joined before anything it uses goes.
 };

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/timespec.h"
 #include "ingest/bytes/archive_reader.h"
 #include "ingest/bytes/byte_source.h"
@@ -127,13 +127,13 @@ std::vector<std::vector<EvidencePart>> ReadEvidenceFiles(const std::vector<Evide
                                                          const EvidenceOptions& options) {
   std::vector<std::vector<EvidencePart>> results(files.size());
   std::atomic<size_t> next = 0;
-  std::mutex progress_mutex;
+  Mutex progress_mutex;
   size_t done = 0;
   const auto work = [&] {
     std::string scratch;
     for (size_t i = next++; i < files.size(); i = next++) {
       results[i] = ReadFile(files[i], scratch);
-      const std::lock_guard lock(progress_mutex);
+      const MutexLock lock(progress_mutex);
       ++done;
       if (options.on_progress) options.on_progress(done, files.size());
     }

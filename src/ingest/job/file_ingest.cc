@@ -4,11 +4,11 @@
 #include <atomic>
 #include <exception>
 #include <map>
-#include <mutex>
 #include <new>
 #include <thread>
 #include <utility>
 
+#include "base/mutex.h"
 #include "ingest/bytes/prefetch_source.h"
 #include "ingest/job/any_trace.h"
 #include "ingest/job/name_merge.h"
@@ -124,7 +124,7 @@ class FileIngest {
   void Finish(size_t file_idx) {
     std::vector<std::pair<size_t, std::vector<NameId>>> merged;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       finished_[file_idx] = true;
       for (; next_merge_ < finished_.size() && finished_[next_merge_]; ++next_merge_) {
         std::vector<TraceContent>& contents = outcomes_[next_merge_].contents;
@@ -152,10 +152,10 @@ class FileIngest {
 
   // An outcome belongs to the thread that reads the file until it is marked finished, then to the one that merges it.
   std::vector<FileOutcome> outcomes_;
-  std::mutex mutex_;
-  std::vector<bool> finished_;     // Under mutex_.
-  size_t next_merge_ = 0;          // Under mutex_.
-  model::NameTable* const names_;  // Under mutex_.
+  Mutex mutex_;
+  std::vector<bool> finished_ LOCKSTEP_GUARDED_BY(mutex_);
+  size_t next_merge_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
+  model::NameTable* const names_ LOCKSTEP_PT_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ void ProgressMeter::FinishFile() {
 
 void ProgressMeter::Finish() {
   if (!on_progress_) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Report();
 }
 
@@ -41,9 +41,10 @@ void ProgressMeter::ReportIfDue() {
   if (!on_progress_) return;
   const auto now = Clock::now().time_since_epoch();
   if (now.count() < due_.load(std::memory_order_relaxed)) return;
-  const std::unique_lock lock(mutex_, std::try_to_lock);
   // Another thread may be reporting, or may just have done so.
-  if (!lock.owns_lock() || now.count() < due_.load(std::memory_order_relaxed)) return;
+  if (!mutex_.try_lock()) return;
+  const MutexLock lock(mutex_, std::adopt_lock);
+  if (now.count() < due_.load(std::memory_order_relaxed)) return;
   due_.store((now + kInterval).count(), std::memory_order_relaxed);
   Report();
 }

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "ingest/bytes/byte_source.h"
 #include "ingest/job/ingest_run.h"
 
@@ -41,7 +41,7 @@ class ProgressMeter {
   std::atomic<uint64_t> event_count_ = 0;
   std::atomic<uint32_t> finished_file_count_ = 0;
 
-  std::mutex mutex_;  // Held during the callback.
+  Mutex mutex_;  // Held during the callback.
   std::atomic<std::chrono::steady_clock::rep> due_;
 };
 

@@ -98,7 +98,7 @@ void OutputCapture::ReadAll() {
     // What keeps coming is not the command's.
     if (is_stopping && std::chrono::steady_clock::now() >= deadline + std::chrono::seconds(1)) break;
   }
-  const std::lock_guard lock(writing_->mutex);
+  const MutexLock lock(writing_->mutex);
   writing_->is_closed = true;
   writing_->changed.notify_all();
 }
@@ -115,8 +115,10 @@ bool OutputCapture::ReadSome(size_t index) {
   chunk.time = LineTime::Now();
   chunk.bytes.resize(static_cast<size_t>(count));
   PassOn(stream, chunk.bytes);
-  std::unique_lock lock(writing_->mutex);
-  const auto fits = [&] { return writing_->queued_bytes + chunk.bytes.size() <= kMostQueuedBytes; };
+  MutexLock lock(writing_->mutex);
+  const auto fits = [&]() LOCKSTEP_REQUIRES(writing_->mutex) {
+    return writing_->queued_bytes + chunk.bytes.size() <= kMostQueuedBytes;
+  };
   // A program that writes faster than a disk is given a moment, one that a hanging disk would hold up is not.
   if (!fits() && !writing_->is_stuck) writing_->is_stuck = !writing_->taken.wait_for(lock, kStuckAfter, fits);
   if (!fits()) {
@@ -145,9 +147,9 @@ void OutputCapture::PassOn(Stream& stream, std::string_view bytes) {
 }
 
 void OutputCapture::Writing::Run() {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   for (;;) {
-    changed.wait_for(lock, kTick, [this] { return !queue.empty() || is_closed; });
+    changed.wait_for(lock, kTick, [this]() LOCKSTEP_REQUIRES(mutex) { return !queue.empty() || is_closed; });
     std::deque<Chunk> chunks;
     chunks.swap(queue);
     queued_bytes = 0;
@@ -200,7 +202,7 @@ void OutputCapture::Finish() {
   for (Stream& stream : streams_) stream.writer = UniqueFd();
   if (!reading_thread_.joinable()) {
     if (!writing_thread_.joinable()) return;
-    const std::lock_guard lock(writing_->mutex);
+    const MutexLock lock(writing_->mutex);
     writing_->is_closed = true;
     writing_->changed.notify_all();
   } else {
@@ -209,8 +211,9 @@ void OutputCapture::Finish() {
     reading_thread_.join();
   }
   {
-    std::unique_lock lock(writing_->mutex);
-    writing_->changed.wait_for(lock, kPatience, [this] { return writing_->is_done; });
+    MutexLock lock(writing_->mutex);
+    writing_->changed.wait_for(lock, kPatience,
+                               [this]() LOCKSTEP_REQUIRES(writing_->mutex) { return writing_->is_done; });
     if (!writing_->is_done) {
       lock.unlock();
       writing_thread_.detach();  // It holds on to what it needs.
@@ -243,6 +246,7 @@ void OutputCapture::GoOnInBackground() {
     for (size_t i = 0; i < 2; ++i) {
       if (waited[i].revents != 0) ReadSome(i);
     }
+    const MutexLock lock(writing_->mutex);
     for (const Chunk& chunk : writing_->queue) writing_->Write(chunk);
     writing_->queue.clear();
     writing_->queued_bytes = 0;

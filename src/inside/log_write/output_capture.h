@@ -6,10 +6,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "inside/log_write/line_cutter.h"
@@ -66,15 +66,16 @@ class OutputCapture {
     void Append(const LineTime& time, size_t stream, std::string_view line);
     void End();
 
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::condition_variable taken;
-    std::deque<Chunk> queue;  ///< Guarded by `mutex`, as are the next five.
-    size_t queued_bytes = 0;
-    uint64_t lost_lines = 0;
-    bool is_stuck = false;  ///< The queue was full for too long; nobody waits until it has been taken.
-    bool is_closed = false;
-    bool is_done = false;
+    Mutex mutex;
+    std::condition_variable_any changed;
+    std::condition_variable_any taken;
+    std::deque<Chunk> queue LOCKSTEP_GUARDED_BY(mutex);
+    size_t queued_bytes LOCKSTEP_GUARDED_BY(mutex) = 0;
+    uint64_t lost_lines LOCKSTEP_GUARDED_BY(mutex) = 0;
+    /// The queue was full for too long; nobody waits until it has been taken.
+    bool is_stuck LOCKSTEP_GUARDED_BY(mutex) = false;
+    bool is_closed LOCKSTEP_GUARDED_BY(mutex) = false;
+    bool is_done LOCKSTEP_GUARDED_BY(mutex) = false;
     LogSink sink;  ///< The rest is the writing thread's.
     std::array<LineCutter, 2> cutters;
     std::array<LevelReader, 2> levels;

@@ -49,21 +49,22 @@ void Tell(const std::string& text) {
 /// All sinks of the process: none may be in the middle of a line when it forks. Never destroyed: threads may log while
 /// the process ends.
 struct AllSinks {
-  std::mutex mutex;
-  std::vector<RankFileSink*> sinks;  ///< Guarded by `mutex`.
+  Mutex mutex;
+  std::vector<RankFileSink*> sinks LOCKSTEP_GUARDED_BY(mutex);
 
   static AllSinks& Get() {
     static AllSinks* all = [] {
+      // Any number of mutexes, held from one of these functions to the next: the analysis can follow neither.
       ::pthread_atfork(
-          [] {
+          []() LOCKSTEP_NO_THREAD_SAFETY_ANALYSIS {
             Get().mutex.lock();
             for (RankFileSink* sink : Get().sinks) sink->Lock();
           },
-          [] {
+          []() LOCKSTEP_NO_THREAD_SAFETY_ANALYSIS {
             for (RankFileSink* sink : Get().sinks) sink->Unlock();
             Get().mutex.unlock();
           },
-          [] {
+          []() LOCKSTEP_NO_THREAD_SAFETY_ANALYSIS {
             for (RankFileSink* sink : Get().sinks) {
               sink->BecomeChild();
               sink->Unlock();
@@ -79,13 +80,13 @@ struct AllSinks {
 }  // namespace
 
 RankFileSink::RankFileSink(const LoggerOptions& options) : options_(options) {
-  const std::lock_guard lock(AllSinks::Get().mutex);
+  const MutexLock lock(AllSinks::Get().mutex);
   AllSinks::Get().sinks.push_back(this);
 }
 
 RankFileSink::~RankFileSink() {
   {
-    const std::lock_guard lock(AllSinks::Get().mutex);
+    const MutexLock lock(AllSinks::Get().mutex);
     std::erase(AllSinks::Get().sinks, this);
   }
   RankFileSink::flush();
@@ -121,7 +122,7 @@ bool RankFileSink::Open() {
 }
 
 void RankFileSink::log(const spdlog::details::log_msg& message) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!Open()) return;
   const logs::LineTime time = TimeOf(message);
   sink_->Append(time, LevelOf(message.level), SourceOf(message), {message.payload.data(), message.payload.size()});
@@ -133,14 +134,14 @@ void RankFileSink::log(const spdlog::details::log_msg& message) {
 }
 
 void RankFileSink::flush() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!sink_) return;
   sink_->Flush(logs::LineTime::Now());
   waiting_bytes_ = 0;
 }
 
 std::string RankFileSink::path() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return Open() ? sink_->path() : "";
 }
 
@@ -148,7 +149,7 @@ RankConsoleSink::RankConsoleSink(std::optional<int32_t> rank)
     : writer_(logs::LineForm::kText, rank, logs::HostName()) {}
 
 void RankConsoleSink::log(const spdlog::details::log_msg& message) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   line_.clear();
   writer_.Append(TimeOf(message), LevelOf(message.level), SourceOf(message),
                  {message.payload.data(), message.payload.size()}, &line_);

@@ -3,10 +3,10 @@
 #include <spdlog/sinks/sink.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "base/mutex.h"
 #include "inside/log_write/log_sink.h"
 #include "inside/logger/logger.h"
 #include "model/log_line/line.h"
@@ -27,20 +27,20 @@ class RankFileSink : public spdlog::sinks::sink {
   std::string path();
 
   /// Around fork.
-  void Lock() { mutex_.lock(); }
-  void Unlock() { mutex_.unlock(); }
-  /// In the child, locked: what waits is the parent's.
-  void BecomeChild();
+  void Lock() LOCKSTEP_ACQUIRE(mutex_) { mutex_.lock(); }
+  void Unlock() LOCKSTEP_RELEASE(mutex_) { mutex_.unlock(); }
+  /// In the child: what waits is the parent's.
+  void BecomeChild() LOCKSTEP_REQUIRES(mutex_);
 
  private:
-  bool Open();
+  bool Open() LOCKSTEP_REQUIRES(mutex_);
 
   const LoggerOptions options_;
-  std::mutex mutex_;
-  std::optional<logs::LogSink> sink_;  ///< Guarded by `mutex_`, as is all below.
-  bool has_failed_ = false;
-  bool is_child_ = false;  ///< Of a fork: it is given no thread.
-  size_t waiting_bytes_ = 0;
+  Mutex mutex_;
+  std::optional<logs::LogSink> sink_ LOCKSTEP_GUARDED_BY(mutex_);
+  bool has_failed_ LOCKSTEP_GUARDED_BY(mutex_) = false;
+  bool is_child_ LOCKSTEP_GUARDED_BY(mutex_) = false;  ///< Of a fork: it is given no thread.
+  size_t waiting_bytes_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
 };
 
 /// The same lines on standard error.
@@ -53,9 +53,9 @@ class RankConsoleSink : public spdlog::sinks::sink {
   void set_formatter(std::unique_ptr<spdlog::formatter> /*formatter*/) override {}
 
  private:
-  std::mutex mutex_;
-  logs::LineWriter writer_;  ///< Guarded by `mutex_`.
-  std::string line_;
+  Mutex mutex_;
+  logs::LineWriter writer_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::string line_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <set>
 #include <system_error>
 #include <tuple>
@@ -15,6 +14,7 @@
 
 #include "base/host_name.h"
 #include "base/most_ranks.h"
+#include "base/mutex.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"
 #include "node/control/client/fan_out.h"
@@ -156,7 +156,7 @@ std::vector<NodeLook> LiveJob::Look(InspectionDepth depth, int64_t deadline_ns,
   }
   const size_t count = nodes_.endpoints.size();
   std::vector<NodeLook> looks(count);
-  std::mutex mutex;
+  Mutex mutex;
   size_t done = 0;
   control::ForEachNode(
       count, nodes_.parallel, deadline_ns,
@@ -165,7 +165,7 @@ std::vector<NodeLook> LiveJob::Look(InspectionDepth depth, int64_t deadline_ns,
         // RAS answers for all nodes; each question goes round the whole job, so two see it from two sides.
         of_node.ras = spec.ras && i < kNodesForRas;
         looks[i] = Ask(i, of_node, left_ns);
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         if (on_node) on_node(++done, count);
       },
       [&](size_t i) {

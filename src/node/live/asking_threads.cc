@@ -8,7 +8,7 @@ namespace lockstep::live {
 
 AskingThreads::~AskingThreads() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ends_ = true;
     waiting_.clear();
   }
@@ -18,7 +18,7 @@ AskingThreads::~AskingThreads() {
 
 void AskingThreads::Put(std::function<void()> work) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting_.push_back(std::move(work));
     if (busy_count_ + waiting_.size() > threads_.size() && threads_.size() < std::max<size_t>(most_, 1)) {
       try {
@@ -38,9 +38,9 @@ void AskingThreads::Put(std::function<void()> work) {
 }
 
 void AskingThreads::Run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return ends_ || !waiting_.empty(); });
+    changed_.wait(lock, [this]() LOCKSTEP_REQUIRES(mutex_) { return ends_ || !waiting_.empty(); });
     if (ends_) return;
     const std::function<void()> work = std::move(waiting_.front());
     waiting_.pop_front();

@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace lockstep::live {
 
@@ -27,12 +28,12 @@ class AskingThreads {
   void Run();
 
   const size_t most_;
-  std::mutex mutex_;  // Guards all that follow.
-  std::condition_variable changed_;
-  bool ends_ = false;
-  size_t busy_count_ = 0;
-  std::deque<std::function<void()>> waiting_;
-  std::vector<std::jthread> threads_;
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  bool ends_ LOCKSTEP_GUARDED_BY(mutex_) = false;
+  size_t busy_count_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
+  std::deque<std::function<void()>> waiting_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::vector<std::jthread> threads_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::live

@@ -102,7 +102,7 @@ NodePoller::NodePoller(std::vector<control::Endpoint> endpoints, std::string job
 }
 
 NodePoller::~NodePoller() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ends_ = true;
   for (const auto& node : nodes_) {
     if (node->connection != nullptr) node->connection->Stop();
@@ -116,7 +116,7 @@ NodeLook NodePoller::Ask(Node& node, int64_t deadline_ns) {
   if (node.connection == nullptr) {
     Result<std::unique_ptr<HttpConnection>> made = HttpConnection::Open(node.endpoint);
     if (made) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       node.connection = std::move(*made);
       if (ends_) node.connection->Stop();
     } else {
@@ -136,7 +136,7 @@ NodeLook NodePoller::Ask(Node& node, int64_t deadline_ns) {
   node.looks_until_clock = 0;  // Who answers next may be another machine's daemon, or one that was started anew.
   if (look.error->code == ErrorCode::kIo || look.error->code == ErrorCode::kCancelled) {
     std::unique_ptr<HttpConnection> broken;  // Goes when nobody waits for the lock.
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     broken = std::move(node.connection);
   }
   return look;
@@ -152,7 +152,7 @@ void NodePoller::Begin(Node& node, Standing standing, int64_t deadline_ns) {
     // Many that fall silent at once are told in one look: who waits behind them has had its time.
     const int64_t left_ns = is_heard ? end_ns - SteadyNow() : deadline_ns;
     NodeLook look = left_ns > 0 ? Ask(node, left_ns) : NotAsked(node);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     node.has_answered = !look.error;
     node.error = look.error;
     node.known_host = look.host;
@@ -173,7 +173,6 @@ NodeLook NodePoller::NotAsked(const Node& node) const {
   return look;
 }
 
-/// With the lock held.
 NodeLook NodePoller::Newest(Node& node) const {
   if (node.newest) {
     NodeLook look = std::move(*node.newest);
@@ -195,7 +194,7 @@ NodeLook NodePoller::Newest(Node& node) const {
 std::vector<NodeLook> NodePoller::Look(int64_t deadline_ns) {
   const int64_t begin_ns = SteadyNow();
   std::vector<std::pair<Node*, Standing>> due;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (const auto& node : nodes_) {
     if (node->is_asked || (!node->has_answered && begin_ns < node->ask_again_ns)) continue;
     node->is_asked = true;
@@ -233,7 +232,7 @@ NodePast NodePoller::AskBack(Node& node, int64_t length_ns, uint64_t points, int
   past.place = control::PlaceOf(node.endpoint);
   bool is_idle = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_idle = node.has_answered && !node.is_asked;
     past.host = node.known_host;
   }
@@ -270,7 +269,7 @@ std::vector<NodePast> NodePoller::LookBack(int64_t length_ns, uint64_t points, i
       [&](size_t i, int64_t left_ns) { pasts[i] = AskBack(*nodes_[i], length_ns, points, left_ns); },
       [&](size_t i) {
         {
-          const std::lock_guard lock(mutex_);
+          const MutexLock lock(mutex_);
           pasts[i].host = nodes_[i]->known_host;
         }
         pasts[i].place = control::PlaceOf(nodes_[i]->endpoint);

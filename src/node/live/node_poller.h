@@ -3,11 +3,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "node/control/api/history.h"
 #include "node/control/client/http_connection.h"
@@ -64,16 +64,16 @@ class NodePoller {
   void Begin(Node& node, Standing standing, int64_t deadline_ns);
   NodeLook NotAsked(const Node& node) const;
   NodeLook Ask(Node& node, int64_t deadline_ns);
-  NodeLook Newest(Node& node) const;
+  NodeLook Newest(Node& node) const LOCKSTEP_REQUIRES(mutex_);
   NodePast AskBack(Node& node, int64_t length_ns, uint64_t points, int64_t deadline_ns);
 
   const std::string job_id_;
   const size_t parallel_;
   std::vector<std::unique_ptr<Node>> nodes_;
 
-  std::mutex mutex_;  // Guards what of a node says so, and the next two.
-  std::condition_variable changed_;
-  bool ends_ = false;
+  Mutex mutex_;  // Guards what of a node says so, too.
+  std::condition_variable_any changed_;
+  bool ends_ LOCKSTEP_GUARDED_BY(mutex_) = false;
   AskingThreads heard_threads_;   // For nodes that answered last time. Go first: their work uses all the rest.
   AskingThreads silent_threads_;  // For the others.
 };

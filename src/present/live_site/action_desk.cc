@@ -77,7 +77,7 @@ class ActionDesk::EntryDesk : public ActionDesk::Desk {
 
   void Change(const std::function<void(Action&)>& change) override {
     {
-      const std::lock_guard lock(desk_.mutex_);
+      const MutexLock lock(desk_.mutex_);
       const Action before = entry_.action;
       change(entry_.action);
       if (entry_.action == before) return;
@@ -86,7 +86,7 @@ class ActionDesk::EntryDesk : public ActionDesk::Desk {
   }
   const std::atomic<bool>& cancelled() const override { return entry_.cancelled; }
   void Hold(uint64_t bytes) override {
-    const std::lock_guard lock(desk_.mutex_);
+    const MutexLock lock(desk_.mutex_);
     entry_.page_bytes = bytes;
   }
 
@@ -109,7 +109,7 @@ Result<std::string> ActionDesk::Begin(Action action, Work work) {
   std::vector<std::jthread> ended;  // Joined when the lock is free again, however this ends.
   const auto entry = std::make_shared<Entry>();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ends_) return Error{ErrorCode::kCancelled, "lockstep serve is ending"};
     size_t under_way = 0;
     for (const auto& other : entries_) {
@@ -155,7 +155,7 @@ void ActionDesk::Run(const std::shared_ptr<Entry>& entry, const Work& work) {
   }
   Action action;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Action& now = entry->action;
     now.finished_unix_ns = UnixNow();
     if (pages) {
@@ -173,7 +173,7 @@ void ActionDesk::Run(const std::shared_ptr<Entry>& entry, const Work& work) {
   entry->is_over = true;
 }
 
-/// With the lock. What is under way stays.
+/// What is under way stays.
 void ActionDesk::DropOld() {
   uint64_t bytes = 0;  // Newest first, of both kinds.
   std::set<ActionKind> kept;
@@ -200,7 +200,7 @@ void ActionDesk::DropOld() {
 }
 
 Status ActionDesk::Cancel(ActionKind kind, const std::string& id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& entry : entries_) {
     if (entry->action.kind != kind || entry->action.id != id) continue;
     if (entry->action.finished_unix_ns) return Error{ErrorCode::kFailedPrecondition, "it has ended already"};
@@ -213,7 +213,7 @@ Status ActionDesk::Cancel(ActionKind kind, const std::string& id) {
 bool ActionDesk::End(int64_t patience_ns) {
   std::vector<std::shared_ptr<Entry>> entries;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ends_ = true;
     entries.assign(entries_.begin(), entries_.end());
   }
@@ -227,7 +227,7 @@ bool ActionDesk::End(int64_t patience_ns) {
 }
 
 std::shared_ptr<const Pages> ActionDesk::FindPages(ActionKind kind, const std::string& id) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& entry : entries_) {
     if (entry->action.kind == kind && entry->action.id == id) return entry->pages;
   }
@@ -235,7 +235,7 @@ std::shared_ptr<const Pages> ActionDesk::FindPages(ActionKind kind, const std::s
 }
 
 std::string ActionDesk::Json() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   JsonRow row;
   for (const ActionKind kind : {ActionKind::kCapture, ActionKind::kHang}) {
     row.Key(kind == ActionKind::kCapture ? "captures" : "hangs").StartArray();

@@ -6,13 +6,13 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/http/http_message.h"
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace lockstep::live_site {
@@ -105,13 +105,13 @@ class ActionDesk {
   struct Entry;
   class EntryDesk;
   void Run(const std::shared_ptr<Entry>& entry, const Work& work);
-  void DropOld();
+  void DropOld() LOCKSTEP_REQUIRES(mutex_);
 
   const std::function<void()> on_change_;
   const std::function<void(const Action&)> on_end_;
-  mutable std::mutex mutex_;                   // Guards all that follow.
-  std::list<std::shared_ptr<Entry>> entries_;  // Newest first.
-  bool ends_ = false;
+  mutable Mutex mutex_;
+  std::list<std::shared_ptr<Entry>> entries_ LOCKSTEP_GUARDED_BY(mutex_);  // Newest first.
+  bool ends_ LOCKSTEP_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lockstep::live_site

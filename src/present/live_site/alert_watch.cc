@@ -69,7 +69,7 @@ AlertWatch::AlertWatch(PrometheusAt at, Audience& audience)
 
 AlertWatch::~AlertWatch() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ends_ = true;
   }
   changed_.notify_all();
@@ -79,8 +79,8 @@ AlertWatch::~AlertWatch() {
 void AlertWatch::Run() {
   while (true) {
     Say(Ask());
-    std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, kEvery, [this] { return ends_; })) return;
+    MutexLock lock(mutex_);
+    if (changed_.wait_for(lock, kEvery, [this]() LOCKSTEP_REQUIRES(mutex_) { return ends_; })) return;
   }
 }
 

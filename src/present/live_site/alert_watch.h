@@ -3,11 +3,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "node/control/client/http_connection.h"
 #include "present/live_site/audience.h"
@@ -45,9 +45,9 @@ class AlertWatch {
   std::unique_ptr<control::HttpConnection> connection_;  // Of the thread, as the next.
   std::vector<Alert> last_;
   bool has_answered_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ends_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  bool ends_ LOCKSTEP_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -9,7 +9,7 @@ namespace lockstep::live_site {
 std::shared_ptr<http::EventStream> Audience::Join() {
   auto stream = std::make_shared<http::EventStream>();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [kind, text] : newest_) stream->PushLatest(kind, text);
     if (is_closed_) {
       stream->Close();
@@ -24,19 +24,19 @@ std::shared_ptr<http::EventStream> Audience::Join() {
 
 void Audience::Say(const std::string& kind, const std::string& json) {
   std::string text = fmt::format("event: {}\ndata: {}\n\n", kind, json);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(streams_, [&](const auto& stream) { return !stream->PushLatest(kind, text); });
   newest_[kind] = std::move(text);
 }
 
 size_t Audience::size() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   DropGone();
   return streams_.size();
 }
 
 void Audience::Close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_closed_ = true;
   for (const auto& stream : streams_) stream->Close();
   streams_.clear();

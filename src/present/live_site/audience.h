@@ -4,11 +4,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/http/event_stream.h"
+#include "base/mutex.h"
 
 namespace lockstep::live_site {
 
@@ -29,13 +29,13 @@ class Audience {
   void Close();
 
  private:
-  void DropGone();
+  void DropGone() LOCKSTEP_REQUIRES(mutex_);
 
   const std::function<void()> on_join_;
-  std::mutex mutex_;
-  std::map<std::string, std::string> newest_;                // By kind, as it is sent; guarded by mutex_
-  std::vector<std::shared_ptr<http::EventStream>> streams_;  // guarded by mutex_
-  bool is_closed_ = false;                                   // guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, std::string> newest_ LOCKSTEP_GUARDED_BY(mutex_);  // By kind, as it is sent.
+  std::vector<std::shared_ptr<http::EventStream>> streams_ LOCKSTEP_GUARDED_BY(mutex_);
+  bool is_closed_ LOCKSTEP_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lockstep::live_site

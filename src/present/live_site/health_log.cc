@@ -57,7 +57,7 @@ HealthEntry Entry(const char* kind, AlarmSeverity severity, std::string text) {
 }  // namespace
 
 bool HealthLog::Take(const live::View& view) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   now_unix_ns_ = view.taken_unix_ns;
   const uint64_t before = entry_count_;
   std::map<Key, HealthEntry> conditions;
@@ -67,7 +67,7 @@ bool HealthLog::Take(const live::View& view) {
     jobs.insert(job.job_id);
     LookAtJob(job, &conditions);
   }
-  std::erase_if(ranks_, [&](const auto& known) {
+  std::erase_if(ranks_, [&](const auto& known) LOCKSTEP_REQUIRES(mutex_) {
     if (jobs.contains(known.first)) return false;
     HealthEntry entry = Entry("job_gone", AlarmSeverity::kInfo, fmt::format("job {} has ended", known.first));
     entry.job_id = known.first;
@@ -111,7 +111,7 @@ void HealthLog::LookAtNode(const live::NodeView& node, std::map<Key, HealthEntry
     }
   }
   const auto take_count = [&](const char* kind, const live::GpuReading& gpu, std::optional<double> count,
-                              const char* what) {
+                              const char* what) LOCKSTEP_REQUIRES(mutex_) {
     if (!count) return;
     const auto [known, is_new] = counts_.try_emplace(Key(kind, node.host, gpu.gpu), *count);
     // One that goes back began anew with its daemon or driver: all that it says is since.
@@ -145,7 +145,7 @@ void HealthLog::LookAtNode(const live::NodeView& node, std::map<Key, HealthEntry
       holds(name, Entry("thermal", AlarmSeverity::kWarning, who + ": slowed down because it is too hot"));
     }
   }
-  std::erase_if(gpus_, [&](const auto& known) {
+  std::erase_if(gpus_, [&](const auto& known) LOCKSTEP_REQUIRES(mutex_) {
     const auto& [host, name] = known.first;
     if (host != node.host || there.contains(name) || !AreRead(node, known.second)) return false;
     HealthEntry entry = Entry("gpu_gone", AlarmSeverity::kCritical, fmt::format("{} gpu {}: is gone", host, name));
@@ -201,7 +201,7 @@ void HealthLog::LookAtJob(const live::JobView& job, std::map<Key, HealthEntry>* 
 }
 
 void HealthLog::Note(HealthEntry entry) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   now_unix_ns_ = std::max(now_unix_ns_, entry.at_unix_ns);
   Add(std::move(entry));
 }
@@ -214,7 +214,7 @@ void HealthLog::Add(HealthEntry entry) {
 }
 
 std::string HealthLog::Json() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   report::JsonRow row;
   row.Key("dropped_count").Uint(entry_count_ - entries_.size()).Key("entries").StartArray();
   for (const HealthEntry& entry : entries_) {
@@ -229,7 +229,7 @@ std::string HealthLog::Json() const {
 }
 
 std::deque<HealthEntry> HealthLog::entries() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return entries_;
 }
 

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "base/mutex.h"
 #include "node/live/job_view.h"
 
 namespace lockstep::live_site {
@@ -46,19 +46,20 @@ class HealthLog {
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // Kind, host or job, device.
 
-  void LookAtNode(const live::NodeView& node, std::map<Key, HealthEntry>* conditions);
-  void LookAtJob(const live::JobView& job, std::map<Key, HealthEntry>* conditions);
-  void Add(HealthEntry entry);
+  void LookAtNode(const live::NodeView& node, std::map<Key, HealthEntry>* conditions) LOCKSTEP_REQUIRES(mutex_);
+  void LookAtJob(const live::JobView& job, std::map<Key, HealthEntry>* conditions) LOCKSTEP_REQUIRES(mutex_);
+  void Add(HealthEntry entry) LOCKSTEP_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;  // Guards all that follow.
-  std::deque<HealthEntry> entries_;
-  uint64_t entry_count_ = 0;
-  int64_t now_unix_ns_ = 0;
-  bool is_first_ = true;
-  std::map<Key, HealthEntry> conditions_;                            // That hold.
-  std::map<std::pair<std::string, std::string>, std::string> gpus_;  // Vendors, by host and name.
-  std::map<Key, double> counts_;                                     // Of GPUs' errors.
-  std::map<std::string, std::set<std::string>> ranks_;               // By job.
+  mutable Mutex mutex_;
+  std::deque<HealthEntry> entries_ LOCKSTEP_GUARDED_BY(mutex_);
+  uint64_t entry_count_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
+  int64_t now_unix_ns_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
+  bool is_first_ LOCKSTEP_GUARDED_BY(mutex_) = true;
+  std::map<Key, HealthEntry> conditions_ LOCKSTEP_GUARDED_BY(mutex_);  // That hold.
+  /// Vendors, by host and name.
+  std::map<std::pair<std::string, std::string>, std::string> gpus_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::map<Key, double> counts_ LOCKSTEP_GUARDED_BY(mutex_);                        // Of GPUs' errors.
+  std::map<std::string, std::set<std::string>> ranks_ LOCKSTEP_GUARDED_BY(mutex_);  // By job.
 };
 
 }  // namespace lockstep::live_site

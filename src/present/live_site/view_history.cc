@@ -80,7 +80,7 @@ std::string ViewHistory::Column::Json(size_t count) const {
 }
 
 void ViewHistory::Add(const live::View& view) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (view.taken_unix_ns <= until_unix_ns_) return;
   until_unix_ns_ = view.taken_unix_ns;
   const int64_t begin_ns = view.taken_unix_ns - view.taken_unix_ns % bucket_ns_;
@@ -196,7 +196,9 @@ size_t ViewHistory::ColumnCount() {
 void ViewHistory::Shrink() {
   // By how long they span, not by how many there are: who draws them has a place for each bucket, also where nobody
   // looked.
-  const auto span = [&](size_t from) { return static_cast<size_t>((times_.back() - times_[from]) / bucket_ns_) + 1; };
+  const auto span = [&](size_t from) LOCKSTEP_REQUIRES(mutex_) {
+    return static_cast<size_t>((times_.back() - times_[from]) / bucket_ns_) + 1;
+  };
   while (times_.size() > 1 && span(0) > kMostBuckets) {
     if (bucket_ns_ < kLongestBucketNs) {
       Halve();
@@ -223,7 +225,7 @@ void ViewHistory::Halve() {
     bucket_of.push_back(times.size() - 1);
   }
   times_ = std::move(times);
-  ForEach([&](Column& column) { column.Merge(bucket_of, times_.size()); });
+  ForEach([&, count = times_.size()](Column& column) { column.Merge(bucket_of, count); });
   for (auto& [id, job] : jobs_) {
     for (auto& [name, rank] : job.ranks) {
       std::string states(times_.size(), '.');
@@ -270,9 +272,9 @@ void ViewHistory::DropEmpty() {
 }
 
 std::string ViewHistory::Json() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   JsonRow row;
-  const auto write = [&](const Columns& columns) {
+  const auto write = [&](const Columns& columns) LOCKSTEP_REQUIRES(mutex_) {
     for (const auto& [name, column] : columns) row.Key(name).Raw(column.Json(times_.size()));
   };
   row.Key("schema").Text("lockstep.live-history/1").Key("until_unix_ns").Int(until_unix_ns_);
@@ -330,12 +332,12 @@ std::string ViewHistory::Json() const {
 }
 
 size_t ViewHistory::bucket_count() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return times_.size();
 }
 
 int64_t ViewHistory::bucket_ns() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return bucket_ns_;
 }
 

@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/nanoseconds.h"
 #include "node/live/job_view.h"
 
@@ -69,22 +69,22 @@ class ViewHistory {
     std::map<live::PortKey, Columns> network;
   };
 
-  void AddJob(const live::JobView& view, size_t bucket);
-  void AddNode(const live::NodeView& view, size_t bucket);
-  void Shrink();
-  void DropFirst(size_t count);
-  void Halve();
-  size_t ColumnCount();
+  void AddJob(const live::JobView& view, size_t bucket) LOCKSTEP_REQUIRES(mutex_);
+  void AddNode(const live::NodeView& view, size_t bucket) LOCKSTEP_REQUIRES(mutex_);
+  void Shrink() LOCKSTEP_REQUIRES(mutex_);
+  void DropFirst(size_t count) LOCKSTEP_REQUIRES(mutex_);
+  void Halve() LOCKSTEP_REQUIRES(mutex_);
+  size_t ColumnCount() LOCKSTEP_REQUIRES(mutex_);
   template <typename Visit>
-  void ForEach(Visit visit);
-  void DropEmpty();
+  void ForEach(Visit visit) LOCKSTEP_REQUIRES(mutex_);
+  void DropEmpty() LOCKSTEP_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;  // Guards all that follow.
-  int64_t bucket_ns_ = kFirstBucketNs;
-  int64_t until_unix_ns_ = 0;
-  std::vector<int64_t> times_;  // Begins of buckets.
-  std::map<std::string, Job> jobs_;
-  std::map<std::string, Node> nodes_;
+  mutable Mutex mutex_;
+  int64_t bucket_ns_ LOCKSTEP_GUARDED_BY(mutex_) = kFirstBucketNs;
+  int64_t until_unix_ns_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
+  std::vector<int64_t> times_ LOCKSTEP_GUARDED_BY(mutex_);  // Begins of buckets.
+  std::map<std::string, Job> jobs_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::map<std::string, Node> nodes_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::live_site

@@ -16,7 +16,7 @@ Watcher::Watcher(WatchOptions options, Audience& audience, ViewHistory& history,
 
 Watcher::~Watcher() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ends_ = true;
   }
   changed_.notify_all();
@@ -25,12 +25,12 @@ Watcher::~Watcher() {
 
 void Watcher::Wake() {
   // Between looking who listens and beginning to wait nothing may be missed.
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   changed_.notify_all();
 }
 
 std::shared_ptr<const std::string> Watcher::newest() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return newest_;
 }
 
@@ -45,7 +45,7 @@ void Watcher::Run() {
 
 /// False: it ends.
 bool Watcher::WaitUntilDue(int64_t looked_ns) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!ends_) {
     const int64_t interval_ns = audience_.size() > 0 ? options_.interval_ns : options_.idle_interval_ns;
     const int64_t left_ns = looked_ns + interval_ns - SteadyNow();
@@ -63,7 +63,7 @@ void Watcher::Look() {
   std::string json = std::move(out).str();
   json.pop_back();  // The end of the line.
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     newest_ = std::make_shared<const std::string>(json);
   }
   audience_.Say("view", json);

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/nanoseconds.h"
 #include "node/live/job_view.h"
 #include "present/live_site/audience.h"
@@ -49,10 +49,10 @@ class Watcher {
   Audience& audience_;
   ViewHistory& history_;
   HealthLog& health_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ends_ = false;                          // guarded by mutex_
-  std::shared_ptr<const std::string> newest_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::condition_variable_any changed_;
+  bool ends_ LOCKSTEP_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<const std::string> newest_ LOCKSTEP_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

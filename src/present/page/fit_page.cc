@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "present/page/data_blocks.h"
 #include "present/page/page_template.h"
 #include "present/page/parallel.h"
@@ -148,7 +148,7 @@ class PageFitter {
     all_ += names.size();
     ForEachIndex(names.size(), input_.options.thread_count, [&](size_t i) {
       if (Result<Block> block = page.Make(names[i])) blocks[i] = std::move(*block);
-      const std::lock_guard lock(progress_mutex_);
+      const MutexLock lock(progress_mutex_);
       ++done_;
       if (on_progress_) on_progress_(done_, all_);
     });
@@ -248,8 +248,8 @@ class PageFitter {
   const PageInput& input_;
   const uint64_t page_bytes_;
   const PageProgress& on_progress_;
-  std::mutex progress_mutex_;
-  size_t done_ = 0;  // guarded by progress_mutex_
+  Mutex progress_mutex_;
+  size_t done_ LOCKSTEP_GUARDED_BY(progress_mutex_) = 0;
   size_t all_ = 0;
   PageLimits limits_;
   uint64_t frame_bytes_ = 0;

@@ -5,10 +5,10 @@
 #include <functional>
 #include <list>
 #include <map>
-#include <mutex>
 #include <sstream>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "present/page/page.h"
 #include "present/report/report.h"
 
@@ -40,7 +40,7 @@ struct ReportSite::State {
   static page::PageLimits ServedLimits() { return {}; }
 
   http::Response Block(const std::string& name, bool accepts_gzip) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     const auto at = kept.find(name);
     if (at == kept.end()) {
       Result<page::Block> block = blocks.Make(name);
@@ -68,7 +68,7 @@ struct ReportSite::State {
     return response;
   }
 
-  void DropOld() {
+  void DropOld() LOCKSTEP_REQUIRES(mutex) {
     while (kept_bytes > cache_bytes && uses.size() > 1) {
       const auto oldest = kept.find(uses.back());
       kept_bytes -= oldest->second.gzip->size();
@@ -92,10 +92,10 @@ struct ReportSite::State {
   std::shared_ptr<const std::string> page;
   std::string page_etag;
 
-  std::mutex mutex;  // Guards what follows; making a block holds it, so that a block is made once.
-  std::map<std::string, Kept> kept;
-  std::list<std::string> uses;  // Names of `kept`, the one used last in front.
-  uint64_t kept_bytes = 0;
+  Mutex mutex;  // Making a block holds it, so that a block is made once.
+  std::map<std::string, Kept> kept LOCKSTEP_GUARDED_BY(mutex);
+  std::list<std::string> uses LOCKSTEP_GUARDED_BY(mutex);  // Names of `kept`, the one used last in front.
+  uint64_t kept_bytes LOCKSTEP_GUARDED_BY(mutex) = 0;
 };
 
 ReportSite::ReportSite(const page::PageInput& input, uint64_t cache_bytes)

@@ -3,11 +3,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "base/mutex.h"
 #include "present/report/style.h"
 #include "present/top/terminal.h"
 
@@ -25,25 +25,25 @@ struct Shared {
   explicit Shared(SessionOptions with) : options(std::move(with)) {}
 
   const SessionOptions options;
-  std::mutex mutex;  // Guards all that follow.
-  std::condition_variable changed;
-  bool ends = false;
-  int running = 0;
-  std::optional<live::View> view;
-  std::optional<std::pair<RankTarget, std::vector<std::string>>> stacks;
-  bool looks_closely = false;
+  Mutex mutex;
+  std::condition_variable_any changed;
+  bool ends LOCKSTEP_GUARDED_BY(mutex) = false;
+  int running LOCKSTEP_GUARDED_BY(mutex) = 0;
+  std::optional<live::View> view LOCKSTEP_GUARDED_BY(mutex);
+  std::optional<std::pair<RankTarget, std::vector<std::string>>> stacks LOCKSTEP_GUARDED_BY(mutex);
+  bool looks_closely LOCKSTEP_GUARDED_BY(mutex) = false;
 };
 
 /// Runs `work` on a thread of its own, which the end of the session need not wait for.
 template <typename Work>
 void Start(const std::shared_ptr<Shared>& shared, Work work) {
   {
-    const std::lock_guard lock(shared->mutex);
+    const MutexLock lock(shared->mutex);
     ++shared->running;
   }
   std::thread([shared, work = std::move(work)] {
     work(*shared);
-    const std::lock_guard lock(shared->mutex);
+    const MutexLock lock(shared->mutex);
     --shared->running;
     shared->changed.notify_all();
   }).detach();
@@ -54,19 +54,19 @@ void LookOnAndOn(Shared& shared) {
   auto next = Clock::now() + interval;
   while (true) {
     {
-      std::unique_lock lock(shared.mutex);
-      if (shared.changed.wait_until(lock, next, [&] { return shared.ends; })) return;
+      MutexLock lock(shared.mutex);
+      if (shared.changed.wait_until(lock, next, [&]() LOCKSTEP_REQUIRES(shared.mutex) { return shared.ends; })) return;
     }
     next = Clock::now() + interval;
     live::View view = shared.options.look();
-    const std::lock_guard lock(shared.mutex);
+    const MutexLock lock(shared.mutex);
     shared.view = std::move(view);
   }
 }
 
 void LookClosely(Shared& shared, const RankTarget& target) {
   std::vector<std::string> lines = shared.options.stacks(target);
-  const std::lock_guard lock(shared.mutex);
+  const MutexLock lock(shared.mutex);
   shared.stacks = {target, std::move(lines)};
   shared.looks_closely = false;
 }
@@ -105,7 +105,7 @@ class Session {
     std::optional<live::View> view;
     decltype(shared_->stacks) stacks;
     {
-      const std::lock_guard lock(shared_->mutex);
+      const MutexLock lock(shared_->mutex);
       view = std::exchange(shared_->view, std::nullopt);
       stacks = std::exchange(shared_->stacks, std::nullopt);
     }
@@ -119,7 +119,7 @@ class Session {
 
   void AskForStacks() {
     {
-      const std::lock_guard lock(shared_->mutex);
+      const MutexLock lock(shared_->mutex);
       // One at a time: nodes answer one after the other anyway.
       if (std::exchange(shared_->looks_closely, true)) {
         shared_->stacks = {screen_.target(), {"stacks are being read already: ask again when that is done"}};
@@ -148,10 +148,11 @@ Result<SessionResult> RunSession(const SessionOptions& options, live::View first
     result.last = session.TakeLast();
     result.signal = Terminal::ending_signal();
   }
-  std::unique_lock lock(shared->mutex);
+  MutexLock lock(shared->mutex);
   shared->ends = true;
   shared->changed.notify_all();
-  result.must_leave = !shared->changed.wait_for(lock, kPatience, [&] { return shared->running == 0; });
+  result.must_leave = !shared->changed.wait_for(
+      lock, kPatience, [&]() LOCKSTEP_REQUIRES(shared->mutex) { return shared->running == 0; });
   return result;
 }
 

@@ -16,6 +16,7 @@
 #include "analysis/analyze.h"
 #include "analysis/pass.h"
 #include "analysis/pass_registry.h"
+#include "base/mutex.h"
 #include "present/page/page_blocks.h"
 #include "present/query/query_error.h"
 #include "present/query/source.h"
@@ -126,7 +127,7 @@ Result<std::shared_ptr<LoadedRun>> LoadedRun::Load(const std::vector<std::string
 }
 
 void LoadedRun::EnsureAnalysed() {
-  const std::lock_guard lock(analysis_mutex_);
+  const MutexLock lock(analysis_mutex_);
   if (result_) return;
   auto result = analysis::Analyze(&run_, options_.analysis, options_.passes);
   // The names of passes were looked at in Load, and nothing else is refused.
@@ -155,7 +156,7 @@ Result<std::shared_ptr<const Table>> LoadedRun::GetTable(std::string_view name) 
   if (!pass.empty() && !result.Has(pass)) {
     return NotRun(pass);
   }
-  const std::lock_guard lock(tables_mutex_);
+  const MutexLock lock(tables_mutex_);
   const auto found = tables_.find(name);
   if (found != tables_.end()) return found->second;
   auto table = std::make_shared<const Table>(BuildTable(name, run_, result));
@@ -178,7 +179,7 @@ std::string LoadedRun::Text(const report::TextOptions& options) {
 }
 
 std::shared_ptr<const Array> LoadedRun::Names() {
-  const std::lock_guard lock(tables_mutex_);
+  const MutexLock lock(tables_mutex_);
   if (names_ == nullptr) names_ = NameDictionary(run_.names);
   return names_;
 }
@@ -202,8 +203,8 @@ Status LoadedRun::WritePage(const std::string& path, uint64_t page_bytes) {
 Result<std::shared_ptr<const Table>> LoadedRun::Query(const std::string& sql, const query::QueryLimits& limits,
                                                       QueryCancel* cancel) {
   const analysis::AnalysisResult& result = Analysis();
-  static std::mutex process_mutex;
-  const std::lock_guard lock(process_mutex);
+  static Mutex process_mutex;
+  const MutexLock lock(process_mutex);
   const MemoryLimitKeeper keeper;
   ASSIGN_OR_RETURN(const std::unique_ptr<query::Database> database, query::Database::Open(limits));
   const auto tables = database->Inspect(sql);

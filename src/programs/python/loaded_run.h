@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "analysis/analysis_result.h"
 #include "analysis/rank_context.h"
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "ingest/job/ingest_run.h"
 #include "model/run.h"
@@ -33,17 +33,17 @@ struct LoadOptions {
 class QueryCancel {
  public:
   void Ask() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stop_ != nullptr) stop_->Ask();
   }
   void Watch(query::StopSign* stop) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = stop;
   }
 
  private:
-  std::mutex mutex_;
-  query::StopSign* stop_ = nullptr;  // Guarded by mutex_.
+  Mutex mutex_;
+  query::StopSign* stop_ LOCKSTEP_GUARDED_BY(mutex_) = nullptr;
 };
 
 /// A job that was read, and the answers to what is asked of it. The passes run once, at the first question that needs
@@ -112,12 +112,12 @@ class LoadedRun : public std::enable_shared_from_this<LoadedRun> {
   std::vector<model::LedgerEntry> ledger_as_read_;
   model::Run run_;  // `ranks[].clock` and `ledger` are guarded by analysis_mutex_ until analysed_.
 
-  std::mutex analysis_mutex_;
+  Mutex analysis_mutex_;
   std::optional<analysis::AnalysisResult> result_;  // Guarded by analysis_mutex_ until set, constant afterwards.
 
-  std::mutex tables_mutex_;
-  std::map<std::string, std::shared_ptr<const Table>, std::less<>> tables_;  // Guarded by tables_mutex_.
-  std::shared_ptr<const Array> names_;                                       // Guarded by tables_mutex_.
+  Mutex tables_mutex_;
+  std::map<std::string, std::shared_ptr<const Table>, std::less<>> tables_ LOCKSTEP_GUARDED_BY(tables_mutex_);
+  std::shared_ptr<const Array> names_ LOCKSTEP_GUARDED_BY(tables_mutex_);
 };
 
 }  // namespace lockstep::python

@@ -48,7 +48,7 @@ void CaptureManagerImpl::Begin() {
   Load();
   registry_->Listen([this](const RegistryEvent& event) {
     {
-      const std::lock_guard lock(events_mutex_);
+      const MutexLock lock(events_mutex_);
       events_.push_back(event);
       woken_ = true;
     }
@@ -59,14 +59,14 @@ void CaptureManagerImpl::Begin() {
 
 void CaptureManagerImpl::Wake() {
   {
-    const std::lock_guard lock(events_mutex_);
+    const MutexLock lock(events_mutex_);
     woken_ = true;
   }
   wake_.notify_one();
 }
 
 void CaptureManagerImpl::Load() {
-  const std::lock_guard store_lock(store_mutex_);
+  const MutexLock store_lock(store_mutex_);
   CaptureStore::Loaded loaded = store_->Load();
   const Instant now = Now();
   std::vector<std::unique_ptr<CaptureEntry>> entries;
@@ -87,7 +87,7 @@ void CaptureManagerImpl::Load() {
   std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return a->record.capture.created_unix_ns < b->record.capture.created_unix_ns;
   });
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entries_ = std::move(entries);
   for (size_t i = 0; i < loaded.problems.size(); ++i) problems_[fmt::format("state {}", i)] = loaded.problems[i];
 }
@@ -144,7 +144,7 @@ bool CaptureManagerImpl::MaySee(const CaptureEntry& entry, const Caller& caller)
 }
 
 std::vector<control::Capture> CaptureManagerImpl::List(const Caller& caller) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<control::Capture> captures;
   for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
     if (MaySee(**entry, caller)) captures.push_back((*entry)->record.capture);
@@ -153,7 +153,7 @@ std::vector<control::Capture> CaptureManagerImpl::List(const Caller& caller) con
 }
 
 Result<control::Capture> CaptureManagerImpl::Get(const std::string& id, const Caller& caller) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const CaptureEntry* entry = FindEntry(id);
   if (entry == nullptr || !MaySee(*entry, caller)) return NoCapture(id);  // Whose it is, is not told.
   return entry->record.capture;
@@ -164,7 +164,7 @@ Result<OpenTrace> CaptureManagerImpl::Open(const std::string& id, const std::str
   std::shared_ptr<OutputFolder> folder;
   std::string final_name;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const CaptureEntry* entry = FindEntry(id);
     if (entry == nullptr || !MaySee(*entry, caller)) return NoCapture(id);
     // Names are compared, never used: what is opened has the name that was made here.
@@ -195,7 +195,7 @@ std::shared_ptr<void> CaptureManagerImpl::Watch(const std::string& id,
   slot->id = id;
   slot->call = std::move(listener);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(listeners_, [](const auto& other) { return other.use_count() == 1; });
     listeners_.push_back(slot);
   }
@@ -207,19 +207,19 @@ std::shared_ptr<void> CaptureManagerImpl::Watch(const std::string& id,
 }
 
 std::vector<std::string> CaptureManagerImpl::Problems() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::string> problems;
   for (const auto& [key, problem] : problems_) problems.push_back(problem);
   return problems;
 }
 
 DeathCounts CaptureManagerImpl::Deaths() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return deaths_;
 }
 
 void CaptureManagerImpl::Note(const std::string& key, const std::string& problem) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (problem.empty()) {
     problems_.erase(key);
   } else if (problems_.size() < 64) {

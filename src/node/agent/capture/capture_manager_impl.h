@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "node/agent/capture/capture_manager.h"
 #include "node/agent/capture/capture_record.h"
 #include "node/agent/capture/capture_store.h"
@@ -95,9 +96,10 @@ class CaptureManagerImpl : public CaptureManager {
   // capture_manager.cc
   void Load();
   void TakeUp(CaptureEntry* entry, const Instant& now);
-  CaptureEntry* FindEntry(const std::string& id) const;
+  CaptureEntry* FindEntry(const std::string& id) const LOCKSTEP_REQUIRES(mutex_);
   static bool MaySee(const CaptureEntry& entry, const Caller& caller);
-  void Note(const std::string& key, const std::string& problem) const;  // Empty: that is over.
+  // An empty problem: that is over.
+  void Note(const std::string& key, const std::string& problem) const LOCKSTEP_EXCLUDES(mutex_);
 
   // capture_start.cc
   Result<control::Capture> StartAt(const control::CaptureSpec& spec, const Caller& caller, const ForeignOutput* output);
@@ -109,15 +111,15 @@ class CaptureManagerImpl : public CaptureManager {
   void Run(const std::stop_token& stop);
   bool Round();  // True: something is under way.
   void TakeEvents(const Instant& now);
-  void NoteEnd(const std::string& process_id, const control::ProcessEnd& end);
-  void TakeBackOfJob(CaptureEntry* entry, size_t idx, const Instant& now);
+  void NoteEnd(const std::string& process_id, const control::ProcessEnd& end) LOCKSTEP_REQUIRES(mutex_);
+  void TakeBackOfJob(CaptureEntry* entry, size_t idx, const Instant& now) LOCKSTEP_REQUIRES(mutex_);
   void Join();
   std::vector<Look> Gather() const;
   void LookAt(Look* look) const;
-  void Apply(const Look& look, const Instant& now);
+  void Apply(const Look& look, const Instant& now) LOCKSTEP_REQUIRES(mutex_);
   void PlaceOffers(const Instant& now);
-  void GiveUp(TargetRun* run, const control::Process& process, const Instant& now);
-  void Settle(CaptureEntry* entry, const Instant& now);
+  void GiveUp(TargetRun* run, const control::Process& process, const Instant& now) LOCKSTEP_REQUIRES(mutex_);
+  void Settle(CaptureEntry* entry, const Instant& now) LOCKSTEP_REQUIRES(mutex_);
   void Sweep();
   void SaveAndTell();
   void Expire();
@@ -128,19 +130,19 @@ class CaptureManagerImpl : public CaptureManager {
   Registry* const registry_;
   Instant started_;
 
-  mutable std::mutex store_mutex_;
-  std::unique_ptr<CaptureStore> store_;  // Guarded by store_mutex_.
+  mutable Mutex store_mutex_;
+  std::unique_ptr<CaptureStore> store_ LOCKSTEP_GUARDED_BY(store_mutex_);
 
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<CaptureEntry>> entries_;   // Guarded by mutex_. Oldest first.
-  std::vector<std::shared_ptr<Listener>> listeners_;     // Guarded by mutex_. Shared with the handles.
-  mutable std::map<std::string, std::string> problems_;  // Guarded by mutex_. By what is wrong.
-  DeathCounts deaths_;                                   // Guarded by mutex_.
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<CaptureEntry>> entries_ LOCKSTEP_GUARDED_BY(mutex_);   // Oldest first.
+  std::vector<std::shared_ptr<Listener>> listeners_ LOCKSTEP_GUARDED_BY(mutex_);     // Shared with the handles.
+  mutable std::map<std::string, std::string> problems_ LOCKSTEP_GUARDED_BY(mutex_);  // By what is wrong.
+  DeathCounts deaths_ LOCKSTEP_GUARDED_BY(mutex_);
 
-  std::mutex events_mutex_;
+  Mutex events_mutex_;
   std::condition_variable_any wake_;
-  std::deque<RegistryEvent> events_;  // Guarded by events_mutex_.
-  bool woken_ = false;                // Guarded by events_mutex_.
+  std::deque<RegistryEvent> events_ LOCKSTEP_GUARDED_BY(events_mutex_);
+  bool woken_ LOCKSTEP_GUARDED_BY(events_mutex_) = false;
   void Wake();
 
   std::jthread thread_;

@@ -26,8 +26,8 @@ void CaptureManagerImpl::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const bool active = Round();
     const std::optional<int64_t> expiry = NextExpiryNs();
-    std::unique_lock lock(events_mutex_);
-    const auto woken = [&] { return woken_ || stop.stop_requested(); };
+    MutexLock lock(events_mutex_);
+    const auto woken = [&]() LOCKSTEP_REQUIRES(events_mutex_) { return woken_ || stop.stop_requested(); };
     if (active) {
       wake_.wait_for(lock, kRoundTime, woken);
     } else if (expiry) {
@@ -49,13 +49,13 @@ bool CaptureManagerImpl::Round() {
   for (Look& look : looks) LookAt(&look);
   bool active = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const Instant now = Now();
     for (const Look& look : looks) Apply(look, now);
   }
   PlaceOffers(Now());
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const Instant now = Now();
     for (const auto& entry : entries_) {
       Settle(entry.get(), now);
@@ -72,11 +72,11 @@ bool CaptureManagerImpl::Round() {
 void CaptureManagerImpl::TakeEvents(const Instant& now) {
   std::deque<RegistryEvent> events;
   {
-    const std::lock_guard lock(events_mutex_);
+    const MutexLock lock(events_mutex_);
     events.swap(events_);
   }
   if (events.empty()) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const RegistryEvent& event : events) {
     // Those that say no more are sent for processes that live, too: to make room for others.
     if (event.kind == RegistryEvent::Kind::kEnded && (event.end.signal || event.end.exit_status))
@@ -139,7 +139,7 @@ void CaptureManagerImpl::Join() {
   };
   std::vector<Open> open;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const int64_t now = Now().wall_ns;
     for (const auto& entry : entries_) {
       const CaptureRecord& record = entry->record;
@@ -162,7 +162,7 @@ void CaptureManagerImpl::Join() {
     }
     const bool whole = IsWholeWorld(selection.chosen);
     if (newcomers.empty() && !whole) continue;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     CaptureEntry* entry = FindEntry(capture.id);
     if (entry == nullptr || IsFinal(entry->record.capture.state)) {
       for (Newcomer& newcomer : newcomers) {
@@ -184,7 +184,7 @@ void CaptureManagerImpl::Join() {
 }
 
 std::vector<CaptureManagerImpl::Look> CaptureManagerImpl::Gather() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Look> looks;
   for (const auto& entry : entries_) {
     for (size_t i = 0; i < entry->runs.size(); ++i) {
@@ -277,7 +277,7 @@ void CaptureManagerImpl::GiveUp(TargetRun* run, const control::Process& process,
 }
 
 void CaptureManagerImpl::PlaceOffers(const Instant& now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool settling = now.monotonic_ns - started_.monotonic_ns < options_.restored_wait_ns;
   // An earlier daemon may have handed it over in its last moment. Where there is a common start no time can be lost.
   const auto may_be_pending = [&](const TargetRun& run) {
@@ -367,7 +367,7 @@ void CaptureManagerImpl::Settle(CaptureEntry* entry, const Instant& now) {
 void CaptureManagerImpl::Sweep() {
   std::vector<std::shared_ptr<OutputFolder>> to_remove;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& entry : entries_) {
       for (size_t i = 0; i < entry->runs.size(); ++i) {
         TargetRun& run = entry->runs[i];
@@ -398,7 +398,7 @@ void CaptureManagerImpl::SaveAndTell() {
   std::vector<Change> changes;
   std::vector<std::shared_ptr<Listener>> listeners;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(listeners_, [](const auto& listener) { return listener.use_count() == 1; });
     listeners = listeners_;
     for (const auto& entry : entries_) {
@@ -413,12 +413,12 @@ void CaptureManagerImpl::SaveAndTell() {
   for (const Change& change : changes) {
     if (change.save) {
       const Status saved = [&] {
-        const std::lock_guard store_lock(store_mutex_);
+        const MutexLock store_lock(store_mutex_);
         return store_->Write(change.id, change.text);
       }();
       Note("state", saved ? "" : "captures will not survive a restart: " + saved.error().ToString());
       if (!saved) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (CaptureEntry* entry = FindEntry(change.id)) entry->unsaved = true;
       }
     }
@@ -432,7 +432,7 @@ void CaptureManagerImpl::SaveAndTell() {
 }
 
 std::optional<int64_t> CaptureManagerImpl::NextExpiryNs() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::optional<int64_t> next;
   for (const auto& entry : entries_) {
     const auto finished = entry->record.capture.finished_unix_ns;
@@ -446,7 +446,7 @@ void CaptureManagerImpl::Expire() {
   std::vector<std::shared_ptr<OutputFolder>> to_remove;
   std::vector<std::string> forgotten;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const int64_t now = Now().wall_ns;
     std::vector<CaptureEntry*> finished;
     uint64_t total_bytes = 0;
@@ -484,12 +484,12 @@ void CaptureManagerImpl::Expire() {
   }
   if (to_remove.empty() && forgotten.empty()) return;
   for (const auto& folder : to_remove) folder->Remove();
-  const std::lock_guard store_lock(store_mutex_);
+  const MutexLock store_lock(store_mutex_);
   for (const std::string& id : forgotten) {
     const Status removed = store_->Remove(id);
     Note("expiry", removed ? "" : removed.error().ToString());
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(entries_, [&](const auto& entry) {
     return std::find(forgotten.begin(), forgotten.end(), entry->record.capture.id) != forgotten.end();
   });

@@ -188,7 +188,7 @@ Result<control::Capture> CaptureManagerImpl::StartAt(const control::CaptureSpec&
   }
   RETURN_IF_ERROR(CheckLead(selection.chosen, spec.window, now.wall_ns));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     size_t running = 0;
     std::map<std::string, std::string> busy;  // Process -> the capture that it is busy with.
     for (const auto& entry : entries_) {
@@ -255,13 +255,13 @@ Result<control::Capture> CaptureManagerImpl::StartAt(const control::CaptureSpec&
   control::Capture capture = record.capture;
   {
     // On disk before any process hears of it.
-    const std::lock_guard store_lock(store_mutex_);
+    const MutexLock store_lock(store_mutex_);
     const Status saved = store_->Write(capture.id, ToText(record));
     Note("state", saved ? "" : "captures will not survive a restart: " + saved.error().ToString());
     entry->unsaved = !saved;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     entries_.push_back(std::move(entry));
   }
   Wake();
@@ -280,7 +280,7 @@ Result<control::Capture> CaptureManagerImpl::Cancel(const std::string& id, const
   std::vector<std::shared_ptr<OutputFolder>> to_remove;
   control::Capture after;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     CaptureEntry* entry = FindEntry(id);
     if (entry == nullptr) return before;  // Expired in this moment.
     const Instant now = Now();

@@ -12,13 +12,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/small_file.h"
 #include "node/agent/kineto/config_text.h"
 #include "node/agent/kineto/registry.h"
@@ -85,13 +85,13 @@ class FakeRegistry : public Registry {
 
   void Register(const control::Process& process) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       processes_[process.id] = process;
     }
     Tell({.kind = RegistryEvent::Kind::kRegistered, .process_id = process.id});
   }
   void Forget(const std::string& id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     processes_.erase(id);
     offers_.erase(id);
   }
@@ -101,14 +101,14 @@ class FakeRegistry : public Registry {
     Forget(id);
   }
   void Change(const std::string& id, const std::function<void(control::Process*)>& change) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     change(&processes_.at(id));
   }
   /// The process polls: its offer's text, after the event was told.
   std::optional<std::string> Deliver(const std::string& id, int64_t unix_ns) {
     Offer offer;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const auto found = offers_.find(id);
       if (found == offers_.end()) return std::nullopt;
       offer = found->second;
@@ -118,20 +118,20 @@ class FakeRegistry : public Registry {
     return offer.text;
   }
   bool HasOffer(const std::string& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return offers_.count(id) > 0;
   }
   std::optional<Offer> OfferOf(const std::string& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = offers_.find(id);
     return found == offers_.end() ? std::nullopt : std::optional(found->second);
   }
   size_t placed_count() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return placed_count_;
   }
   size_t withdrawn_count() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return withdrawn_count_;
   }
 
@@ -153,18 +153,18 @@ class FakeRegistry : public Registry {
   }
 
   std::vector<control::Process> Processes() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<control::Process> processes;
     for (const auto& [id, process] : processes_) processes.push_back(process);
     return processes;
   }
   std::optional<control::Process> Find(const std::string& id) const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = processes_.find(id);
     return found == processes_.end() ? std::nullopt : std::optional(found->second);
   }
   Status Place(const std::string& id, Offer offer) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (processes_.count(id) == 0) return Error{.code = ErrorCode::kNotFound, .message = "not registered"};
     if (offers_.count(id) > 0) return Error{.code = ErrorCode::kFailedPrecondition, .message = "one is queued"};
     offers_[id] = std::move(offer);
@@ -172,7 +172,7 @@ class FakeRegistry : public Registry {
     return {};
   }
   bool Withdraw(const std::string& id, const std::string& token) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++withdrawn_count_;
     const auto found = offers_.find(id);
     if (found == offers_.end() || found->second.token != token) return false;
@@ -180,42 +180,42 @@ class FakeRegistry : public Registry {
     return true;
   }
   void Stop(const std::string& id, const std::string& trace_id) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_[id] = trace_id;
   }
   std::string StoppedOf(const std::string& id) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = stopped_.find(id);
     return found == stopped_.end() ? "" : found->second;
   }
   std::string Note(const std::string& id) const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = notes_.find(id);
     return found == notes_.end() ? "" : found->second;
   }
   void SetNote(const std::string& id, const std::string& note) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     notes_[id] = note;
   }
   void Listen(std::function<void(const RegistryEvent&)> listener) override {
-    const std::lock_guard lock(listener_mutex_);
+    const MutexLock lock(listener_mutex_);
     listener_ = std::move(listener);
   }
 
  private:
   void Tell(const RegistryEvent& event) {
-    const std::lock_guard lock(listener_mutex_);
+    const MutexLock lock(listener_mutex_);
     if (listener_) listener_(event);
   }
-  mutable std::mutex mutex_;
-  std::map<std::string, control::Process> processes_;
-  std::map<std::string, Offer> offers_;
-  std::map<std::string, std::string> stopped_;
-  std::map<std::string, std::string> notes_;
-  size_t placed_count_ = 0;
-  size_t withdrawn_count_ = 0;
-  std::mutex listener_mutex_;
-  std::function<void(const RegistryEvent&)> listener_;
+  mutable Mutex mutex_;
+  std::map<std::string, control::Process> processes_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::map<std::string, Offer> offers_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> stopped_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> notes_ LOCKSTEP_GUARDED_BY(mutex_);
+  size_t placed_count_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
+  size_t withdrawn_count_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
+  Mutex listener_mutex_;
+  std::function<void(const RegistryEvent&)> listener_ LOCKSTEP_GUARDED_BY(listener_mutex_);
 };
 
 }  // namespace lockstep::agent

@@ -34,7 +34,7 @@ Identity FromCredential(const Credential& credential, std::string_view kind) {
 }  // namespace
 
 bool FailureLimiter::Allows(const std::string& source, int64_t now_ns) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = sources_.find(source);
   if (found == sources_.end()) return true;
   if (now_ns - found->second.since_ns >= kWindowNs) {
@@ -45,7 +45,7 @@ bool FailureLimiter::Allows(const std::string& source, int64_t now_ns) {
 }
 
 void FailureLimiter::Fail(const std::string& source, int64_t now_ns) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (sources_.size() >= kSources && !sources_.contains(source)) {
     sources_.erase(std::min_element(sources_.begin(), sources_.end(), [](const auto& a, const auto& b) {
       return a.second.since_ns < b.second.since_ns;

@@ -2,13 +2,13 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/http/http_message.h"
+#include "base/mutex.h"
 #include "node/agent/capture/capture_manager.h"
 #include "node/agent/daemon/config.h"
 #include "node/agent/daemon/users.h"
@@ -38,8 +38,8 @@ class FailureLimiter {
     int failures = 0;
     int64_t since_ns = 0;
   };
-  std::mutex mutex_;
-  std::map<std::string, Source> sources_;  // Guarded by mutex_.
+  Mutex mutex_;
+  std::map<std::string, Source> sources_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 /// Identifies callers by one configuration. Thread-safe.

@@ -93,12 +93,12 @@ Response Api::Refuse(int status, const std::string& sentence) {
 }
 
 void Api::SetAccess(std::shared_ptr<const Access> access) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   access_ = std::move(access);
 }
 
 std::shared_ptr<const Access> Api::access() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return access_;
 }
 
@@ -164,7 +164,7 @@ Response Api::Authorize(const Entry& entry, const Request& request, Call* call) 
 void Api::CloseStreams() {
   std::vector<std::weak_ptr<http::EventStream>> streams;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     streams.swap(streams_);
   }
   for (const auto& weak : streams) {

@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/http/http_message.h"
+#include "base/mutex.h"
 #include "node/agent/capture/capture_manager.h"
 #include "node/agent/daemon/access.h"
 #include "node/agent/daemon/inspection_desk.h"
@@ -89,9 +89,9 @@ class Api {
   std::vector<std::string> Problems() const;
 
   const ApiParts parts_;
-  std::mutex mutex_;
-  std::shared_ptr<const Access> access_;                   // Guarded by mutex_. Shared with requests under way.
-  std::vector<std::weak_ptr<http::EventStream>> streams_;  // Guarded by mutex_.
+  Mutex mutex_;
+  std::shared_ptr<const Access> access_ LOCKSTEP_GUARDED_BY(mutex_);  // Shared with requests under way.
+  std::vector<std::weak_ptr<http::EventStream>> streams_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::agent

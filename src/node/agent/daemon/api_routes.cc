@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/mutex.h"
 #include "node/agent/daemon/answer.h"
 #include "node/agent/daemon/api.h"
 #include "node/agent/sensors/open_metrics.h"
@@ -39,7 +40,7 @@ std::string EventText(const Capture& capture) {
 
 /// The stream with what feeds it: both end together.
 struct CaptureStream : http::EventStream {
-  std::mutex order;             // Held over reading a state and pushing it, so that no older one comes later.
+  Mutex order;                  // Held over reading a state and pushing it, so that no older one comes later.
   std::shared_ptr<void> watch;  // Shared by the manager's contract: ends the listening when it goes.
 };
 
@@ -132,7 +133,7 @@ Response Api::GetEvents(const Call& call) {
 
   auto stream = std::make_shared<CaptureStream>();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
     if (streams_.size() >= kStreams) {
       return ErrorAnswer(503, Error{ErrorCode::kLimitExceeded, "too many event streams are open: try again later"});
@@ -142,12 +143,12 @@ Response Api::GetEvents(const Call& call) {
   stream->watch = parts_.captures->Watch(id, [weak = std::weak_ptr(stream)](const Capture& capture) {
     const auto held = weak.lock();
     if (held == nullptr) return;
-    const std::lock_guard lock(held->order);
+    const MutexLock lock(held->order);
     PushState(held.get(), capture);
   });
   {
     // Read anew behind the subscription: a change in between would be lost.
-    const std::lock_guard lock(stream->order);
+    const MutexLock lock(stream->order);
     const Result<Capture> now = parts_.captures->Get(id, call.identity.caller);
     PushState(stream.get(), now ? *now : *first);
     if (!now) stream->Close();

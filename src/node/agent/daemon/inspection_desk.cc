@@ -48,7 +48,7 @@ Result<Inspection> InspectionDesk::Start(const InspectionSpec& spec, const Calle
   entry->spec = spec;
   entry->caller = caller;
   entry->inspection.id = RandomName(kIdLength);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   DropOld();
   const auto waiting = std::count_if(entries_.begin(), entries_.end(), [](const auto& other) {
     return other->inspection.state == InspectionState::kQueued;
@@ -62,7 +62,7 @@ Result<Inspection> InspectionDesk::Start(const InspectionSpec& spec, const Calle
 }
 
 Result<std::string> InspectionDesk::Get(const std::string& id, const Caller& caller, bool* is_done) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   DropOld();
   for (const auto& entry : entries_) {
     if (entry->inspection.id != id || !IsSame(entry->caller, caller)) continue;
@@ -79,12 +79,12 @@ Result<std::string> InspectionDesk::Get(const std::string& id, const Caller& cal
 }
 
 void InspectionDesk::Forget(const std::string& id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(entries_, [&](const auto& entry) { return entry->inspection.id == id; });
 }
 
 void InspectionDesk::Run(const std::stop_token& stop) {
-  const auto next = [this]() -> std::shared_ptr<Entry> {
+  const auto next = [this]() LOCKSTEP_REQUIRES(mutex_) -> std::shared_ptr<Entry> {
     for (const auto& entry : entries_) {
       if (entry->inspection.state == InspectionState::kQueued) return entry;
     }
@@ -93,8 +93,8 @@ void InspectionDesk::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::shared_ptr<Entry> entry;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, stop, [&] { return (entry = next()) != nullptr; });
+      MutexLock lock(mutex_);
+      changed_.wait(lock, stop, [&]() LOCKSTEP_REQUIRES(mutex_) { return (entry = next()) != nullptr; });
       if (stop.stop_requested() || entry == nullptr) return;
       entry->inspection.state = InspectionState::kRunning;
     }
@@ -109,7 +109,7 @@ void InspectionDesk::Run(const std::stop_token& stop) {
       looked->now_unix_ns = UnixNow();
       result = ToJson(*looked);
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     entry->inspection.state = InspectionState::kDone;
     entry->done_ns = now_ns_();
     if (looked) {

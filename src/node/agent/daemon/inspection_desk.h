@@ -5,11 +5,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "node/agent/capture/capture_manager.h"
 #include "node/control/api/inspection.h"
@@ -52,13 +52,13 @@ class InspectionDesk {
     std::string result;  ///< JSON.
   };
   void Run(const std::stop_token& stop);
-  void DropOld();
+  void DropOld() LOCKSTEP_REQUIRES(mutex_);
 
   const Look look_;
   const std::function<int64_t()> now_ns_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<std::shared_ptr<Entry>> entries_;  // Guarded by mutex_. Shared with the look that is under way.
+  std::deque<std::shared_ptr<Entry>> entries_ LOCKSTEP_GUARDED_BY(mutex_);  // Shared with the look that is under way.
   std::jthread thread_;
 };
 

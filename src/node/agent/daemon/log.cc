@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/utf8.h"
 
 namespace lockstep::agent {
@@ -33,7 +34,7 @@ class SpdLog : public Log {
       // The journal has times of its own, and takes the level from the line's beginning. Source: sd-daemon(3).
       const bool is_journal = file_.empty() && std::getenv("JOURNAL_STREAM") != nullptr;
       sink->set_pattern(is_journal ? "%v" : "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_journal_ = is_journal;
       logger_.sinks() = {std::move(sink)};
     } catch (const spdlog::spdlog_ex& error) {
@@ -47,7 +48,7 @@ class SpdLog : public Log {
                                                      spdlog::level::err};
     constexpr const char* kPriorities[] = {"<7>", "<6>", "<4>", "<3>"};
     const auto idx = static_cast<size_t>(level);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     logger_.log(kLevels[idx], (is_journal_ ? kPriorities[idx] : "") + Printable(line));
   }
 
@@ -59,9 +60,9 @@ class SpdLog : public Log {
 
  private:
   const std::string file_;
-  std::mutex mutex_;  // Held while writing: sinks may be exchanged.
+  Mutex mutex_;  // Held while writing: sinks may be exchanged.
   spdlog::logger logger_;
-  bool is_journal_ = false;
+  bool is_journal_ LOCKSTEP_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

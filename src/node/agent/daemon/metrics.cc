@@ -98,7 +98,7 @@ void Metrics::CountAuthenticationFailure(const char* reason) {
 }
 
 void Metrics::CountEnded(const std::vector<Capture>& captures) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Capture& capture : captures) {
     if (!IsFinal(capture.state) || !ended_.insert(capture.id).second) continue;
     const prometheus::Labels labels = {{"outcome", CaptureStateName(capture.state)}};
@@ -108,7 +108,7 @@ void Metrics::CountEnded(const std::vector<Capture>& captures) {
 }
 
 void Metrics::SkipEnded(const std::vector<Capture>& captures) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Capture& capture : captures) {
     if (IsFinal(capture.state)) ended_.insert(capture.id);
   }
@@ -120,7 +120,7 @@ std::string Metrics::Text(const std::vector<Process>& processes, const std::vect
   CountEnded(captures);
   {
     // Captures that the manager has forgotten need not be remembered here.
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::set<std::string> known;
     for (const Capture& capture : captures) known.insert(capture.id);
     std::erase_if(ended_, [&](const std::string& id) { return !known.contains(id); });

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "node/agent/sensors/metric_spec.h"
 #include "node/agent/sensors/series_limit.h"
 #include "node/control/api/capture.h"
@@ -63,8 +63,8 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& series_dropped_;
   const std::string version_;
   const SeriesLimits limits_;
-  std::mutex mutex_;
-  std::set<std::string> ended_;  // Ids of captures that were counted. Guarded by mutex_.
+  Mutex mutex_;
+  std::set<std::string> ended_ LOCKSTEP_GUARDED_BY(mutex_);  // Ids of captures that were counted.
 };
 
 }  // namespace lockstep::agent

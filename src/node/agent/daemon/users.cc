@@ -21,7 +21,7 @@ constexpr int kMostGroups = 4096;
 SystemUsers::User SystemUsers::Find(uint32_t uid) {
   const int64_t now = SteadyNow();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = users_.find(uid);
     if (found != users_.end() && now - found->second.asked_ns < kKeepNs) return found->second;
   }
@@ -44,7 +44,7 @@ SystemUsers::User SystemUsers::Find(uint32_t uid) {
     }
     user.groups.assign(groups.begin(), groups.begin() + count);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (users_.size() >= kKept) users_.clear();
   users_[uid] = user;
   return user;

@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace lockstep::agent {
 
@@ -32,8 +33,8 @@ class SystemUsers : public Users {
   };
   User Find(uint32_t uid);
 
-  std::mutex mutex_;
-  std::map<uint32_t, User> users_;  // Guarded by mutex_.
+  Mutex mutex_;
+  std::map<uint32_t, User> users_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::agent

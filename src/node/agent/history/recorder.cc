@@ -44,7 +44,7 @@ void HistoryRecorder::Run(const std::stop_token& stop) {
     // After a pause (a machine that slept) no looks are made up for.
     due += kEvery;
     if (const auto now = std::chrono::steady_clock::now(); due < now) due = now + kEvery;
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     wake_.wait_until(lock, stop, due, [] { return false; });
   }
 }
@@ -69,7 +69,7 @@ void HistoryRecorder::Look(int64_t now_unix_ns) {
   bytes_ = file_->bytes();
   HistoryView view = file_->View();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::swap(view_, view);
   }
   // Once for each kind of trouble, not each second.
@@ -79,9 +79,9 @@ void HistoryRecorder::Look(int64_t now_unix_ns) {
 }
 
 control::History HistoryRecorder::Ask(const control::HistoryQuery& query) const {
-  const std::lock_guard one_at_a_time(ask_mutex_);
+  const MutexLock one_at_a_time(ask_mutex_);
   const HistoryView view = [this] {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return view_;
   }();
   control::History history = AskHistory(view, query, UnixNow());

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "node/agent/history/health_watch.h"
 #include "node/agent/history/history_file.h"
@@ -56,9 +56,9 @@ class HistoryRecorder {
   int64_t coarse_due_unix_ns_ = 0;
   std::string told_;
 
-  mutable std::mutex ask_mutex_;  ///< One answer at a time: its making takes memory.
-  mutable std::mutex mutex_;
-  HistoryView view_;  // Guarded by mutex_.
+  mutable Mutex ask_mutex_;  ///< One answer at a time: its making takes memory.
+  mutable Mutex mutex_;
+  HistoryView view_ LOCKSTEP_GUARDED_BY(mutex_);
   std::atomic<uint64_t> bytes_;
   std::condition_variable_any wake_;
   std::jthread thread_;

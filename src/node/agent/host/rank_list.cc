@@ -3,7 +3,7 @@
 namespace lockstep::agent {
 
 std::vector<proc::JobProcess> RankList::Get() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Clock::time_point now = Clock::now();
   if (!found_at_ || now - *found_at_ >= fresh_for_) {
     found_ = find_();

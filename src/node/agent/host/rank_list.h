@@ -2,10 +2,10 @@
 
 #include <chrono>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "node/proc/job_processes.h"
 
 namespace lockstep::agent {
@@ -22,9 +22,9 @@ class RankList {
   using Clock = std::chrono::steady_clock;
   const Find find_;
   const std::chrono::milliseconds fresh_for_;
-  std::mutex mutex_;
-  std::optional<Clock::time_point> found_at_;  // This and the rest guarded by mutex_.
-  std::vector<proc::JobProcess> found_;
+  Mutex mutex_;
+  std::optional<Clock::time_point> found_at_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::vector<proc::JobProcess> found_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::agent

@@ -5,9 +5,9 @@
 #include <condition_variable>
 #include <deque>
 #include <list>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/now.h"
 #include "node/proc/proc_reader.h"
 
@@ -27,27 +27,26 @@ struct DetailsReader::Shared {
 
   Look look;
   int64_t hang_ns = 0;
-  std::mutex done_mutex;  ///< Held over `done`; taken before mutex, never after.
-  Done done;              ///< Null once the reader is gone. Guarded by done_mutex.
+  Mutex done_mutex;                           ///< Held over `done`; taken before mutex, never after.
+  Done done LOCKSTEP_GUARDED_BY(done_mutex);  ///< Null once the reader is gone.
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  // Guarded by mutex.
-  std::deque<Job> queue;
-  std::list<Running> running;
-  size_t thread_count = 0;
-  bool stopping = false;
+  Mutex mutex;
+  std::condition_variable_any changed;
+  std::deque<Job> queue LOCKSTEP_GUARDED_BY(mutex);
+  std::list<Running> running LOCKSTEP_GUARDED_BY(mutex);
+  size_t thread_count LOCKSTEP_GUARDED_BY(mutex) = 0;
+  bool stopping LOCKSTEP_GUARDED_BY(mutex) = false;
 
-  size_t HangingCount() const {
+  size_t HangingCount() const LOCKSTEP_REQUIRES(mutex) {
     return static_cast<size_t>(
         std::count_if(running.begin(), running.end(), [](const Running& one) { return one.hangs; }));
   }
-  bool HangsFor(uint32_t uid) const {
+  bool HangsFor(uint32_t uid) const LOCKSTEP_REQUIRES(mutex) {
     return std::any_of(running.begin(), running.end(),
                        [&](const Running& one) { return one.hangs && one.job.uid == uid; });
   }
   void Tell(uint64_t serial, proc::ProcessDetails details, bool gone) {
-    const std::lock_guard lock(done_mutex);
+    const MutexLock lock(done_mutex);
     if (done) done(serial, std::move(details), gone);
   }
 };
@@ -63,31 +62,32 @@ DetailsReader::DetailsReader(Look look, Done done, int64_t hang_ns) : shared_(st
   shared_->look = std::move(look);
   shared_->hang_ns = hang_ns;
   shared_->done = std::move(done);
-  const std::lock_guard lock(shared_->mutex);
+  const MutexLock lock(shared_->mutex);
   StartThread(shared_);
 }
 
 DetailsReader::~DetailsReader() {
   {
-    const std::lock_guard lock(shared_->done_mutex);
+    const MutexLock lock(shared_->done_mutex);
     shared_->done = nullptr;
   }
-  std::unique_lock lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   shared_->stopping = true;
   shared_->changed.notify_all();
-  shared_->changed.wait_for(lock, std::chrono::seconds(2), [&] { return shared_->thread_count == 0; });
+  shared_->changed.wait_for(lock, std::chrono::seconds(2),
+                            [this]() LOCKSTEP_REQUIRES(shared_->mutex) { return shared_->thread_count == 0; });
 }
 
-/// With the mutex held.
-void DetailsReader::StartThread(const std::shared_ptr<Shared>& shared) {
+void DetailsReader::StartThread(const std::shared_ptr<Shared>& shared) LOCKSTEP_REQUIRES(shared->mutex) {
   ++shared->thread_count;
   std::thread(Work, shared).detach();
 }
 
 void DetailsReader::Work(std::shared_ptr<Shared> shared) {
-  std::unique_lock lock(shared->mutex);
+  MutexLock lock(shared->mutex);
   while (true) {
-    shared->changed.wait(lock, [&] { return shared->stopping || !shared->queue.empty(); });
+    shared->changed.wait(lock,
+                         [&]() LOCKSTEP_REQUIRES(shared->mutex) { return shared->stopping || !shared->queue.empty(); });
     if (shared->stopping) break;
     Job job = std::move(shared->queue.front());
     shared->queue.pop_front();
@@ -107,7 +107,7 @@ void DetailsReader::Work(std::shared_ptr<Shared> shared) {
 }
 
 void DetailsReader::Request(Job job) {
-  const std::lock_guard lock(shared_->mutex);
+  const MutexLock lock(shared_->mutex);
   shared_->queue.push_back(std::move(job));
   shared_->changed.notify_one();
 }
@@ -115,7 +115,7 @@ void DetailsReader::Request(Job job) {
 void DetailsReader::Tick(int64_t now_monotonic_ns) {
   std::vector<Job> hanging;
   {
-    const std::lock_guard lock(shared_->mutex);
+    const MutexLock lock(shared_->mutex);
     for (Shared::Running& one : shared_->running) {
       if (one.hangs || now_monotonic_ns - one.since_ns < shared_->hang_ns || shared_->HangingCount() >= kMaxHanging)
         continue;
@@ -132,7 +132,7 @@ void DetailsReader::Tick(int64_t now_monotonic_ns) {
 }
 
 int DetailsReader::hanging_count() const {
-  const std::lock_guard lock(shared_->mutex);
+  const MutexLock lock(shared_->mutex);
   return static_cast<int>(shared_->HangingCount());
 }
 

@@ -336,25 +336,25 @@ void KinetoEndpoint::Wake() const {
 }
 
 void KinetoEndpoint::Listen(std::function<void(const RegistryEvent&)> listener) {
-  const std::lock_guard lock(listener_mutex_);
+  const MutexLock lock(listener_mutex_);
   listener_ = std::move(listener);
 }
 
 void KinetoEndpoint::NotifyListener() {
   if (!table_.has_events()) return;
-  const std::lock_guard lock(events_mutex_);
+  const MutexLock lock(events_mutex_);
   events_pending_ = true;
   events_changed_.notify_one();
 }
 
 void KinetoEndpoint::CallListener(std::stop_token stop) {
-  std::unique_lock lock(events_mutex_);
-  while (events_changed_.wait(lock, stop, [this] { return events_pending_; })) {
+  MutexLock lock(events_mutex_);
+  while (events_changed_.wait(lock, stop, [this]() LOCKSTEP_REQUIRES(events_mutex_) { return events_pending_; })) {
     events_pending_ = false;
     lock.unlock();
     const std::vector<RegistryEvent> events = table_.TakeEvents();
     {
-      const std::lock_guard call(listener_mutex_);
+      const MutexLock call(listener_mutex_);
       for (const RegistryEvent& event : events) {
         if (listener_) listener_(event);
       }
@@ -364,12 +364,12 @@ void KinetoEndpoint::CallListener(std::stop_token stop) {
 }
 
 void KinetoEndpoint::AddProblem(std::string problem) {
-  const std::lock_guard lock(problems_mutex_);
+  const MutexLock lock(problems_mutex_);
   if (problems_.size() < kMaxProblems) problems_.insert(std::move(problem));
 }
 
 std::vector<std::string> KinetoEndpoint::Problems() const {
-  const std::lock_guard lock(problems_mutex_);
+  const MutexLock lock(problems_mutex_);
   return {problems_.begin(), problems_.end()};
 }
 

@@ -4,13 +4,13 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "node/agent/kineto/details_reader.h"
@@ -88,14 +88,14 @@ class KinetoEndpoint final : public Registry, private ReplySink {
 
   ProcessTable table_;
 
-  mutable std::mutex problems_mutex_;
-  std::set<std::string> problems_;  ///< Guarded by problems_mutex_.
+  mutable Mutex problems_mutex_;
+  std::set<std::string> problems_ LOCKSTEP_GUARDED_BY(problems_mutex_);
 
-  std::mutex events_mutex_;
+  Mutex events_mutex_;
   std::condition_variable_any events_changed_;
-  bool events_pending_ = false;                         ///< Guarded by events_mutex_.
-  std::mutex listener_mutex_;                           ///< Held while the listener is called.
-  std::function<void(const RegistryEvent&)> listener_;  ///< Guarded by listener_mutex_.
+  bool events_pending_ LOCKSTEP_GUARDED_BY(events_mutex_) = false;
+  Mutex listener_mutex_;  ///< Held while the listener is called.
+  std::function<void(const RegistryEvent&)> listener_ LOCKSTEP_GUARDED_BY(listener_mutex_);
 
   // Of the endpoint's thread alone.
   std::unordered_map<uint64_t, UniqueFd> pidfds_;  ///< By serial; readable once the process has ended.

@@ -52,7 +52,7 @@ ProcessTable::~ProcessTable() = default;
 
 ProcessTable::Next ProcessTable::Handle(const Arrival& arrival, ReplySink* sink) {
   const Message message = ReadDatagram(arrival.bytes);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Next next;
   ++counters_.datagrams;
   if (message.kind == Message::Kind::kMalformed) ++counters_.malformed;
@@ -261,13 +261,13 @@ void ProcessTable::Reply(Client* client, const Arrival& arrival, std::string_vie
 }
 
 void ProcessTable::OweSilence(uint64_t serial) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = clients_.find(serial);
   if (found != clients_.end()) found->second->owed_silence = std::max(found->second->owed_silence, 1);
 }
 
 void ProcessTable::SetDetails(uint64_t serial, proc::ProcessDetails details, bool gone) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = clients_.find(serial);
   if (found == clients_.end()) return;
   Client* client = found->second.get();
@@ -292,7 +292,7 @@ void ProcessTable::SetDetails(uint64_t serial, proc::ProcessDetails details, boo
 }
 
 void ProcessTable::End(uint64_t serial, control::ProcessEnd end) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Remove(serial, end);
 }
 
@@ -319,7 +319,7 @@ void ProcessTable::Emit(const Client& client, RegistryEvent::Kind kind, int64_t 
 }
 
 ProcessTable::Swept ProcessTable::Sweep(int64_t now_monotonic_ns) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Swept swept;
   // After this process was stopped itself, the silence was its own.
   const bool was_stopped = last_sweep_monotonic_ns_ != 0 && now_monotonic_ns - last_sweep_monotonic_ns_ > 3 * kSweepNs;
@@ -346,45 +346,45 @@ ProcessTable::Swept ProcessTable::Sweep(int64_t now_monotonic_ns) {
 }
 
 std::optional<Sender> ProcessTable::FindSender(uint64_t serial) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = clients_.find(serial);
   return found == clients_.end() ? std::nullopt : std::optional(found->second->sender);
 }
 
 std::shared_ptr<const proc::ProcessDetails> ProcessTable::FindDetails(uint64_t serial) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = clients_.find(serial);
   return found == clients_.end() ? nullptr : found->second->details;
 }
 
 bool ProcessTable::has_events() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return !events_.empty();
 }
 
 void ProcessTable::CountUnanswerable() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++counters_.datagrams;
   ++counters_.unanswerable;
 }
 
 std::vector<std::pair<uint64_t, Sender>> ProcessTable::TakeEnded() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(ended_, {});
 }
 
 std::vector<RegistryEvent> ProcessTable::TakeEvents() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(events_, {});
 }
 
 KinetoCounters ProcessTable::Counters() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return counters_;
 }
 
 size_t ProcessTable::client_count() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return clients_.size();
 }
 

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "node/agent/kineto/datagram.h"
 #include "node/agent/kineto/registry.h"
@@ -132,38 +132,37 @@ class ProcessTable {
  private:
   struct Client;
 
-  Client* FindOrRegister(const Arrival& arrival, ReplySink* sink, bool* is_new);
-  bool MakeRoom(const Sender& sender, ReplySink* sink);
-  bool TakeRate(Client* client, int64_t now_monotonic_ns);
-  void NotePoll(Client* client, const PollRequest& poll, const Arrival& arrival);
-  void NoteMask(Client* client, bool busy, int64_t now_unix_ns);
-  bool MayReply(Client* client, const Arrival& arrival);
+  Client* FindOrRegister(const Arrival& arrival, ReplySink* sink, bool* is_new) LOCKSTEP_REQUIRES(mutex_);
+  bool MakeRoom(const Sender& sender, ReplySink* sink) LOCKSTEP_REQUIRES(mutex_);
+  bool TakeRate(Client* client, int64_t now_monotonic_ns) LOCKSTEP_REQUIRES(mutex_);
+  void NotePoll(Client* client, const PollRequest& poll, const Arrival& arrival) LOCKSTEP_REQUIRES(mutex_);
+  void NoteMask(Client* client, bool busy, int64_t now_unix_ns) LOCKSTEP_REQUIRES(mutex_);
+  bool MayReply(Client* client, const Arrival& arrival) LOCKSTEP_REQUIRES(mutex_);
   void Reply(Client* client, const Arrival& arrival, std::string_view tag, std::string_view payload,
-             const std::string& token, ReplySink* sink);
+             const std::string& token, ReplySink* sink) LOCKSTEP_REQUIRES(mutex_);
   void Emit(const Client& client, RegistryEvent::Kind kind, int64_t unix_ns, std::string token = {},
-            control::ProcessEnd end = {});
-  void Remove(uint64_t serial, std::optional<control::ProcessEnd> end = {});
-  Client* FindById(const std::string& process_id) const;
-  std::vector<const Client*> Published() const;
-  std::vector<const Client*> Shown() const;
-  bool IsKinetoBusy(const Client& tracer) const;
-  void AnswerTracer(Client* client, const Arrival& arrival, bool is_free, ReplySink* sink);
-  control::Process Describe(const Client& client, control::ProcessRole role) const;
+            control::ProcessEnd end = {}) LOCKSTEP_REQUIRES(mutex_);
+  void Remove(uint64_t serial, std::optional<control::ProcessEnd> end = {}) LOCKSTEP_REQUIRES(mutex_);
+  Client* FindById(const std::string& process_id) const LOCKSTEP_REQUIRES(mutex_);
+  std::vector<const Client*> Published() const LOCKSTEP_REQUIRES(mutex_);
+  std::vector<const Client*> Shown() const LOCKSTEP_REQUIRES(mutex_);
+  bool IsKinetoBusy(const Client& tracer) const LOCKSTEP_REQUIRES(mutex_);
+  void AnswerTracer(Client* client, const Arrival& arrival, bool is_free, ReplySink* sink) LOCKSTEP_REQUIRES(mutex_);
+  control::Process Describe(const Client& client, control::ProcessRole role) const LOCKSTEP_REQUIRES(mutex_);
 
   const ProcessTableOptions options_;
 
-  mutable std::mutex mutex_;
-  // All below are guarded by mutex_.
-  uint64_t last_serial_ = 0;
-  std::unordered_map<uint64_t, std::unique_ptr<Client>> clients_;  ///< By serial.
-  std::unordered_map<std::string, uint64_t> by_address_;           ///< Socket and address.
-  std::unordered_map<uint32_t, size_t> uid_counts_;
-  std::unordered_map<int32_t, size_t> pid_counts_;
-  std::unordered_map<std::string, uint64_t> by_id_;
-  std::vector<std::pair<uint64_t, Sender>> ended_;
-  std::vector<RegistryEvent> events_;
-  KinetoCounters counters_;
-  int64_t last_sweep_monotonic_ns_ = 0;
+  mutable Mutex mutex_;
+  uint64_t last_serial_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<uint64_t, std::unique_ptr<Client>> clients_ LOCKSTEP_GUARDED_BY(mutex_);  ///< By serial.
+  std::unordered_map<std::string, uint64_t> by_address_ LOCKSTEP_GUARDED_BY(mutex_);           ///< Socket and address.
+  std::unordered_map<uint32_t, size_t> uid_counts_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::unordered_map<int32_t, size_t> pid_counts_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, uint64_t> by_id_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::vector<std::pair<uint64_t, Sender>> ended_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::vector<RegistryEvent> events_ LOCKSTEP_GUARDED_BY(mutex_);
+  KinetoCounters counters_ LOCKSTEP_GUARDED_BY(mutex_);
+  int64_t last_sweep_monotonic_ns_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lockstep::agent

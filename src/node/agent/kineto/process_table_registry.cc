@@ -126,7 +126,7 @@ Process ProcessTable::Describe(const Client& client, ProcessRole role) const {
 }
 
 std::vector<Process> ProcessTable::Processes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::vector<const Client*> published = Shown();
   std::vector<proc::RoleInput> roles;
   roles.reserve(published.size());
@@ -141,7 +141,7 @@ std::vector<Process> ProcessTable::Processes() const {
 }
 
 std::optional<Process> ProcessTable::Find(const std::string& process_id) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Client* wanted = FindById(process_id);
   if (wanted == nullptr) return std::nullopt;
   const std::vector<const Client*> published = Published();
@@ -161,7 +161,7 @@ Status ProcessTable::Place(const std::string& process_id, Offer offer) {
   if (offer.text.size() > kMaxOfferTextBytes)
     return Error{.code = ErrorCode::kInvalidArgument,
                  .message = fmt::format("a text of {} bytes does not fit into a reply", offer.text.size())};
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Client* client = FindById(process_id);
   if (client == nullptr)
     return Error{.code = ErrorCode::kNotFound, .message = fmt::format("process {} is not registered", process_id)};
@@ -173,7 +173,7 @@ Status ProcessTable::Place(const std::string& process_id, Offer offer) {
 }
 
 bool ProcessTable::Withdraw(const std::string& process_id, const std::string& token) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Client* client = FindById(process_id);
   if (client == nullptr) return false;
   if (client->delivered_token == token) client->delivered_token.clear();
@@ -183,13 +183,13 @@ bool ProcessTable::Withdraw(const std::string& process_id, const std::string& to
 }
 
 void ProcessTable::Stop(const std::string& process_id, const std::string& trace_id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Client* client = FindById(process_id);
   if (client != nullptr && client->is_tracer) client->stop = trace_id;
 }
 
 std::string ProcessTable::Note(const std::string& process_id) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Client* client = FindById(process_id);
   return client == nullptr ? "" : client->note;
 }

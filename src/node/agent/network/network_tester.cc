@@ -95,7 +95,7 @@ NetworkTester::~NetworkTester() {
 }
 
 Result<control::NetworkTest> NetworkTester::Start(const control::NetworkTestSpec& spec, const std::string& by) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto is_done = [](const auto& entry) { return entry->test.is_done; };
   const auto done_count = static_cast<size_t>(std::ranges::count_if(entries_, is_done));
   const auto own_count = static_cast<size_t>(
@@ -129,7 +129,7 @@ Result<control::NetworkTest> NetworkTester::Start(const control::NetworkTestSpec
 }
 
 Result<control::NetworkTest> NetworkTester::Get(const std::string& id, const std::string& by) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& entry : entries_) {
     if (entry->test.id == id && entry->by == by) return entry->test;
   }
@@ -137,7 +137,7 @@ Result<control::NetworkTest> NetworkTester::Get(const std::string& id, const std
 }
 
 void NetworkTester::Finish(Entry* entry, std::vector<control::NetworkPath> paths, const std::string& problem) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entry->test.paths = std::move(paths);
   entry->test.problem = problem;
   entry->test.is_done = true;

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "node/control/api/network_test.h"
@@ -45,9 +45,9 @@ class NetworkTester {
   void Measure(Entry* entry, const control::NetworkTestSpec& spec);
 
   const std::string host_;
-  UniqueFd stop_;  // An eventfd; readable once all is to end.
-  mutable std::mutex mutex_;
-  std::list<std::unique_ptr<Entry>> entries_;  // Guarded by mutex_; an entry's test too, its thread not.
+  UniqueFd stop_;        // An eventfd; readable once all is to end.
+  mutable Mutex mutex_;  // Guards an entry's test too, not its thread.
+  std::list<std::unique_ptr<Entry>> entries_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 /// Addresses of this node's interfaces that are up, without loopback and link-local ones; of those whose name begins

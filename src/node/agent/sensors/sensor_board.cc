@@ -52,11 +52,11 @@ void SensorBoard::Watch(Post* post, const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const Clock::time_point began = Clock::now();
     {
-      const std::lock_guard lock(post->mutex);
+      const MutexLock lock(post->mutex);
       post->look_began = began;
     }
     Result<Reading> reading = LookSafely(post->sensor.get());
-    std::unique_lock lock(post->mutex);
+    MutexLock lock(post->mutex);
     post->look_began.reset();
     post->took = Clock::now() - began;
     post->has_looked = true;
@@ -77,7 +77,7 @@ void SensorBoard::Watch(Post* post, const std::stop_token& stop) {
 void SensorBoard::Visit(const std::function<void(const prometheus::MetricFamily& family)>& take) const {
   MetricFamilies own(SensorMetricSpecs());
   for (const auto& post : posts_) {
-    const std::lock_guard lock(post->mutex);
+    const MutexLock lock(post->mutex);
     const bool is_late = post->look_began && Clock::now() - *post->look_began > post->sensor->deadline();
     if (!post->has_looked && !is_late) continue;
     const MetricLabels labels = {{"collector", post->sensor->name()}};

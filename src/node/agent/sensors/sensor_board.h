@@ -4,12 +4,12 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "node/agent/sensors/metric_spec.h"
 #include "node/agent/sensors/sensor.h"
 
@@ -37,13 +37,13 @@ class SensorBoard {
   using Clock = std::chrono::steady_clock;
   struct Post {
     std::unique_ptr<Sensor> sensor;
-    mutable std::mutex mutex;
+    mutable Mutex mutex;
     std::condition_variable_any wake;
-    std::optional<Clock::time_point> look_began;  ///< Of the look under way. This and the rest guarded by mutex.
-    bool has_looked = false;
-    bool succeeded = false;
-    Clock::duration took = {};
-    Reading reading;
+    std::optional<Clock::time_point> look_began LOCKSTEP_GUARDED_BY(mutex);  ///< Of the look under way.
+    bool has_looked LOCKSTEP_GUARDED_BY(mutex) = false;
+    bool succeeded LOCKSTEP_GUARDED_BY(mutex) = false;
+    Clock::duration took LOCKSTEP_GUARDED_BY(mutex) = {};
+    Reading reading LOCKSTEP_GUARDED_BY(mutex);
     std::jthread thread;
   };
   void Watch(Post* post, const std::stop_token& stop);

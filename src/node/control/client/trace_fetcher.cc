@@ -27,7 +27,7 @@ TraceFetcher::TraceFetcher(std::vector<Endpoint> nodes, Connect connect, bool co
 TraceFetcher::~TraceFetcher() {
   Cancel();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -35,7 +35,7 @@ TraceFetcher::~TraceFetcher() {
 }
 
 void TraceFetcher::Add(TraceJob job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   queue_.push_back(std::move(job));
   ++pending_;
   if (threads_.size() < kThreads && threads_.size() < pending_) threads_.emplace_back([this] { Work(); });
@@ -43,13 +43,13 @@ void TraceFetcher::Add(TraceJob job) {
 }
 
 std::vector<FetchedTrace> TraceFetcher::Take() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   pending_ -= done_.size();
   return std::exchange(done_, {});
 }
 
 bool TraceFetcher::busy() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return pending_ > 0;
 }
 
@@ -60,9 +60,9 @@ void TraceFetcher::Cancel() {
 
 void TraceFetcher::Work() {
   std::map<size_t, std::unique_ptr<NodeClient>> clients;  // One thread, one connection to a node.
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    const auto next = std::find_if(queue_.begin(), queue_.end(), [&](const TraceJob& job) {
+    const auto next = std::find_if(queue_.begin(), queue_.end(), [&](const TraceJob& job) LOCKSTEP_REQUIRES(mutex_) {
       return nodes_[job.node_idx].tunnel.empty() || running_[job.node_idx] == 0;
     });
     if (next == queue_.end()) {
@@ -104,7 +104,7 @@ FetchedTrace TraceFetcher::Fetch(const TraceJob& job, std::map<size_t, std::uniq
     if (fetched.status || !MayPass(fetched.status.error().code)) return fetched;
     client.reset();
     if (attempt == kTries || cancelled_) return fetched;
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     changed_.wait_for(lock, kPause, [&] { return cancelled_.load(); });
   }
   return fetched;

@@ -7,11 +7,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "node/control/client/node_client.h"
 #include "node/control/client/trace_window.h"
@@ -64,14 +64,14 @@ class TraceFetcher {
   const bool compress_;
   std::atomic<bool> cancelled_ = false;
 
-  mutable std::mutex mutex_;  // Guards all that follow.
-  std::condition_variable changed_;
-  bool stopping_ = false;
-  std::deque<TraceJob> queue_;
-  std::map<size_t, size_t> running_;  // By node.
-  std::vector<FetchedTrace> done_;
-  size_t pending_ = 0;
-  std::vector<std::thread> threads_;
+  mutable Mutex mutex_;
+  std::condition_variable_any changed_;
+  bool stopping_ LOCKSTEP_GUARDED_BY(mutex_) = false;
+  std::deque<TraceJob> queue_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::map<size_t, size_t> running_ LOCKSTEP_GUARDED_BY(mutex_);  // By node.
+  std::vector<FetchedTrace> done_ LOCKSTEP_GUARDED_BY(mutex_);
+  size_t pending_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
+  std::vector<std::thread> threads_ LOCKSTEP_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::control

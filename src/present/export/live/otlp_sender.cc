@@ -10,12 +10,12 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"
 #include "present/report/utf8.h"
@@ -88,7 +88,7 @@ class CurlSender final : public OtlpSender {
   void Push(OtlpPayload payload) override {
     bool is_first = false;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (ends_ns_) return;
       waiting_bytes_ += payload.bytes.size();
       waiting_.push_back(std::move(payload));
@@ -105,13 +105,13 @@ class CurlSender final : public OtlpSender {
 
   Counts Finish(int64_t deadline_ns) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!ends_ns_) ends_ns_ = SteadyNow() + deadline_ns;
       stop_at_ns_ = *ends_ns_;
     }
     changed_.notify_all();
     if (thread_.joinable()) thread_.join();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const OtlpPayload& payload : waiting_) counts_.dropped += payload.point_count;
     waiting_.clear();
     return counts_;
@@ -161,8 +161,8 @@ class CurlSender final : public OtlpSender {
 
   /// Until there is a payload; nullopt: it is over.
   std::optional<OtlpPayload> Next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !waiting_.empty() || ends_ns_; });
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [this]() LOCKSTEP_REQUIRES(mutex_) { return !waiting_.empty() || ends_ns_; });
     if (waiting_.empty() || (ends_ns_ && SteadyNow() >= *ends_ns_)) return std::nullopt;
     OtlpPayload payload = std::move(waiting_.front());
     waiting_.pop_front();
@@ -173,7 +173,7 @@ class CurlSender final : public OtlpSender {
   /// False: the time is over before then.
   bool Pause(int64_t ns) {
     const int64_t until_ns = SteadyNow() + ns;
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (true) {
       const int64_t now_ns = SteadyNow();
       if (ends_ns_ && *ends_ns_ <= std::min(now_ns, until_ns)) return false;
@@ -206,7 +206,7 @@ class CurlSender final : public OtlpSender {
         if (rejected > 0) line = fmt::format("{} takes only part of it: {}", options_.url, attempt.reply.message);
         // Each once: they come with every payload.
         if (!line.empty() && told.size() < 16 && told.insert(line).second) options_.tell(line);
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         counts_.delivered += is_delivered ? payload->point_count - rejected : 0;
         counts_.rejected += rejected;
         counts_.dropped += is_delivered ? 0 : payload->point_count;
@@ -222,13 +222,13 @@ class CurlSender final : public OtlpSender {
   std::string body_;
   std::atomic<int64_t> stop_at_ns_ = INT64_MAX;
 
-  std::mutex mutex_;  // Guards all that follow.
-  std::condition_variable changed_;
-  std::deque<OtlpPayload> waiting_;
-  uint64_t waiting_bytes_ = 0;
-  bool has_overflown_ = false;
-  std::optional<int64_t> ends_ns_;
-  Counts counts_;
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<OtlpPayload> waiting_ LOCKSTEP_GUARDED_BY(mutex_);
+  uint64_t waiting_bytes_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
+  bool has_overflown_ LOCKSTEP_GUARDED_BY(mutex_) = false;
+  std::optional<int64_t> ends_ns_ LOCKSTEP_GUARDED_BY(mutex_);
+  Counts counts_ LOCKSTEP_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

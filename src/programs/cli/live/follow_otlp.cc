@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/now.h"
 #include "node/control/client/credentials.h"
 #include "present/export/live/otlp_metrics.h"
@@ -137,9 +137,9 @@ Result<int> FollowOtlp::Run(bool is_quiet, Console& console) const {
   options.certificate_file = certificate_file_;
   options.key_file = key_file_;
   options.most_waiting = queue_;
-  std::mutex told;
+  Mutex told;
   options.tell = [&](const std::string& line) {
-    const std::lock_guard lock(told);
+    const MutexLock lock(told);
     console.err << "lockstep: " + line + "\n" << std::flush;
   };
   ASSIGN_OR_RETURN(const std::unique_ptr<export_live::OtlpSender> sender,

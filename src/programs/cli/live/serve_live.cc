@@ -6,12 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <thread>
 
 #include "base/calendar.h"
 #include "base/http/http_server.h"
+#include "base/mutex.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"
 #include "base/output_file.h"
@@ -180,9 +180,9 @@ Result<int> ServeLive::Run(const Options& options, Console& console) {
   site_options.hangs->collect = [asked](const std::string& job_id, const auto& on_node) {
     return CollectOf(asked, job_id, on_node);
   };
-  std::mutex talk;
+  Mutex talk;
   site_options.audit = [&](const std::string& line) {
-    const std::lock_guard lock(talk);
+    const MutexLock lock(talk);
     console.err << fmt::format("{} {}\n", UtcName(UnixNow()), line) << std::flush;
   };
   const std::string token = site_options.token;

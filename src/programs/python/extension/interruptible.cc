@@ -4,11 +4,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "base/mutex.h"
 #include "programs/python/extension/errors.h"
 
 namespace lockstep::python {
@@ -22,20 +22,20 @@ constexpr auto kInterval = std::chrono::milliseconds(100);
 class Ending {
  public:
   void Set() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_set_ = true;
     changed_.notify_all();
   }
   /// Whether it is set, after `interval` at the latest.
   bool WaitFor(std::chrono::milliseconds interval) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, interval, [this] { return is_set_; });
+    MutexLock lock(mutex_);
+    return changed_.wait_for(lock, interval, [this]() LOCKSTEP_REQUIRES(mutex_) { return is_set_; });
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_set_ = false;  // Guarded by mutex_.
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  bool is_set_ LOCKSTEP_GUARDED_BY(mutex_) = false;
 };
 
 /// Returns what was raised before the work ended, or in the last tick.
@@ -84,19 +84,19 @@ void RunInterruptibly(const std::function<void()>& work, const std::function<voi
 
 std::shared_ptr<LoadedRun> LoadInterruptibly(const std::vector<std::string>& paths, LoadOptions options,
                                              const py::object& on_progress) {
-  std::mutex mutex;
+  Mutex mutex;
   std::optional<ingest::IngestProgress> latest;  // Guarded by mutex.
   std::atomic<bool> cancelled = false;
   std::optional<Result<std::shared_ptr<LoadedRun>>> result;
   options.ingest.cancelled = &cancelled;
   options.ingest.on_progress = [&](const ingest::IngestProgress& now) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     latest = now;
   };
   const auto tell = [&] {
     std::optional<ingest::IngestProgress> now;
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       now = std::exchange(latest, std::nullopt);
     }
     if (!now || on_progress.is_none()) return;

@@ -10,13 +10,13 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::control::testing {
@@ -54,7 +54,7 @@ class ScriptedServer {
   ~ScriptedServer() {
     ::shutdown(listener_.get(), SHUT_RDWR);
     accepting_ = {};  // Joined: no connection is added from here on.
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const UniqueFd& fd : connections_) ::shutdown(fd.get(), SHUT_RDWR);
   }
   ScriptedServer(const ScriptedServer&) = delete;
@@ -62,11 +62,11 @@ class ScriptedServer {
 
   uint16_t port() const { return port_; }
   int connection_count() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return static_cast<int>(connections_.size());
   }
   std::vector<Request> requests() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return requests_;
   }
 
@@ -76,7 +76,7 @@ class ScriptedServer {
     if (::bind(listener_.get(), address, size) != 0 || ::listen(listener_.get(), 64) != 0) std::perror("listen");
     accepting_ = std::jthread([this] {
       for (int fd = 0; (fd = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         const int index = static_cast<int>(connections_.size());
         connections_.emplace_back(fd);
         threads_.emplace_back([this, fd, index] { Serve(fd, index); });
@@ -90,7 +90,7 @@ class ScriptedServer {
       const std::optional<Request> request = Read(fd, index, &bytes);
       if (!request) return;
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         requests_.push_back(*request);
       }
       const Answer answer = script_(*request);
@@ -140,10 +140,10 @@ class ScriptedServer {
   const Script script_;
   UniqueFd listener_;
   uint16_t port_ = 0;
-  std::mutex mutex_;
-  std::vector<UniqueFd> connections_;  // Kept until the end: numbers are not used twice.
-  std::vector<Request> requests_;
-  std::vector<std::jthread> threads_;
+  Mutex mutex_;
+  std::vector<UniqueFd> connections_ LOCKSTEP_GUARDED_BY(mutex_);  // Kept until the end: numbers are not used twice.
+  std::vector<Request> requests_ LOCKSTEP_GUARDED_BY(mutex_);
+  std::vector<std::jthread> threads_ LOCKSTEP_GUARDED_BY(mutex_);
   std::jthread accepting_;
 };
 
