@@ -1,12 +1,16 @@
-#include "programs/cli/analyze.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "analysis/analysis_result.h"
 #include "analysis/breakdown.h"
 #include "analysis/critical_path/critical_path.h"
 #include "analysis/fabric/fabric.h"
@@ -18,12 +22,68 @@
 #include "base/output_file.h"
 #include "ingest/bench_results/bench_results.h"
 #include "present/page/page_blocks.h"
+#include "present/page/page_limits.h"
+#include "present/report/report.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/terminal/progress.h"
 #include "programs/cli/terminal/seconds_since.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep analyze PATH...`: reads the traces of a job, runs the passes, prints the report.
+class AnalyzeCommand : public Subcommand {
+ public:
+  const char* name() const override { return "analyze"; }
+  const char* purpose() const override {
+    return "Say where the time of a training job went, and which rank holds it up";
+  }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  void DeclareOutput(CLI::App& app);
+  void DeclareAnalysis(CLI::App& app);
+  Status CheckNames() const;
+  Status CheckPageFile() const;
+  Status WritePage(const model::Run& run, const analysis::AnalysisResult& result, bool partial, Console& console);
+  int ListPasses(Console& console) const;
+  Status CheckSelection(const model::Run& run, const analysis::AnalysisResult& result) const;
+  Status Write(const model::Run& run, const analysis::AnalysisResult& result, bool partial, Console& console) const;
+  void WriteTimings(const model::Run& run, const analysis::AnalysisResult& result, Console& console) const;
+  int ExitStatusOf(const analysis::AnalysisResult& result, bool partial) const;
+
+  std::vector<std::string> paths_;
+  bool json_ = false;
+  std::string format_ = "text";
+  std::string page_file_;
+  uint64_t page_bytes_ = page::kDefaultPageBytes;
+  std::string csv_folder_;
+  std::vector<std::string> sections_;
+  uint64_t top_ = 10;
+  std::optional<int32_t> rank_;
+  std::optional<int64_t> step_;
+  int width_ = 0;
+  std::string colour_ = "auto";
+  bool no_colour_ = false;
+  bool ascii_ = false;
+  bool quiet_ = false;
+  bool timings_ = false;
+  bool list_ = false;
+  std::string fabric_file_;
+  bool what_if_ = false;
+  double what_if_speedup_ = 2;
+  std::vector<std::string> passes_;
+  std::optional<std::string> range_name_;
+  int64_t range_instance_ = 0;
+  std::string fail_on_;
+  double analysis_wall_s_ = 0;
+  double ingest_wall_s_ = 0;
+  double page_wall_s_ = 0;
+  RunInput input_;
+};
 
 constexpr const char* kAnalyzeExamples =
     "Exit status: 0 done; 1 failed; 2 misused; 3 a finding at or above --fail-on;\n"
@@ -47,8 +107,6 @@ std::vector<std::string> PassNames() {
   for (const analysis::PassInfo& pass : analysis::Passes()) names.emplace_back(pass.name);
   return names;
 }
-
-}  // namespace
 
 void AnalyzeCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Trace files (.json, .json.gz, .json.zst), folders and archives of them, in any mix")
@@ -284,5 +342,9 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   if (timings_) WriteTimings(run, result, console);
   return ExitStatusOf(result, partial);
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeAnalyze() { return std::make_unique<AnalyzeCommand>(); }
 
 }  // namespace lockstep::cli
