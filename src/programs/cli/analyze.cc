@@ -29,6 +29,7 @@
 #include "programs/cli/subcommand.h"
 #include "programs/cli/terminal/progress.h"
 #include "programs/cli/terminal/seconds_since.h"
+#include "programs/cli/text_flags.h"
 
 namespace lockstep::cli {
 namespace {
@@ -65,10 +66,7 @@ class AnalyzeCommand : public Subcommand {
   uint64_t top_ = 10;
   std::optional<int32_t> rank_;
   std::optional<int64_t> step_;
-  int width_ = 0;
-  std::string colour_ = "auto";
-  bool no_colour_ = false;
-  bool ascii_ = false;
+  TextFlags text_;
   bool quiet_ = false;
   bool timings_ = false;
   bool list_ = false;
@@ -151,16 +149,7 @@ void AnalyzeCommand::DeclareOutput(CLI::App& app) {
       ->group(group);
   app.add_option("--rank", rank_, "Text: only this rank")->type_name("N")->group(group);
   app.add_option("--step", step_, "Text: only this step, by its number in the trace")->type_name("N")->group(group);
-  app.add_option("--width", width_, "Text: columns, 40 to 1000 (the terminal's, at most 120; 80 elsewhere)")
-      ->type_name("COLUMNS")
-      ->check(Checked(CLI::Range(40, 1000)))
-      ->group(group);
-  app.add_option("--color,--colour", colour_, "When to use colour (auto: on a terminal without NO_COLOR)")
-      ->type_name("auto|always|never")
-      ->check(Checked(CLI::IsMember({"auto", "always", "never"})))
-      ->group(group);
-  app.add_flag("--no-color,--no-colour", no_colour_, "The same as --color never")->group(group);
-  app.add_flag("--ascii", ascii_, "Bars and marks in ASCII (default where the locale is not UTF-8)")->group(group);
+  text_.Declare(app, group);
   app.add_flag("-q,--quiet", quiet_, "No progress, no hints on standard error; with --output no text either")
       ->group(group);
   app.add_flag("--timings", timings_, "Time of ingest and of each pass, on standard error")->group(group);
@@ -260,14 +249,7 @@ Status AnalyzeCommand::Write(const model::Run& run, const analysis::AnalysisResu
     return {};
   }
   if (quiet_ && !page_file_.empty()) return {};  // The page is the answer.
-  report::TextOptions text;
-  text.width = width_ > 0 ? width_ : console.Width();
-  const ColourMode mode = no_colour_ || colour_ == "never" ? ColourMode::kNever
-                          : colour_ == "always"            ? ColourMode::kAlways
-                                                           : ColourMode::kAuto;
-  text.colour = console.UseColour(mode);
-  text.unicode = !ascii_ && LocaleIsUtf8();
-  text.top = static_cast<size_t>(top_);
+  report::TextOptions text = text_.Options(console, static_cast<size_t>(top_));
   text.sections = sections_;
   text.rank = rank_;
   text.step = step_;

@@ -227,14 +227,7 @@ uint64_t MergeCommand::LeftOutLines(const timeline::Summary& summary) const {
 
 void MergeCommand::WriteJson(const model::Run& run, const timeline::Summary& summary, bool partial,
                              Console& console) const {
-  {
-    JsonDocument json(console.out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.merge/1");
-    json.Key("partial");
-    json.Bool(partial);
-    json.Key("data");
+  report::WriteDocument(console.out, "lockstep.merge/1", partial, [&](JsonDocument& json) {
     report::JsonRow row;
     row.Key("path").Text(output_).Key("format").Text(FormatName(*timeline::KindOfOutput(output_)));
     row.Key("file_bytes").Uint(summary.file_bytes).Key("ranks").StartArray();
@@ -258,10 +251,7 @@ void MergeCommand::WriteJson(const model::Run& run, const timeline::Summary& sum
     row.Key("first_ns").Optional(summary.first_ns).Key("last_ns").Optional(summary.last_ns);
     report::WriteRow(json, row);
     report::WriteLedger(json, run.ledger);
-    json.EndObject();
-    json.EndLine();
-  }
-  console.out.flush();
+  });
 }
 
 void MergeCommand::WriteText(const model::Run& run, const timeline::Summary& summary, Console& console) const {
