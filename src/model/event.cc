@@ -21,4 +21,16 @@ const char* CategoryName(Category category) {
   return "other";
 }
 
+const char* LaneName(Lane lane) {
+  switch (lane) {
+    case Lane::kOperators: return "operators";
+    case Lane::kPython: return "python";
+    case Lane::kRuntime: return "runtime";
+    case Lane::kDevice: return "device";
+    case Lane::kDeviceAnnotation: return "device_annotation";
+    case Lane::kOther: return "other";
+  }
+  return "other";
+}
+
 }  // namespace lockstep::model

@@ -51,6 +51,7 @@ enum class Lane : uint8_t {
   kDeviceAnnotation,  ///< kDeviceAnnotation of one device stream.
   kOther,             ///< kSync, kOverhead, kTraceSpan, kOther.
 };
+const char* LaneName(Lane lane);  ///< "operators", "python", ..., as SQL and JSON have it.
 /// Whether a track's process and thread are a device and a stream.
 constexpr bool IsDeviceLane(Lane lane) { return lane == Lane::kDevice || lane == Lane::kDeviceAnnotation; }
 

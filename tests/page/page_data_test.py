@@ -57,10 +57,25 @@ class Comparison:
         self.collectives()
         self.waits()
         self.bandwidth()
+        self.declared()
         depth = DepthComparison(case=self.case, page=self.page, answer=self.answer, rank_index=self.rank_index)
         depth.all()
         self.events()
         self.timeline()
+
+    def declared(self):
+        """The view of all tables has each row that --json has of the tables that passes declare."""
+        facts, theirs = self.page.data["tables"], self.answer.data
+        tables = json.loads(self.page.raw("tables"))["tables"] if facts else []
+        self.case.assertEqual([table["name"] for table in facts], [table["name"] for table in tables])
+        for fact, table in zip(facts, tables, strict=True):
+            rows = theirs[table["name"]]
+            self.case.assertEqual(fact["row_count"], len(rows), table["name"])
+            names = [column["name"] for column in table["columns"]]
+            self.case.assertEqual([dict(zip(names, row, strict=True)) for row in table["rows"]], rows[:len(table["rows"])], table["name"])
+            self.case.assertEqual(len(table["rows"]), min(len(rows), 5000), table["name"])
+        shown = {fact["name"] for fact in facts}
+        self.case.assertEqual([], [name for name in ("breakdown", "kernels", "operators") if theirs[name] and name not in shown])
 
     def job(self):
         page, theirs = self.page.data["job"], self.answer.data["job"]

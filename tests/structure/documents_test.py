@@ -9,7 +9,9 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 BINARY = os.environ.get("LOCKSTEP_BINARY", "")
 DOCUMENTS = sorted([*SOURCE.glob("*.md"), *(SOURCE / "docs").rglob("*.md"), *(SOURCE / "examples").rglob("*.md")])
-COMMANDS = ("analyze", "bench", "capture", "compare", "completion", "doctor", "export", "hang", "kernels", "logs", "merge", "nccl-log", "open", "query", "run", "scaling", "script", "serve", "status", "top", "tunnel", "version", "watch")
+# Every subcommand of the program, as its file names it.
+COMMANDS = sorted(name for path in (SOURCE / "src/programs/cli").rglob("*.cc")
+                  for name in re.findall(r'const char\* name\(\) const override { return "([a-z-]+)"; }', path.read_text(encoding="utf-8")))
 
 
 def commands(text):

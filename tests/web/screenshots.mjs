@@ -21,6 +21,7 @@ const SHOTS = [
   { view: 'groups', page: 'memory', name: 'groups-dark', theme: 'dark' },
   { view: 'operators', page: 'recorded' },
   { view: 'regions', page: 'recorded' },
+  { view: 'tables', page: 'dlrm', query: '?table=idle' },
   { view: 'measured-kernels', page: 'profiled' },
   { view: 'waits', page: 'dlrm' },
   { view: 'waterfall', page: 'dlrm' },

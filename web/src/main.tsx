@@ -42,6 +42,7 @@ function loadForPaper(source: PageSource) {
   const blocks = [
     loadBlock(source, 'steps', () => source.steps()),
     loadBlock(source, 'collectives', () => source.collectives()),
+    loadBlock(source, 'tables', () => source.tables()),
     loadBlock(source, 'timeline', () => source.timeline()),
     loadBlock(source, 'names', () => source.names()),
   ];

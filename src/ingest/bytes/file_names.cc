@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <span>
+#include <string_view>
 
 #include "base/letter_case.h"
 
 namespace lockstep::ingest {
 namespace {
 
-template <size_t N>
-bool EndsWithAny(std::string_view text, const std::array<std::string_view, N>& endings) {
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return text.ends_with(ending); });
+bool EndsWithAny(std::string_view text, std::span<const std::string_view> endings) {
+  return std::ranges::any_of(endings, [&](std::string_view ending) { return text.ends_with(ending); });
 }
 
 // Length of the UTF-8 sequence at the beginning of `text` (not empty), or 0 when there is none that may be shown.
@@ -36,20 +36,19 @@ size_t PrintableSequence(std::string_view text) {
 }  // namespace
 
 NameKind KindOfName(std::string_view path) {
-  static constexpr std::array<std::string_view, 6> kTraceEndings = {".json", ".pftrace", ".perfetto-trace",
-                                                                    ".pb",   ".sqlite",  ".spans"};
-  static constexpr std::array<std::string_view, 3> kCompressedEndings = {".gz", ".zst", ".xz"};
+  static constexpr std::string_view kTraceEndings[] = {".json", ".pftrace", ".perfetto-trace",
+                                                       ".pb",   ".sqlite",  ".spans"};
+  static constexpr std::string_view kCompressedEndings[] = {".gz", ".zst", ".xz"};
   // XLA's and TensorFlow's profiles and models are protobuf as well.
-  static constexpr std::array<std::string_view, 3> kOtherEndings = {".xplane.pb", "saved_model.pb", "frozen_graph.pb"};
+  static constexpr std::string_view kOtherEndings[] = {".xplane.pb", "saved_model.pb", "frozen_graph.pb"};
   // Says how the files of an archive belong together (docs/formats/perfetto.md).
   constexpr std::string_view kManifest = "perfetto_manifest.json";
   // What `lockstep capture` says of the traces beside it.
   constexpr std::string_view kCaptureRecord = "lockstep-capture-";
-  static constexpr std::array<std::string_view, 2> kNsightEndings = {".nsys-rep", ".qdrep"};
-  static constexpr std::array<std::string_view, 2> kNcuEndings = {".ncu-rep", ".ncu-repz"};
-  static constexpr std::array<std::string_view, 2> kUnfinishedEndings = {".json.tmp", ".json.gz.tmp"};
-  static constexpr std::array<std::string_view, 6> kArchiveEndings = {".tar",     ".tar.gz", ".tgz",
-                                                                      ".tar.zst", ".tzst",   ".zip"};
+  static constexpr std::string_view kNsightEndings[] = {".nsys-rep", ".qdrep"};
+  static constexpr std::string_view kNcuEndings[] = {".ncu-rep", ".ncu-repz"};
+  static constexpr std::string_view kUnfinishedEndings[] = {".json.tmp", ".json.gz.tmp"};
+  static constexpr std::string_view kArchiveEndings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".zip"};
   const std::string name = Lowered(BaseName(path));
   if (name.empty() || name.front() == '.') return NameKind::kOther;
   std::string_view plain = name;

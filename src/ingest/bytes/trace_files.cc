@@ -1,12 +1,10 @@
 #include "ingest/bytes/trace_files.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "base/timespec.h"
 #include "ingest/bytes/archive_reader.h"
 #include "ingest/bytes/file_names.h"
+#include "ingest/bytes/folder_entries.h"
 #include "ingest/bytes/natural_order.h"
 
 namespace lockstep::ingest {
@@ -21,10 +20,6 @@ namespace {
 
 // Deeper than any real layout; a network file system may claim any depth.
 constexpr int kMaxDepth = 64;
-
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
 
 FileIdentity IdentityOf(const struct stat& status) {
   return {.modified_ns = Nanoseconds(status.st_mtim), .inode = status.st_ino};
@@ -77,23 +72,13 @@ class Finder {
       Refuse("unreadable_folder", path, fmt::format("is more than {} folders deep", kMaxDepth), "name it itself");
       return;
     }
-    const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
-    if (!folder) {
-      Refuse("unreadable_folder", path, std::generic_category().message(errno), "make it readable");
-      return;
-    }
+    const Result<std::vector<FolderEntry>> entries = EntriesOf(path);
+    if (!entries) return Refuse("unreadable_folder", path, entries.error().message, "make it readable");
     NoteFolderOfColumns(path);
-    std::vector<std::string> names;
-    while (const dirent* entry = ::readdir(folder.get())) names.emplace_back(entry->d_name);
-    // Order decides which of two links to one file is taken.
-    std::sort(names.begin(), names.end(), NaturalLess);
-    for (const std::string& name : names) {
-      if (name.empty() || name.front() == '.') continue;
-      const std::string child = path.ends_with('/') ? path + name : path + "/" + name;
-      struct stat child_status = {};
-      if (::stat(child.c_str(), &child_status) != 0) {
+    for (const auto& [name, child, child_status, error] : *entries) {
+      if (error != 0) {
         if (KindOfName(name) != NameKind::kOther) {
-          Refuse("unreadable_file", child, std::generic_category().message(errno), "make it readable, or remove it");
+          Refuse("unreadable_file", child, std::generic_category().message(error), "make it readable, or remove it");
         }
       } else if (S_ISDIR(child_status.st_mode)) {
         WalkFolder(child, child_status, depth + 1);

@@ -1,18 +1,17 @@
 #include "ingest/evidence/find_files.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <memory>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "base/timespec.h"
 #include "ingest/bytes/file_names.h"
+#include "ingest/bytes/folder_entries.h"
 #include "ingest/bytes/natural_order.h"
 #include "ingest/evidence/evidence_names.h"
 
@@ -20,10 +19,6 @@ namespace lockstep::ingest {
 namespace {
 
 constexpr int kMaxDepth = 64;
-
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
 
 class Finder {
  public:
@@ -55,17 +50,11 @@ class Finder {
   void WalkFolder(const std::string& path, const struct stat& status, int depth) {
     if (!seen_.insert({status.st_dev, status.st_ino}).second) return;
     if (depth == kMaxDepth) return Refuse(path, "is too many folders deep; name it directly");
-    const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
-    if (!folder) return Refuse(path, std::generic_category().message(errno));
-    std::vector<std::string> names;
-    while (const dirent* entry = ::readdir(folder.get())) names.emplace_back(entry->d_name);
-    std::sort(names.begin(), names.end(), NaturalLess);
-    for (const std::string& name : names) {
-      if (name.empty() || name.front() == '.') continue;
-      const std::string child = path.ends_with('/') ? path + name : path + "/" + name;
-      struct stat child_status = {};
-      if (::stat(child.c_str(), &child_status) != 0) {
-        if (!IsNeverEvidence(name)) Refuse(child, std::generic_category().message(errno));
+    const Result<std::vector<FolderEntry>> entries = EntriesOf(path);
+    if (!entries) return Refuse(path, entries.error().message);
+    for (const auto& [name, child, child_status, error] : *entries) {
+      if (error != 0) {
+        if (!IsNeverEvidence(name)) Refuse(child, std::generic_category().message(error));
       } else if (S_ISDIR(child_status.st_mode)) {
         WalkFolder(child, child_status, depth + 1);
       } else if (S_ISREG(child_status.st_mode)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -60,6 +61,17 @@ class PeekedSource final : public ByteSource {
   std::optional<Error> error_;
 };
 
+/// A format with one rank in a file.
+struct Format {
+  bool (*starts)(std::string_view head);
+  Result<TraceContent> (*read)(ByteSource& source, const std::string& display_name, const TraceReaderOptions& options);
+};
+/// Told by their first bytes. What is none of them is Chrome's JSON, which may begin in many ways.
+constexpr Format kFormats[] = {
+    {StartsSpanTrace, ReadSpanTrace},
+    {StartsNcclRing, ReadNcclTrace},
+};
+
 /// What else a file may be that people have beside their traces, with what to do; or nothing.
 const char* OtherFormat(std::string_view head) {
   using namespace std::string_view_literals;
@@ -97,9 +109,8 @@ Result<std::vector<TraceContent>> ReadAnyTrace(ByteSource& source, const std::st
     return Error{.code = ErrorCode::kUnsupported, .message = what, .file = display_name};
   }
   if (perfetto::StartsPerfettoTrace(peeked.head())) return ReadPerfettoTrace(peeked, display_name, options);
-  auto content = StartsSpanTrace(peeked.head())  ? ReadSpanTrace(peeked, display_name, options)
-                 : StartsNcclRing(peeked.head()) ? ReadNcclTrace(peeked, display_name, options)
-                                                 : ReadTrace(peeked, display_name, options);
+  const auto* format = std::ranges::find_if(kFormats, [&](const Format& each) { return each.starts(peeked.head()); });
+  auto content = (format != std::end(kFormats) ? format->read : ReadTrace)(peeked, display_name, options);
   if (!content) return std::move(content).error();
   std::vector<TraceContent> contents;
   contents.push_back(std::move(*content));

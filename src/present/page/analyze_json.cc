@@ -120,6 +120,7 @@ std::string AnalyzeJson(const PageModel& model, const BlockFacts& blocks, std::v
   json.Key("step_matrix").Raw(blocks.step_matrix_json);
   json.Key("collective_count").Uint(model.result().Get<analysis::Collectives>().instances.size());
   json.Key("timeline").Raw(blocks.timeline_json);
+  json.Key("tables").Raw(blocks.tables_json);
   return std::string(json.Finish());
 }
 

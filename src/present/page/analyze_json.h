@@ -11,6 +11,7 @@ namespace lockstep::page {
 struct BlockFacts {
   std::string step_matrix_json = "null";  ///< StepMatrixShape.
   std::string timeline_json = "null";
+  std::string tables_json = "[]";  ///< DeclaredTableFacts.
 };
 
 /// The JSON text of AnalyzeData (web/src/data/types.ts). Tables longer than the limits are cut, with a row in

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/table.h"
 #include "present/page/page_model.h"
 
 namespace lockstep::page {
@@ -47,6 +48,13 @@ struct NamePlan {
 };
 NamePlan PlanNames(const PageModel& model);
 std::string NamesBytes(const PageModel& model, const NamePlan& plan);
+
+/// Tables that passes declare and that have rows, in registry order; each is cut at PageLimits::table_rows.
+std::vector<const analysis::Table*> PlanTables(const PageModel& model, std::vector<Reduction>* reductions);
+/// Their names, sentences and numbers of rows: a JSON array.
+std::string TableListJson(const PageModel& model, const std::vector<const analysis::Table*>& tables);
+/// Columns and rows, as JSON.
+std::string TablesBytes(const PageModel& model, const std::vector<const analysis::Table*>& tables);
 
 /// Single events. Would events of this lane go in?
 bool TakesLane(const PageLimits& limits, model::Lane lane);

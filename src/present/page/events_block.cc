@@ -20,18 +20,6 @@ using model::Lane;
 constexpr uint32_t kEscape = UINT32_MAX;
 constexpr uint8_t kNoClass = 255;
 
-const char* LaneName(Lane lane) {
-  switch (lane) {
-    case Lane::kOperators: return "operators";
-    case Lane::kPython: return "python";
-    case Lane::kRuntime: return "runtime";
-    case Lane::kDevice: return "device";
-    case Lane::kDeviceAnnotation: return "device_annotation";
-    case Lane::kOther: return "other";
-  }
-  return "other";
-}
-
 std::string TrackLabel(const PageModel& model, const model::Track& track) {
   std::string label = IsDeviceLane(track.lane) ? fmt::format("device {} stream {}", track.process_id, track.thread_id)
                                                : fmt::format("thread {}", track.thread_id);
@@ -61,7 +49,12 @@ class EventsBuilder {
       const bool sequential = IsSequential(track);
       const size_t levels = AddTrack(track, sequential);
       if (start_.size() == before) continue;
-      block.header().StartObject().Key("lane").Text(LaneName(track.lane)).Key("label").Text(TrackLabel(model_, track));
+      block.header()
+          .StartObject()
+          .Key("lane")
+          .Text(model::LaneName(track.lane))
+          .Key("label")
+          .Text(TrackLabel(model_, track));
       block.header().Key("count").Uint(start_.size() - before).Key("level_count").Uint(levels);
       block.header().Key("sequential").Bool(sequential).EndObject();
     }

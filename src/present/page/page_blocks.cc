@@ -30,6 +30,7 @@ struct PageBlocks::State {
   StepPlan steps = {};
   std::vector<size_t> collectives = {};
   TimelinePlan timeline = {};
+  std::vector<const analysis::Table*> tables = {};
   NamePlan event_names = {};
   bool has_events = false;
   /// Made when it is first asked for, with the rest of `reductions`: a page is planned more often than it is written.
@@ -58,6 +59,8 @@ PageBlocks::PageBlocks(const PageInput& input, const PageLimits& limits)
   if (!state.steps.step_numbers.empty()) state.names.emplace_back("steps");
   state.collectives = PlanCollectives(state.model, &state.reductions);
   if (!state.collectives.empty()) state.names.emplace_back("collectives");
+  state.tables = PlanTables(state.model, &state.reductions);
+  if (!state.tables.empty()) state.names.emplace_back("tables");
   // An operation trace has no tracks: there is nothing to see over time.
   if (!input.run.operations) state.timeline = PlanTimeline(state.model, &state.reductions);
   if (!state.timeline.bucket_counts.empty()) state.names.emplace_back("timeline");
@@ -73,7 +76,7 @@ PageBlocks::PageBlocks(const PageInput& input, const PageLimits& limits)
 
 void PageBlocks::State::MakeMain() {
   std::call_once(main_made, [this] {
-    data_json = AnalyzeJson(model, {StepShapeJson(steps), TimelineJson()}, &reductions);
+    data_json = AnalyzeJson(model, {StepShapeJson(steps), TimelineJson(), TableListJson(model, tables)}, &reductions);
   });
 }
 
@@ -108,6 +111,7 @@ Result<Block> PageBlocks::Make(std::string_view name) const {
     }
     if (name == "steps") return pack(StepsBytes(model, state.steps));
     if (name == "collectives") return pack(CollectivesBytes(model, state.collectives));
+    if (name == "tables") return pack(TablesBytes(model, state.tables));
     if (name == "timeline") return pack(TimelineBytes(model, state.timeline));
     if (name == "names") return pack(NamesBytes(model, state.event_names));
     if (const auto rank = state.RankOfEvents(name)) return pack(EventsBytes(model, state.event_names, *rank));

@@ -48,8 +48,8 @@ ReadBlock BlockOf(const PageBlocks& page, std::string_view name) {
 TEST(PageBlocksTest, TheSampleHasEveryBlock) {
   const Sample sample = MakeSample();
   const PageBlocks page({sample.run, sample.result, kOptions, true});
-  EXPECT_THAT(page.names(), ElementsAre("main", "steps", "collectives", "timeline", "names", "events-0", "events-1",
-                                        "events-2", "events-3"));
+  EXPECT_THAT(page.names(), ElementsAre("main", "steps", "collectives", "tables", "timeline", "names", "events-0",
+                                        "events-1", "events-2", "events-3"));
   for (const std::string& name : page.names()) EXPECT_TRUE(page.Make(name).has_value()) << name;
 }
 
@@ -417,7 +417,7 @@ TEST(PageBlocksTest, OfManyCountersTheRanksFarthestApartStayAndOfLongOnesTheExtr
   EXPECT_EQ(counters[0]["high"][counters[0]["high"].Size() - 1].GetDouble(), 999);
   std::vector<std::string> what;
   for (const Reduction& reduction : page.reductions()) what.push_back(reduction.what);
-  EXPECT_THAT(what, ElementsAre("counters", "counter_series"));
+  EXPECT_THAT(what, ElementsAre("tables", "counters", "counter_series"));
 }
 
 TEST(LaneLevelsTest, NestedRangesGoDownAndOverlappingOnesAside) {

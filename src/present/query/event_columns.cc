@@ -68,18 +68,6 @@ ColumnSpec SpecOf(EventColumn column) {
   return {};
 }
 
-const char* LaneName(model::Lane lane) {
-  switch (lane) {
-    case model::Lane::kOperators: return "operators";
-    case model::Lane::kPython: return "python";
-    case model::Lane::kRuntime: return "runtime";
-    case model::Lane::kDevice: return "device";
-    case model::Lane::kDeviceAnnotation: return "device_annotation";
-    case model::Lane::kOther: return "other";
-  }
-  return "other";
-}
-
 void WriteEventCell(const EventPlace& event, EventColumn column, CellOut& out) {
   const Source& source = event.source;
   const model::Track& track = *event.track.track;
@@ -91,7 +79,7 @@ void WriteEventCell(const EventPlace& event, EventColumn column, CellOut& out) {
     case EventColumn::kRank: return out.Int(trace.rank.value);
     case EventColumn::kWindow: return out.Int(trace.window);
     case EventColumn::kTrack: return out.Int(event.track_id);
-    case EventColumn::kLane: return out.Static(LaneName(track.lane));
+    case EventColumn::kLane: return out.Static(model::LaneName(track.lane));
     case EventColumn::kCategory: return out.Static(model::CategoryName(events.category[row]));
     case EventColumn::kName: return out.Static(source.run().names[events.name[row]]);
     case EventColumn::kKind: return out.Static(analysis::KernelKindName(source.KindOf(events, row)));

@@ -36,8 +36,6 @@ enum class EventColumn : uint8_t {
 
 ColumnSpec SpecOf(EventColumn column);
 
-/// "operators", "python", "runtime", "device", "device_annotation", "other".
-const char* LaneName(model::Lane lane);
 inline constexpr size_t kLaneCount = 6;
 
 /// An event of the run.

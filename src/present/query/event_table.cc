@@ -94,7 +94,7 @@ void Wanted::Add(EventColumn column, const BoundConstraint& bound, const Source&
       break;
     case EventColumn::kLane:
       if (text) {
-        lane = Named<model::Lane, kLaneCount>(*text, LaneName);
+        lane = Named<model::Lane, kLaneCount>(*text, model::LaneName);
         if (!lane) nothing = true;
       }
       break;

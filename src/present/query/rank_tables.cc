@@ -96,7 +96,7 @@ std::vector<Field<TrackPlace>> TrackFields() {
        [](const Source& source, const Row& row) -> std::optional<int64_t> { return &row - source.tracks().data(); }},
       {{"lane", Type::kText, "",
         "What it holds: `operators`, `python`, `runtime`, `device`, `device_annotation`, `other`.", ""},
-       [](const Source&, const Row& row, CellOut& out) { out.Static(LaneName(row.track->lane)); }},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(model::LaneName(row.track->lane)); }},
       {{"process_id", Type::kInteger, "", "`pid` of the file; the ordinal on devices.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.track->process_id); }},
       {{"thread_id", Type::kInteger, "", "`tid` of the file; the stream on devices.", ""},

@@ -2,6 +2,7 @@
 
 #include "analysis/breakdown.h"
 #include "present/report/comparison_report.h"
+#include "present/report/json_stream.h"
 
 namespace lockstep::report {
 namespace {
@@ -195,24 +196,14 @@ void WriteLedgerRows(JsonDocument& json, const std::string& label, const std::ve
 }
 
 void WriteComparisonJson(const Comparison& comparison, bool partial, std::ostream& out) {
-  {
-    JsonDocument json(out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.compare/1");
-    json.Key("partial");
-    json.Bool(partial);
-    json.Key("data");
+  WriteDocument(out, "lockstep.compare/1", partial, [&](JsonDocument& json) {
     WriteData(json, comparison);
     json.Key("ledger");
     json.StartArray();
     WriteLedgerRows(json, "a", comparison.a.ledger);
     WriteLedgerRows(json, "b", comparison.b.ledger);
     json.EndArray();
-    json.EndObject();
-    json.EndLine();
-  }
-  out.flush();
+  });
 }
 
 std::string ComparisonDataJson(const Comparison& comparison) {

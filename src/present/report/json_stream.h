@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ostream>
 #include <string_view>
 
 #include "base/cell.h"
@@ -19,6 +20,19 @@ class JsonRow : public JsonInMemory<JsonRow> {
 };
 
 inline void WriteRow(JsonDocument& json, JsonRow& row) { json.Raw(row.Finish()); }
+
+/// A whole document of ours, flushed. `write_data` writes the value of "data", and the members behind it.
+template <typename WriteData>
+void WriteDocument(std::ostream& out, std::string_view schema, bool partial, WriteData write_data) {
+  {
+    JsonDocument json(out, 2);
+    json.StartObject().Key("schema").Text(schema).Key("partial").Bool(partial).Key("data");
+    write_data(json);
+    json.EndObject();
+    json.EndLine();
+  }
+  out.flush();
+}
 
 /// The member "ledger" that ends every document of ours: docs/json.md#ledger.
 void WriteLedger(JsonDocument& json, const model::Ledger& ledger);

@@ -5,6 +5,7 @@
 
 #include "present/report/comparison_report.h"
 #include "present/report/csv_table.h"
+#include "present/report/json_stream.h"
 #include "present/report/scaling_report.h"
 
 namespace lockstep::report {
@@ -130,23 +131,13 @@ void WriteData(JsonDocument& json, const ScalingCurve& curve) {
 }  // namespace
 
 void WriteScalingJson(const ScalingCurve& curve, std::ostream& out) {
-  {
-    JsonDocument json(out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.scaling/1");
-    json.Key("partial");
-    json.Bool(curve.partial);
-    json.Key("data");
+  WriteDocument(out, "lockstep.scaling/1", curve.partial, [&](JsonDocument& json) {
     WriteData(json, curve);
     json.Key("ledger");
     json.StartArray();
     for (const auto& [label, entries] : curve.ledgers) WriteLedgerRows(json, label, entries);
     json.EndArray();
-    json.EndObject();
-    json.EndLine();
-  }
-  out.flush();
+  });
 }
 
 std::string ScalingDataJson(const ScalingCurve& curve) {

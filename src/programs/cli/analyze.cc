@@ -1,12 +1,16 @@
-#include "programs/cli/analyze.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "analysis/analysis_result.h"
 #include "analysis/breakdown.h"
 #include "analysis/critical_path/critical_path.h"
 #include "analysis/fabric/fabric.h"
@@ -18,12 +22,66 @@
 #include "base/output_file.h"
 #include "ingest/bench_results/bench_results.h"
 #include "present/page/page_blocks.h"
+#include "present/page/page_limits.h"
+#include "present/report/report.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/terminal/progress.h"
 #include "programs/cli/terminal/seconds_since.h"
+#include "programs/cli/text_flags.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep analyze PATH...`: reads the traces of a job, runs the passes, prints the report.
+class AnalyzeCommand : public Subcommand {
+ public:
+  const char* name() const override { return "analyze"; }
+  const char* purpose() const override {
+    return "Say where the time of a training job went, and which rank holds it up";
+  }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  void DeclareOutput(CLI::App& app);
+  void DeclareAnalysis(CLI::App& app);
+  Status CheckNames() const;
+  Status CheckPageFile() const;
+  Status WritePage(const model::Run& run, const analysis::AnalysisResult& result, bool partial, Console& console);
+  int ListPasses(Console& console) const;
+  Status CheckSelection(const model::Run& run, const analysis::AnalysisResult& result) const;
+  Status Write(const model::Run& run, const analysis::AnalysisResult& result, bool partial, Console& console) const;
+  void WriteTimings(const model::Run& run, const analysis::AnalysisResult& result, Console& console) const;
+  int ExitStatusOf(const analysis::AnalysisResult& result, bool partial) const;
+
+  std::vector<std::string> paths_;
+  bool json_ = false;
+  std::string format_ = "text";
+  std::string page_file_;
+  uint64_t page_bytes_ = page::kDefaultPageBytes;
+  std::string csv_folder_;
+  std::vector<std::string> sections_;
+  uint64_t top_ = 10;
+  std::optional<int32_t> rank_;
+  std::optional<int64_t> step_;
+  TextFlags text_;
+  bool quiet_ = false;
+  bool timings_ = false;
+  bool list_ = false;
+  std::string fabric_file_;
+  bool what_if_ = false;
+  double what_if_speedup_ = 2;
+  std::vector<std::string> passes_;
+  std::optional<std::string> range_name_;
+  int64_t range_instance_ = 0;
+  std::string fail_on_;
+  double analysis_wall_s_ = 0;
+  double ingest_wall_s_ = 0;
+  double page_wall_s_ = 0;
+  RunInput input_;
+};
 
 constexpr const char* kAnalyzeExamples =
     "Exit status: 0 done; 1 failed; 2 misused; 3 a finding at or above --fail-on;\n"
@@ -47,8 +105,6 @@ std::vector<std::string> PassNames() {
   for (const analysis::PassInfo& pass : analysis::Passes()) names.emplace_back(pass.name);
   return names;
 }
-
-}  // namespace
 
 void AnalyzeCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Trace files (.json, .json.gz, .json.zst), folders and archives of them, in any mix")
@@ -93,16 +149,7 @@ void AnalyzeCommand::DeclareOutput(CLI::App& app) {
       ->group(group);
   app.add_option("--rank", rank_, "Text: only this rank")->type_name("N")->group(group);
   app.add_option("--step", step_, "Text: only this step, by its number in the trace")->type_name("N")->group(group);
-  app.add_option("--width", width_, "Text: columns, 40 to 1000 (the terminal's, at most 120; 80 elsewhere)")
-      ->type_name("COLUMNS")
-      ->check(Checked(CLI::Range(40, 1000)))
-      ->group(group);
-  app.add_option("--color,--colour", colour_, "When to use colour (auto: on a terminal without NO_COLOR)")
-      ->type_name("auto|always|never")
-      ->check(Checked(CLI::IsMember({"auto", "always", "never"})))
-      ->group(group);
-  app.add_flag("--no-color,--no-colour", no_colour_, "The same as --color never")->group(group);
-  app.add_flag("--ascii", ascii_, "Bars and marks in ASCII (default where the locale is not UTF-8)")->group(group);
+  text_.Declare(app, group);
   app.add_flag("-q,--quiet", quiet_, "No progress, no hints on standard error; with --output no text either")
       ->group(group);
   app.add_flag("--timings", timings_, "Time of ingest and of each pass, on standard error")->group(group);
@@ -202,14 +249,7 @@ Status AnalyzeCommand::Write(const model::Run& run, const analysis::AnalysisResu
     return {};
   }
   if (quiet_ && !page_file_.empty()) return {};  // The page is the answer.
-  report::TextOptions text;
-  text.width = width_ > 0 ? width_ : console.Width();
-  const ColourMode mode = no_colour_ || colour_ == "never" ? ColourMode::kNever
-                          : colour_ == "always"            ? ColourMode::kAlways
-                                                           : ColourMode::kAuto;
-  text.colour = console.UseColour(mode);
-  text.unicode = !ascii_ && LocaleIsUtf8();
-  text.top = static_cast<size_t>(top_);
+  report::TextOptions text = text_.Options(console, static_cast<size_t>(top_));
   text.sections = sections_;
   text.rank = rank_;
   text.step = step_;
@@ -284,5 +324,9 @@ Result<int> AnalyzeCommand::Run(Console& console) {
   if (timings_) WriteTimings(run, result, console);
   return ExitStatusOf(result, partial);
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeAnalyze() { return std::make_unique<AnalyzeCommand>(); }
 
 }  // namespace lockstep::cli

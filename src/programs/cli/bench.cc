@@ -1,5 +1,3 @@
-#include "programs/cli/bench.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,21 +5,52 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/nearest.h"
 #include "base/split.h"
 #include "inside/launch/environment.h"
 #include "inside/launch/rank_environment.h"
+#include "measure/runner/bench_flags.h"
+#include "measure/runner/bench_program.h"
 #include "node/control/discovery/command_words.h"
 #include "programs/cli/bench_show.h"
 #include "programs/cli/cli.h"
 #include "programs/cli/run/foreground.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/text_flags.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep bench collectives`: becomes the program that measures, once per rank where a launcher started us so, else
+/// what starts the ranks. `lockstep bench show FILE -o PAGE` draws what was measured before.
+class BenchCommand : public Subcommand {
+ public:
+  const char* name() const override { return "bench"; }
+  const char* purpose() const override { return "Measure collectives by size: time, algbw, busbw, slow links"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Result<bench_program::Words> MakeWords() const;
+  /// Whether this process is a rank that its launcher's variables bring to the others, rather than MPI.
+  Result<bool> MeetsByEnvironment(const launch::RankIdentity& identity) const;
+  /// What to become.
+  Result<std::vector<std::string>> CommandLine() const;
+
+  std::vector<std::string> words_;
+  int rank_count_ = 0;
+  std::string launcher_;
+  std::string backend_ = "mpi";
+  std::string bootstrap_;
+  std::string nccl_library_;
+  bench_program::BenchFlags flags_;
+};
 
 constexpr const char* kMpiProgram = "lockstep-mpi-bench";
 constexpr const char* kNcclProgram = "lockstep-nccl-bench";
@@ -61,8 +90,6 @@ std::string ProgramPath(const char* program) {
   const std::string beside = (self.parent_path() / program).string();
   return ::access(beside.c_str(), X_OK) == 0 ? beside : program;
 }
-
-}  // namespace
 
 void BenchCommand::Declare(CLI::App& app) {
   app.add_option("WHAT", words_,
@@ -188,5 +215,9 @@ Result<int> BenchCommand::Run(Console& console) {
   }
   return error;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeBench() { return std::make_unique<BenchCommand>(); }
 
 }  // namespace lockstep::cli

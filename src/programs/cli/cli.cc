@@ -8,6 +8,7 @@
 #include <clocale>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -19,33 +20,38 @@
 #include "base/nearest.h"
 #include "base/team.h"
 #include "present/report/utf8.h"
-#include "programs/cli/analyze.h"
-#include "programs/cli/bench.h"
-#include "programs/cli/capture/capture.h"
-#include "programs/cli/capture/status.h"
-#include "programs/cli/compare.h"
-#include "programs/cli/completion.h"
-#include "programs/cli/doctor.h"
-#include "programs/cli/export.h"
-#include "programs/cli/hang.h"
 #include "programs/cli/help.h"
-#include "programs/cli/kernels.h"
-#include "programs/cli/live/top.h"
-#include "programs/cli/logs.h"
-#include "programs/cli/merge.h"
-#include "programs/cli/nccl_log.h"
-#include "programs/cli/open.h"
-#include "programs/cli/query/query.h"
-#include "programs/cli/run/run.h"
-#include "programs/cli/run/script.h"
-#include "programs/cli/scaling.h"
-#include "programs/cli/serve.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/terminal/progress.h"
-#include "programs/cli/tunnel.h"
 #include "programs/cli/version.h"
-#include "programs/cli/watch/watch.h"
 
 namespace lockstep::cli {
+
+// Each stands in the file of its name.
+std::unique_ptr<Subcommand> MakeAnalyze();
+std::unique_ptr<Subcommand> MakeBench();
+std::unique_ptr<Subcommand> MakeCapture();
+std::unique_ptr<Subcommand> MakeCompare();
+std::unique_ptr<Subcommand> MakeCompletion(const CLI::App& root);
+std::unique_ptr<Subcommand> MakeDoctor();
+std::unique_ptr<Subcommand> MakeExport();
+std::unique_ptr<Subcommand> MakeHang();
+std::unique_ptr<Subcommand> MakeKernels();
+std::unique_ptr<Subcommand> MakeLogs();
+std::unique_ptr<Subcommand> MakeMerge();
+std::unique_ptr<Subcommand> MakeNcclLog();
+std::unique_ptr<Subcommand> MakeOpen();
+std::unique_ptr<Subcommand> MakeQuery();
+std::unique_ptr<Subcommand> MakeRun();
+std::unique_ptr<Subcommand> MakeScaling();
+std::unique_ptr<Subcommand> MakeScript();
+std::unique_ptr<Subcommand> MakeServe();
+std::unique_ptr<Subcommand> MakeStatus();
+std::unique_ptr<Subcommand> MakeTop();
+std::unique_ptr<Subcommand> MakeTunnel();
+std::unique_ptr<Subcommand> MakeVersion();
+std::unique_ptr<Subcommand> MakeWatch();
+
 namespace {
 
 /// CLI11 lets a repeatable option take all values behind it, and with them the command's paths.
@@ -69,10 +75,14 @@ class Program {
           "Started by mpirun or srun --mpi=pmix; --deadline SECONDS ends it when it is not done by then (3600).\n\n"
           "Examples:\n  mpirun -np 4 lockstep-mpi analyze traces/\n  srun --mpi=pmix -K -N4 lockstep-mpi analyze "
           "/local/traces --json");
-      AddTeamCommands();
+      Add({MakeAnalyze, MakeCompare, MakeHang, MakeMerge, MakeVersion});
     } else {
       root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
-      AddCommands();
+      Add({MakeAnalyze, MakeBench,  MakeCapture, MakeCompare, MakeScaling, MakeHang,  MakeKernels,
+           MakeNcclLog, MakeLogs,   MakeMerge,   MakeServe,   MakeOpen,    MakeQuery, MakeExport,
+           MakeRun,     MakeScript, MakeDoctor,  MakeStatus,  MakeTop,     MakeWatch, MakeTunnel});
+      commands_.push_back(MakeCompletion(root_));
+      Add({MakeVersion});
     }
     for (const auto& command : commands_) {
       CLI::App* app = root_.add_subcommand(command->name(), command->purpose());
@@ -115,38 +125,8 @@ class Program {
   }
 
  private:
-  void AddCommands() {
-    commands_.push_back(std::make_unique<AnalyzeCommand>());
-    commands_.push_back(std::make_unique<BenchCommand>());
-    commands_.push_back(std::make_unique<CaptureCommand>());
-    commands_.push_back(std::make_unique<CompareCommand>());
-    commands_.push_back(std::make_unique<ScalingCommand>());
-    commands_.push_back(std::make_unique<HangCommand>());
-    commands_.push_back(std::make_unique<KernelsCommand>());
-    commands_.push_back(std::make_unique<NcclLogCommand>());
-    commands_.push_back(std::make_unique<LogsCommand>());
-    commands_.push_back(std::make_unique<MergeCommand>());
-    commands_.push_back(std::make_unique<ServeCommand>());
-    commands_.push_back(std::make_unique<OpenCommand>());
-    commands_.push_back(std::make_unique<QueryCommand>());
-    commands_.push_back(std::make_unique<ExportCommand>());
-    commands_.push_back(std::make_unique<RunCommand>());
-    commands_.push_back(std::make_unique<ScriptCommand>());
-    commands_.push_back(std::make_unique<DoctorCommand>());
-    commands_.push_back(std::make_unique<StatusCommand>());
-    commands_.push_back(std::make_unique<TopCommand>());
-    commands_.push_back(std::make_unique<WatchCommand>());
-    commands_.push_back(std::make_unique<TunnelCommand>());
-    commands_.push_back(std::make_unique<CompletionCommand>(root_));
-    commands_.push_back(std::make_unique<VersionCommand>());
-  }
-
-  void AddTeamCommands() {
-    commands_.push_back(std::make_unique<AnalyzeCommand>());
-    commands_.push_back(std::make_unique<CompareCommand>());
-    commands_.push_back(std::make_unique<HangCommand>());
-    commands_.push_back(std::make_unique<MergeCommand>());
-    commands_.push_back(std::make_unique<VersionCommand>());
+  void Add(std::initializer_list<std::unique_ptr<Subcommand> (*)()> makers) {
+    for (const auto make : makers) commands_.push_back(make());
   }
 
   Subcommand* CommandNamed(const std::string& name) const {

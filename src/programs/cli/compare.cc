@@ -1,18 +1,59 @@
-#include "programs/cli/compare.h"
+#include "analysis/comparison/compare.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "analysis/analysis_result.h"
 #include "present/report/comparison_report.h"
 #include "programs/cli/cli.h"
 #include "programs/cli/comparison_page.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
+#include "programs/cli/text_flags.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep compare A B`: what became faster or slower from one run to another, and whether it is noise.
+class CompareCommand : public Subcommand {
+ public:
+  const char* name() const override { return "compare"; }
+  const char* purpose() const override {
+    return "Say what became faster or slower between two runs, and whether it is noise";
+  }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Status ReadFlags();
+  Result<comparison::RunProfile> ReadRun(const std::string& path, Console& console);
+  int ExitStatusOf(const comparison::Comparison& comparison, bool partial) const;
+
+  std::vector<std::string> paths_;
+  bool json_ = false;
+  std::string csv_folder_;
+  std::string page_file_;
+  uint64_t top_ = 5;
+  bool quiet_ = false;
+  std::string steps_;
+  double confidence_percent_ = 99;
+  double minimum_percent_ = 1;
+  std::vector<std::string> fail_on_;
+  std::optional<double> fail_slower_;  ///< Ratio from which on slower fails.
+  bool fail_undecided_ = false;
+  comparison::ProfileOptions profile_;
+  comparison::CompareOptions options_;
+  TextFlags text_;
+  RunInput input_;
+};
 
 constexpr const char* kCompareFooter =
     "A and B are traces of one job each: a folder, an archive or a single file. The job's\n"
@@ -30,8 +71,6 @@ bool ReadNumber(std::string_view text, int64_t* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   return error == std::errc() && end == text.data() + text.size();
 }
-
-}  // namespace
 
 void CompareCommand::Declare(CLI::App& app) {
   app.add_option("A B", paths_, "Two runs: a folder, archive or trace file each")->type_name("A B");
@@ -154,5 +193,9 @@ Result<int> CompareCommand::Run(Console& console) {
   }
   return ExitStatusOf(comparison, partial);
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeCompare() { return std::make_unique<CompareCommand>(); }
 
 }  // namespace lockstep::cli

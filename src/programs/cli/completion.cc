@@ -1,9 +1,9 @@
-#include "programs/cli/completion.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,9 +12,25 @@
 #include "base/nearest.h"
 #include "present/report/report.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/subcommand.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// Prints a completion script made from the program's own commands and flags, so it never lags behind them.
+class CompletionCommand : public Subcommand {
+ public:
+  /// `root` is asked when the command runs; it must outlive this.
+  explicit CompletionCommand(const CLI::App& root) : root_(root) {}
+  const char* name() const override { return "completion"; }
+  const char* purpose() const override { return "Print a completion script for bash, zsh or fish"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  const CLI::App& root_;
+  std::string shell_;
+};
 
 const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
 
@@ -223,8 +239,6 @@ std::string Fish(const std::vector<CommandWords>& commands) {
   return text;
 }
 
-}  // namespace
-
 void CompletionCommand::Declare(CLI::App& app) {
   app.add_option("shell", shell_, "The shell that will read the script")->type_name("bash|zsh|fish");
   app.footer(
@@ -248,5 +262,9 @@ Result<int> CompletionCommand::Run(Console& console) {
   }
   return kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeCompletion(const CLI::App& root) { return std::make_unique<CompletionCommand>(root); }
 
 }  // namespace lockstep::cli

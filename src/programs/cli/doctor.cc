@@ -1,19 +1,39 @@
-#include "programs/cli/doctor.h"
-
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "programs/cli/cli.h"
+#include "programs/cli/node_flags.h"
 #include "programs/cli/ranges.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/doctor/collectives.h"
 #include "programs/doctor/output.h"
 #include "programs/doctor/run.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep doctor`: what keeps processes of this node from being captured, or a job's nodes and ranks from working
+/// together, and what to do about it.
+class DoctorCommand : public Subcommand {
+ public:
+  const char* name() const override { return "doctor"; }
+  const char* purpose() const override { return "Check this node, or a job's nodes and ranks, and say what to do"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  NodeFlags nodes_;
+  std::string timeout_ = "60s";
+  std::string mpi_;
+  bool with_network_ = true;
+  std::string output_folder_ = ".";
+  bool json_ = false;
+};
 
 constexpr const char* kDoctorFooter =
     "With --job, --host or --hostfile it checks the job's nodes: whether all ranks are there,\n"
@@ -30,8 +50,6 @@ constexpr const char* kDoctorFooter =
     "  lockstep doctor\n"
     "  lockstep doctor --job 4711 --via srun\n"
     "  lockstep doctor --host n[001-004] --json";
-
-}  // namespace
 
 void DoctorCommand::Declare(CLI::App& app) {
   app.add_option("-o,--output", output_folder_, "The folder that captures will be written to (.)")->type_name("DIR");
@@ -69,5 +87,9 @@ Result<int> DoctorCommand::Run(Console& console) {
   }
   return doctor::CountOf(checks, doctor::CheckStatus::kProblem) > 0 ? kFinding : kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeDoctor() { return std::make_unique<DoctorCommand>(); }
 
 }  // namespace lockstep::cli

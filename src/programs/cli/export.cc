@@ -1,25 +1,78 @@
-#include "programs/cli/export.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "analysis/analysis_result.h"
+#include "analysis/rank_context.h"
 #include "base/nearest.h"
 #include "base/output_file.h"
+#include "present/export/flame/flame.h"
 #include "present/export/live/board.h"
 #include "present/export/otlp/otlp.h"
 #include "present/export/tensorboard/tensorboard.h"
 #include "present/report/report.h"
 #include "present/report/utf8.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/live/follow_job.h"
+#include "programs/cli/live/follow_otlp.h"
 #include "programs/cli/ranges.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/version.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep export FORMAT PATH...`: a run in the words of other tools, one nested command per format.
+class ExportCommand : public Subcommand {
+ public:
+  const char* name() const override { return "export"; }
+  const char* purpose() const override {
+    return "Write a run for other tools: TensorBoard, CSV, speedscope, flame graphs, OTLP";
+  }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  using Ranges = std::vector<std::pair<int64_t, int64_t>>;
+
+  CLI::App* Add(CLI::App& app, const char* name, const char* purpose, const char* examples);
+  void DeclareSelection(CLI::App& app);
+  void DeclareStacks(CLI::App& app);
+  Status ReadSelection(Ranges* ranks, Ranges* steps) const;
+  Result<int> RunTensorBoard(Console& console);
+  Result<int> FollowTensorBoard(Console& console);
+  Result<int> RunCsv(Console& console);
+  using WriteStacks = Status (*)(const model::Run&, const analysis::AnalysisOptions&, const flame::Options&,
+                                 std::ostream&);
+  Result<int> RunStacks(const char* format, WriteStacks write, Console& console);
+
+  Result<int> RunOtlp(Console& console);
+
+  CLI::App* app_ = nullptr;  // the parser's, which outlives the commands' runs
+  std::vector<std::string> paths_;
+  std::string folder_;
+  std::string output_;
+  std::string ranks_;
+  std::string steps_;
+  std::string by_ = "host";
+  std::vector<std::string> tables_;
+  uint64_t top_ = 20;
+  uint64_t limit_bytes_ = uint64_t{4} << 30;
+  bool force_ = false;
+  bool per_rank_ = false;
+  bool quiet_ = false;
+  RunInput input_;
+  FollowJob board_follow_;
+  FollowOtlp otlp_follow_;
+};
 
 constexpr const char* kStatus =
     "Exit status: 0 done; 1 failed; 2 misused; 4 partial: ranks or parts of files are\n"
@@ -48,8 +101,6 @@ constexpr const char* kOtlpExamples =
     "  lockstep export otlp --follow --job 123 --via srun --endpoint http://localhost:4318";
 
 std::vector<std::string> FormatNames() { return {"tensorboard", "csv", "speedscope", "collapsed", "otlp"}; }
-
-}  // namespace
 
 CLI::App* ExportCommand::Add(CLI::App& app, const char* name, const char* purpose, const char* examples) {
   CLI::App* format = app.add_subcommand(name, purpose);
@@ -285,5 +336,9 @@ Result<int> ExportCommand::Run(Console& console) {
   if (format == "speedscope") return RunStacks("speedscope", flame::WriteSpeedscope, console);
   return RunStacks("collapsed", flame::WriteCollapsed, console);
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeExport() { return std::make_unique<ExportCommand>(); }
 
 }  // namespace lockstep::cli

@@ -1,23 +1,59 @@
-#include "programs/cli/hang.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "analysis/hang/diagnosis.h"
 #include "base/nearest.h"
 #include "base/output_file.h"
 #include "ingest/evidence/evidence_files.h"
 #include "ingest/evidence/team_evidence.h"
+#include "node/jobs/live_job.h"
 #include "present/page/hang/hang_page.h"
 #include "present/report/hang/hang_report.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/live_flags.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/terminal/progress.h"
+#include "programs/cli/text_flags.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep hang [PATH...]`: from a stuck job, or its dumps, stacks and logs, to the rank, the collective and the
+/// line.
+class HangCommand : public Subcommand {
+ public:
+  const char* name() const override { return "hang"; }
+  const char* purpose() const override { return "Say which rank holds a stuck job up, in which collective and line"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Status ReadFlags();
+  /// Looks at the running job and keeps what it finds: the folder that is read then.
+  Result<std::string> Collect(Console& console);
+  bool IsFinding(hang::VerdictKind kind) const;
+
+  std::vector<std::string> paths_;
+  LiveFlags live_;
+  std::string keep_;  ///< Where live evidence goes; "": a fresh folder here.
+  bool json_ = false;
+  std::string page_file_;
+  bool all_ = false;
+  bool quiet_ = false;
+  int32_t world_size_ = 0;  ///< 0: what the evidence says.
+  unsigned thread_count_ = 0;
+  std::vector<std::string> fail_on_;
+  std::vector<hang::VerdictKind> findings_;  ///< What fail_on_ names.
+  TextFlags text_;
+};
 
 using hang::VerdictKind;
 
@@ -47,8 +83,6 @@ bool IsHang(VerdictKind kind) {
 std::string FilesText(size_t done, size_t total, double elapsed_s) {
   return fmt::format("reading  {}/{} files  {:.0f} s", done, total, elapsed_s);
 }
-
-}  // namespace
 
 void HangCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Files and folders of one job: dumps, stacks, logs (the running job)")
@@ -166,5 +200,9 @@ Result<int> HangCommand::Run(Console& console) {
   if (IsFinding(diagnosis.verdict.kind)) return kFinding;
   return report::IsPartial(diagnosis) ? kPartial : kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeHang() { return std::make_unique<HangCommand>(); }
 
 }  // namespace lockstep::cli

@@ -3,35 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <sstream>
 #include <string_view>
 #include <vector>
 
+#include "base/help_entry.h"
+
 namespace lockstep::cli {
 namespace {
-
-constexpr size_t kColumn = 30;
-constexpr size_t kWidth = 80;
-
-std::string Entry(const std::string& left, const std::string& description) {
-  std::string text = "  " + left;
-  text += text.size() + 2 > kColumn ? "\n" + std::string(kColumn, ' ') : std::string(kColumn - text.size(), ' ');
-  size_t used = kColumn;
-  std::istringstream words(description);
-  for (std::string word; words >> word;) {
-    if (used > kColumn && used + 1 + word.size() > kWidth) {
-      text += "\n" + std::string(kColumn, ' ');
-      used = kColumn;
-    }
-    if (used > kColumn) {
-      text += ' ';
-      ++used;
-    }
-    text += word;
-    used += word.size();
-  }
-  return text + "\n";
-}
 
 std::string OptionNames(const CLI::Option& option) {
   std::vector<std::string> names;
@@ -61,16 +39,16 @@ std::string HelpText(const CLI::App& app) {
   text += "\n";
   if (!commands.empty()) {
     text += "\nCommands:\n";
-    for (const CLI::App* command : commands) text += Entry(command->get_name(), command->get_description());
+    for (const CLI::App* command : commands) text += HelpEntry(command->get_name(), command->get_description());
   }
   for (const CLI::Option* option : options) {
-    if (option->get_positional()) text += "\n" + Entry(option->get_type_name(), option->get_description());
+    if (option->get_positional()) text += "\n" + HelpEntry(option->get_type_name(), option->get_description());
   }
   for (const std::string& group : app.get_groups()) {
     std::string entries;
     for (const CLI::Option* option : options) {
       if (option->nonpositional() && option->get_group() == group && !group.empty()) {
-        entries += Entry(OptionNames(*option), option->get_description());
+        entries += HelpEntry(OptionNames(*option), option->get_description());
       }
     }
     if (!entries.empty()) text += fmt::format("\n{}:\n{}", group == "Options" ? "General" : group, entries);

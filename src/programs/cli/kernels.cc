@@ -1,6 +1,7 @@
-#include "programs/cli/kernels.h"
-
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/output_file.h"
 #include "ingest/kernel_profile/kernel_profile_files.h"
@@ -8,9 +9,27 @@
 #include "present/report/kernel_profile/kernel_profile_report.h"
 #include "programs/cli/cli.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
+#include "programs/cli/text_flags.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep kernels PATH...`: what Nsight Compute measured of kernels, and what `nsys stats` sums up, over ranks.
+class KernelsCommand : public Subcommand {
+ public:
+  const char* name() const override { return "kernels"; }
+  const char* purpose() const override { return "Say what bounds kernels, from tables of ncu and nsys stats"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  std::vector<std::string> paths_;
+  bool json_ = false;
+  std::string page_file_;
+  bool all_ = false;
+  TextFlags text_;
+};
 
 constexpr const char* kKernelsFooter =
     "PATH is any mix of files and folders: tables of `ncu --csv --page raw` or `--page details`,\n"
@@ -21,8 +40,6 @@ constexpr const char* kKernelsFooter =
     "Examples:\n"
     "  lockstep kernels rank0.raw.csv\n"
     "  lockstep kernels profiles/ -o kernels.html";
-
-}  // namespace
 
 void KernelsCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Files and folders: tables of ncu and nsys stats")->type_name("PATH...");
@@ -54,5 +71,9 @@ Result<int> KernelsCommand::Run(Console& console) {
   }
   return report::IsPartial(profiles) ? kPartial : kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeKernels() { return std::make_unique<KernelsCommand>(); }
 
 }  // namespace lockstep::cli

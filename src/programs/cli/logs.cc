@@ -1,5 +1,3 @@
-#include "programs/cli/logs.h"
-
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -8,22 +6,69 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "analysis/analysis_result.h"
 #include "base/nanoseconds.h"
 #include "ingest/logs/first_errors.h"
+#include "ingest/logs/log_filter.h"
+#include "ingest/logs/log_merger.h"
 #include "model/log_line/line.h"
+#include "present/report/logs/log_output.h"
 #include "present/report/utf8.h"
 #include "programs/cli/cli.h"
 #include "programs/cli/ranges.h"
 #include "programs/cli/run/log_level.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
+#include "programs/cli/terminal/console.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep logs PATH...`: the logs of all ranks as one.
+class LogsCommand : public Subcommand {
+ public:
+  const char* name() const override { return "logs"; }
+  const char* purpose() const override { return "Show the logs of all ranks as one: merged by time, filtered, folded"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Status ReadFlags();
+  /// What each rank's wall clock reads too much, from traces of the same job.
+  Status ReadClocks(Console& console);
+  Status FindNew();
+  void Show(report::LogOutput& output);
+  void Follow(report::LogOutput& output);
+  report::LogSummary Summary() const;
+  void TellProblems(const report::LogSummary& summary, Console& console) const;
+
+  std::vector<std::string> paths_;
+  bool follows_ = false;
+  bool first_errors_ = false;
+  bool is_unfolded_ = false;
+  bool json_ = false;
+  bool quiet_ = false;
+  std::string ranks_;
+  std::string level_;
+  std::vector<std::string> texts_;
+  std::vector<std::string> trace_paths_;
+  std::string colour_ = "auto";
+  RunInput input_;
+
+  logs::LogFilter filter_;
+  logs::LogReader::ClockOffset offset_;
+  std::vector<std::unique_ptr<logs::LogReader>> readers_;
+  logs::LogMerger merger_;
+};
 
 constexpr int64_t kFoldWindow_ns = kSecondNs;
 constexpr auto kLook = std::chrono::milliseconds(100);
@@ -57,8 +102,6 @@ bool OutputIsGone() {
   pollfd out = {STDOUT_FILENO, 0, 0};
   return ::poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLNVAL)) != 0;
 }
-
-}  // namespace
 
 void LogsCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Folders of logs, and logs")->type_name("PATH...");
@@ -240,5 +283,9 @@ Result<int> LogsCommand::Run(Console& console) {
   TellProblems(summary, console);
   return summary.counts.problems.empty() ? kDone : kPartial;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeLogs() { return std::make_unique<LogsCommand>(); }
 
 }  // namespace lockstep::cli

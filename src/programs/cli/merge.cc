@@ -1,27 +1,70 @@
-#include "programs/cli/merge.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "analysis/analysis_result.h"
 #include "analysis/collectives.h"
 #include "analysis/critical_path/critical_path.h"
 #include "analysis/rank_map.h"
 #include "base/nearest.h"
+#include "present/export/timeline/timeline.h"
 #include "present/report/format.h"
 #include "present/report/json_stream.h"
 #include "present/report/utf8.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/merge_logs.h"
 #include "programs/cli/ranges.h"
 #include "programs/cli/run/log_level.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/version.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep merge PATH... -o FILE`: all ranks' traces as one timeline on one clock.
+class MergeCommand : public Subcommand {
+ public:
+  const char* name() const override { return "merge"; }
+  const char* purpose() const override {
+    return "Write all ranks as one timeline on one clock, for Perfetto or Chrome";
+  }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Status ReadSelection();
+  Status ReadLogs(const model::Run& run, Console& console);
+  uint64_t LeftOutLines(const timeline::Summary& summary) const;
+  void WriteJson(const model::Run& run, const timeline::Summary& summary, bool partial, Console& console) const;
+  void WriteText(const model::Run& run, const timeline::Summary& summary, Console& console) const;
+
+  std::vector<std::string> paths_;
+  std::string output_;
+  std::string ranks_;
+  std::string steps_;
+  std::string from_;
+  std::string to_;
+  std::vector<std::string> lanes_;
+  std::vector<std::string> log_paths_;
+  std::string log_level_;
+  logs::LogFilter log_filter_;
+  bool no_python_ = false;
+  bool no_flows_ = false;
+  bool critical_path_ = false;
+  bool json_ = false;
+  bool quiet_ = false;
+  timeline::Options options_;
+  std::optional<MergeLogs> logs_;
+  RunInput input_;
+};
 
 constexpr const char* kMergeFooter =
     "The file's ending chooses the format: .pftrace (Perfetto, compact), .json or\n"
@@ -84,8 +127,6 @@ const char* FormatName(const timeline::OutputKind& kind) {
   }
   return "perfetto";
 }
-
-}  // namespace
 
 void MergeCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Trace files, folders and archives of them, in any mix")->type_name("PATH...");
@@ -186,14 +227,7 @@ uint64_t MergeCommand::LeftOutLines(const timeline::Summary& summary) const {
 
 void MergeCommand::WriteJson(const model::Run& run, const timeline::Summary& summary, bool partial,
                              Console& console) const {
-  {
-    JsonDocument json(console.out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.merge/1");
-    json.Key("partial");
-    json.Bool(partial);
-    json.Key("data");
+  report::WriteDocument(console.out, "lockstep.merge/1", partial, [&](JsonDocument& json) {
     report::JsonRow row;
     row.Key("path").Text(output_).Key("format").Text(FormatName(*timeline::KindOfOutput(output_)));
     row.Key("file_bytes").Uint(summary.file_bytes).Key("ranks").StartArray();
@@ -217,10 +251,7 @@ void MergeCommand::WriteJson(const model::Run& run, const timeline::Summary& sum
     row.Key("first_ns").Optional(summary.first_ns).Key("last_ns").Optional(summary.last_ns);
     report::WriteRow(json, row);
     report::WriteLedger(json, run.ledger);
-    json.EndObject();
-    json.EndLine();
-  }
-  console.out.flush();
+  });
 }
 
 void MergeCommand::WriteText(const model::Run& run, const timeline::Summary& summary, Console& console) const {
@@ -311,5 +342,9 @@ Result<int> MergeCommand::Run(Console& console) {
   }
   return partial ? kPartial : kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeMerge() { return std::make_unique<MergeCommand>(); }
 
 }  // namespace lockstep::cli

@@ -1,10 +1,11 @@
-#include "programs/cli/nccl_log.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/output_file.h"
 #include "ingest/nccl/nccl_files.h"
@@ -12,9 +13,29 @@
 #include "present/report/nccl/nccl_report.h"
 #include "programs/cli/cli.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
+#include "programs/cli/text_flags.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep nccl-log PATH...`: what NCCL's own logs, topology files and RAS answers tell of a job.
+class NcclLogCommand : public Subcommand {
+ public:
+  const char* name() const override { return "nccl-log"; }
+  const char* purpose() const override { return "Say what NCCL's logs, topology files and RAS report about a job"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  std::vector<std::string> paths_;
+  bool json_ = false;
+  std::string page_file_;
+  bool all_ = false;
+  bool topology_ = false;
+  std::vector<std::string> fail_on_;
+  TextFlags text_;
+};
 
 constexpr const char* kNcclLogFooter =
     "PATH is any mix of files and folders: output of ranks with NCCL_DEBUG=INFO, files of\n"
@@ -26,8 +47,6 @@ constexpr const char* kNcclLogFooter =
     "Examples:\n"
     "  lockstep nccl-log job.log\n"
     "  lockstep nccl-log logs/ topo.xml --topology -o nccl.html --fail-on error";
-
-}  // namespace
 
 void NcclLogCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Files and folders of one job: logs, topology files, RAS answers")
@@ -83,5 +102,9 @@ Result<int> NcclLogCommand::Run(Console& console) {
   }
   return report::IsPartial(evidence) ? kPartial : kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeNcclLog() { return std::make_unique<NcclLogCommand>(); }
 
 }  // namespace lockstep::cli

@@ -1,5 +1,3 @@
-#include "programs/cli/open.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +7,9 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/analysis_result.h"
 #include "analysis/collectives.h"
@@ -18,11 +18,38 @@
 #include "present/export/timeline/timeline.h"
 #include "present/serve/trace_site.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/terminal/browser.h"
 #include "programs/cli/version.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep open TRACE`: hands a timeline to Perfetto's page in the browser.
+class OpenCommand : public Subcommand {
+ public:
+  const char* name() const override { return "open"; }
+  const char* purpose() const override {
+    return "Open a trace, or a job's merged timeline, in Perfetto in the browser";
+  }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  /// The one file that Perfetto can read as it is, or empty.
+  std::string SingleFile() const;
+  Result<std::string> Merge(const std::string& folder, bool* partial, Console& console);
+  Result<int> Serve(const std::string& file, bool partial, Console& console) const;
+
+  std::vector<std::string> paths_;
+  uint16_t port_ = 9001;
+  std::string origin_ = "https://ui.perfetto.dev";
+  bool keep_ = false;
+  bool browser_ = false;
+  bool quiet_ = false;
+  RunInput input_;
+};
 
 constexpr const char* kOpenFooter =
     "One file is handed over as it is. A folder, or several files, are merged first: all ranks\n"
@@ -47,8 +74,6 @@ bool IsWebOrigin(const std::string& origin) {
   return (name == "http" || name == "https") && !host.empty() &&
          host.find_first_of("/?# \t\r\n\"'\\") == std::string_view::npos;
 }
-
-}  // namespace
 
 void OpenCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "A timeline (.pftrace, .json, .json.gz, .tar), or the traces of a job")
@@ -136,5 +161,9 @@ Result<int> OpenCommand::Run(Console& console) {
   ASSIGN_OR_RETURN(const std::string merged, Merge(folder.path(), &partial, console));
   return Serve(merged, partial, console);
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeOpen() { return std::make_unique<OpenCommand>(); }
 
 }  // namespace lockstep::cli

@@ -1,21 +1,55 @@
-#include "programs/cli/scaling.h"
+#include "analysis/comparison/scaling.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "analysis/analysis_result.h"
 #include "present/report/scaling_report.h"
 #include "programs/cli/cli.h"
 #include "programs/cli/data_page.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
+#include "programs/cli/text_flags.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep scaling RUN1 RUN2 RUN4...`: speed-up, efficiency and what bounds the next doubling.
+class ScalingCommand : public Subcommand {
+ public:
+  const char* name() const override { return "scaling"; }
+  const char* purpose() const override { return "Say how a job scales over runs of several sizes, and what bounds it"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Result<comparison::ScalingInput> ReadRun(const std::string& text, Console& console);
+
+  std::vector<std::string> runs_;
+  std::vector<std::string> no_sync_;
+  bool weak_ = false;
+  bool strong_ = false;
+  std::optional<double> items_;
+  bool json_ = false;
+  std::string csv_folder_;
+  std::string page_file_;
+  bool quiet_ = false;
+  double confidence_percent_ = 95;
+  comparison::ProfileOptions profile_;
+  TextFlags text_;
+  RunInput input_;
+};
 
 constexpr const char* kScalingFooter =
     "A run is the traces of one job: a folder, archive or file. Its size is the world\n"
@@ -29,8 +63,6 @@ constexpr const char* kScalingFooter =
     "Examples:\n"
     "  lockstep scaling run1/ run2/ run4/ --items-per-step 32\n"
     "  lockstep scaling run1/ run8/ --strong --no-sync run8_nosync/ --csv tables/";
-
-}  // namespace
 
 void ScalingCommand::Declare(CLI::App& app) {
   app.add_option("RUN", runs_, "Two runs or more, of different sizes: [N=]PATH")->type_name("[N=]RUN...");
@@ -137,5 +169,9 @@ Result<int> ScalingCommand::Run(Console& console) {
   }
   return curve.partial ? kPartial : kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeScaling() { return std::make_unique<ScalingCommand>(); }
 
 }  // namespace lockstep::cli

@@ -1,9 +1,9 @@
-#include "programs/cli/serve.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "analysis/analysis_result.h"
 #include "analysis/fabric/fabric.h"
@@ -12,10 +12,32 @@
 #include "present/page/page_blocks.h"
 #include "present/serve/report_site.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/live/serve_live.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/terminal/browser.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep serve PATH...`: the report page of a run on a loopback port, its data on demand; without PATH, what jobs
+/// on nodes do now (serve_live.h).
+class ServeCommand : public Subcommand {
+ public:
+  const char* name() const override { return "serve"; }
+  const char* purpose() const override { return "Show a run's report, or what jobs do now, in the browser"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  std::vector<std::string> paths_;
+  uint16_t port_ = 0;
+  std::string fabric_file_;
+  bool browser_ = false;
+  bool quiet_ = false;
+  RunInput input_;
+  ServeLive live_;
+};
 
 constexpr uint64_t kCacheBytes = uint64_t{512} << 20;
 
@@ -33,8 +55,6 @@ constexpr const char* kServeFooter =
     "  lockstep serve traces/\n"
     "  lockstep serve traces/ --port 8080 --browser\n"
     "  lockstep serve --job 123 --via srun";
-
-}  // namespace
 
 void ServeCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Trace files, folders and archives of them, in any mix (what jobs do now)")
@@ -86,5 +106,9 @@ Result<int> ServeCommand::Run(Console& console) {
   server->Run();
   return partial ? kPartial : kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeServe() { return std::make_unique<ServeCommand>(); }
 
 }  // namespace lockstep::cli

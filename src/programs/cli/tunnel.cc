@@ -1,16 +1,29 @@
-#include "programs/cli/tunnel.h"
-
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
 
 #include "base/unique_fd.h"
 #include "node/control/client/node_client.h"
 #include "node/control/client/relay.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/subcommand.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep tunnel`: what `--via` runs on a node, so that the daemon's Unix socket is reached without a port.
+class TunnelCommand : public Subcommand {
+ public:
+  const char* name() const override { return "tunnel"; }
+  const char* purpose() const override { return "Carry bytes between standard input/output and this node's daemon"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  std::string socket_;
+};
 
 constexpr const char* kTunnelFooter =
     "Commands with --via, such as 'lockstep capture --via ssh', start this on a node and speak\n"
@@ -31,8 +44,6 @@ Result<UniqueFd> ConnectAnywhere() {
   return control::NoLocalDaemon();
 }
 
-}  // namespace
-
 void TunnelCommand::Declare(CLI::App& app) {
   app.add_option("--socket", socket_, "The daemon's Unix socket (default: this node's)")->type_name("PATH");
   app.footer(kTunnelFooter);
@@ -43,5 +54,9 @@ Result<int> TunnelCommand::Run(Console& /*console*/) {
   RETURN_IF_ERROR(control::Relay(STDIN_FILENO, STDOUT_FILENO, socket.get()));
   return kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeTunnel() { return std::make_unique<TunnelCommand>(); }
 
 }  // namespace lockstep::cli

@@ -1,21 +1,28 @@
 #include "programs/cli/version.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
 
 #include "programs/cli/cli.h"
+#include "programs/cli/subcommand.h"
 
 namespace lockstep::cli {
 namespace {
+
+class VersionCommand : public Subcommand {
+ public:
+  const char* name() const override { return "version"; }
+  const char* purpose() const override { return "Print the version, the compiler and the JSON schemas"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+};
 
 #ifdef __clang__
 constexpr const char* kCompiler = "Clang " __clang_version__;
 #else
 constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
-
-}  // namespace
-
-std::string VersionText() { return "lockstep " LOCKSTEP_VERSION; }
 
 void VersionCommand::Declare(CLI::App& app) { app.footer("Examples:\n  lockstep version\n  lockstep --version"); }
 
@@ -28,5 +35,11 @@ Result<int> VersionCommand::Run(Console& console) {
                  "lockstep.status/1, lockstep.top/1, lockstep.watch/1\n";
   return kDone;
 }
+
+}  // namespace
+
+std::string VersionText() { return "lockstep " LOCKSTEP_VERSION; }
+
+std::unique_ptr<Subcommand> MakeVersion() { return std::make_unique<VersionCommand>(); }
 
 }  // namespace lockstep::cli

@@ -37,18 +37,6 @@ std::shared_ptr<const Array> CategoryDictionary() {
 
 }  // namespace
 
-const char* LaneName(model::Lane lane) {
-  switch (lane) {
-    case model::Lane::kOperators: return "operators";
-    case model::Lane::kPython: return "python";
-    case model::Lane::kRuntime: return "runtime";
-    case model::Lane::kDevice: return "device";
-    case model::Lane::kDeviceAnnotation: return "device_annotation";
-    case model::Lane::kOther: return "other";
-  }
-  return "other";
-}
-
 std::shared_ptr<const Array> NameDictionary(const model::NameTable& names) {
   ColumnBuilder texts({"name", Kind::kText});
   for (uint32_t id = 0; id < names.size(); ++id) texts.Text(names[NameId{id}]);

@@ -10,9 +10,6 @@
 
 namespace lockstep::python {
 
-/// "operators", "python", "runtime", "device", "device_annotation", "other".
-const char* LaneName(model::Lane lane);
-
 /// All names of a run as one kText array, by NameId: a copy, made once for a run. Bytes that are not UTF-8 become
 /// U+FFFD.
 std::shared_ptr<const Array> NameDictionary(const model::NameTable& names);

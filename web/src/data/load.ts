@@ -3,7 +3,7 @@ import { readCollectives } from './collectives';
 import { readSteps } from './steps';
 import { eventsBytes, readEvents, readNames, readTimeline } from './timeline';
 import type {
-  AnalyzeData, CollectiveTable, PageDocument, PageSource, StepMatrix, TimelineLevel, TrackEvents,
+  AnalyzeData, CollectiveTable, DeclaredTable, PageDocument, PageSource, StepMatrix, TimelineLevel, TrackEvents,
 } from './types';
 
 /** Decoded events that are held, of the ranks looked at last. */
@@ -53,6 +53,11 @@ class Page implements PageSource {
   collectives(): Promise<CollectiveTable | null> {
     if (!this.data?.collective_count) return Promise.resolve(null);
     return this.held<CollectiveTable | null>('collectives', null, readCollectives);
+  }
+
+  tables(): Promise<DeclaredTable[]> {
+    if (!this.data?.tables?.length) return Promise.resolve([]);
+    return this.held<DeclaredTable[]>('tables', [], (bytes) => (JSON.parse(new TextDecoder().decode(bytes)) as { tables: DeclaredTable[] }).tables);
   }
 
   timeline(): Promise<TimelineLevel[]> {

@@ -256,6 +256,8 @@ export interface AnalyzeData extends DepthData {
   counters: CounterRow[];
   span_links: SpanLinks;
   launch: LaunchRow[];
+  /** Of the block `tables`, in its order. */
+  tables: DeclaredTableFacts[];
   step_matrix: StepMatrixShape | null;
   collective_count: number;
   /** span_ns: of all windows, from origin_ns; job.span_ns is of the first window. */
@@ -343,8 +345,27 @@ export interface TrackEvents {
 }
 
 /** Everything a view may ask for. Views never decode bytes themselves. */
+/** A table that an analysis declares: what a row is, without a full stop. */
+export interface DeclaredTableFacts {
+  name: string;
+  /** Of `lockstep query`; null where it has none. */
+  sql_name: string | null;
+  sentence: string;
+  row_count: number;
+}
+
+export type DeclaredCell = string | number | boolean | number[] | null;
+
+/** Its rows as `--json` has them; the first ones of a long table. */
+export interface DeclaredTable {
+  name: string;
+  columns: { name: string; type: 'integer' | 'real' | 'text' | 'boolean' | 'integers'; unit: string; meaning: string }[];
+  rows: DeclaredCell[][];
+}
+
 export interface PageSource {
   readonly document: PageDocument<unknown>;
+  tables(): Promise<DeclaredTable[]>;
   steps(): Promise<StepMatrix | null>;
   collectives(): Promise<CollectiveTable | null>;
   timeline(): Promise<TimelineLevel[]>;

@@ -17,6 +17,7 @@ import { overlapView } from './overlap';
 import { qualityView } from './quality';
 import { regionsView } from './regions';
 import { stepsView } from './steps';
+import { tablesView } from './tables';
 import { timelineView } from './timeline';
 import { waitsView } from './waits';
 import { waterfallView } from './waterfall';
@@ -61,5 +62,6 @@ export const analyzeViews: readonly View[] = [
   memoryView,
   countersView,
   imbalanceView,
+  tablesView,
   qualityView,
 ];

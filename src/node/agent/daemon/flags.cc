@@ -8,8 +8,8 @@
 #include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <sstream>
 
+#include "base/help_entry.h"
 #include "base/nearest.h"
 
 namespace lockstep::agent {
@@ -27,7 +27,8 @@ class HelpText : public CLI::Formatter {
     for (const std::string& group : app->get_groups()) {
       std::string entries;
       for (const CLI::Option* option : options) {
-        if (option->get_group() == group && !group.empty()) entries += Entry(Names(*option), option->get_description());
+        if (option->get_group() == group && !group.empty())
+          entries += HelpEntry(Names(*option), option->get_description());
       }
       if (!entries.empty()) text += fmt::format("\n{}:\n{}", group == "Options" ? "General" : group, entries);
     }
@@ -41,27 +42,6 @@ class HelpText : public CLI::Formatter {
     for (const std::string& name : option.get_lnames()) text += "--" + name;
     if (option.get_type_size() > 0 && !option.get_type_name().empty()) text += " " + option.get_type_name();
     return text;
-  }
-  static std::string Entry(const std::string& left, const std::string& description) {
-    constexpr size_t kColumn = 30;
-    constexpr size_t kWidth = 80;
-    std::string text = "  " + left;
-    text += text.size() + 2 > kColumn ? "\n" + std::string(kColumn, ' ') : std::string(kColumn - text.size(), ' ');
-    size_t used = kColumn;
-    std::istringstream words(description);
-    for (std::string word; words >> word;) {
-      if (used > kColumn && used + 1 + word.size() > kWidth) {
-        text += "\n" + std::string(kColumn, ' ');
-        used = kColumn;
-      }
-      if (used > kColumn) {
-        text += ' ';
-        ++used;
-      }
-      text += word;
-      used += word.size();
-    }
-    return text + "\n";
   }
 };
 

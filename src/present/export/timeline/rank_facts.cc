@@ -80,7 +80,7 @@ void WriteTracks(const model::Run& run, const model::RankTrace& trace, const Ran
   for (const PlannedTrack& planned : plan.tracks) {
     const model::Track& track = trace.tracks[planned.track_idx];
     for (const SliceTrack& slice_track : planned.slice_tracks) {
-      out->StartObject().Int("tid", int64_t{slice_track.thread_id}).Text("lane", LaneName(track.lane));
+      out->StartObject().Int("tid", int64_t{slice_track.thread_id}).Text("lane", model::LaneName(track.lane));
       out->Int("process_id", track.process_id).Int("thread_id", track.thread_id);
       out->Text("thread_name", run.names[track.thread_name]).EndObject();
     }
@@ -91,18 +91,6 @@ void WriteTracks(const model::Run& run, const model::RankTrace& trace, const Ran
 }
 
 }  // namespace
-
-const char* LaneName(model::Lane lane) {
-  switch (lane) {
-    case model::Lane::kOperators: return "operators";
-    case model::Lane::kPython: return "python";
-    case model::Lane::kRuntime: return "runtime";
-    case model::Lane::kDevice: return "device";
-    case model::Lane::kDeviceAnnotation: return "device_annotation";
-    case model::Lane::kOther: return "other";
-  }
-  return "other";
-}
 
 std::string RunFacts(size_t process_count, const std::string& version, int64_t shift_ns) {
   FactsWriter out;

@@ -62,7 +62,4 @@ RankPlan PlanRank(const model::Run& run, size_t rank_index, const RunSelection& 
 std::string RunFacts(size_t process_count, const std::string& version, int64_t shift_ns);
 std::string ProcessFacts(const model::Run& run, size_t rank_index, const RankPlan& plan);
 
-/// Name of a lane in the metadata: "operators", "python", "runtime", "device", "device_annotation", "other".
-const char* LaneName(model::Lane lane);
-
 }  // namespace lockstep::timeline

@@ -178,20 +178,10 @@ bool IsPartial(const Diagnosis& diagnosis) {
 }
 
 void WriteHangJson(const Diagnosis& diagnosis, std::ostream& out) {
-  {
-    JsonDocument json(out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.hang/1");
-    json.Key("partial");
-    json.Bool(IsPartial(diagnosis));
-    json.Key("data");
+  WriteDocument(out, "lockstep.hang/1", IsPartial(diagnosis), [&](JsonDocument& json) {
     WriteData(json, diagnosis);
     WriteLedger(json, HangLedger(diagnosis));
-    json.EndObject();
-    json.EndLine();
-  }
-  out.flush();
+  });
 }
 
 std::string HangDataJson(const Diagnosis& diagnosis) {

@@ -79,14 +79,7 @@ bool IsPartial(const model::KernelProfiles& profiles) {
 }
 
 void WriteKernelJson(const model::KernelProfiles& profiles, std::ostream& out) {
-  {
-    JsonDocument json(out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.kernels/1");
-    json.Key("partial");
-    json.Bool(IsPartial(profiles));
-    json.Key("data");
+  WriteDocument(out, "lockstep.kernels/1", IsPartial(profiles), [&](JsonDocument& json) {
     json.StartObject();
     json.Key("launches");
     json.StartArray();
@@ -106,10 +99,7 @@ void WriteKernelJson(const model::KernelProfiles& profiles, std::ostream& out) {
     json.EndArray();
     json.EndObject();
     WriteLedger(json, profiles.ledger);
-    json.EndObject();
-    json.EndLine();
-  }
-  out.flush();
+  });
 }
 
 }  // namespace lockstep::report

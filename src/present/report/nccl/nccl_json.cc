@@ -247,20 +247,10 @@ model::Ledger NcclLedger(const NcclEvidence& evidence) {
 bool IsPartial(const NcclEvidence& evidence) { return !evidence.problems.empty(); }
 
 void WriteNcclJson(const NcclEvidence& evidence, std::ostream& out) {
-  {
-    JsonDocument json(out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.nccl_log/1");
-    json.Key("partial");
-    json.Bool(IsPartial(evidence));
-    json.Key("data");
+  WriteDocument(out, "lockstep.nccl_log/1", IsPartial(evidence), [&](JsonDocument& json) {
     WriteData(json, evidence);
     WriteLedger(json, NcclLedger(evidence));
-    json.EndObject();
-    json.EndLine();
-  }
-  out.flush();
+  });
 }
 
 }  // namespace lockstep::report

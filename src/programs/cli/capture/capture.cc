@@ -1,5 +1,3 @@
-#include "programs/cli/capture/capture.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,8 +7,12 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "analysis/analysis_result.h"
 #include "base/calendar.h"
@@ -18,16 +20,66 @@
 #include "base/now.h"
 #include "base/output_file.h"
 #include "node/control/client/dynolog_capture.h"
+#include "node/control/client/dynolog_client.h"
+#include "node/control/client/job_capture.h"
 #include "node/control/client/trace_names.h"
 #include "node/control/discovery/hosts.h"
 #include "present/report/report.h"
 #include "programs/cli/capture/capture_display.h"
+#include "programs/cli/capture/capture_output.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/node_flags.h"
 #include "programs/cli/ranges.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/terminal/interrupt.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep capture`: traces a running job on all its nodes, brings the traces here and analyses them.
+class CaptureCommand : public Subcommand {
+ public:
+  const char* name() const override { return "capture"; }
+  const char* purpose() const override { return "Trace a running PyTorch job on every node, and say what it does"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Status ReadWindow();
+  Status ReadStart();
+  Status ReadSelection();
+  Status ReadNodes();
+  Status ReadDynologNodes();
+  Result<std::string> MakeFolder(const std::string& folder) const;
+  Result<CaptureReport> CaptureOnce(const std::string& folder, Console& console);
+  /// Reads the traces that were kept; what is damaged is noted, and with `analyse` the first screen is printed.
+  Status ReadTraces(std::vector<CaptureReport>& reports, bool analyse, Console& console);
+
+  std::string dynolog_hosts_;
+  std::vector<control::DynologNode> dynolog_nodes_;  ///< Empty: the nodes' daemons are ours.
+  NodeFlags node_flags_;
+
+  std::vector<int32_t> pids_;
+  std::string ranks_;
+  std::string duration_ = "500ms";
+  int32_t iterations_ = 0;
+  std::string roundup_ = "auto";
+  std::optional<int64_t> start_iteration_;
+  std::string warmup_;
+  std::string start_in_ = "auto";
+  std::string timeout_;
+  uint32_t repeat_ = 1;
+  std::string every_;
+  int64_t every_ns_ = 0;
+  std::string folder_;
+  bool no_analyze_ = false;
+  bool no_compress_ = false;
+  bool json_ = false;
+  bool quiet_ = false;
+  control::JobCaptureRequest request_;
+  RunInput input_;
+};
 
 // Steps of a large model take half a minute: a multiple of more would be waited for too long before anything is known.
 constexpr int32_t kFirstRoundup = 5;
@@ -52,8 +104,6 @@ std::optional<int32_t> PlainNumber(const std::string& text) {
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
-
-}  // namespace
 
 void CaptureCommand::Declare(CLI::App& app) {
   const char* which = "Which processes";
@@ -362,5 +412,9 @@ Result<int> CaptureCommand::Run(Console& console) {
   if (json_) WriteCaptureJson(reports, console.out);
   return kept == 0 ? kFailed : partial ? kPartial : kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeCapture() { return std::make_unique<CaptureCommand>(); }
 
 }  // namespace lockstep::cli

@@ -8,6 +8,7 @@
 #include "base/signal_name.h"
 #include "node/control/client/job_capture_choice.h"
 #include "present/report/format.h"
+#include "present/report/json_stream.h"
 #include "present/report/utf8.h"
 #include "programs/cli/capture/capture_display.h"
 
@@ -204,23 +205,16 @@ void WriteCaptureText(const CaptureReport& report, std::ostream& out) {
 }
 
 void WriteCaptureJson(const std::vector<CaptureReport>& reports, std::ostream& out) {
-  {
-    JsonDocument json(out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.capture/1");
-    json.Key("partial");
-    json.Bool(std::any_of(reports.begin(), reports.end(), [](const auto& report) { return IsPartial(report); }));
-    json.Key("data");
-    report::JsonRow row;
-    row.Key("captures").StartArray();
-    for (const CaptureReport& report : reports) WriteCapture(report, row);
-    row.EndArray();
-    report::WriteRow(json, row);
-    json.EndObject();
-    json.EndLine();
-  }
-  out.flush();
+  report::WriteDocument(
+      out, "lockstep.capture/1",
+      std::any_of(reports.begin(), reports.end(), [](const auto& report) { return IsPartial(report); }),
+      [&](JsonDocument& json) {
+        report::JsonRow row;
+        row.Key("captures").StartArray();
+        for (const CaptureReport& report : reports) WriteCapture(report, row);
+        row.EndArray();
+        report::WriteRow(json, row);
+      });
 }
 
 }  // namespace lockstep::cli

@@ -1,15 +1,34 @@
-#include "programs/cli/capture/status.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
+#include <string>
 
 #include "programs/cli/capture/status_output.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/node_flags.h"
 #include "programs/cli/ranges.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
+#include "programs/cli/text_flags.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep status`: which jobs and ranks are registered on which nodes, what is being captured, and what is wrong.
+class StatusCommand : public Subcommand {
+ public:
+  const char* name() const override { return "status"; }
+  const char* purpose() const override { return "Show jobs, ranks and captures on the nodes, and what is wrong there"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  NodeFlags nodes_;
+  TextFlags text_;
+  std::string timeout_ = "10s";
+  bool all_ = false;
+  bool json_ = false;
+};
 
 constexpr const char* kStatusFooter =
     "It lists processes that were started with KINETO_USE_DAEMON=1 on a node with lockstepd.\n"
@@ -21,8 +40,6 @@ constexpr const char* kStatusFooter =
     "  lockstep status\n"
     "  lockstep status --job 123 --via srun\n"
     "  lockstep status --host n[001-016] --json";
-
-}  // namespace
 
 void StatusCommand::Declare(CLI::App& app) {
   nodes_.Declare(app);
@@ -51,5 +68,9 @@ Result<int> StatusCommand::Run(Console& console) {
                                       [](const jobs::NodeView& node) { return node.error.has_value(); });
   return is_partial ? kPartial : kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeStatus() { return std::make_unique<StatusCommand>(); }
 
 }  // namespace lockstep::cli

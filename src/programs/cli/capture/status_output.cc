@@ -363,55 +363,48 @@ void WriteStatusText(const jobs::StatusView& view, const report::TextOptions& op
 }
 
 void WriteStatusJson(const jobs::StatusView& view, std::ostream& out) {
-  {
-    JsonDocument json(out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.status/1");
-    json.Key("partial");
-    json.Bool(std::any_of(view.nodes.begin(), view.nodes.end(), [](const jobs::NodeView& node) { return node.error; }));
-    json.Key("data");
-    report::JsonRow row;
-    row.Key("asked_unix_ns").Int(view.asked_unix_ns);
-    row.Key("nodes").StartArray();
-    for (const jobs::NodeView& node : view.nodes) {
-      row.StartObject().Key("host").Text(node.host).Key("place").Text(control::PlaceOf(node.endpoint));
-      row.Key("problem").TextOrNull(node.error ? node.error->ToString() : "");
-      row.Key("clock_offset_ns");
-      if (node.clock) {
-        row.Int(node.clock->offset_ns).Key("clock_uncertainty_ns").Int(node.clock->uncertainty_ns);
-      } else {
-        row.Null().Key("clock_uncertainty_ns").Null();
-      }
-      row.Key("status");
-      node.status ? row.Raw(control::ToJson(*node.status)) : row.Null();
-      row.Key("processes").StartArray();
-      for (const Process& process : node.processes) row.Raw(control::ToJson(process));
-      row.EndArray().Key("captures").StartArray();
-      for (const control::Capture& capture : node.captures) row.Raw(control::ToJson(capture));
-      row.EndArray().EndObject();
-    }
-    row.EndArray().Key("jobs").StartArray();
-    for (const jobs::JobView& job : jobs::JobsOf(view)) {
-      row.StartObject().Key("job_kind").Text(control::JobKindName(job.kind)).Key("job_id").TextOrNull(job.id);
-      row.Key("uid").Uint(job.uid).Key("user").TextOrNull(job.user).Key("world_size").Optional(job.world_size);
-      row.Key("hosts").StartArray();
-      for (const std::string& host : job.hosts) row.Text(host);
-      row.EndArray().Key("process_count").Uint(job.ranks.size()).Key("helper_count").Uint(job.helpers.size());
-      row.Key("ranks").StartArray();
-      for (const jobs::PlacedProcess& placed : job.ranks) {
-        if (placed.process->rank) row.Int(*placed.process->rank);
-      }
-      row.EndArray().Key("missing_ranks").StartArray();
-      for (const int32_t rank : job.missing_ranks) row.Int(rank);
-      row.EndArray().EndObject();
-    }
-    row.EndArray();
-    report::WriteRow(json, row);
-    json.EndObject();
-    json.EndLine();
-  }
-  out.flush();
+  report::WriteDocument(
+      out, "lockstep.status/1",
+      std::any_of(view.nodes.begin(), view.nodes.end(), [](const jobs::NodeView& node) { return node.error; }),
+      [&](JsonDocument& json) {
+        report::JsonRow row;
+        row.Key("asked_unix_ns").Int(view.asked_unix_ns);
+        row.Key("nodes").StartArray();
+        for (const jobs::NodeView& node : view.nodes) {
+          row.StartObject().Key("host").Text(node.host).Key("place").Text(control::PlaceOf(node.endpoint));
+          row.Key("problem").TextOrNull(node.error ? node.error->ToString() : "");
+          row.Key("clock_offset_ns");
+          if (node.clock) {
+            row.Int(node.clock->offset_ns).Key("clock_uncertainty_ns").Int(node.clock->uncertainty_ns);
+          } else {
+            row.Null().Key("clock_uncertainty_ns").Null();
+          }
+          row.Key("status");
+          node.status ? row.Raw(control::ToJson(*node.status)) : row.Null();
+          row.Key("processes").StartArray();
+          for (const Process& process : node.processes) row.Raw(control::ToJson(process));
+          row.EndArray().Key("captures").StartArray();
+          for (const control::Capture& capture : node.captures) row.Raw(control::ToJson(capture));
+          row.EndArray().EndObject();
+        }
+        row.EndArray().Key("jobs").StartArray();
+        for (const jobs::JobView& job : jobs::JobsOf(view)) {
+          row.StartObject().Key("job_kind").Text(control::JobKindName(job.kind)).Key("job_id").TextOrNull(job.id);
+          row.Key("uid").Uint(job.uid).Key("user").TextOrNull(job.user).Key("world_size").Optional(job.world_size);
+          row.Key("hosts").StartArray();
+          for (const std::string& host : job.hosts) row.Text(host);
+          row.EndArray().Key("process_count").Uint(job.ranks.size()).Key("helper_count").Uint(job.helpers.size());
+          row.Key("ranks").StartArray();
+          for (const jobs::PlacedProcess& placed : job.ranks) {
+            if (placed.process->rank) row.Int(*placed.process->rank);
+          }
+          row.EndArray().Key("missing_ranks").StartArray();
+          for (const int32_t rank : job.missing_ranks) row.Int(rank);
+          row.EndArray().EndObject();
+        }
+        row.EndArray();
+        report::WriteRow(json, row);
+      });
 }
 
 }  // namespace lockstep::cli

@@ -1,11 +1,11 @@
-#include "programs/cli/live/top.h"
-
 #include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <string>
 #include <thread>
 
 #include "base/fd_buffer.h"
@@ -18,11 +18,40 @@
 #include "present/top/top_text.h"
 #include "programs/cli/cli.h"
 #include "programs/cli/live/top_stacks.h"
+#include "programs/cli/node_flags.h"
 #include "programs/cli/ranges.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
+#include "programs/cli/text_flags.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep top`: jobs, ranks and devices now, as their nodes' daemons measure them.
+class TopCommand : public Subcommand {
+ public:
+  const char* name() const override { return "top"; }
+  const char* purpose() const override { return "Show what jobs and ranks do now, worst ranks first, refreshed"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Status ReadFlags();
+  Result<int> PrintOnce(const jobs::Nodes& nodes, Console& console) const;
+  Result<int> PrintLines(const jobs::Nodes& nodes, Console& console) const;
+  Result<int> ShowView(const jobs::Nodes& nodes, Console& console) const;
+
+  NodeFlags nodes_;
+  TextFlags text_;
+  std::string interval_;
+  std::string window_ = "10s";
+  std::string timeout_ = "5s";
+  int64_t interval_ns_ = 0;
+  int64_t window_ns_ = 0;
+  int64_t timeout_ns_ = 0;
+  bool once_ = false;
+  bool json_ = false;
+};
 
 constexpr const char* kTopFooter =
     "Ranks record steps, phases and requests with liblockstep (LOCKSTEP_TRACE,\n"
@@ -61,8 +90,6 @@ int StatusOf(const live::View& view) {
   if (view.answered_count() == 0) return kFailed;
   return view.answered_count() < view.nodes.size() ? kPartial : kDone;
 }
-
-}  // namespace
 
 void TopCommand::Declare(CLI::App& app) {
   nodes_.Declare(app);
@@ -161,5 +188,9 @@ Result<int> TopCommand::Run(Console& console) {
   if (once_) return PrintOnce(nodes, console);
   return json_ ? PrintLines(nodes, console) : ShowView(nodes, console);
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeTop() { return std::make_unique<TopCommand>(); }
 
 }  // namespace lockstep::cli

@@ -1,5 +1,3 @@
-#include "programs/cli/query/query.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,24 +6,67 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <iostream>
 #include <limits>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/nearest.h"
 #include "base/output_file.h"
 #include "base/small_file.h"
 #include "base/unique_fd.h"
+#include "present/query/database.h"
 #include "present/query/describe.h"
 #include "present/query/tables.h"
 #include "programs/cli/cli.h"
 #include "programs/cli/query/query_output.h"
 #include "programs/cli/query/query_prompt.h"
 #include "programs/cli/query/query_session.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/terminal/seconds_since.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep query PATH... SQL`: answers SQL over the events and the passes' tables of a job.
+class QueryCommand : public Subcommand {
+ public:
+  const char* name() const override { return "query"; }
+  const char* purpose() const override { return "Answer SQL queries over the data of a run"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  void DeclareOutput(CLI::App& app);
+  void DeclareLimits(CLI::App& app);
+  Result<int> Describe(Console& console) const;
+  /// Parts PATHs from the SQL, which is the last argument, or in the file of -f.
+  Status TakeSql();
+  int Answer(QuerySession& session, std::ostream& out, Console& console) const;
+  Result<int> AnswerIntoFile(QuerySession& session, Console& console) const;
+
+  std::vector<std::string> arguments_;
+  std::string sql_;
+  std::string sql_file_;
+  std::string format_;
+  bool json_ = false;
+  std::string output_file_;
+  int width_ = 0;
+  std::string colour_ = "auto";
+  bool ascii_ = false;
+  bool quiet_ = false;
+  bool list_ = false;
+  bool reference_ = false;
+  std::string describe_;
+  bool interactive_ = false;
+  double timeout_s_ = 600;
+  uint64_t memory_bytes_ = uint64_t{1} << 30;
+  RunInput input_;
+};
 
 constexpr const char* kQueryExamples =
     "The SQL is SQLite's. It only reads: it can neither write nor open a file.\n"
@@ -54,8 +95,6 @@ Result<std::string> ReadAll(const std::string& path) {
   }
   return *text;
 }
-
-}  // namespace
 
 void QueryCommand::Declare(CLI::App& app) {
   app.add_option("PATH", arguments_,
@@ -211,5 +250,9 @@ Result<int> QueryCommand::Run(Console& console) {
   if (output_file_.empty()) return Answer(session, console.out, console);
   return AnswerIntoFile(session, console);
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeQuery() { return std::make_unique<QueryCommand>(); }
 
 }  // namespace lockstep::cli

@@ -1,20 +1,50 @@
-#include "programs/cli/run/script.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/nearest.h"
+#include "inside/launch/script/job_script.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/run/profile_flags.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep script slurm|pbs|mpi|k8s [flags] -- CMD...`: a job script around `lockstep run`, on standard output.
+class ScriptCommand : public Subcommand {
+ public:
+  const char* name() const override { return "script"; }
+  const char* purpose() const override {
+    return "Write a job script that runs a job under a profiler: SLURM, PBS, MPI, Kubernetes";
+  }
+  void Declare(CLI::App& app) override;
+  bool TakesCommandLine() const override { return true; }
+  void SetCommandLine(std::vector<std::string> words) override { command_ = std::move(words); }
+  Result<int> Run(Console& console) override;
+
+ private:
+  Result<launch::JobRequest> ReadFlags() const;
+
+  ProfileFlags profile_flags_;
+  launch::JobRequest request_;
+  std::string kind_;
+  std::string time_;
+  std::string starter_;
+  std::string mpi_;
+  int64_t ranks_per_node_ = 0;
+  std::vector<std::string> command_;
+};
 
 constexpr int64_t kMostNodes = 100'000;
 constexpr int64_t kMostPerNode = 1024;
@@ -76,8 +106,6 @@ std::optional<int64_t> ClockSeconds(std::string_view text) {
 bool IsPython(const std::string& program) {
   return std::filesystem::path(program).filename().string().starts_with("python");
 }
-
-}  // namespace
 
 void ScriptCommand::Declare(CLI::App& app) {
   const char* group = "Job";
@@ -185,5 +213,9 @@ Result<int> ScriptCommand::Run(Console& console) {
   console.out << script;
   return kDone;
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeScript() { return std::make_unique<ScriptCommand>(); }
 
 }  // namespace lockstep::cli

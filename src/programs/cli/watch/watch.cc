@@ -1,27 +1,71 @@
-#include "programs/cli/watch/watch.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "analysis/hang/diagnosis.h"
+#include "analysis/hang/progress.h"
 #include "base/now.h"
 #include "ingest/evidence/evidence_files.h"
 #include "node/control/client/job_links.h"
+#include "node/jobs/live_job.h"
 #include "present/report/hang/hang_report.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/live_flags.h"
 #include "programs/cli/ranges.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
 #include "programs/cli/terminal/interrupt.h"
+#include "programs/cli/text_flags.h"
+#include "programs/cli/watch/continuous_flags.h"
 #include "programs/cli/watch/job_profiler.h"
 #include "programs/cli/watch/watch_events.h"
 
 namespace lockstep::cli {
 namespace {
+
+/// `lockstep watch`: follows a job with looks that cost it nothing, learns its rhythm, and when nothing moves for
+/// longer than that explains, collects evidence while the ranks are still there. With --every it also captures the job
+/// on a schedule, and says when it has become slower.
+class WatchCommand : public Subcommand {
+ public:
+  const char* name() const override { return "watch"; }
+  const char* purpose() const override { return "Follow a job, and when it gets stuck say why before it is killed"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  Status ReadFlags();
+  Result<int> Follow(jobs::LiveJob& live, Console& console, WatchEvents& events);
+  Result<std::unique_ptr<JobProfiler>> MakeProfiler(const std::string& job_id, Console& console, WatchEvents& events);
+  void Sleep(int64_t time_ns) const;
+  /// Collects and judges; true: it is stuck.
+  Result<bool> Judge(jobs::LiveJob& live, const hang::ProgressTracker& tracker, Console& console, WatchEvents& events);
+
+  LiveFlags live_;
+  TextFlags text_;
+  ContinuousFlags continuous_;
+  bool is_continuous_ = false;
+  std::string interval_ = "1s";
+  int64_t interval_ns_ = 0;
+  std::string least_silence_ = "5s";
+  int64_t least_silence_ns_ = 0;
+  std::string first_silence_ = "30s";
+  int64_t first_silence_ns_ = 0;
+  std::string for_;
+  int64_t for_ns_ = 0;  ///< 0 = without end.
+  std::string keep_;
+  bool once_ = false;
+  bool json_ = false;
+};
 
 using control::InspectionDepth;
 using hang::ProgressSample;
@@ -61,8 +105,6 @@ std::vector<ProgressSample> SamplesOf(const std::vector<jobs::NodeLook>& looks) 
 
 /// That a node answered and had no such process (any more).
 bool FoundNothing(const jobs::NodeLook& look) { return look.error && look.error->code == ErrorCode::kNotFound; }
-
-}  // namespace
 
 void WatchCommand::Declare(CLI::App& app) {
   live_.Declare(app);
@@ -226,5 +268,9 @@ Result<int> WatchCommand::Follow(jobs::LiveJob& live, Console& console, WatchEve
     Sleep(interval_ns_ - (SteadyNow() - look_ns));
   }
 }
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeWatch() { return std::make_unique<WatchCommand>(); }
 
 }  // namespace lockstep::cli

@@ -119,7 +119,7 @@ py::list Tracks(const RunPointer& run, int32_t rank, int32_t window) {
   for (const model::Track& track : trace->tracks) {
     const bool on_device = IsDeviceLane(track.lane);
     py::dict facts;
-    facts["lane"] = LaneName(track.lane);
+    facts["lane"] = model::LaneName(track.lane);
     facts["process_id"] = track.process_id;
     facts["thread_id"] = track.thread_id;
     facts["thread_name"] = Text(std::string(run->NameText(track.thread_name)));

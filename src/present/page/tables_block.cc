@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/pass_registry.h"
+#include "base/cell.h"
+#include "present/page/data_blocks.h"
+#include "present/report/format.h"
+#include "present/report/json_stream.h"
+
+namespace lockstep::page {
+namespace {
+
+using analysis::ColumnType;
+using analysis::Table;
+
+const char* TypeName(ColumnType type) {
+  switch (type) {
+    case ColumnType::kInteger: return "integer";
+    case ColumnType::kReal: return "real";
+    case ColumnType::kText: return "text";
+    case ColumnType::kBoolean: return "boolean";
+    case ColumnType::kIntegers: return "integers";
+  }
+  return "text";
+}
+
+/// Instants are on each rank's own clock here as in JSON.
+bool IsShown(const analysis::TableColumn& column) { return column.place != analysis::ColumnPlace::kOnlyInSql; }
+
+size_t RowsShown(const PageModel& model, const Table& table) {
+  return std::min(table.row_count(model.result()), model.limits.table_rows);
+}
+
+}  // namespace
+
+std::vector<const Table*> PlanTables(const PageModel& model, std::vector<Reduction>* reductions) {
+  std::vector<const Table*> tables;
+  std::vector<std::string_view> cut;
+  for (const Table* table : analysis::Tables()) {
+    if (!model.result().Has(table->pass) || table->row_count(model.result()) == 0) continue;
+    tables.push_back(table);
+    if (RowsShown(model, *table) < table->row_count(model.result())) cut.push_back(table->name);
+  }
+  if (!cut.empty()) {
+    reductions->push_back(
+        {"tables", fmt::format("the view of all tables: the first {} rows of {}; --json and --csv have all",
+                               report::FormatCount(model.limits.table_rows), fmt::join(cut, ", "))});
+  }
+  return tables;
+}
+
+std::string TableListJson(const PageModel& model, const std::vector<const Table*>& tables) {
+  report::JsonRow json;
+  json.Key("").StartArray();
+  for (const Table* table : tables) {
+    json.StartObject().Key("name").Text(table->name).Key("sql_name").TextOrNull(table->sql_name);
+    json.Key("sentence").Text(table->sentence);
+    json.Key("row_count").Uint(table->row_count(model.result())).EndObject();
+  }
+  json.EndArray();
+  const std::string_view object = json.Finish();  // {"":[...]}
+  return std::string(object.substr(4, object.size() - 5));
+}
+
+std::string TablesBytes(const PageModel& model, const std::vector<const Table*>& tables) {
+  report::JsonRow json;
+  json.Key("tables").StartArray();
+  for (const Table* table : tables) {
+    json.StartObject().Key("name").Text(table->name).Key("columns").StartArray();
+    for (const analysis::TableColumn& column : table->columns) {
+      if (!IsShown(column)) continue;
+      json.StartObject().Key("name").Text(column.name).Key("type").Text(TypeName(column.type));
+      json.Key("unit").Text(column.unit).Key("meaning").Text(column.meaning).EndObject();
+    }
+    json.EndArray().Key("rows").StartArray();
+    const size_t row_count = RowsShown(model, *table);
+    for (size_t row = 0; row < row_count; ++row) {
+      json.StartArray();
+      for (const analysis::TableColumn& column : table->columns) {
+        if (IsShown(column)) json.Value(column.value(model.run(), model.result(), row));
+      }
+      json.EndArray();
+    }
+    json.EndArray().EndObject();
+  }
+  json.EndArray();
+  return std::string(json.Finish());
+}
+
+}  // namespace lockstep::page

@@ -1,0 +1,95 @@
+import { useMemo } from 'preact/hooks';
+import { useBlock } from '../app/blocks';
+import { useParam } from '../app/route';
+import { ABSENT, bytes, capital, count, duration, number, percent, plural, rankList, rate } from '../numbers';
+import type { DeclaredCell, DeclaredTable } from '../data/types';
+import { Note, Select, Waiting } from '../parts/controls';
+import { DataTable, type Column } from '../parts/data_table';
+import type { View, ViewProps } from '../view';
+
+type DeclaredColumn = DeclaredTable['columns'][number];
+
+interface Row {
+  key: string;
+  cells: readonly DeclaredCell[];
+}
+
+const TEXT_WIDTH = 40;
+const WORDS: Record<string, (value: number) => string> = { ns: duration, bytes, count, '0..1': percent, 'bytes/s': rate };
+
+/** A number in the words of its unit; those that name something, such as ranks and steps, as they are. */
+function words(column: DeclaredColumn, cell: DeclaredCell): string {
+  if (cell === null) return ABSENT;
+  if (Array.isArray(cell)) return rankList(cell);
+  if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
+  if (typeof cell === 'string') return cell;
+  const say = WORDS[column.unit];
+  if (say) return say(cell);
+  return column.type === 'real' ? number(cell) : String(cell);
+}
+
+function columnOf(column: DeclaredColumn, at: number): Column<Row> {
+  const numeric = column.type === 'integer' || column.type === 'real';
+  return {
+    key: column.name,
+    title: capital(column.name.replace(/_(ns|bytes|ratio)$/, '').replaceAll('_', ' ')),
+    help: column.meaning,
+    numeric,
+    ...(column.type === 'text' ? { width: TEXT_WIDTH } : {}),
+    value: (row) => {
+      const cell = row.cells[at]!;
+      return typeof cell === 'number' || typeof cell === 'string' || cell === null ? cell : words(column, cell);
+    },
+    text: (row) => words(column, row.cells[at]!),
+  };
+}
+
+function Rows({ table, rowCount }: { table: DeclaredTable; rowCount: number }) {
+  const columns = useMemo(() => table.columns.map(columnOf), [table]);
+  const rows = useMemo(() => table.rows.map((cells, at) => ({ key: String(at), cells })), [table]);
+  const texts = table.columns.filter((column) => column.type === 'text').map((column) => column.name);
+  return (
+    <>
+      {rows.length < rowCount && <Note>The first {count(rows.length)} of {count(rowCount)} rows; --json and --csv have all.</Note>}
+      <DataTable
+        key={table.name}
+        id={table.name}
+        caption={table.name}
+        columns={columns}
+        rows={rows}
+        rowKey={(row) => row.key}
+        {...(texts.length > 0 ? { search: texts } : {})}
+      />
+    </>
+  );
+}
+
+function Tables({ source, data }: ViewProps) {
+  const [choice, choose] = useParam('table', data.tables[0]!.name);
+  const facts = data.tables.find((table) => table.name === choice) ?? data.tables[0]!;
+  const tables = useBlock(source, 'tables', () => source.tables());
+  const table = tables.state === 'ready' ? tables.value.find((each) => each.name === facts.name) : undefined;
+  return (
+    <>
+      <Select
+        label="Table"
+        value={facts.name}
+        options={data.tables.map((each) => ({ value: each.name, label: `${each.name} (${plural(each.row_count, 'row')})` }))}
+        onChange={choose}
+      />
+      <p>{facts.sentence}.{facts.sql_name !== null && <> <code>SELECT * FROM {facts.sql_name}</code> in <code>lockstep query</code> asks for more.</>}</p>
+      {tables.state === 'failed' && <Note kind="warning">{tables.message}</Note>}
+      {tables.state === 'loading' && <Waiting what="the tables" />}
+      {table && <Rows table={table} rowCount={facts.row_count} />}
+    </>
+  );
+}
+
+export const tablesView: View = {
+  id: 'tables',
+  title: 'All tables',
+  shows: 'Every table of the analyses as it is, to sort, search and save.',
+  group: 'Data',
+  missing: (data) => (data.tables.length > 0 ? null : 'No analysis left a table.'),
+  component: Tables,
+};
