@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/nearest.h"
@@ -92,6 +93,8 @@ const std::vector<const Table*>& Tables() {
     for (const Pass& pass : AllPasses()) {
       for (const Table& table : pass.info.tables) tables.push_back(&table);
     }
+    std::stable_sort(tables.begin(), tables.end(),
+                     [](const Table* a, const Table* b) { return a->place.order < b->place.order; });
     return tables;
   }();
   return kTables;

@@ -13,10 +13,11 @@ TableList MakeAll() {
   tables.push_back(MakeKernelTable());
   AddRankTables(&tables);
   AddCollectiveTables(&tables);
-  AddDeclaredTables(&tables);
+  AddDeclaredTables(true, &tables);
   tables.push_back(MakeMemoryEventTable());
   tables.push_back(MakeCounterSampleTable());
   tables.push_back(MakeLinkedSpanTable());
+  AddDeclaredTables(false, &tables);
   AddVerdictTables(&tables);
   tables.push_back(MakeCatalogTable());
   return tables;

@@ -20,8 +20,9 @@ std::vector<std::string> TableNames();
 /// The parts of AllTables().
 void AddRankTables(TableList* tables);        ///< ranks, tracks.
 void AddCollectiveTables(TableList* tables);  ///< collectives, collective_instances.
-void AddDeclaredTables(TableList* tables);    ///< Those that passes declare (analysis/table.h).
-void AddVerdictTables(TableList* tables);     ///< stragglers, wait_states, root_causes, imbalance, critical_path, ...
+void AddVerdictTables(TableList* tables);     ///< findings, ledger.
+/// Those that passes declare (analysis/table.h): what was measured, or what follows from it.
+void AddDeclaredTables(bool of_measurements, TableList* tables);
 std::unique_ptr<Table> MakeMemoryEventTable();
 std::unique_ptr<Table> MakeCounterSampleTable();
 std::unique_ptr<Table> MakeLinkedSpanTable();

@@ -11,11 +11,7 @@
 
 #include "analysis/analysis_result.h"
 #include "analysis/collectives.h"
-#include "analysis/critical_path/critical_path.h"
 #include "analysis/finding.h"
-#include "analysis/imbalance.h"
-#include "analysis/stragglers.h"
-#include "analysis/wait_states/wait_states.h"
 #include "analysis/what_if/pipeline_bubbles.h"
 #include "analysis/what_if/what_if.h"
 #include "base/cell.h"
@@ -53,7 +49,7 @@ std::string CsvText(const Cell& cell) {
       return value - value == 0.0 ? fmt::format("{}", value) : std::string();  // not finite: not measured
     }
     std::string operator()(const std::string& value) const { return Quoted(value); }
-    std::string operator()(const IntegerList& value) const { return Quoted(value.Text()); }
+    std::string operator()(const NestedCell& value) const { return Quoted(value.Text()); }
   };
   return std::visit(Visitor{}, cell);
 }
@@ -122,71 +118,6 @@ void WriteCollectives(std::ostream& out, const Run& run, const AnalysisResult& r
   }
 }
 
-void WriteStragglers(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(
-      out, {"rank", "window", "collective_count", "last_count", "last_ratio", "wait_ns", "wait_given_ns", "delay_ns",
-            "role", "chronic", "step_count", "late_step_count", "first_activity", "first_activity_excess_ns"});
-  for (const analysis::StragglerRow& row : result.Get<analysis::Stragglers>().rows) {
-    const model::RankTrace& trace = run.ranks[row.rank_index];
-    const bool known = !row.activities.empty();
-    file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, row.collective_count, row.last_count, row.last_ratio,
-              row.wait_ns, row.wait_given_ns, row.delay_ns, std::string(WaitRoleName(row.role)), row.chronic,
-              row.step_count, row.late_step_count, known ? Cell(row.activities[0].name) : Cell(),
-              known ? Cell(row.activities[0].excess_ns) : Cell()});
-  }
-}
-
-void WriteWaitStateRows(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(out, {"rank", "window", "kind", "count", "wait_ns"});
-  for (const analysis::WaitStateRow& row : result.Get<analysis::WaitStates>().rows) {
-    const model::RankTrace& trace = run.ranks[row.rank_index];
-    file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, std::string(WaitStateKindName(row.kind)), row.count,
-              row.wait_ns});
-  }
-}
-
-void WriteRootCauses(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(out, {"cause", "rank", "window", "name", "own_ns", "peers_ns", "direct_wait_ns", "propagated_wait_ns",
-                     "wait_ratio", "collective_count", "delay_ns", "pattern", "period_steps", "step_count"});
-  for (const analysis::RootCauseRow& row : result.Get<analysis::WaitStates>().causes) {
-    file.Row({std::string(RootCauseName(row.cause)),
-              row.rank_index ? Cell(int64_t{run.ranks[*row.rank_index].rank.value}) : Cell(),
-              int64_t{run.ranks[row.rank_indices.front()].window}, row.name, row.own_ns, row.peers_ns,
-              row.direct_wait_ns, row.propagated_wait_ns, row.wait_ratio, row.collective_count, row.delay_ns,
-              std::string(WaitPatternName(row.pattern)), OptionalInt(row.period_steps), row.step_count});
-  }
-}
-
-void WriteCulprits(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(out, {"rank", "window", "ranks", "cause", "wait_ns", "wait_ratio", "chance", "delay_ns"});
-  for (const analysis::WaitCulprit& culprit : result.Get<analysis::WaitStates>().culprits) {
-    std::vector<int32_t> ranks;
-    for (const size_t rank_index : culprit.rank_indices) ranks.push_back(run.ranks[rank_index].rank.value);
-    file.Row({culprit.rank_index ? Cell(int64_t{run.ranks[*culprit.rank_index].rank.value}) : Cell(),
-              int64_t{run.ranks[culprit.rank_indices.front()].window}, Joined(ranks),
-              std::string(RootCauseName(result.Get<analysis::WaitStates>().causes[culprit.causes.front()].cause)),
-              culprit.wait_ns, culprit.wait_ratio, culprit.chance, culprit.delay_ns});
-  }
-}
-
-void WriteImbalance(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(out, {"quantity", "mean", "min", "max", "ratio", "min_rank", "max_rank"});
-  for (const analysis::ImbalanceRow& row : result.Get<analysis::Imbalance>().rows) {
-    file.Row({row.quantity, row.mean, row.min, row.max, row.ratio ? Cell(*row.ratio) : Cell(),
-              int64_t{run.ranks[row.min_rank_index].rank.value}, int64_t{run.ranks[row.max_rank_index].rank.value}});
-  }
-}
-
-void WriteCriticalPath(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(out, {"rank", "window", "step", "category", "name", "path_ns"});
-  for (const analysis::CriticalPathRow& row : result.Get<analysis::CriticalPath>().rows) {
-    const model::RankTrace& trace = run.ranks[row.rank_index];
-    const std::string_view name = run.names[row.name];
-    file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, row.step, std::string(graph::EdgeKindName(row.kind)),
-              name.empty() ? Cell() : Cell(std::string(name)), row.path_ns});
-  }
-}
-
 void WriteWhatIf(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
   CsvRows file(out, {"id", "ranks", "step_ns", "gain_ns", "gain_ratio", "title"});
   for (const analysis::Lever& lever : result.Get<analysis::WhatIf>().levers) {
@@ -230,12 +161,6 @@ struct OtherTable {
 constexpr OtherTable kBefore[] = {{"ranks", "", WriteRanks}};
 constexpr OtherTable kBehind[] = {
     {"collectives", "collectives", WriteCollectives},
-    {"stragglers", "stragglers", WriteStragglers},
-    {"wait_states", "wait_states", WriteWaitStateRows},
-    {"root_causes", "wait_states", WriteRootCauses},
-    {"culprits", "wait_states", WriteCulprits},
-    {"imbalance", "imbalance", WriteImbalance},
-    {"critical_path", "critical_path", WriteCriticalPath},
     {"what_if", "what_if", WriteWhatIf},
     {"bubbles", "bubbles", WriteBubbles},
     {"findings", "", WriteFindings},
@@ -249,7 +174,7 @@ void ForEachTable(const Run& run, const AnalysisResult& result, Visit visit) {
     visit(table.name, table.pass, [&](std::ostream& out) { table.write(out, run, result); });
   };
   for (const OtherTable& table : kBefore) other(table);
-  for (const FlatTable& table : FlatTables(run, result))
+  for (const FlatTable& table : FlatTables(run, result, analysis::ColumnPlace::kOnlyInCsv))
     visit(table.name, table.pass, [&](std::ostream& out) { WriteFlat(out, table); });
   for (const OtherTable& table : kBehind) other(table);
 }
