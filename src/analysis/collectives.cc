@@ -360,7 +360,7 @@ Table InstanceTable() {
   return DeclareTable("collectives", "",
                       "One row per collective instance, over all ranks. `ranks`, `arrival_ns`, `end_ns`, `wait_ns` and "
                       "`duration_ns` are parallel",
-                      &Collectives::instances, std::move(columns), {"", TableOrder::kArrivals});
+                      &Collectives::instances, columns, {"", TableOrder::kArrivals});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/findings.h"
 #include "base/nearest.h"
 
 namespace lockstep::analysis {
@@ -93,6 +94,8 @@ const std::vector<const Table*>& Tables() {
     for (const Pass& pass : AllPasses()) {
       for (const Table& table : pass.info.tables) tables.push_back(&table);
     }
+    static const Table kFindings = FindingTable();
+    tables.push_back(&kFindings);
     std::stable_sort(tables.begin(), tables.end(),
                      [](const Table* a, const Table* b) { return a->place.order < b->place.order; });
     return tables;

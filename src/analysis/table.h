@@ -83,7 +83,7 @@ struct Table {
   std::string_view name;      ///< Key under `data`, and the CSV file's name without ".csv".
   std::string_view sql_name;  ///< Table of `lockstep query`; empty: it has none of these rows.
   std::string_view sentence;  ///< What a row is, without a full stop.
-  std::string_view pass;
+  std::string_view pass;      ///< Empty: it is drawn from all that ran.
   std::vector<TableColumn> columns;
   std::function<TableRows(const AnalysisResult&)> rows;
   TablePlace place = {};
@@ -117,15 +117,16 @@ RowColumn<Row> In(ColumnPlace place, RowColumn<Row> column) {
   return column;
 }
 
-/// A table over a vector of an output, such as &Kernels::rows.
-template <typename Output, typename Row>
-Table DeclareTable(std::string_view name, std::string_view sql_name, std::string_view sentence,
-                   std::vector<Row> Output::*rows, std::vector<RowColumn<Row>> columns, TablePlace place = {}) {
-  Table table{name, sql_name, sentence, Output::kPass, {}, nullptr, std::move(place)};
+/// A table over rows that `rows_of` finds; with an empty pass it is there whatever ran.
+template <typename Row>
+Table DeclareTableOver(std::function<const std::vector<Row>&(const AnalysisResult&)> rows_of, std::string_view pass,
+                       std::string_view name, std::string_view sql_name, std::string_view sentence,
+                       const std::vector<RowColumn<Row>>& columns, TablePlace place) {
+  Table table{name, sql_name, sentence, pass, {}, nullptr, std::move(place)};
   if (table.place.json_path.empty()) table.place.json_path = std::string(name) + "[]";
-  table.rows = [rows](const AnalysisResult& result) {
-    const std::vector<Row>& found = result.Get<Output>().*rows;
-    return TableRows{reinterpret_cast<const std::byte*>(found.data()), found.size(), sizeof(Row)};
+  table.rows = [rows_of = std::move(rows_of)](const AnalysisResult& result) {
+    const std::vector<Row>& rows = rows_of(result);
+    return TableRows{reinterpret_cast<const std::byte*>(rows.data()), rows.size(), sizeof(Row)};
   };
   for (const RowColumn<Row>& column : columns) {
     table.columns.push_back(column.Of([value = column.value](const TableSource& source, const void* row) {
@@ -133,6 +134,16 @@ Table DeclareTable(std::string_view name, std::string_view sql_name, std::string
     }));
   }
   return table;
+}
+
+/// A table over a vector of an output, such as &Kernels::rows.
+template <typename Output, typename Row>
+Table DeclareTable(std::string_view name, std::string_view sql_name, std::string_view sentence,
+                   std::vector<Row> Output::*rows, const std::vector<RowColumn<Row>>& columns, TablePlace place = {}) {
+  const auto rows_of = [rows](const AnalysisResult& result) -> const std::vector<Row>& {
+    return result.Get<Output>().*rows;
+  };
+  return DeclareTableOver<Row>(rows_of, Output::kPass, name, sql_name, sentence, columns, std::move(place));
 }
 
 namespace table_internal {
@@ -355,7 +366,7 @@ template <typename Output, typename Row>
 Table DeclareRankTable(std::string_view name, std::string_view sql_name, std::string_view sentence,
                        std::vector<Row> Output::*rows, std::vector<RowColumn<Row>> columns) {
   columns.insert(columns.begin(), {RankColumn<Row>(), WindowColumn<Row>()});
-  Table table = DeclareTable(name, sql_name, sentence, rows, std::move(columns));
+  Table table = DeclareTable(name, sql_name, sentence, rows, columns);
   table.in_rank_order = true;
   return table;
 }

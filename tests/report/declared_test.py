@@ -22,8 +22,9 @@ def tables():
 def sections_of(table):
     """The table's parts of docs/json.md: heading and what stands behind it; those of its objects behind its own."""
     key = table["columns"][0]
+    of_pass = f" Pass: `{table['pass']}`." if table["pass"] else ""
     keys = "" if table["path"].endswith("[]") else f" A key for each `{key['name']}`. {key['meaning']}"
-    return list(_sections(f"data.{table['path']}", f"\n{table['sentence']}.{keys} Pass: `{table['pass']}`.\n", rows_fields(table)))
+    return list(_sections(f"data.{table['path']}", f"\n{table['sentence']}.{keys}{of_pass}\n", rows_fields(table)))
 
 
 def rows_fields(table):
@@ -77,7 +78,8 @@ def rows_schema_of(table):
     rows = {"$ref": f"#/$defs/row_of_{table['name']}"}
     if not table["path"].endswith("[]"):
         return {"type": ["object", "null"], "additionalProperties": rows}
-    return {"type": "array" if "." in table["path"] else ["array", "null"], "items": rows}
+    is_there = "." in table["path"] or not table["pass"]
+    return {"type": "array" if is_there else ["array", "null"], "items": rows}
 
 
 class DeclaredTest(unittest.TestCase):

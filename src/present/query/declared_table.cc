@@ -47,14 +47,12 @@ Field<const void*> FieldOf(const analysis::TableColumn& column) {
   return field;
 }
 
-}  // namespace
-
-void AddDeclaredTables(bool of_measurements, TableList* tables) {
+template <typename Wanted>
+void AddTables(Wanted wanted, TableList* tables) {
   using Declared = RowTable<const void*, analysis::TableRows>;
   for (const analysis::Table* table : analysis::Tables()) {
-    const bool is_measured = table->place.order == analysis::TableOrder::kMeasured;
-    if (table->sql_name.empty() || is_measured != of_measurements) continue;
-    Declared::Parts parts{table->sql_name, table->sentence, table->pass, {}, {}};
+    if (table->sql_name.empty() || !wanted(table->place.order)) continue;
+    Declared::Parts parts{table->sql_name, table->sentence, table->pass.empty() ? "all" : table->pass, {}, {}};
     for (const analysis::TableColumn& column : table->columns) {
       if (IsIn(column.place, analysis::ColumnPlace::kOnlyInSql)) parts.fields.push_back(FieldOf(column));
     }
@@ -62,6 +60,16 @@ void AddDeclaredTables(bool of_measurements, TableList* tables) {
     if (table->in_rank_order) parts.sorted_by = {kWindowColumn, kRankColumn};
     tables->push_back(std::make_unique<Declared>(std::move(parts)));
   }
+}
+
+}  // namespace
+
+void AddMeasuredTables(TableList* tables) {
+  AddTables([](analysis::TableOrder order) { return order == analysis::TableOrder::kMeasured; }, tables);
+}
+
+void AddVerdictTables(TableList* tables) {
+  AddTables([](analysis::TableOrder order) { return order != analysis::TableOrder::kMeasured; }, tables);
 }
 
 }  // namespace lockstep::query

@@ -13,12 +13,12 @@ TableList MakeAll() {
   tables.push_back(MakeKernelTable());
   AddRankTables(&tables);
   AddCollectiveTables(&tables);
-  AddDeclaredTables(true, &tables);
+  AddMeasuredTables(&tables);
   tables.push_back(MakeMemoryEventTable());
   tables.push_back(MakeCounterSampleTable());
   tables.push_back(MakeLinkedSpanTable());
-  AddDeclaredTables(false, &tables);
   AddVerdictTables(&tables);
+  tables.push_back(MakeLedgerTable());
   tables.push_back(MakeCatalogTable());
   return tables;
 }

@@ -11,9 +11,6 @@
 
 #include "analysis/analysis_result.h"
 #include "analysis/collectives.h"
-#include "analysis/finding.h"
-#include "analysis/what_if/pipeline_bubbles.h"
-#include "analysis/what_if/what_if.h"
 #include "base/cell.h"
 #include "present/report/csv_table.h"
 #include "present/report/flat_table.h"
@@ -73,8 +70,6 @@ class CsvRows {
 
 Cell OptionalInt(const std::optional<int64_t>& value) { return value ? Cell(*value) : Cell(); }
 
-std::string Joined(const std::vector<int32_t>& ranks) { return fmt::format("{}", fmt::join(ranks, " ")); }
-
 void WriteFlat(std::ostream& out, const FlatTable& table) {
   CsvRows file(out, table.columns);
   std::vector<Cell> cells;
@@ -118,32 +113,6 @@ void WriteCollectives(std::ostream& out, const Run& run, const AnalysisResult& r
   }
 }
 
-void WriteWhatIf(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
-  CsvRows file(out, {"id", "ranks", "step_ns", "gain_ns", "gain_ratio", "title"});
-  for (const analysis::Lever& lever : result.Get<analysis::WhatIf>().levers) {
-    file.Row({lever.id, Joined(lever.ranks), lever.step_ns, lever.gain_ns, lever.gain_ratio, lever.title});
-  }
-}
-
-void WriteBubbles(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
-  CsvRows file(out, {"step", "dp_rank", "stage", "window_ns", "busy_ns", "bubble_ratio", "memory_bytes"});
-  for (const analysis::BubbleRow& row : result.Get<analysis::Bubbles>().stages) {
-    file.Row({row.step, int64_t{row.data_rank}, int64_t{row.stage}, row.window_ns, row.busy_ns, row.bubble_ratio,
-              OptionalInt(row.memory_bytes)});
-  }
-}
-
-void WriteFindings(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
-  CsvRows file(out, {"id", "severity", "ranks", "title", "evidence", "advice", "gain_ns_per_step", "gain_ratio"});
-  for (const analysis::Finding& finding : result.findings) {
-    std::string evidence;
-    for (const analysis::Evidence& item : finding.evidence) evidence += (evidence.empty() ? "" : "; ") + item.text;
-    file.Row({finding.id, std::string(analysis::FindingSeverityName(finding.severity)), Joined(finding.ranks),
-              finding.title, evidence, fmt::format("{}", fmt::join(finding.advice, "; ")),
-              OptionalInt(finding.gain_ns_per_step), finding.gain_ratio ? Cell(*finding.gain_ratio) : Cell()});
-  }
-}
-
 void WriteLedger(std::ostream& out, const Run& run, const AnalysisResult& /*result*/) {
   CsvRows file(out, {"code", "severity", "source", "rank", "byte_offset", "count", "message", "advice"});
   for (const model::LedgerEntry& entry : run.ledger.entries()) {
@@ -161,9 +130,6 @@ struct OtherTable {
 constexpr OtherTable kBefore[] = {{"ranks", "", WriteRanks}};
 constexpr OtherTable kBehind[] = {
     {"collectives", "collectives", WriteCollectives},
-    {"what_if", "what_if", WriteWhatIf},
-    {"bubbles", "bubbles", WriteBubbles},
-    {"findings", "", WriteFindings},
     {"ledger", "", WriteLedger},
 };
 

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "analysis/analysis_result.h"
-#include "analysis/finding.h"
 #include "analysis/pass_registry.h"
 #include "present/report/critical_path_json.h"
 #include "present/report/flat_table.h"
@@ -84,7 +83,10 @@ struct Surroundings {
   std::string_view name;
   void (*write)(JsonDocument& json, const Run& run, const AnalysisResult& result);
 };
-constexpr Surroundings kSurroundings[] = {{"wait_states", WriteWaitStates}, {"critical_path", WriteCriticalPath}};
+constexpr Surroundings kSurroundings[] = {{"wait_states", WriteWaitStates},
+                                          {"critical_path", WriteCriticalPath},
+                                          {"what_if", WriteWhatIf},
+                                          {"bubbles", WriteBubbles}};
 
 void WriteTables(JsonDocument& json, const Run& run, const AnalysisResult& result) {
   const Surroundings* last = nullptr;
@@ -94,34 +96,12 @@ void WriteTables(JsonDocument& json, const Run& run, const AnalysisResult& resul
         [&](const Surroundings& each) { return table.json_path.starts_with(std::string(each.name) + "."); });
     if (around == std::end(kSurroundings)) {
       json.Key(table.name);
-      result.Has(table.pass) ? WriteRows(json, table) : static_cast<void>(json.Null());
+      table.pass.empty() || result.Has(table.pass) ? WriteRows(json, table) : static_cast<void>(json.Null());
     } else if (around != last) {
       last = around;
       around->write(json, run, result);
     }
   }
-}
-
-void WriteFindings(JsonDocument& json, const AnalysisResult& result) {
-  json.Key("findings");
-  json.StartArray();
-  for (const analysis::Finding& finding : result.findings) {
-    JsonRow row;
-    row.Key("id").Text(finding.id).Key("severity").Text(analysis::FindingSeverityName(finding.severity));
-    row.Key("ranks").StartArray();
-    for (const int32_t rank : finding.ranks) row.Int(rank);
-    row.EndArray().Key("title").Text(finding.title).Key("evidence").StartArray();
-    for (const analysis::Evidence& evidence : finding.evidence) {
-      row.StartObject().Key("name").Text(evidence.name).Key("value").Double(evidence.value);
-      row.Key("text").Text(evidence.text).EndObject();
-    }
-    row.EndArray().Key("advice").StartArray();
-    for (const std::string& advice : finding.advice) row.Text(advice);
-    row.EndArray().Key("gain_ns_per_step").Optional(finding.gain_ns_per_step);
-    row.Key("gain_ratio").Optional(finding.gain_ratio);
-    WriteRow(json, row);
-  }
-  json.EndArray();
 }
 
 }  // namespace
@@ -154,9 +134,6 @@ void WriteJson(const Run& run, const AnalysisResult& result, bool partial, std::
     WriteJob(json, run, result);
     WriteRanks(json, run);
     WriteTables(json, run, result);
-    WriteWhatIf(json, result);
-    WriteBubbles(json, result);
-    WriteFindings(json, result);
     json.EndObject();
     WriteLedger(json, run.ledger);
     json.EndObject();

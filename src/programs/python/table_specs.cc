@@ -34,7 +34,8 @@ std::vector<TableSpec> WithDeclaredTables(std::vector<TableSpec> specs) {
   for (const analysis::Table* table : analysis::Tables()) {
     // What lies in an object of others is a part of that, and what a run alone does not have is no table of it.
     const bool is_part = table->place.json_path.find('.') != std::string::npos;
-    if (is_part || analysis::FindPass(table->pass)->info.kind == analysis::PassKind::kOnRequest) continue;
+    const analysis::Pass* pass = analysis::FindPass(table->pass);
+    if (is_part || (pass != nullptr && pass->info.kind == analysis::PassKind::kOnRequest)) continue;
     TableSpec& spec = specs.emplace_back();
     spec.name = table->name;
     for (const analysis::TableColumn& column : table->columns) {
@@ -62,23 +63,6 @@ const std::vector<TableSpec>& TableSpecs() {
         {"json_bytes", Kind::kInt64, "bytes"},
         {"first_ns", Kind::kInt64, "ns, the rank's own clock", true},
         {"last_ns", Kind::kInt64, "ns, the rank's own clock", true}}},
-      {"findings",
-       {{"id", Kind::kText},
-        {"severity", Kind::kText},
-        {"ranks", Kind::kList, "", false, {{"item", Kind::kInt64, "", false}}},
-        {"title", Kind::kText},
-        {"evidence",
-         Kind::kList,
-         "",
-         false,
-         {{"item",
-           Kind::kStruct,
-           "",
-           false,
-           {{"name", Kind::kText}, {"value", Kind::kFloat64, "in the name", true}, {"text", Kind::kText}}}}},
-        {"advice", Kind::kList, "", false, {{"item", Kind::kText, "", false}}},
-        {"gain_ns_per_step", Kind::kInt64, "ns", true},
-        {"gain_ratio", Kind::kFloat64, "0..1", true}}},
       {"clocks",
        {{"rank", Kind::kInt64},
         {"window", Kind::kInt64},

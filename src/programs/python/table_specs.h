@@ -15,7 +15,7 @@ struct TableSpec {
 };
 
 /// Every table that Python can ask for, with names, types, units and nulls as docs/json.md states them (a test holds
-/// them against it): ranks, findings, clocks, ledger, those that passes declare (analysis/table.h); besides
+/// them against it): ranks, clocks, ledger, those that are declared (analysis/table.h); besides
 /// collective_members, a row for each member of each collective.
 const std::vector<TableSpec>& TableSpecs();
 

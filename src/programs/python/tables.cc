@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analysis/collectives.h"
-#include "analysis/finding.h"
 #include "analysis/pass_registry.h"
 #include "base/cell.h"
 #include "present/report/flat_table.h"
@@ -95,27 +94,6 @@ void CollectiveMembers(const Run& run, const AnalysisResult& result, TableBuilde
   }
 }
 
-void Findings(const Run&, const AnalysisResult& result, TableBuilder* table) {
-  for (const analysis::Finding& finding : result.findings) {
-    Row row(table);
-    row.Text(finding.id).Text(analysis::FindingSeverityName(finding.severity)).Ints(finding.ranks, Same);
-    row.Text(finding.title);
-    ColumnBuilder& evidence = row();
-    for (const analysis::Evidence& number : finding.evidence) {
-      ColumnBuilder& item = evidence.child(0);
-      item.child(0).Text(number.name);
-      item.child(1).Double(number.value);
-      item.child(2).Text(number.text);
-      item.End();
-    }
-    evidence.End();
-    ColumnBuilder& advice = row();
-    for (const std::string& sentence : finding.advice) advice.child(0).Text(sentence);
-    advice.End();
-    row.Optional(finding.gain_ns_per_step).Optional(finding.gain_ratio);
-  }
-}
-
 void Ledger(const Run& run, const AnalysisResult&, TableBuilder* table) {
   for (const model::LedgerEntry& entry : run.ledger.entries()) {
     Row row(table);
@@ -144,9 +122,7 @@ struct NamedFill {
 };
 
 constexpr NamedFill kOther[] = {
-    {"ranks", Ranks},       {"clocks", Clocks}, {"collective_members", CollectiveMembers},
-    {"findings", Findings}, {"ledger", Ledger},
-};
+    {"ranks", Ranks}, {"clocks", Clocks}, {"collective_members", CollectiveMembers}, {"ledger", Ledger}};
 
 }  // namespace
 
