@@ -152,7 +152,7 @@ namespace {
 /// A duration; without a basis it means nothing, and is null, never 0.
 template <int64_t BreakdownRow::*kMember>
 RowColumn<BreakdownRow> Time(std::string_view name, std::string_view meaning) {
-  return {name, ColumnType::kInteger, "ns", meaning, "no basis", [](const model::Run&, const BreakdownRow& row) {
+  return {name, ColumnType::kInteger, "ns", meaning, "no basis", [](const TableSource&, const BreakdownRow& row) {
             return row.basis == Basis::kNone ? Cell() : Cell(row.*kMember);
           }};
 }
@@ -165,10 +165,10 @@ RowColumn<BreakdownRow> Instant(std::string_view name, std::string_view meaning,
           aligned ? "ns, aligned clock" : "ns, the rank's own clock",
           meaning,
           "no basis",
-          [instant_ns, aligned](const model::Run& run, const BreakdownRow& row) -> Cell {
+          [instant_ns, aligned](const TableSource& source, const BreakdownRow& row) -> Cell {
             if (row.basis == Basis::kNone) return {};
             const int64_t trace_ns = instant_ns(row);
-            return aligned ? run.ranks[row.rank_index].clock.ToRun(trace_ns) : trace_ns;
+            return aligned ? source.run.ranks[row.rank_index].clock.ToRun(trace_ns) : trace_ns;
           },
           place};
 }
@@ -199,7 +199,7 @@ std::vector<RowColumn<BreakdownRow>> BreakdownColumns() {
       Time<&Row::idle_ns>("idle_ns", "`span_ns` less `busy_ns`."),
       {"communication_overlap_ratio", ColumnType::kReal, "0..1", "`overlapped_communication_ns` / `communication_ns`.",
        "no communication, or no basis",
-       [](const model::Run&, const Row& row) {
+       [](const TableSource&, const Row& row) {
          const auto ratio = row.communication_overlap_ratio();
          return row.basis == Basis::kNone || !ratio ? Cell() : Cell(*ratio);
        }},

@@ -301,14 +301,79 @@ Collectives MatchCollectives(const RunContext& shared) {
   return result;
 }
 
+namespace {
+
+// SQL and CSV have a row for each member; see query/collective_tables.cc.
+std::vector<RowColumn<CollectiveInstance>> InstanceColumns() {
+  using Row = CollectiveInstance;
+  using Member = CollectiveMember;
+  const auto members = std::mem_fn(&Row::members);
+  return {
+      Field<&Row::window>("window", "", "Window it belongs to."),
+      Field<&Row::group>("group", "", "Process group: its name, description or members; `default` when unknown."),
+      Field<&Row::sequence>("sequence", "",
+                            "Sequence number in the group as recorded, else the order of occurrence from 0."),
+      NamedField<&Row::basis, MatchBasisName>("match", "How the ranks' parts were joined.", {"sequence", "order"}),
+      Field<&Row::name>(
+          "name", "",
+          "`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `broadcast`, `reduce`, `send`, `recv`, ..."),
+      Field<&Row::bytes>("bytes", "bytes", "Size of the whole buffer, as nccl-tests count it.", "not recorded"),
+      Field<&Row::group_size>("group_size", "count",
+                              "Members of the group, with or without a trace; the n of `busbw_bytes_per_s`.",
+                              "not known"),
+      Field<&Row::synchronising>("synchronising", "",
+                                 "No member can finish before all have arrived (`all_reduce`, ..., not `broadcast`)."),
+      Field<&Row::complete>("complete", "", "Every member of the group is here."),
+      ListField<Row>(members, RankField<&Member::rank_index>("ranks", "Ranks that have it, ascending.")),
+      ListField<Row>(members,
+                     Field<&Member::arrival_ns>("arrival_ns", "ns, aligned clock",
+                                                "Start of each rank's kernel; CPU jobs: of the backend's range.")),
+      ListField<Row>(members, Field<&Member::end_ns>("end_ns", "ns, aligned clock", "End of it.")),
+      ListField<Row>(members,
+                     Field<&Member::wait_ns>("wait_ns", "ns",
+                                             "Last arrival (of the members that were recorded) less own arrival; where "
+                                             "it is not synchronising, no more than the own duration.",
+                                             "entry: a member's window lacks the collective, or it was joined wrongly, "
+                                             "so the last arrival is not known")),
+      ListField<Row>(members, Field<&Member::duration_ns>("duration_ns", "ns",
+                                                          "Duration of each rank's kernel or range; needs no clock.")),
+      ListField<&Row::missing_ranks>("missing_ranks", "", "Members that have a trace in this window which lacks it."),
+      RankField<&Row::last_rank_index>(
+          "last_rank", "The rank that arrived last.",
+          "the margin is below the clocks' uncertainty, or a member lacks it or came later "
+          "without a trace"),
+      Field<&Row::transfer_ns>("transfer_ns", "ns",
+                               "Time of the collective itself once everybody is there: synchronising ones, the "
+                               "shortest member's duration; others, last end less last arrival.",
+                               "not complete"),
+      Field<&Row::algbw_bytes_per_s>("algbw_bytes_per_s", "bytes/s",
+                                     "`bytes` / `transfer_ns`: waiting is not included.", "size or transfer unknown"),
+      Field<&Row::busbw_bytes_per_s>("busbw_bytes_per_s", "bytes/s",
+                                     "`algbw_bytes_per_s` times nccl-tests' factor for the operation.",
+                                     "size or transfer unknown"),
+  };
+}
+
+Table InstanceTable() {
+  std::vector<RowColumn<CollectiveInstance>> columns = InstanceColumns();
+  for (RowColumn<CollectiveInstance>& column : columns) column.place = ColumnPlace::kOnlyInJson;
+  return DeclareTable("collectives", "",
+                      "One row per collective instance, over all ranks. `ranks`, `arrival_ns`, `end_ns`, `wait_ns` and "
+                      "`duration_ns` are parallel",
+                      &Collectives::instances, columns, {"", TableOrder::kArrivals});
+}
+
+}  // namespace
+
 Pass CollectivesPass() {
-  return RunPass<Collectives>({.question = "How long did each collective wait, and how fast did it transfer?"},
-                              [](PassContext& context) {
-                                // Analyze has matched them to align the clocks by.
-                                Collectives collectives = context.Take<Collectives>();
-                                TimeCollectives(context.run(), &collectives);
-                                return collectives;
-                              });
+  return RunPass<Collectives>(
+      {.question = "How long did each collective wait, and how fast did it transfer?", .tables = {InstanceTable()}},
+      [](PassContext& context) {
+        // Analyze has matched them to align the clocks by.
+        Collectives collectives = context.Take<Collectives>();
+        TimeCollectives(context.run(), &collectives);
+        return collectives;
+      });
 }
 
 }  // namespace lockstep::analysis

@@ -1,5 +1,7 @@
 #include "analysis/findings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -36,6 +38,71 @@ std::vector<Finding> ComputeFindings(const RunContext& shared, const AnalysisRes
            std::tuple(a.gain_ns_per_step.value_or(-1), a.severity, std::string_view(b.id));
   });
   return findings;
+}
+
+namespace {
+
+std::vector<RowColumn<Evidence>> EvidenceColumns() {
+  using Row = Evidence;
+  return {
+      Field<&Row::name>("name", "", "snake_case, with its unit."),
+      Field<&Row::value>("value", "in the name", "The number.", "not finite"),
+      Field<&Row::text>("text", "", "For people."),
+  };
+}
+
+/// A column of what lies in JSON as a list, as one text for CSV.
+RowColumn<Finding> JoinedColumn(std::string_view name, std::string (*text_of)(const Finding&)) {
+  return {name,
+          ColumnType::kText,
+          "",
+          "",
+          "",
+          [text_of](const TableSource&, const Finding& finding) { return Cell(text_of(finding)); },
+          ColumnPlace::kOnlyInCsv};
+}
+
+std::vector<RowColumn<Finding>> FindingColumns() {
+  using Row = Finding;
+  return {
+      Field<&Row::id>("id", "",
+                      "Stable name: `straggler`, `exposed_communication`, `host_bound`, ... (metrics.md#findings)."),
+      NamedField<&Row::severity, FindingSeverityName>("severity", "How bad: `info`, `warning` or `critical`.",
+                                                      {"info", "warning", "critical"}),
+      In(ColumnPlace::kNotInCsv,
+         ListField<&Row::ranks>("ranks", "",
+                                "Ranks concerned, worst first; `[]` = the whole job. A straggler finding names the "
+                                "late ranks, never those that wait.")),
+      JoinedColumn("ranks", [](const Row& row) { return fmt::format("{}", fmt::join(row.ranks, " ")); }),
+      Field<&Row::title>("title", "", "One sentence."),
+      In(ColumnPlace::kNotInCsv,
+         ListField<Row>(
+             std::mem_fn(&Row::evidence),
+             ObjectField("evidence", "The numbers behind it: `name`, `value`, `text`.", "", EvidenceColumns()))),
+      JoinedColumn("evidence",
+                   [](const Row& row) {
+                     std::string text;
+                     for (const Evidence& item : row.evidence) text += (text.empty() ? "" : "; ") + item.text;
+                     return text;
+                   }),
+      In(ColumnPlace::kNotInCsv, ListField<&Row::advice>("advice", "", "What to do, first thing first.")),
+      JoinedColumn("advice", [](const Row& row) { return fmt::format("{}", fmt::join(row.advice, "; ")); }),
+      Field<&Row::gain_ns_per_step>("gain_ns_per_step", "ns",
+                                    "Upper bound on what the fix saves per step; per window when there are no steps.",
+                                    "not known"),
+      Field<&Row::gain_ratio>(
+          "gain_ratio", "0..1",
+          "The same / the step that it was reckoned with: the mean of the ranks', or the simulated one.", "not known"),
+  };
+}
+
+}  // namespace
+
+Table FindingTable() {
+  return DeclareTableOver<Finding>(
+      [](const AnalysisResult& result) -> const std::vector<Finding>& { return result.findings; }, "", "findings",
+      "findings", "What is wrong, for whom, how that is known, what to do; largest gain first", FindingColumns(),
+      {"", TableOrder::kVerdicts});
 }
 
 }  // namespace lockstep::analysis

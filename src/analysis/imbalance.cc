@@ -113,9 +113,31 @@ Imbalance ComputeImbalance(const RunContext& shared, const Breakdown& breakdown,
   return imbalance;
 }
 
+namespace {
+
+std::vector<RowColumn<ImbalanceRow>> ImbalanceColumns() {
+  using Row = ImbalanceRow;
+  return {
+      Field<&Row::quantity>("quantity", "", "What is compared: `compute_ns`, `busy_ns`, `peak_allocated_bytes`, ..."),
+      Field<&Row::mean>("mean", "the quantity's", "Mean over ranks.", "not finite"),
+      Field<&Row::min>("min", "the quantity's", "Smallest.", "not finite"),
+      Field<&Row::max>("max", "the quantity's", "Largest.", "not finite"),
+      Field<&Row::ratio>("ratio", "", "`max` / `mean` - 1; 0 = balanced.", "the mean is 0"),
+      RankField<&Row::min_rank_index>("min_rank", "Rank with the smallest."),
+      RankField<&Row::max_rank_index>("max_rank", "Rank with the largest."),
+  };
+}
+
+}  // namespace
+
 Pass ImbalancePass() {
   return RunPass<Imbalance>(
-      {.question = "Do the ranks have equal work?", .needs = {"breakdown", "memory"}}, [](PassContext& context) {
+      {.question = "Do the ranks have equal work?",
+       .needs = {"breakdown", "memory"},
+       .tables = {DeclareTable("imbalance", "imbalance",
+                               "Spread of one quantity over the ranks, in its own unit; nothing for a single rank",
+                               &Imbalance::rows, ImbalanceColumns(), {"imbalance", TableOrder::kVerdicts})}},
+      [](PassContext& context) {
         return ComputeImbalance(context.shared(), context.Get<Breakdown>(), context.Get<Memory>().rows);
       });
 }

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
+#include "analysis/findings.h"
 #include "base/nearest.h"
 
 namespace lockstep::analysis {
@@ -92,6 +94,10 @@ const std::vector<const Table*>& Tables() {
     for (const Pass& pass : AllPasses()) {
       for (const Table& table : pass.info.tables) tables.push_back(&table);
     }
+    static const Table kFindings = FindingTable();
+    tables.push_back(&kFindings);
+    std::stable_sort(tables.begin(), tables.end(),
+                     [](const Table* a, const Table* b) { return a->place.order < b->place.order; });
     return tables;
   }();
   return kTables;

@@ -176,9 +176,88 @@ Stragglers ComputeStragglers(const RunContext& shared, const Collectives& collec
   return StragglerFinder(shared, collectives, wait_states).Find();
 }
 
+namespace {
+
+std::vector<RowColumn<LateActivity>> ActivityColumns() {
+  using Row = LateActivity;
+  return {
+      NamedField<&Row::cause, LateCauseName>(
+          "cause", "Where it spent the time.",
+          {"data_loading", "host", "nothing_recorded", "device_compute", "device_copy", "device_idle"}),
+      Field<&Row::name>("name", "", "Operator, annotation, Python frame, `device idle`, ..."),
+      Field<&Row::excess_ns>("excess_ns", "ns",
+                             "Own time less the median of the other members', summed over its late arrivals."),
+  };
+}
+
+/// A column of the first activity, for CSV.
+template <auto kMember>
+RowColumn<StragglerRow> FirstActivityColumn(std::string_view name) {
+  RowColumn<StragglerRow> column{name, ColumnType::kText, "", "", "", [](const TableSource&, const StragglerRow& row) {
+                                   return row.activities.empty() ? Cell() : Cell(row.activities.front().*kMember);
+                                 }};
+  return In(ColumnPlace::kOnlyInCsv, std::move(column));
+}
+
+std::vector<RowColumn<StragglerRow>> StragglerColumns() {
+  using Row = StragglerRow;
+  const auto worst = [](const TableSource& source, const Row& row) {
+    return row.worst_instance ? &source.result.Get<Collectives>().instances[*row.worst_instance] : nullptr;
+  };
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      Field<&Row::collective_count>("collective_count", "count", "Complete synchronising collectives it took part in."),
+      Field<&Row::last_count>("last_count", "count", "Times it arrived last, beyond the clocks' uncertainty."),
+      Field<&Row::last_ratio>("last_ratio", "0..1", "`last_count` / `collective_count`.", "no collective"),
+      Field<&Row::wait_ns>("wait_ns", "ns", "Its own waiting for others."),
+      Field<&Row::wait_given_ns>("wait_given_ns", "ns", "Waiting of all others where it was last."),
+      Field<&Row::delay_ns>("delay_ns", "ns",
+                            "Time the job lost to it: its arrival less the second-last one, where it was last."),
+      NamedField<&Row::role, WaitRoleName>(
+          "role",
+          "What the first causes of waiting say of it: `straggler`: it is named; `passes_on`: late since it waited for "
+          "one that is; or `none`.",
+          {"none", "straggler", "passes_on"}),
+      Field<&Row::chronic>("chronic", "", "Named, and late in most steps, not in one."),
+      Field<&Row::step_count>("step_count", "count", "Steps that hold a collective of the rank; 0 without steps."),
+      Field<&Row::late_step_count>("late_step_count", "count",
+                                   "Those of them in which it caused more delay than any other rank."),
+      In(ColumnPlace::kOnlyInSql,
+         Field<&Row::worst_instance>("worst_instance", "",
+                                     "The collective with the most delay from it: `collective_instances.instance`.",
+                                     "never last")),
+      In(ColumnPlace::kOnlyInJson,
+         FieldAt<Row>(worst,
+                      ObjectField<CollectiveInstance>(
+                          "worst_collective",
+                          "The collective with the most delay from it, a row of `data.collectives[]`; fields below.",
+                          "never last",
+                          {Field<&CollectiveInstance::window>("window", "", "As there."),
+                           Field<&CollectiveInstance::group>("group", "", "As there."),
+                           Field<&CollectiveInstance::sequence>("sequence", "", "As there."),
+                           Field<&CollectiveInstance::name>("name", "", "As there.")}))),
+      In(ColumnPlace::kNotInCsv,
+         ListField<Row>(std::mem_fn(&Row::activities),
+                        ObjectField("activities",
+                                    "What it did more of than its peers before it arrived, largest first: `cause`, "
+                                    "`name`, `excess_ns`.",
+                                    "", ActivityColumns()))),
+      FirstActivityColumn<&LateActivity::name>("first_activity"),
+      FirstActivityColumn<&LateActivity::excess_ns>("first_activity_excess_ns"),
+  };
+}
+
+}  // namespace
+
 Pass StragglersPass() {
   return RunPass<Stragglers>(
-      {.question = "Which rank do the others wait for, and what was it doing?", .needs = {"wait_states"}},
+      {.question = "Which rank do the others wait for, and what was it doing?",
+       .needs = {"wait_states"},
+       .tables = {DeclareTable("stragglers", "stragglers",
+                               "Each rank's part in waiting, over synchronising collectives that tell waits; most "
+                               "waiting given first. Times are unions: what two collectives share counts once",
+                               &Stragglers::rows, StragglerColumns(), {"", TableOrder::kArrivals})}},
       [](PassContext& context) {
         return ComputeStragglers(context.shared(), context.Get<Collectives>(), context.Get<WaitStates>());
       });

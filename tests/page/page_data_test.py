@@ -1,5 +1,6 @@
 """Every figure of a report page is the one that `lockstep analyze --json` gives for the same run."""
 
+import functools
 import json
 import os
 import sys
@@ -69,7 +70,9 @@ class Comparison:
         tables = json.loads(self.page.raw("tables"))["tables"] if facts else []
         self.case.assertEqual([table["name"] for table in facts], [table["name"] for table in tables])
         for fact, table in zip(facts, tables, strict=True):
-            rows = theirs[table["name"]]
+            rows = functools.reduce(lambda data, key: data[key], fact["json_path"].removesuffix("[]").split("."), theirs)
+            if isinstance(rows, dict):  # By the first column.
+                rows = [{table["columns"][0]["name"]: key} | row for key, row in rows.items()]
             self.case.assertEqual(fact["row_count"], len(rows), table["name"])
             names = [column["name"] for column in table["columns"]]
             self.case.assertEqual([dict(zip(names, row, strict=True)) for row in table["rows"]], rows[:len(table["rows"])], table["name"])

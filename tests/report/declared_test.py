@@ -19,29 +19,67 @@ def tables():
     return [json.loads(line) for line in support.run("tables", program=support.SAMPLE).stdout.splitlines()]
 
 
-def section_of(table):
-    """The table's part of docs/json.md, behind its heading."""
-    lines = ["", f"{table['sentence']}. Pass: `{table['pass']}`.", "", "| field | type | unit | meaning | null |", "|---|---|---|---|---|"]
-    for column in table["columns"]:
-        kind = " ".join(f"`{value}`" for value in column["values"]) or column["type"]
+def sections_of(table):
+    """The table's parts of docs/json.md: heading and what stands behind it; those of its objects behind its own."""
+    key = table["columns"][0]
+    of_pass = f" Pass: `{table['pass']}`." if table["pass"] else ""
+    keys = "" if table["path"].endswith("[]") else f" A key for each `{key['name']}`. {key['meaning']}"
+    return list(_sections(f"data.{table['path']}", f"\n{table['sentence']}.{keys}{of_pass}\n", rows_fields(table)))
+
+
+def rows_fields(table):
+    """The fields of a row: its first column is the key, where rows are no array."""
+    return table["columns"] if table["path"].endswith("[]") else table["columns"][1:]
+
+
+def _sections(path, sentence, columns):
+    lines = [sentence, "| field | type | unit | meaning | null |", "|---|---|---|---|---|"]
+    for column in columns:
+        kind = " ".join(f"`{value}`" for value in column["values"]) or ("array of " * column["is_list"] + column["type"])
         lines.append(f"| `{column['name']}` | {kind} | {column['unit']} | {column['meaning']} | {column['null']} |")
-    return "\n".join(lines) + "\n\n"
+    yield f"### `{path}`\n", "\n".join(lines) + "\n\n"
+    for column in columns:
+        if column["fields"]:
+            yield from _sections(f"{path}.{column['name']}" + "[]" * column["is_list"], "", column["fields"])
 
 
 def schema_of(column):
     if column["values"]:
-        return {"enum": column["values"]}
-    if column["type"] == "array of integer":
-        return {"type": "array", "items": {"type": "integer"}}
-    found = {"type": [column["type"], "null"] if column["null"] else column["type"]}
-    if column["type"] == "integer" and column["unit"] == "count":
-        found["minimum"] = 0
-    return found
+        found = {"enum": column["values"]}
+    elif column["fields"]:
+        found = object_schema_of(column["fields"])
+        if column["null"]:
+            found = {"anyOf": [found, {"type": "null"}]}
+    else:
+        found = {"type": [column["type"], "null"] if column["null"] else column["type"]}
+        if column["type"] == "integer" and column["unit"] == "count":
+            found["minimum"] = 0
+    return {"type": "array", "items": found} if column["is_list"] else found
 
 
-def row_schema_of(table):
-    properties = {column["name"]: schema_of(column) for column in table["columns"]}
+def object_schema_of(columns):
+    properties = {column["name"]: schema_of(column) for column in columns}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def parent_of(table, schema):
+    """The schema of the object that the table lies in, and its key there."""
+    *parents, last = table["path"].split(".")
+    node = schema["$defs"]["data"]
+    for name in parents:
+        node = node["properties"][name]
+        node = node.get("anyOf", [node])[0]
+        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
+    return node, last.removesuffix("[]")
+
+
+def rows_schema_of(table):
+    """Rows in `data` itself are null where the pass did not run; an object around them is so for them."""
+    rows = {"$ref": f"#/$defs/row_of_{table['name']}"}
+    if not table["path"].endswith("[]"):
+        return {"type": ["object", "null"], "additionalProperties": rows}
+    is_there = "." in table["path"] or not table["pass"]
+    return {"type": "array" if is_there else ["array", "null"], "items": rows}
 
 
 class DeclaredTest(unittest.TestCase):
@@ -49,38 +87,33 @@ class DeclaredTest(unittest.TestCase):
 
     def test_sections_of_the_document_are_the_declarations(self):
         text = DOCUMENT.read_text(encoding="utf-8")
-        before = None
-        for table in tables():
-            pattern = re.compile(rf"(?<=^### `data\.{table['name']}\[\]`\n).*?(?=^##)", re.MULTILINE | re.DOTALL)
+        before = ""
+        for heading, section in (each for table in tables() for each in sections_of(table)):
+            pattern = re.compile(rf"(?<=^{re.escape(heading)}).*?(?=^##)", re.MULTILINE | re.DOTALL)
             found = pattern.search(text)
-            if found is None and UPDATE:
-                text = text.replace(section_of(before), f"{section_of(before)}### `data.{table['name']}[]`\n{section_of(table)}", 1)
-                before = table
-                continue
-            self.assertIsNotNone(found, f"docs/json.md has no heading ### `data.{table['name']}[]`")
             if UPDATE:
-                text = pattern.sub(lambda _: section_of(table), text)
-            else:
-                self.assertEqual(found.group(0), section_of(table), table["name"])
-            before = table
+                text = pattern.sub(lambda _: section, text) if found else text.replace(before, before + heading + section, 1)
+                before = section
+                continue
+            self.assertIsNotNone(found, f"docs/json.md has no heading {heading}")
+            self.assertEqual(found.group(0), section, heading)
         if UPDATE:
             DOCUMENT.write_text(text, encoding="utf-8")
 
     def test_the_schema_is_the_declarations(self):
         schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-        data = schema["$defs"]["data"]
         for table in tables():
             row = f"row_of_{table['name']}"
-            listed = {"type": ["array", "null"], "items": {"$ref": f"#/$defs/{row}"}}
+            parent, key = parent_of(table, schema)
             if UPDATE:
-                schema["$defs"][row] = row_schema_of(table)
-                data["properties"][table["name"]] = listed
-                if table["name"] not in data["required"]:
-                    data["required"].append(table["name"])
+                schema["$defs"][row] = object_schema_of(rows_fields(table))
+                parent["properties"][key] = rows_schema_of(table)
+                if key not in parent["required"]:
+                    parent["required"].append(key)
             else:
-                self.assertEqual(schema["$defs"][row], row_schema_of(table), table["name"])
-                self.assertEqual(data["properties"][table["name"]], listed)
-                self.assertIn(table["name"], data["required"])
+                self.assertEqual(schema["$defs"][row], object_schema_of(rows_fields(table)), table["name"])
+                self.assertEqual(parent["properties"][key], rows_schema_of(table))
+                self.assertIn(key, parent["required"])
         if UPDATE:
             used = set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(schema)))
             schema["$defs"] = {name: node for name, node in schema["$defs"].items() if name in used}

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "analysis/pass_registry.h"
 #include "analysis/table.h"
@@ -20,9 +21,24 @@ const char* TypeName(analysis::ColumnType type) {
     case analysis::ColumnType::kReal: return "number";
     case analysis::ColumnType::kText: return "string";
     case analysis::ColumnType::kBoolean: return "boolean";
-    case analysis::ColumnType::kIntegers: return "array of integer";
+    case analysis::ColumnType::kObject: return "object";
   }
   return "string";
+}
+
+void PrintColumns(const std::vector<analysis::TableColumn>& columns, lockstep::report::JsonRow* row) {
+  row->StartArray();
+  for (const analysis::TableColumn& column : columns) {
+    if (!IsIn(column.place, analysis::ColumnPlace::kOnlyInJson)) continue;
+    row->StartObject().Key("name").Text(column.name).Key("type").Text(TypeName(column.type));
+    row->Key("is_list").Bool(column.is_list).Key("unit").Text(column.unit).Key("meaning").Text(column.meaning);
+    row->Key("null").Text(column.null).Key("values").StartArray();
+    for (const std::string_view value : column.values) row->Text(value);
+    row->EndArray().Key("fields");
+    PrintColumns(column.fields, row);
+    row->EndObject();
+  }
+  row->EndArray();
 }
 
 /// The tables that passes declare, as JSON shows them: an object a line.
@@ -30,16 +46,8 @@ void PrintTables() {
   for (const analysis::Table* table : analysis::Tables()) {
     lockstep::report::JsonRow row;
     row.Key("name").Text(table->name).Key("sentence").Text(table->sentence).Key("pass").Text(table->pass);
-    row.Key("columns").StartArray();
-    for (const analysis::TableColumn& column : table->columns) {
-      if (column.place == analysis::ColumnPlace::kOnlyInSql) continue;
-      row.StartObject().Key("name").Text(column.name).Key("type").Text(TypeName(column.type));
-      row.Key("unit").Text(column.unit).Key("meaning").Text(column.meaning).Key("null").Text(column.null);
-      row.Key("values").StartArray();
-      for (const std::string_view value : column.values) row.Text(value);
-      row.EndArray().EndObject();
-    }
-    row.EndArray();
+    row.Key("path").Text(table->place.json_path).Key("columns");
+    PrintColumns(table->columns, &row);
     std::cout << row.Finish() << '\n';
   }
 }

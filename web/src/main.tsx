@@ -31,7 +31,7 @@ const LARGEST_FOR_PAPER = 8 << 20;
  * Of a larger page, "All on one page" shows what the paper will hold.
  */
 function loadForPaper(source: PageSource) {
-  const sizes = ['steps', 'collectives', 'timeline', 'names'].map((name) => Number(document.getElementById(`lockstep-${name}`)?.dataset['rawBytes'] ?? 0));
+  const sizes = ['steps', 'collectives', 'tables', 'timeline', 'names'].map((name) => Number(document.getElementById(`lockstep-${name}`)?.dataset['rawBytes'] ?? 0));
   const { dataset } = document.documentElement;
   dataset['paper'] = 'on demand';
   if (sizes.every((size) => size === 0) || sizes.reduce((sum, size) => sum + size, 0) > LARGEST_FOR_PAPER) return;

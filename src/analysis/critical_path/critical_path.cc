@@ -156,10 +156,35 @@ CriticalPath FindCriticalPath(const model::Run& run, const Collectives& collecti
   return path;
 }
 
+namespace {
+
+std::vector<RowColumn<CriticalPathRow>> PathColumns() {
+  using Row = CriticalPathRow;
+  return {
+      RankColumn<Row>(),
+      WindowColumn<Row>(),
+      Field<&Row::step>("step", "", "Number of the step; 0 where the traces mark no steps."),
+      NamedField<&Row::kind, graph::EdgeKindName>(
+          "category",
+          "What the time is spent on: `host`, `data_loader`, `compute`, `copy`, `transfer`, `launch`, `kernel_gap` or "
+          "`delay`.",
+          {"host", "data_loader", "compute", "copy", "transfer", "launch", "kernel_gap", "delay"}),
+      Field<&Row::name>("name", "", "Operator, call or kernel.", "nobody's: gaps, delays, launches"),
+      Field<&Row::path_ns>("path_ns", "ns", "Time on the step's critical path."),
+  };
+}
+
+}  // namespace
+
 Pass CriticalPathPass() {
   using Range = std::optional<RangePath>;
   return ReducingPass<CriticalPath, Range>(
-      {.question = "Which chain of work over all ranks fixes the step time?", .needs = {"collectives", "job_graph"}},
+      {.question = "Which chain of work over all ranks fixes the step time?",
+       .needs = {"collectives", "job_graph"},
+       .tables = {DeclareTable("critical_path", "critical_path",
+                               "Time on the steps' critical paths by rank, category and name; by window and step, then "
+                               "longest first, and a step's rows sum to its path",
+                               &CriticalPath::rows, PathColumns(), {"critical_path.rows[]", TableOrder::kVerdicts})}},
       [](const RankContext& context) {
         const auto& range = context.options().critical_path_range;
         return range ? FindRangePath(context, range->name, range->instance) : std::nullopt;

@@ -77,7 +77,7 @@ std::vector<RowColumn<KernelRooflineRow>> RooflineTable() {
   std::vector<RowColumn<Row>> columns = LaunchColumns<Row>();
   const std::vector<RowColumn<Row>> own = {
       {"precision", ColumnType::kText, "", "Kind of arithmetic: `fp64`, `fp32`, `fp16`, `tensor`.", "",
-       [](const model::Run&, const Row& row) { return Cell(std::string(PrecisionName(row.point.precision))); }},
+       [](const TableSource&, const Row& row) { return Cell(std::string(PrecisionName(row.point.precision))); }},
       Field<&Row::point, &RooflinePoint::flops_per_s>("flops_per_s", "FLOP/s", "Achieved."),
       Field<&Row::point, &RooflinePoint::peak_flops_per_s>("peak_flops_per_s", "FLOP/s", "The device's, at its clock."),
       Field<&Row::point, &RooflinePoint::flops_per_byte>("flops_per_byte", "FLOP/byte",

@@ -354,11 +354,11 @@ std::vector<RowColumn<InferenceRequestRow>> RequestColumns() {
       Field<&Row::recorded, &RequestOutcomes::output_count>(
           "output_count", "count", "Tokens, or what the program counts, of all of them.", "ranges mark them"),
       {"median_ns", ColumnType::kInteger, "ns", "Median of the latencies of those that ended and did not fail.",
-       "there is none", [](const model::Run&, const Row& row) { return Latency(row, &DurationQuantiles::median_ns); }},
+       "there is none", [](const TableSource&, const Row& row) { return Latency(row, &DurationQuantiles::median_ns); }},
       {"p95_ns", ColumnType::kInteger, "ns", "95th percentile of these latencies.", "there is none",
-       [](const model::Run&, const Row& row) { return Latency(row, &DurationQuantiles::p95_ns); }},
+       [](const TableSource&, const Row& row) { return Latency(row, &DurationQuantiles::p95_ns); }},
       {"p99_ns", ColumnType::kInteger, "ns", "99th percentile of these latencies.", "there is none",
-       [](const model::Run&, const Row& row) { return Latency(row, &DurationQuantiles::p99_ns); }},
+       [](const TableSource&, const Row& row) { return Latency(row, &DurationQuantiles::p99_ns); }},
       Field<&Row::first_token_count>("first_token_count", "count",
                                      "Requests with a marked prefill inside, or an output that the program recorded."),
       Field<&Row::first_token, &DurationQuantiles::median_ns>(

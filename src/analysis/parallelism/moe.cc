@@ -201,8 +201,6 @@ Moe FinishMoe(const model::Run& run, const std::vector<RankTraffic>& by_rank_ind
 
 namespace {
 
-Cell HottestRank(const model::Run& run, const MoeRow& row) { return RankCell(run, row.hottest_rank_index); }
-
 std::vector<RowColumn<MoeRow>> MoeColumns() {
   using Row = MoeRow;
   return {
@@ -216,8 +214,8 @@ std::vector<RowColumn<MoeRow>> MoeColumns() {
                               "no exchanges"),
       Field<&Row::exchange_load_ratio>("exchange_load_ratio", "",
                                        "The same within single exchanges, weighted by their bytes.", "no exchanges"),
-      {"hottest_rank", ColumnType::kInteger, "", "The rank that `load_ratio` is of.",
-       "no exchanges, or all loads are equal", HottestRank},
+      RankField<&Row::hottest_rank_index>("hottest_rank", "The rank that `load_ratio` is of.",
+                                          "no exchanges, or all loads are equal"),
       NamedField<&Row::pattern, LoadPatternName>(
           "pattern",
           "`even`: no exchange is much above the mean; `chronic`: it is the same ranks that are; `varying`: others "

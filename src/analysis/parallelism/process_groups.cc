@@ -275,13 +275,10 @@ std::vector<RowColumn<ProcessGroupRow>> GroupColumns() {
       Field<&Row::evidence>("evidence", "", "Why this kind, or why none."),
       Field<&Row::size>("size", "count", "Members, with or without a trace.", "not known"),
       Field<&Row::is_world>("is_world", "", "All ranks of the job."),
-      {"ranks", ColumnType::kIntegers, "",
-       "Global ranks of the members; those with calls where no file lists the members.", "",
-       [](const model::Run&, const Row& row) {
-         return Cell(IntegerList{{row.members.begin(), row.members.end()}});
-       }},
+      ListField<&Row::members>("ranks", "",
+                               "Global ranks of the members; those with calls where no file lists the members."),
       {"trace_count", ColumnType::kInteger, "count", "Members whose trace has its calls: what the sums are over.", "",
-       [](const model::Run&, const Row& row) { return Cell(uint64_t{row.rank_indices.size()}); }},
+       [](const TableSource&, const Row& row) { return Cell(uint64_t{row.rank_indices.size()}); }},
       Field<&Row::call_count>("call_count", "count", "Calls of all operations, all ranks."),
       Field<&Row::calls_per_step>("calls_per_step", "count", "Calls per rank and step.", "no steps"),
       Field<&Row::bytes>("bytes", "bytes", "Sum of the calls' sizes, all ranks.", "no call has one"),

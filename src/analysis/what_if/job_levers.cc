@@ -1,5 +1,7 @@
 #include "analysis/what_if/job_levers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -120,10 +122,33 @@ WhatIf SimulateJob(const model::Run& run, const Collectives& collectives, const 
   return what_if;
 }
 
+namespace {
+
+std::vector<RowColumn<Lever>> LeverColumns() {
+  using Row = Lever;
+  return {
+      Field<&Row::id>("id", "", "[Lever](metrics.md#what-if-levers), such as `no_stragglers` or `rank_at_median:3`."),
+      In(ColumnPlace::kOnlyInJson,
+         ListField<&Row::ranks>("ranks", "", "Ranks it changes; empty: all, or none in particular.")),
+      {"ranks", ColumnType::kText, "", "", "",
+       [](const TableSource&, const Row& row) { return Cell(fmt::format("{}", fmt::join(row.ranks, " "))); },
+       ColumnPlace::kOnlyInCsv},
+      Field<&Row::step_ns>("step_ns", "ns", "Simulated step with the change."),
+      Field<&Row::gain_ns>("gain_ns", "ns",
+                           "`simulated_step_ns` - `step_ns`; below 0 where the change makes the step longer."),
+      Field<&Row::gain_ratio>("gain_ratio", "ratio", "`gain_ns` / `simulated_step_ns`."),
+      Field<&Row::title>("title", "", "The change in words."),
+  };
+}
+
+}  // namespace
+
 Pass JobLeversPass() {
   return RunPass<WhatIf>({.question = "What would each change gain? (--what-if; operation traces: always)",
                           .needs = {"critical_path", "job_graph", "pipeline"},
-                          .kind = PassKind::kOnRequest},
+                          .kind = PassKind::kOnRequest,
+                          .tables = {DeclareTable("what_if", "", "A change, largest gain first", &WhatIf::levers,
+                                                  LeverColumns(), {"what_if.levers[]", TableOrder::kVerdicts})}},
                          [](PassContext& context) {
                            return SimulateJob(context.run(), context.Get<Collectives>(), context.Get<JobGraphs>().ranks,
                                               context.options().thread_count, &context.ledger(),

@@ -107,13 +107,32 @@ Bubbles ComputeBubbles(const model::OperationTrace& trace) {
   return bubbles;
 }
 
+namespace {
+
+std::vector<RowColumn<BubbleRow>> BubbleColumns() {
+  using Row = BubbleRow;
+  return {
+      Field<&Row::step>("step", "", "Number of the step."),
+      Field<&Row::data_rank>("dp_rank", "", "Which of the data-parallel pipelines."),
+      Field<&Row::stage>("stage", "", "Pipeline stage."),
+      Field<&Row::window_ns>("window_ns", "ns", "The stage's own iteration."),
+      Field<&Row::busy_ns>("busy_ns", "ns", "Forward and backward work in it."),
+      Field<&Row::bubble_ratio>("bubble_ratio", "ratio", "1 - `busy_ns` / `window_ns`."),
+      Field<&Row::memory_bytes>("memory_bytes", "bytes", "Peak of the device.", "not stated"),
+  };
+}
+
+}  // namespace
+
 Pass PipelineBubblesPass() {
-  return RunPass<Bubbles>(
-      {.question = "How long do pipeline stages idle? (operation traces)", .kind = PassKind::kOnRequest},
-      [](PassContext& context) {
-        const auto& operations = context.run().operations;
-        return operations ? ComputeBubbles(*operations) : Bubbles{};
-      });
+  return RunPass<Bubbles>({.question = "How long do pipeline stages idle? (operation traces)",
+                           .kind = PassKind::kOnRequest,
+                           .tables = {DeclareTable("bubbles", "", "A stage of a pipeline in a step", &Bubbles::stages,
+                                                   BubbleColumns(), {"bubbles.stages[]", TableOrder::kVerdicts})}},
+                          [](PassContext& context) {
+                            const auto& operations = context.run().operations;
+                            return operations ? ComputeBubbles(*operations) : Bubbles{};
+                          });
 }
 
 }  // namespace lockstep::analysis

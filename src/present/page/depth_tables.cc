@@ -20,7 +20,6 @@
 #include "present/report/flat_table.h"
 #include "present/report/format.h"
 #include "present/report/job_facts.h"
-#include "present/report/wait_states_json.h"
 
 namespace lockstep::page {
 namespace {
@@ -56,7 +55,13 @@ void AddCause(const PageModel& model, const RootCauseRow& cause, JsonRow* json) 
   for (const analysis::WaitChain& chain : cause.chains) {
     json->StartObject().Key("rank_index").Uint(chain.victim_rank_index).Key("wait_ns").Int(chain.wait_ns);
     json->Key("text").Text(ChainText(model.run(), collectives, cause, chain)).Key("hops").StartArray();
-    report::WriteHops(*json, model.run(), collectives, chain);
+    for (const analysis::WaitHop& hop : chain.hops) {
+      const analysis::CollectiveInstance& instance = collectives.instances[hop.instance];
+      json->StartObject().Key("group").Text(instance.group).Key("sequence").Int(instance.sequence);
+      json->Key("name").Text(instance.name).Key("rank").Int(model.run().ranks[hop.victim_rank_index].rank.value);
+      json->Key("late_rank").Int(model.run().ranks[hop.late_rank_index].rank.value);
+      json->Key("wait_ns").Int(hop.wait_ns).EndObject();
+    }
     json->EndArray().EndObject();
   }
   json->EndArray().EndObject();
@@ -296,7 +301,8 @@ void AddParallelism(const PageModel& model, JsonRow* json, std::vector<Reduction
       {"kernel_sums", "total_ns"},
       {"fabric", "transfer_ns"},
   };
-  const std::vector<report::FlatTable> all = report::FlatTables(model.run(), model.result());
+  const std::vector<report::FlatTable> all =
+      report::FlatTables(model.run(), model.result(), analysis::ColumnPlace::kOnlyInJson);
   for (const auto& [name, weight] : kTables) {
     const auto table =
         std::find_if(all.begin(), all.end(), [&, wanted = name](const auto& each) { return each.name == wanted; });

@@ -21,16 +21,17 @@ const char* TypeName(ColumnType type) {
     case ColumnType::kReal: return "real";
     case ColumnType::kText: return "text";
     case ColumnType::kBoolean: return "boolean";
-    case ColumnType::kIntegers: return "integers";
+    case ColumnType::kObject: return "object";
   }
   return "text";
 }
 
-/// Instants are on each rank's own clock here as in JSON.
-bool IsShown(const analysis::TableColumn& column) { return column.place != analysis::ColumnPlace::kOnlyInSql; }
+bool IsShown(const analysis::TableColumn& column) { return IsIn(column.place, analysis::ColumnPlace::kOnlyInJson); }
+
+size_t RowCount(const PageModel& model, const Table& table) { return table.rows(model.result()).size(); }
 
 size_t RowsShown(const PageModel& model, const Table& table) {
-  return std::min(table.row_count(model.result()), model.limits.table_rows);
+  return std::min(RowCount(model, table), model.limits.table_rows);
 }
 
 }  // namespace
@@ -39,9 +40,10 @@ std::vector<const Table*> PlanTables(const PageModel& model, std::vector<Reducti
   std::vector<const Table*> tables;
   std::vector<std::string_view> cut;
   for (const Table* table : analysis::Tables()) {
-    if (!model.result().Has(table->pass) || table->row_count(model.result()) == 0) continue;
+    if (!table->pass.empty() && !model.result().Has(table->pass)) continue;
+    if (RowCount(model, *table) == 0 || std::ranges::none_of(table->columns, IsShown)) continue;
     tables.push_back(table);
-    if (RowsShown(model, *table) < table->row_count(model.result())) cut.push_back(table->name);
+    if (RowsShown(model, *table) < RowCount(model, *table)) cut.push_back(table->name);
   }
   if (!cut.empty()) {
     reductions->push_back(
@@ -57,7 +59,7 @@ std::string TableListJson(const PageModel& model, const std::vector<const Table*
   for (const Table* table : tables) {
     json.StartObject().Key("name").Text(table->name).Key("sql_name").TextOrNull(table->sql_name);
     json.Key("sentence").Text(table->sentence);
-    json.Key("row_count").Uint(table->row_count(model.result())).EndObject();
+    json.Key("json_path").Text(table->place.json_path).Key("row_count").Uint(RowCount(model, *table)).EndObject();
   }
   json.EndArray();
   const std::string_view object = json.Finish();  // {"":[...]}
@@ -71,15 +73,22 @@ std::string TablesBytes(const PageModel& model, const std::vector<const Table*>&
     json.StartObject().Key("name").Text(table->name).Key("columns").StartArray();
     for (const analysis::TableColumn& column : table->columns) {
       if (!IsShown(column)) continue;
-      json.StartObject().Key("name").Text(column.name).Key("type").Text(TypeName(column.type));
+      json.StartObject()
+          .Key("name")
+          .Text(column.name)
+          .Key("type")
+          .Text(TypeName(column.type))
+          .Key("is_list")
+          .Bool(column.is_list);
       json.Key("unit").Text(column.unit).Key("meaning").Text(column.meaning).EndObject();
     }
     json.EndArray().Key("rows").StartArray();
+    const analysis::TableRows rows = table->rows(model.result());
     const size_t row_count = RowsShown(model, *table);
     for (size_t row = 0; row < row_count; ++row) {
       json.StartArray();
       for (const analysis::TableColumn& column : table->columns) {
-        if (IsShown(column)) json.Value(column.value(model.run(), model.result(), row));
+        if (IsShown(column)) json.Value(column.value({model.run(), model.result()}, rows[row]));
       }
       json.EndArray();
     }

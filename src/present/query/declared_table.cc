@@ -9,13 +9,14 @@
 namespace lockstep::query {
 namespace {
 
-ColumnType TypeOf(analysis::ColumnType type) {
-  switch (type) {
+ColumnType TypeOf(const analysis::TableColumn& column) {
+  if (column.is_list) return ColumnType::kJson;
+  switch (column.type) {
     case analysis::ColumnType::kInteger: return ColumnType::kInteger;
     case analysis::ColumnType::kReal: return ColumnType::kReal;
     case analysis::ColumnType::kText: return ColumnType::kText;
     case analysis::ColumnType::kBoolean: return ColumnType::kBoolean;
-    case analysis::ColumnType::kIntegers: return ColumnType::kJson;
+    case analysis::ColumnType::kObject: return ColumnType::kJson;
   }
   return ColumnType::kText;
 }
@@ -28,24 +29,17 @@ struct CellWriter {
   void operator()(uint64_t value) const { out.Count(value); }
   void operator()(double value) const { out.Real(value); }
   void operator()(const std::string& value) const { out.Copy(value); }
-  void operator()(const IntegerList& value) const { out.Copy(value.Text()); }
+  void operator()(const NestedCell& value) const { out.Copy(value.Text()); }
 };
 
-/// The rows of a declared table are known by their numbers.
-struct RowNumbers {
-  size_t count = 0;
-  size_t size() const { return count; }
-  size_t operator[](size_t row) const { return row; }
-};
-
-Field<size_t> FieldOf(const analysis::TableColumn& column) {
-  Field<size_t> field{{column.name, TypeOf(column.type), column.unit, column.meaning, column.null},
-                      [value = column.value](const Source& source, size_t row, CellOut& out) {
-                        std::visit(CellWriter{out}, value(source.run(), source.result(), row));
-                      }};
+Field<const void*> FieldOf(const analysis::TableColumn& column) {
+  Field<const void*> field{{column.name, TypeOf(column), column.unit, column.meaning, column.null},
+                           [value = column.value](const Source& source, const void* row, CellOut& out) {
+                             std::visit(CellWriter{out}, value({source.run(), source.result()}, row));
+                           }};
   if (column.is_key) {
-    field.key = [value = column.value](const Source& source, size_t row) -> std::optional<int64_t> {
-      const Cell cell = value(source.run(), source.result(), row);
+    field.key = [value = column.value](const Source& source, const void* row) -> std::optional<int64_t> {
+      const Cell cell = value({source.run(), source.result()}, row);
       const int64_t* number = std::get_if<int64_t>(&cell);
       return number != nullptr ? std::optional(*number) : std::nullopt;
     };
@@ -53,20 +47,29 @@ Field<size_t> FieldOf(const analysis::TableColumn& column) {
   return field;
 }
 
-}  // namespace
-
-void AddDeclaredTables(TableList* tables) {
-  using Declared = RowTable<size_t, RowNumbers>;
+template <typename Wanted>
+void AddTables(Wanted wanted, TableList* tables) {
+  using Declared = RowTable<const void*, analysis::TableRows>;
   for (const analysis::Table* table : analysis::Tables()) {
-    if (table->sql_name.empty()) continue;
-    Declared::Parts parts{table->sql_name, table->sentence, table->pass, {}, {}};
+    if (table->sql_name.empty() || !wanted(table->place.order)) continue;
+    Declared::Parts parts{table->sql_name, table->sentence, table->pass.empty() ? "all" : table->pass, {}, {}};
     for (const analysis::TableColumn& column : table->columns) {
-      if (column.place != analysis::ColumnPlace::kNotInSql) parts.fields.push_back(FieldOf(column));
+      if (IsIn(column.place, analysis::ColumnPlace::kOnlyInSql)) parts.fields.push_back(FieldOf(column));
     }
-    parts.rows = [table](const Source& source) { return RowNumbers{table->row_count(source.result())}; };
+    parts.rows = [table](const Source& source) { return table->rows(source.result()); };
     if (table->in_rank_order) parts.sorted_by = {kWindowColumn, kRankColumn};
     tables->push_back(std::make_unique<Declared>(std::move(parts)));
   }
+}
+
+}  // namespace
+
+void AddMeasuredTables(TableList* tables) {
+  AddTables([](analysis::TableOrder order) { return order == analysis::TableOrder::kMeasured; }, tables);
+}
+
+void AddVerdictTables(TableList* tables) {
+  AddTables([](analysis::TableOrder order) { return order != analysis::TableOrder::kMeasured; }, tables);
 }
 
 }  // namespace lockstep::query

@@ -13,15 +13,6 @@ namespace {
 using model::RankTrace;
 using Type = ColumnType;
 
-const char* ClockBasisName(model::ClockMap::Basis basis) {
-  switch (basis) {
-    case model::ClockMap::Basis::kReference: return "reference";
-    case model::ClockMap::Basis::kCollectives: return "collectives";
-    case model::ClockMap::Basis::kWallClock: return "wall_clock";
-  }
-  return "wall_clock";
-}
-
 void WriteInstant(const RankTrace& trace, const std::optional<int64_t>& trace_ns, bool aligned, CellOut& out) {
   if (!trace_ns) return out.Null();
   out.Int(aligned ? trace.clock.ToRun(*trace_ns) : *trace_ns);
@@ -69,7 +60,7 @@ std::vector<Field<RankTrace>> RankFields() {
       {{"trace_last_ns", Type::kInteger, "ns, the rank's own clock", "`last_ns` as the file has it.", "no events"},
        [](const Source&, const Row& row, CellOut& out) { WriteInstant(row, row.last_ns, false, out); }},
       {{"clock_basis", Type::kText, "", "How the clock was aligned: `reference`, `collectives` or `wall_clock`.", ""},
-       [](const Source&, const Row& row, CellOut& out) { out.Static(ClockBasisName(row.clock.basis)); }},
+       [](const Source&, const Row& row, CellOut& out) { out.Static(report::ClockBasisName(row.clock.basis)); }},
       {{"clock_offset_ns", Type::kInteger, "ns",
         "What this rank's clock reads more than the reference's, at `clock_reference_ns`.", ""},
        [](const Source&, const Row& row, CellOut& out) { out.Int(row.clock.offset_ns); }},

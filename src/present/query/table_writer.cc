@@ -33,7 +33,7 @@ ShownCell Shown(const Cell& cell) {
               false, true};
     }
     ShownCell operator()(const std::string& value) const { return {report::Printable(value), false, false}; }
-    ShownCell operator()(const IntegerList& value) const { return {value.Text(), false, false}; }
+    ShownCell operator()(const NestedCell& value) const { return {value.Text(), false, false}; }
   };
   return std::visit(Visitor{}, cell);
 }

@@ -13,11 +13,12 @@ TableList MakeAll() {
   tables.push_back(MakeKernelTable());
   AddRankTables(&tables);
   AddCollectiveTables(&tables);
-  AddDeclaredTables(&tables);
+  AddMeasuredTables(&tables);
   tables.push_back(MakeMemoryEventTable());
   tables.push_back(MakeCounterSampleTable());
   tables.push_back(MakeLinkedSpanTable());
   AddVerdictTables(&tables);
+  tables.push_back(MakeLedgerTable());
   tables.push_back(MakeCatalogTable());
   return tables;
 }

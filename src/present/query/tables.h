@@ -20,11 +20,12 @@ std::vector<std::string> TableNames();
 /// The parts of AllTables().
 void AddRankTables(TableList* tables);        ///< ranks, tracks.
 void AddCollectiveTables(TableList* tables);  ///< collectives, collective_instances.
-void AddDeclaredTables(TableList* tables);    ///< Those that passes declare (analysis/table.h).
-void AddVerdictTables(TableList* tables);     ///< stragglers, wait_states, root_causes, imbalance, critical_path, ...
+void AddMeasuredTables(TableList* tables);    ///< Those declared (analysis/table.h) as TableOrder::kMeasured.
+void AddVerdictTables(TableList* tables);     ///< The others that are declared.
 std::unique_ptr<Table> MakeMemoryEventTable();
 std::unique_ptr<Table> MakeCounterSampleTable();
 std::unique_ptr<Table> MakeLinkedSpanTable();
+std::unique_ptr<Table> MakeLedgerTable();
 std::unique_ptr<Table> MakeCatalogTable();
 
 /// Passes that must have run for these tables: names for analysis::Analyze. `needs_all` for tables drawn from all.

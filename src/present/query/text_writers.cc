@@ -34,7 +34,7 @@ class CsvWriter : public RowWriter {
   void Write(int64_t value) { out_ << value; }
   void Write(uint64_t value) { out_ << value; }
   void Write(double value) { out_ << fmt::format("{}", value); }
-  void Write(const IntegerList& value) { Write(value.Text()); }
+  void Write(const NestedCell& value) { Write(value.Text()); }
   void Write(const std::string& value) {
     const std::string valid = report::ValidUtf8(value);
     if (!valid.empty() && valid.find_first_of(",\"\r\n") == std::string::npos) {

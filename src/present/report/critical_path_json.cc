@@ -4,12 +4,12 @@
 
 #include "analysis/critical_path/critical_path.h"
 #include "analysis/critical_path/range_path.h"
+#include "present/report/flat_table.h"
 
 namespace lockstep::report {
 namespace {
 
 using analysis::AnalysisResult;
-using analysis::CriticalPathRow;
 using analysis::CriticalPathStep;
 using analysis::NameSlack;
 using analysis::RangeBound;
@@ -96,16 +96,7 @@ void WriteCriticalPath(JsonDocument& json, const Run& run, const AnalysisResult&
   json.StartArray();
   for (const CriticalPathStep& step : path.steps) WriteStep(json, run, step);
   json.EndArray();
-  json.Key("rows");
-  json.StartArray();
-  for (const CriticalPathRow& entry : path.rows) {
-    JsonRow row;
-    row.Key("rank").Int(run.ranks[entry.rank_index].rank.value).Key("window").Int(run.ranks[entry.rank_index].window);
-    row.Key("step").Int(entry.step).Key("category").Text(graph::EdgeKindName(entry.kind));
-    row.Key("name").TextOrNull(run.names[entry.name]).Key("path_ns").Int(entry.path_ns);
-    WriteRow(json, row);
-  }
-  json.EndArray();
+  WriteTablesWithin(json, run, result, "critical_path");
   json.Key("slack");
   json.StartArray();
   for (const NameSlack& entry : path.names) {

@@ -11,13 +11,6 @@
 
 #include "analysis/analysis_result.h"
 #include "analysis/collectives.h"
-#include "analysis/critical_path/critical_path.h"
-#include "analysis/finding.h"
-#include "analysis/imbalance.h"
-#include "analysis/stragglers.h"
-#include "analysis/wait_states/wait_states.h"
-#include "analysis/what_if/pipeline_bubbles.h"
-#include "analysis/what_if/what_if.h"
 #include "base/cell.h"
 #include "present/report/csv_table.h"
 #include "present/report/flat_table.h"
@@ -53,7 +46,7 @@ std::string CsvText(const Cell& cell) {
       return value - value == 0.0 ? fmt::format("{}", value) : std::string();  // not finite: not measured
     }
     std::string operator()(const std::string& value) const { return Quoted(value); }
-    std::string operator()(const IntegerList& value) const { return Quoted(value.Text()); }
+    std::string operator()(const NestedCell& value) const { return Quoted(value.Text()); }
   };
   return std::visit(Visitor{}, cell);
 }
@@ -76,8 +69,6 @@ class CsvRows {
 };
 
 Cell OptionalInt(const std::optional<int64_t>& value) { return value ? Cell(*value) : Cell(); }
-
-std::string Joined(const std::vector<int32_t>& ranks) { return fmt::format("{}", fmt::join(ranks, " ")); }
 
 void WriteFlat(std::ostream& out, const FlatTable& table) {
   CsvRows file(out, table.columns);
@@ -122,97 +113,6 @@ void WriteCollectives(std::ostream& out, const Run& run, const AnalysisResult& r
   }
 }
 
-void WriteStragglers(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(
-      out, {"rank", "window", "collective_count", "last_count", "last_ratio", "wait_ns", "wait_given_ns", "delay_ns",
-            "role", "chronic", "step_count", "late_step_count", "first_activity", "first_activity_excess_ns"});
-  for (const analysis::StragglerRow& row : result.Get<analysis::Stragglers>().rows) {
-    const model::RankTrace& trace = run.ranks[row.rank_index];
-    const bool known = !row.activities.empty();
-    file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, row.collective_count, row.last_count, row.last_ratio,
-              row.wait_ns, row.wait_given_ns, row.delay_ns, std::string(WaitRoleName(row.role)), row.chronic,
-              row.step_count, row.late_step_count, known ? Cell(row.activities[0].name) : Cell(),
-              known ? Cell(row.activities[0].excess_ns) : Cell()});
-  }
-}
-
-void WriteWaitStateRows(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(out, {"rank", "window", "kind", "count", "wait_ns"});
-  for (const analysis::WaitStateRow& row : result.Get<analysis::WaitStates>().rows) {
-    const model::RankTrace& trace = run.ranks[row.rank_index];
-    file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, std::string(WaitStateKindName(row.kind)), row.count,
-              row.wait_ns});
-  }
-}
-
-void WriteRootCauses(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(out, {"cause", "rank", "window", "name", "own_ns", "peers_ns", "direct_wait_ns", "propagated_wait_ns",
-                     "wait_ratio", "collective_count", "delay_ns", "pattern", "period_steps", "step_count"});
-  for (const analysis::RootCauseRow& row : result.Get<analysis::WaitStates>().causes) {
-    file.Row({std::string(RootCauseName(row.cause)),
-              row.rank_index ? Cell(int64_t{run.ranks[*row.rank_index].rank.value}) : Cell(),
-              int64_t{run.ranks[row.rank_indices.front()].window}, row.name, row.own_ns, row.peers_ns,
-              row.direct_wait_ns, row.propagated_wait_ns, row.wait_ratio, row.collective_count, row.delay_ns,
-              std::string(WaitPatternName(row.pattern)), OptionalInt(row.period_steps), row.step_count});
-  }
-}
-
-void WriteCulprits(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(out, {"rank", "window", "ranks", "cause", "wait_ns", "wait_ratio", "chance", "delay_ns"});
-  for (const analysis::WaitCulprit& culprit : result.Get<analysis::WaitStates>().culprits) {
-    std::vector<int32_t> ranks;
-    for (const size_t rank_index : culprit.rank_indices) ranks.push_back(run.ranks[rank_index].rank.value);
-    file.Row({culprit.rank_index ? Cell(int64_t{run.ranks[*culprit.rank_index].rank.value}) : Cell(),
-              int64_t{run.ranks[culprit.rank_indices.front()].window}, Joined(ranks),
-              std::string(RootCauseName(result.Get<analysis::WaitStates>().causes[culprit.causes.front()].cause)),
-              culprit.wait_ns, culprit.wait_ratio, culprit.chance, culprit.delay_ns});
-  }
-}
-
-void WriteImbalance(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(out, {"quantity", "mean", "min", "max", "ratio", "min_rank", "max_rank"});
-  for (const analysis::ImbalanceRow& row : result.Get<analysis::Imbalance>().rows) {
-    file.Row({row.quantity, row.mean, row.min, row.max, row.ratio ? Cell(*row.ratio) : Cell(),
-              int64_t{run.ranks[row.min_rank_index].rank.value}, int64_t{run.ranks[row.max_rank_index].rank.value}});
-  }
-}
-
-void WriteCriticalPath(std::ostream& out, const Run& run, const AnalysisResult& result) {
-  CsvRows file(out, {"rank", "window", "step", "category", "name", "path_ns"});
-  for (const analysis::CriticalPathRow& row : result.Get<analysis::CriticalPath>().rows) {
-    const model::RankTrace& trace = run.ranks[row.rank_index];
-    const std::string_view name = run.names[row.name];
-    file.Row({int64_t{trace.rank.value}, int64_t{trace.window}, row.step, std::string(graph::EdgeKindName(row.kind)),
-              name.empty() ? Cell() : Cell(std::string(name)), row.path_ns});
-  }
-}
-
-void WriteWhatIf(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
-  CsvRows file(out, {"id", "ranks", "step_ns", "gain_ns", "gain_ratio", "title"});
-  for (const analysis::Lever& lever : result.Get<analysis::WhatIf>().levers) {
-    file.Row({lever.id, Joined(lever.ranks), lever.step_ns, lever.gain_ns, lever.gain_ratio, lever.title});
-  }
-}
-
-void WriteBubbles(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
-  CsvRows file(out, {"step", "dp_rank", "stage", "window_ns", "busy_ns", "bubble_ratio", "memory_bytes"});
-  for (const analysis::BubbleRow& row : result.Get<analysis::Bubbles>().stages) {
-    file.Row({row.step, int64_t{row.data_rank}, int64_t{row.stage}, row.window_ns, row.busy_ns, row.bubble_ratio,
-              OptionalInt(row.memory_bytes)});
-  }
-}
-
-void WriteFindings(std::ostream& out, const Run& /*run*/, const AnalysisResult& result) {
-  CsvRows file(out, {"id", "severity", "ranks", "title", "evidence", "advice", "gain_ns_per_step", "gain_ratio"});
-  for (const analysis::Finding& finding : result.findings) {
-    std::string evidence;
-    for (const analysis::Evidence& item : finding.evidence) evidence += (evidence.empty() ? "" : "; ") + item.text;
-    file.Row({finding.id, std::string(analysis::FindingSeverityName(finding.severity)), Joined(finding.ranks),
-              finding.title, evidence, fmt::format("{}", fmt::join(finding.advice, "; ")),
-              OptionalInt(finding.gain_ns_per_step), finding.gain_ratio ? Cell(*finding.gain_ratio) : Cell()});
-  }
-}
-
 void WriteLedger(std::ostream& out, const Run& run, const AnalysisResult& /*result*/) {
   CsvRows file(out, {"code", "severity", "source", "rank", "byte_offset", "count", "message", "advice"});
   for (const model::LedgerEntry& entry : run.ledger.entries()) {
@@ -230,15 +130,6 @@ struct OtherTable {
 constexpr OtherTable kBefore[] = {{"ranks", "", WriteRanks}};
 constexpr OtherTable kBehind[] = {
     {"collectives", "collectives", WriteCollectives},
-    {"stragglers", "stragglers", WriteStragglers},
-    {"wait_states", "wait_states", WriteWaitStateRows},
-    {"root_causes", "wait_states", WriteRootCauses},
-    {"culprits", "wait_states", WriteCulprits},
-    {"imbalance", "imbalance", WriteImbalance},
-    {"critical_path", "critical_path", WriteCriticalPath},
-    {"what_if", "what_if", WriteWhatIf},
-    {"bubbles", "bubbles", WriteBubbles},
-    {"findings", "", WriteFindings},
     {"ledger", "", WriteLedger},
 };
 
@@ -249,7 +140,7 @@ void ForEachTable(const Run& run, const AnalysisResult& result, Visit visit) {
     visit(table.name, table.pass, [&](std::ostream& out) { table.write(out, run, result); });
   };
   for (const OtherTable& table : kBefore) other(table);
-  for (const FlatTable& table : FlatTables(run, result))
+  for (const FlatTable& table : FlatTables(run, result, analysis::ColumnPlace::kOnlyInCsv))
     visit(table.name, table.pass, [&](std::ostream& out) { WriteFlat(out, table); });
   for (const OtherTable& table : kBehind) other(table);
 }

@@ -30,4 +30,6 @@ struct JobFacts {
 };
 JobFacts FactsOf(const model::Run& run);
 
+const char* ClockBasisName(model::ClockMap::Basis basis);  ///< "reference", "collectives", "wall_clock".
+
 }  // namespace lockstep::report

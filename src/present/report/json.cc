@@ -1,12 +1,9 @@
 #include <algorithm>
+#include <iterator>
+#include <string>
 
 #include "analysis/analysis_result.h"
-#include "analysis/collectives.h"
-#include "analysis/finding.h"
-#include "analysis/imbalance.h"
 #include "analysis/pass_registry.h"
-#include "analysis/stragglers.h"
-#include "base/cell.h"
 #include "present/report/critical_path_json.h"
 #include "present/report/flat_table.h"
 #include "present/report/job_facts.h"
@@ -21,15 +18,6 @@ namespace {
 using analysis::AnalysisResult;
 using model::RankTrace;
 using model::Run;
-
-const char* ClockBasisName(model::ClockMap::Basis basis) {
-  switch (basis) {
-    case model::ClockMap::Basis::kReference: return "reference";
-    case model::ClockMap::Basis::kCollectives: return "collectives";
-    case model::ClockMap::Basis::kWallClock: return "wall_clock";
-  }
-  return "wall_clock";
-}
 
 JsonRow& Name(JsonRow& row, const Run& run, size_t rank_index) {
   const RankTrace& trace = run.ranks[rank_index];
@@ -90,138 +78,30 @@ void WriteRanks(JsonDocument& json, const Run& run) {
   json.EndArray();
 }
 
-void WriteFlatTable(JsonDocument& json, const FlatTable& table, bool computed) {
-  json.Key(table.name);
-  if (!computed) {
-    json.Null();
-    return;
-  }
-  json.StartArray();
-  std::vector<Cell> cells;
-  for (size_t r = 0; r < table.row_count; ++r) {
-    cells.clear();
-    table.fill(r, &cells);
-    JsonRow row;
-    for (size_t c = 0; c < table.columns.size(); ++c) row.Key(table.columns[c]).Value(cells[c]);
-    WriteRow(json, row);
-  }
-  json.EndArray();
-}
+/// The members of `data` that hold more than tables, by the first word of these tables' paths.
+struct Surroundings {
+  std::string_view name;
+  void (*write)(JsonDocument& json, const Run& run, const AnalysisResult& result);
+};
+constexpr Surroundings kSurroundings[] = {{"wait_states", WriteWaitStates},
+                                          {"critical_path", WriteCriticalPath},
+                                          {"what_if", WriteWhatIf},
+                                          {"bubbles", WriteBubbles}};
 
-void WriteCollective(JsonDocument& json, const Run& run, const analysis::CollectiveInstance& instance) {
-  JsonRow row;
-  row.Key("window").Int(instance.window).Key("group").Text(instance.group).Key("sequence").Int(instance.sequence);
-  row.Key("match").Text(analysis::MatchBasisName(instance.basis)).Key("name").Text(instance.name);
-  row.Key("bytes").Optional(instance.bytes).Key("group_size");
-  instance.group_size ? row.Int(*instance.group_size) : row.Null();
-  row.Key("synchronising").Bool(instance.synchronising).Key("complete").Bool(instance.complete);
-  row.Key("ranks").StartArray();
-  for (const auto& member : instance.members) row.Int(run.ranks[member.rank_index].rank.value);
-  row.EndArray().Key("arrival_ns").StartArray();
-  for (const auto& member : instance.members) row.Int(member.arrival_ns);
-  row.EndArray().Key("end_ns").StartArray();
-  for (const auto& member : instance.members) row.Int(member.end_ns);
-  row.EndArray().Key("wait_ns").StartArray();
-  for (const auto& member : instance.members) row.Optional(member.wait_ns);
-  row.EndArray().Key("duration_ns").StartArray();
-  for (const auto& member : instance.members) row.Int(member.duration_ns);
-  row.EndArray().Key("missing_ranks").StartArray();
-  for (const Rank rank : instance.missing_ranks) row.Int(rank.value);
-  row.EndArray();
-  row.Key("last_rank");
-  instance.last_rank_index ? row.Int(run.ranks[*instance.last_rank_index].rank.value) : row.Null();
-  row.Key("transfer_ns").Optional(instance.transfer_ns);
-  row.Key("algbw_bytes_per_s").Optional(instance.algbw_bytes_per_s);
-  row.Key("busbw_bytes_per_s").Optional(instance.busbw_bytes_per_s);
-  WriteRow(json, row);
-}
-
-void WriteCollectives(JsonDocument& json, const Run& run, const AnalysisResult& result) {
-  json.Key("collectives");
-  if (!result.Has<analysis::Collectives>()) {
-    json.Null();
-    return;
-  }
-  json.StartArray();
-  for (const analysis::CollectiveInstance& instance : result.Get<analysis::Collectives>().instances)
-    WriteCollective(json, run, instance);
-  json.EndArray();
-}
-
-void WriteStragglers(JsonDocument& json, const Run& run, const AnalysisResult& result) {
-  json.Key("stragglers");
-  if (!result.Has<analysis::Stragglers>()) {
-    json.Null();
-    return;
-  }
-  json.StartArray();
-  for (const analysis::StragglerRow& straggler : result.Get<analysis::Stragglers>().rows) {
-    JsonRow row;
-    Name(row, run, straggler.rank_index);
-    row.Key("collective_count").Uint(straggler.collective_count).Key("last_count").Uint(straggler.last_count);
-    row.Key("last_ratio").Double(straggler.last_ratio).Key("wait_ns").Int(straggler.wait_ns);
-    row.Key("wait_given_ns").Int(straggler.wait_given_ns).Key("delay_ns").Int(straggler.delay_ns);
-    row.Key("role").Text(WaitRoleName(straggler.role)).Key("chronic").Bool(straggler.chronic);
-    row.Key("step_count").Int(straggler.step_count).Key("late_step_count").Int(straggler.late_step_count);
-    row.Key("worst_collective");
-    if (straggler.worst_instance) {
-      const analysis::CollectiveInstance& worst =
-          result.Get<analysis::Collectives>().instances[*straggler.worst_instance];
-      row.StartObject().Key("window").Int(worst.window).Key("group").Text(worst.group);
-      row.Key("sequence").Int(worst.sequence).Key("name").Text(worst.name).EndObject();
-    } else {
-      row.Null();
+void WriteTables(JsonDocument& json, const Run& run, const AnalysisResult& result) {
+  const Surroundings* last = nullptr;
+  for (const FlatTable& table : FlatTables(run, result, analysis::ColumnPlace::kOnlyInJson)) {
+    const auto* around = std::find_if(
+        std::begin(kSurroundings), std::end(kSurroundings),
+        [&](const Surroundings& each) { return table.json_path.starts_with(std::string(each.name) + "."); });
+    if (around == std::end(kSurroundings)) {
+      json.Key(table.name);
+      table.pass.empty() || result.Has(table.pass) ? WriteRows(json, table) : static_cast<void>(json.Null());
+    } else if (around != last) {
+      last = around;
+      around->write(json, run, result);
     }
-    row.Key("activities").StartArray();
-    for (const analysis::LateActivity& activity : straggler.activities) {
-      row.StartObject().Key("cause").Text(analysis::LateCauseName(activity.cause)).Key("name").Text(activity.name);
-      row.Key("excess_ns").Int(activity.excess_ns).EndObject();
-    }
-    row.EndArray();
-    WriteRow(json, row);
   }
-  json.EndArray();
-}
-
-void WriteImbalance(JsonDocument& json, const Run& run, const AnalysisResult& result) {
-  json.Key("imbalance");
-  if (!result.Has<analysis::Imbalance>()) {
-    json.Null();
-    return;
-  }
-  json.StartObject();
-  for (const analysis::ImbalanceRow& spread : result.Get<analysis::Imbalance>().rows) {
-    json.Key(spread.quantity);
-    JsonRow row;
-    row.Key("mean").Double(spread.mean).Key("min").Double(spread.min).Key("max").Double(spread.max);
-    row.Key("ratio").Optional(spread.ratio);
-    row.Key("min_rank").Int(run.ranks[spread.min_rank_index].rank.value);
-    row.Key("max_rank").Int(run.ranks[spread.max_rank_index].rank.value);
-    WriteRow(json, row);
-  }
-  json.EndObject();
-}
-
-void WriteFindings(JsonDocument& json, const AnalysisResult& result) {
-  json.Key("findings");
-  json.StartArray();
-  for (const analysis::Finding& finding : result.findings) {
-    JsonRow row;
-    row.Key("id").Text(finding.id).Key("severity").Text(analysis::FindingSeverityName(finding.severity));
-    row.Key("ranks").StartArray();
-    for (const int32_t rank : finding.ranks) row.Int(rank);
-    row.EndArray().Key("title").Text(finding.title).Key("evidence").StartArray();
-    for (const analysis::Evidence& evidence : finding.evidence) {
-      row.StartObject().Key("name").Text(evidence.name).Key("value").Double(evidence.value);
-      row.Key("text").Text(evidence.text).EndObject();
-    }
-    row.EndArray().Key("advice").StartArray();
-    for (const std::string& advice : finding.advice) row.Text(advice);
-    row.EndArray().Key("gain_ns_per_step").Optional(finding.gain_ns_per_step);
-    row.Key("gain_ratio").Optional(finding.gain_ratio);
-    WriteRow(json, row);
-  }
-  json.EndArray();
 }
 
 }  // namespace
@@ -253,15 +133,7 @@ void WriteJson(const Run& run, const AnalysisResult& result, bool partial, std::
     json.StartObject();
     WriteJob(json, run, result);
     WriteRanks(json, run);
-    for (const FlatTable& table : FlatTables(run, result)) WriteFlatTable(json, table, result.Has(table.pass));
-    WriteCollectives(json, run, result);
-    WriteStragglers(json, run, result);
-    WriteWaitStates(json, run, result);
-    WriteImbalance(json, run, result);
-    WriteCriticalPath(json, run, result);
-    WriteWhatIf(json, result);
-    WriteBubbles(json, result);
-    WriteFindings(json, result);
+    WriteTables(json, run, result);
     json.EndObject();
     WriteLedger(json, run.ledger);
     json.EndObject();

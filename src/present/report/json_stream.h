@@ -3,7 +3,7 @@
 #include <ostream>
 #include <string_view>
 
-#include "base/cell.h"
+#include "base/cell_json.h"
 #include "base/json_writer.h"
 #include "model/ledger.h"
 
@@ -14,7 +14,7 @@ class JsonRow : public JsonInMemory<JsonRow> {
  public:
   JsonRow() { StartObject(); }
 
-  JsonRow& Value(const Cell& cell);
+  JsonRow& Value(const Cell& cell) { return WriteCell(cell, this), *this; }
   /// Closes the object; the text lives as long as this.
   std::string_view Finish() { return EndObject().text(); }
 };

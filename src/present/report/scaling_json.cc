@@ -76,16 +76,7 @@ FlatTable NoSync(const ScalingCurve& curve) {
 
 void WriteTable(JsonDocument& json, const char* key, const FlatTable& table) {
   json.Key(key);
-  json.StartArray();
-  std::vector<Cell> cells;
-  for (size_t r = 0; r < table.row_count; ++r) {
-    cells.clear();
-    table.fill(r, &cells);
-    JsonRow row;
-    for (size_t c = 0; c < table.columns.size(); ++c) row.Key(table.columns[c]).Value(cells[c]);
-    WriteRow(json, row);
-  }
-  json.EndArray();
+  WriteRows(json, table);
 }
 
 void WriteFit(JsonDocument& json, const ScalingCurve& curve) {

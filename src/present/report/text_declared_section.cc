@@ -43,7 +43,7 @@ struct ValueText {
     return unit == "0..1" ? FormatPercent(value) : FormatNumber(value);
   }
   std::string operator()(const std::string& value) const { return Printable(value); }
-  std::string operator()(const IntegerList& value) const { return value.Text(); }
+  std::string operator()(const NestedCell& value) const { return value.Text(); }
 };
 
 void WriteTable(const TextPage& page, const analysis::Table& table) {
@@ -54,7 +54,7 @@ void WriteTable(const TextPage& page, const analysis::Table& table) {
   std::vector<TableColumn> heads;
   const analysis::TableColumn* rank = nullptr;
   for (const analysis::TableColumn& column : table.columns) {
-    if (column.place == analysis::ColumnPlace::kOnlyInSql) continue;
+    if (!IsIn(column.place, analysis::ColumnPlace::kOnlyInCsv)) continue;
     if (column.name == "rank") rank = &column;
     const bool is_text = column.type == analysis::ColumnType::kText;
     const bool has_flexible = std::any_of(heads.begin(), heads.end(), [](const auto& head) { return head.flexible; });
@@ -65,15 +65,17 @@ void WriteTable(const TextPage& page, const analysis::Table& table) {
   }
   TextTable text(std::move(heads));
   size_t row_count = 0;
-  for (size_t row = 0; row < table.row_count(page.result); ++row) {
+  const analysis::TableRows rows = table.rows(page.result);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const void* row = rows[i];
     if (rank != nullptr && page.options.rank &&
-        rank->value(page.run, page.result, row) != Cell(int64_t{*page.options.rank})) {
+        rank->value({page.run, page.result}, row) != Cell(int64_t{*page.options.rank})) {
       continue;
     }
     if (++row_count > page.options.top) continue;
     std::vector<TableCell> cells;
     for (const analysis::TableColumn* column : columns) {
-      cells.emplace_back(std::visit(ValueText{column->unit}, column->value(page.run, page.result, row)));
+      cells.emplace_back(std::visit(ValueText{column->unit}, column->value({page.run, page.result}, row)));
     }
     text.AddRow(std::move(cells));
   }

@@ -6,6 +6,7 @@
 #include "analysis/analysis_result.h"
 #include "analysis/what_if/pipeline_bubbles.h"
 #include "analysis/what_if/what_if.h"
+#include "present/report/flat_table.h"
 
 namespace lockstep::report {
 namespace {
@@ -61,7 +62,7 @@ void WriteStudy(JsonDocument& json, const StragglerStudy* study) {
 
 }  // namespace
 
-void WriteWhatIf(JsonDocument& json, const analysis::AnalysisResult& result) {
+void WriteWhatIf(JsonDocument& json, const model::Run& run, const analysis::AnalysisResult& result) {
   json.Key("what_if");
   if (!result.Has<analysis::WhatIf>()) {
     json.Null();
@@ -77,17 +78,7 @@ void WriteWhatIf(JsonDocument& json, const analysis::AnalysisResult& result) {
   json.Key("replayed_step_ns");
   what_if.replayed_step_ns ? json.Int(*what_if.replayed_step_ns) : json.Null();
   WriteStudy(json, what_if.study ? &*what_if.study : nullptr);
-  json.Key("levers");
-  json.StartArray();
-  for (const analysis::Lever& lever : what_if.levers) {
-    JsonRow row;
-    row.Key("id").Text(lever.id).Key("ranks").StartArray();
-    for (const int32_t rank : lever.ranks) row.Int(rank);
-    row.EndArray().Key("step_ns").Int(lever.step_ns).Key("gain_ns").Int(lever.gain_ns);
-    row.Key("gain_ratio").Double(lever.gain_ratio).Key("title").Text(lever.title);
-    WriteRow(json, row);
-  }
-  json.EndArray();
+  WriteTablesWithin(json, run, result, "what_if");
   json.Key("steps");
   json.StartArray();
   for (const analysis::WhatIfStep& step : what_if.steps) {
@@ -100,7 +91,7 @@ void WriteWhatIf(JsonDocument& json, const analysis::AnalysisResult& result) {
   json.EndObject();
 }
 
-void WriteBubbles(JsonDocument& json, const analysis::AnalysisResult& result) {
+void WriteBubbles(JsonDocument& json, const model::Run& run, const analysis::AnalysisResult& result) {
   json.Key("bubbles");
   if (!result.Has<analysis::Bubbles>()) {
     json.Null();
@@ -118,16 +109,7 @@ void WriteBubbles(JsonDocument& json, const analysis::AnalysisResult& result) {
     WriteRow(json, row);
   }
   json.EndArray();
-  json.Key("stages");
-  json.StartArray();
-  for (const analysis::BubbleRow& stage : result.Get<analysis::Bubbles>().stages) {
-    JsonRow row;
-    row.Key("step").Int(stage.step).Key("dp_rank").Int(stage.data_rank).Key("stage").Int(stage.stage);
-    row.Key("window_ns").Int(stage.window_ns).Key("busy_ns").Int(stage.busy_ns);
-    row.Key("bubble_ratio").Double(stage.bubble_ratio).Key("memory_bytes").Optional(stage.memory_bytes);
-    WriteRow(json, row);
-  }
-  json.EndArray();
+  WriteTablesWithin(json, run, result, "bubbles");
   json.EndObject();
 }
 

@@ -85,8 +85,9 @@ void ColumnBuilder::Append(const Cell& cell) {
     void operator()(uint64_t value) const { column.Int(static_cast<int64_t>(value)); }
     void operator()(double value) const { column.Double(value); }
     void operator()(const std::string& value) const { column.Text(value); }
-    void operator()(const IntegerList& value) const {
-      for (const int64_t item : value.values) column.child(0).Int(item);
+    void operator()(const NestedCell& value) const {
+      for (size_t i = 0; i < value.members.size(); ++i)
+        column.child(value.is_list ? 0 : i).Append(value.members[i].value);
       column.End();
     }
   };

@@ -1,32 +1,45 @@
 #include "programs/python/table_specs.h"
 
+#include <utility>
+
 #include "analysis/pass_registry.h"
 #include "analysis/table.h"
 
 namespace lockstep::python {
 namespace {
 
-ColumnSpec SpecOf(const analysis::TableColumn& column) {
-  const std::string name(column.name), unit(column.unit);
-  const bool nullable = !column.null.empty();
-  switch (column.type) {
-    case analysis::ColumnType::kReal: return {name, Kind::kFloat64, unit, nullable};
-    case analysis::ColumnType::kText: return {name, Kind::kText, unit, nullable};
-    case analysis::ColumnType::kBoolean: return {name, Kind::kBool, unit, nullable};
-    case analysis::ColumnType::kIntegers: return {name, Kind::kList, "", false, {{"item", Kind::kInt64, unit, false}}};
+Kind KindOf(analysis::ColumnType type) {
+  switch (type) {
+    case analysis::ColumnType::kReal: return Kind::kFloat64;
+    case analysis::ColumnType::kText: return Kind::kText;
+    case analysis::ColumnType::kBoolean: return Kind::kBool;
+    case analysis::ColumnType::kObject: return Kind::kStruct;
     case analysis::ColumnType::kInteger: break;
   }
-  return {name, Kind::kInt64, unit, nullable};
+  return Kind::kInt64;
+}
+
+ColumnSpec SpecOf(const analysis::TableColumn& column) {
+  ColumnSpec spec{std::string(column.name), KindOf(column.type), std::string(column.unit), !column.null.empty()};
+  for (const analysis::TableColumn& field : column.fields) spec.children.push_back(SpecOf(field));
+  if (!column.is_list) return spec;
+  ColumnSpec list{spec.name, Kind::kList, spec.unit};
+  spec.name = "item";
+  list.children.push_back(std::move(spec));
+  return list;
 }
 
 /// The tables that passes declare for all forms are declared for this one as well.
 std::vector<TableSpec> WithDeclaredTables(std::vector<TableSpec> specs) {
   for (const analysis::Table* table : analysis::Tables()) {
-    if (table->sql_name.empty()) continue;
+    // What lies in an object of others is a part of that, and what a run alone does not have is no table of it.
+    const bool is_part = table->place.json_path.find('.') != std::string::npos;
+    const analysis::Pass* pass = analysis::FindPass(table->pass);
+    if (is_part || (pass != nullptr && pass->info.kind == analysis::PassKind::kOnRequest)) continue;
     TableSpec& spec = specs.emplace_back();
     spec.name = table->name;
     for (const analysis::TableColumn& column : table->columns) {
-      if (column.place != analysis::ColumnPlace::kOnlyInSql) spec.columns.push_back(SpecOf(column));
+      if (IsIn(column.place, analysis::ColumnPlace::kOnlyInJson)) spec.columns.push_back(SpecOf(column));
     }
   }
   return specs;
@@ -50,70 +63,6 @@ const std::vector<TableSpec>& TableSpecs() {
         {"json_bytes", Kind::kInt64, "bytes"},
         {"first_ns", Kind::kInt64, "ns, the rank's own clock", true},
         {"last_ns", Kind::kInt64, "ns, the rank's own clock", true}}},
-      {"collectives",
-       {{"window", Kind::kInt64},
-        {"group", Kind::kText},
-        {"sequence", Kind::kInt64},
-        {"match", Kind::kText},
-        {"name", Kind::kText},
-        {"bytes", Kind::kInt64, "bytes", true},
-        {"group_size", Kind::kInt64, "count", true},
-        {"synchronising", Kind::kBool},
-        {"complete", Kind::kBool},
-        {"ranks", Kind::kList, "", false, {{"item", Kind::kInt64, "", false}}},
-        {"arrival_ns", Kind::kList, "ns, aligned clock", false, {{"item", Kind::kInt64, "ns, aligned clock", false}}},
-        {"end_ns", Kind::kList, "ns, aligned clock", false, {{"item", Kind::kInt64, "ns, aligned clock", false}}},
-        {"wait_ns", Kind::kList, "ns", false, {{"item", Kind::kInt64, "ns", true}}},
-        {"duration_ns", Kind::kList, "ns", false, {{"item", Kind::kInt64, "ns", false}}},
-        {"missing_ranks", Kind::kList, "", false, {{"item", Kind::kInt64, "", false}}},
-        {"last_rank", Kind::kInt64, "", true},
-        {"transfer_ns", Kind::kInt64, "ns", true},
-        {"algbw_bytes_per_s", Kind::kFloat64, "bytes/s", true},
-        {"busbw_bytes_per_s", Kind::kFloat64, "bytes/s", true}}},
-      {"stragglers",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"collective_count", Kind::kInt64, "count"},
-        {"last_count", Kind::kInt64, "count"},
-        {"last_ratio", Kind::kFloat64, "0..1", true},
-        {"wait_ns", Kind::kInt64, "ns"},
-        {"wait_given_ns", Kind::kInt64, "ns"},
-        {"delay_ns", Kind::kInt64, "ns"},
-        {"role", Kind::kText},
-        {"chronic", Kind::kBool},
-        {"step_count", Kind::kInt64, "count"},
-        {"late_step_count", Kind::kInt64, "count"},
-        {"worst_collective",
-         Kind::kStruct,
-         "",
-         true,
-         {{"window", Kind::kInt64}, {"group", Kind::kText}, {"sequence", Kind::kInt64}, {"name", Kind::kText}}},
-        {"activities",
-         Kind::kList,
-         "",
-         false,
-         {{"item",
-           Kind::kStruct,
-           "",
-           false,
-           {{"cause", Kind::kText}, {"name", Kind::kText}, {"excess_ns", Kind::kInt64, "ns"}}}}}}},
-      {"findings",
-       {{"id", Kind::kText},
-        {"severity", Kind::kText},
-        {"ranks", Kind::kList, "", false, {{"item", Kind::kInt64, "", false}}},
-        {"title", Kind::kText},
-        {"evidence",
-         Kind::kList,
-         "",
-         false,
-         {{"item",
-           Kind::kStruct,
-           "",
-           false,
-           {{"name", Kind::kText}, {"value", Kind::kFloat64, "in the name", true}, {"text", Kind::kText}}}}},
-        {"advice", Kind::kList, "", false, {{"item", Kind::kText, "", false}}},
-        {"gain_ns_per_step", Kind::kInt64, "ns", true},
-        {"gain_ratio", Kind::kFloat64, "0..1", true}}},
       {"clocks",
        {{"rank", Kind::kInt64},
         {"window", Kind::kInt64},
@@ -123,14 +72,6 @@ const std::vector<TableSpec>& TableSpecs() {
         {"drift_ppm", Kind::kFloat64, "microseconds per second"},
         {"reference_ns", Kind::kInt64, "ns, the rank's own clock"},
         {"sample_count", Kind::kInt64, "count"}}},
-      {"imbalance",
-       {{"quantity", Kind::kText},
-        {"mean", Kind::kFloat64, "the quantity's", true},
-        {"min", Kind::kFloat64, "the quantity's", true},
-        {"max", Kind::kFloat64, "the quantity's", true},
-        {"ratio", Kind::kFloat64, "", true},
-        {"min_rank", Kind::kInt64},
-        {"max_rank", Kind::kInt64}}},
       {"ledger",
        {{"code", Kind::kText},
         {"severity", Kind::kText},

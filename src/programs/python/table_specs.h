@@ -15,8 +15,8 @@ struct TableSpec {
 };
 
 /// Every table that Python can ask for, with names, types, units and nulls as docs/json.md states them (a test holds
-/// them against it): ranks, those that passes declare (analysis/table.h), collectives, stragglers, findings,
-/// clocks, imbalance, ledger; besides collective_members, a row for each member of each collective.
+/// them against it): ranks, clocks, ledger, those that are declared (analysis/table.h); besides
+/// collective_members, a row for each member of each collective.
 const std::vector<TableSpec>& TableSpecs();
 
 /// The spec of that name; null when there is none.

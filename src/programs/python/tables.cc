@@ -7,10 +7,7 @@
 #include <vector>
 
 #include "analysis/collectives.h"
-#include "analysis/finding.h"
-#include "analysis/imbalance.h"
 #include "analysis/pass_registry.h"
-#include "analysis/stragglers.h"
 #include "base/cell.h"
 #include "present/report/flat_table.h"
 #include "present/report/job_facts.h"
@@ -64,20 +61,11 @@ void Ranks(const Run& run, const AnalysisResult&, TableBuilder* table) {
   }
 }
 
-const char* ClockBasisName(model::ClockMap::Basis basis) {
-  switch (basis) {
-    case model::ClockMap::Basis::kReference: return "reference";
-    case model::ClockMap::Basis::kCollectives: return "collectives";
-    case model::ClockMap::Basis::kWallClock: return "wall_clock";
-  }
-  return "wall_clock";
-}
-
 void Clocks(const Run& run, const AnalysisResult&, TableBuilder* table) {
   for (const RankTrace& trace : run.ranks) {
     const model::ClockMap& clock = trace.clock;
     Row row(table);
-    row.Int(trace.rank.value).Int(trace.window).Text(ClockBasisName(clock.basis)).Int(clock.offset_ns);
+    row.Int(trace.rank.value).Int(trace.window).Text(report::ClockBasisName(clock.basis)).Int(clock.offset_ns);
     row.Optional(clock.uncertainty_ns).Double(clock.drift_ppm).Int(clock.reference_ns).Count(clock.sample_count);
   }
 }
@@ -94,23 +82,6 @@ void End(const Run& run, const analysis::CollectiveInstance& instance, Row* row)
   row->Optional(instance.transfer_ns).Optional(instance.algbw_bytes_per_s).Optional(instance.busbw_bytes_per_s);
 }
 
-void Collectives(const Run& run, const AnalysisResult& result, TableBuilder* table) {
-  using Member = analysis::CollectiveMember;
-  for (const analysis::CollectiveInstance& instance : result.Get<analysis::Collectives>().instances) {
-    Row row(table);
-    Begin(instance, &row);
-    row.Ints(instance.members, [&](const Member& member) { return run.ranks[member.rank_index].rank.value; });
-    row.Ints(instance.members, [](const Member& member) { return member.arrival_ns; });
-    row.Ints(instance.members, [](const Member& member) { return member.end_ns; });
-    ColumnBuilder& waits = row();
-    for (const Member& member : instance.members) waits.child(0).Optional(member.wait_ns);
-    waits.End();
-    row.Ints(instance.members, [](const Member& member) { return member.duration_ns; });
-    row.Ints(instance.missing_ranks, [](Rank rank) { return rank.value; });
-    End(run, instance, &row);
-  }
-}
-
 void CollectiveMembers(const Run& run, const AnalysisResult& result, TableBuilder* table) {
   for (const analysis::CollectiveInstance& instance : result.Get<analysis::Collectives>().instances) {
     for (const analysis::CollectiveMember& member : instance.members) {
@@ -120,69 +91,6 @@ void CollectiveMembers(const Run& run, const AnalysisResult& result, TableBuilde
       row.Optional(member.wait_ns).Int(member.duration_ns);
       End(run, instance, &row);
     }
-  }
-}
-
-void Stragglers(const Run& run, const AnalysisResult& result, TableBuilder* table) {
-  for (const analysis::StragglerRow& straggler : result.Get<analysis::Stragglers>().rows) {
-    const RankTrace& trace = run.ranks[straggler.rank_index];
-    Row row(table);
-    row.Int(trace.rank.value).Int(trace.window).Count(straggler.collective_count).Count(straggler.last_count);
-    row.Double(straggler.last_ratio).Int(straggler.wait_ns).Int(straggler.wait_given_ns).Int(straggler.delay_ns);
-    row.Text(WaitRoleName(straggler.role))
-        .Bool(straggler.chronic)
-        .Int(straggler.step_count)
-        .Int(straggler.late_step_count);
-    ColumnBuilder& worst = row();
-    if (straggler.worst_instance) {
-      const analysis::CollectiveInstance& instance =
-          result.Get<analysis::Collectives>().instances[*straggler.worst_instance];
-      worst.child(0).Int(instance.window);
-      worst.child(1).Text(instance.group);
-      worst.child(2).Int(instance.sequence);
-      worst.child(3).Text(instance.name);
-      worst.End();
-    } else {
-      worst.Null();
-    }
-    ColumnBuilder& activities = row();
-    for (const analysis::LateActivity& activity : straggler.activities) {
-      ColumnBuilder& item = activities.child(0);
-      item.child(0).Text(analysis::LateCauseName(activity.cause));
-      item.child(1).Text(activity.name);
-      item.child(2).Int(activity.excess_ns);
-      item.End();
-    }
-    activities.End();
-  }
-}
-
-void Imbalance(const Run& run, const AnalysisResult& result, TableBuilder* table) {
-  for (const analysis::ImbalanceRow& spread : result.Get<analysis::Imbalance>().rows) {
-    Row row(table);
-    row.Text(spread.quantity).Double(spread.mean).Double(spread.min).Double(spread.max).Optional(spread.ratio);
-    row.Int(run.ranks[spread.min_rank_index].rank.value).Int(run.ranks[spread.max_rank_index].rank.value);
-  }
-}
-
-void Findings(const Run&, const AnalysisResult& result, TableBuilder* table) {
-  for (const analysis::Finding& finding : result.findings) {
-    Row row(table);
-    row.Text(finding.id).Text(analysis::FindingSeverityName(finding.severity)).Ints(finding.ranks, Same);
-    row.Text(finding.title);
-    ColumnBuilder& evidence = row();
-    for (const analysis::Evidence& number : finding.evidence) {
-      ColumnBuilder& item = evidence.child(0);
-      item.child(0).Text(number.name);
-      item.child(1).Double(number.value);
-      item.child(2).Text(number.text);
-      item.End();
-    }
-    evidence.End();
-    ColumnBuilder& advice = row();
-    for (const std::string& sentence : finding.advice) advice.child(0).Text(sentence);
-    advice.End();
-    row.Optional(finding.gain_ns_per_step).Optional(finding.gain_ratio);
   }
 }
 
@@ -196,11 +104,8 @@ void Ledger(const Run& run, const AnalysisResult&, TableBuilder* table) {
   }
 }
 
-/// A table of plain values, as JSON and CSV have it.
-void Flat(const report::FlatTable& flat, const TableSpec& spec, TableBuilder* table) {
-  bool same = flat.columns.size() == spec.columns.size();
-  for (size_t i = 0; same && i < flat.columns.size(); ++i) same = flat.columns[i] == spec.columns[i].name;
-  if (!same) throw std::logic_error("the columns of table '" + spec.name + "' are not the declared ones");
+/// A declared table, as JSON has it.
+void Declared(const report::FlatTable& flat, TableBuilder* table) {
   std::vector<Cell> cells;
   for (size_t r = 0; r < flat.row_count; ++r) {
     cells.clear();
@@ -216,33 +121,13 @@ struct NamedFill {
   Fill fill;
 };
 
-constexpr NamedFill kNested[] = {
-    {"ranks", Ranks},
-    {"clocks", Clocks},
-    {"collectives", Collectives},
-    {"collective_members", CollectiveMembers},
-    {"stragglers", Stragglers},
-    {"imbalance", Imbalance},
-    {"findings", Findings},
-    {"ledger", Ledger},
-};
+constexpr NamedFill kOther[] = {
+    {"ranks", Ranks}, {"clocks", Clocks}, {"collective_members", CollectiveMembers}, {"ledger", Ledger}};
 
 }  // namespace
 
 std::string_view PassOfTable(std::string_view name) {
-  struct TablePass {
-    std::string_view table;
-    std::string_view pass;
-  };
-  static constexpr TablePass kPasses[] = {
-      {"collectives", "collectives"},
-      {"collective_members", "collectives"},
-      {"stragglers", "stragglers"},
-      {"imbalance", "imbalance"},
-  };
-  for (const TablePass& known : kPasses) {
-    if (known.table == name) return known.pass;
-  }
+  if (name == "collective_members") return analysis::Collectives::kPass;
   const analysis::Table* table = analysis::FindTable(name);
   return table != nullptr ? table->pass : std::string_view();
 }
@@ -251,13 +136,13 @@ Table BuildTable(std::string_view name, const Run& run, const AnalysisResult& re
   const TableSpec* spec = FindTableSpec(name);
   if (spec == nullptr) throw std::logic_error("no table is named '" + std::string(name) + "'");
   TableBuilder table(spec->name, spec->columns);
-  for (const NamedFill& nested : kNested) {
-    if (nested.name != name) continue;
-    nested.fill(run, result, &table);
+  for (const NamedFill& other : kOther) {
+    if (other.name != name) continue;
+    other.fill(run, result, &table);
     return std::move(table).Finish();
   }
-  for (const report::FlatTable& flat : report::FlatTables(run, result)) {
-    if (flat.name == name) Flat(flat, *spec, &table);
+  for (const report::FlatTable& flat : report::FlatTables(run, result, analysis::ColumnPlace::kOnlyInJson)) {
+    if (flat.name == name) Declared(flat, &table);
   }
   return std::move(table).Finish();
 }

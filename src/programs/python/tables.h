@@ -13,8 +13,7 @@ std::string_view PassOfTable(std::string_view name);
 
 /// The table `name` of TableSpecs(), as typed columns: the rows of the command's JSON, in the same order. A table whose
 /// pass did not run has no rows.
-/// Cost: O(cells). Throws std::logic_error for a name that is none of TableSpecs(), or where the report's columns are
-/// not the declared ones.
+/// Cost: O(cells). Throws std::logic_error for a name that is none of TableSpecs().
 Table BuildTable(std::string_view name, const model::Run& run, const analysis::AnalysisResult& result);
 
 }  // namespace lockstep::python

@@ -351,15 +351,17 @@ export interface DeclaredTableFacts {
   /** Of `lockstep query`; null where it has none. */
   sql_name: string | null;
   sentence: string;
+  /** Where it lies in `data` of --json. */
+  json_path: string;
   row_count: number;
 }
 
-export type DeclaredCell = string | number | boolean | number[] | null;
+export type DeclaredCell = string | number | boolean | null | DeclaredCell[] | { [name: string]: DeclaredCell };
 
 /** Its rows as `--json` has them; the first ones of a long table. */
 export interface DeclaredTable {
   name: string;
-  columns: { name: string; type: 'integer' | 'real' | 'text' | 'boolean' | 'integers'; unit: string; meaning: string }[];
+  columns: { name: string; type: 'integer' | 'real' | 'text' | 'boolean' | 'object'; is_list: boolean; unit: string; meaning: string }[];
   rows: DeclaredCell[][];
 }
 

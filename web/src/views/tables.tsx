@@ -17,10 +17,13 @@ interface Row {
 const TEXT_WIDTH = 40;
 const WORDS: Record<string, (value: number) => string> = { ns: duration, bytes, count, '0..1': percent, 'bytes/s': rate };
 
+const plain = (cell: DeclaredCell): string => (cell === null ? ABSENT : typeof cell === 'object' ? JSON.stringify(cell) : String(cell));
+
 /** A number in the words of its unit; those that name something, such as ranks and steps, as they are. */
 function words(column: DeclaredColumn, cell: DeclaredCell): string {
   if (cell === null) return ABSENT;
-  if (Array.isArray(cell)) return rankList(cell);
+  if (Array.isArray(cell)) return cell.every((item) => typeof item === 'number') ? rankList(cell as number[]) : cell.map((item) => words(column, item)).join('; ');
+  if (typeof cell === 'object') return Object.entries(cell).map(([name, value]) => `${name} ${plain(value)}`).join(', ');
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
   if (typeof cell === 'string') return cell;
   const say = WORDS[column.unit];
@@ -29,13 +32,13 @@ function words(column: DeclaredColumn, cell: DeclaredCell): string {
 }
 
 function columnOf(column: DeclaredColumn, at: number): Column<Row> {
-  const numeric = column.type === 'integer' || column.type === 'real';
+  const numeric = !column.is_list && (column.type === 'integer' || column.type === 'real');
   return {
     key: column.name,
     title: capital(column.name.replace(/_(ns|bytes|ratio)$/, '').replaceAll('_', ' ')),
     help: column.meaning,
     numeric,
-    ...(column.type === 'text' ? { width: TEXT_WIDTH } : {}),
+    ...(column.type === 'text' || column.type === 'object' || column.is_list ? { width: TEXT_WIDTH } : {}),
     value: (row) => {
       const cell = row.cells[at]!;
       return typeof cell === 'number' || typeof cell === 'string' || cell === null ? cell : words(column, cell);

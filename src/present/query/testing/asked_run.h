@@ -38,7 +38,7 @@ class KeepingWriter : public RowWriter {
   struct Text {
     std::string operator()(std::monostate) const { return "NULL"; }
     std::string operator()(const std::string& value) const { return value; }
-    std::string operator()(const IntegerList& value) const { return value.Text(); }
+    std::string operator()(const NestedCell& value) const { return value.Text(); }
     template <typename T>
     std::string operator()(T value) const {
       return fmt::format("{}", value);
