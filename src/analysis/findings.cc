@@ -51,17 +51,6 @@ std::vector<RowColumn<Evidence>> EvidenceColumns() {
   };
 }
 
-/// A column of what lies in JSON as a list, as one text for CSV.
-RowColumn<Finding> JoinedColumn(std::string_view name, std::string (*text_of)(const Finding&)) {
-  return {name,
-          ColumnType::kText,
-          "",
-          "",
-          "",
-          [text_of](const TableSource&, const Finding& finding) { return Cell(text_of(finding)); },
-          ColumnPlace::kOnlyInCsv};
-}
-
 std::vector<RowColumn<Finding>> FindingColumns() {
   using Row = Finding;
   return {
@@ -73,20 +62,22 @@ std::vector<RowColumn<Finding>> FindingColumns() {
          ListField<&Row::ranks>("ranks", "",
                                 "Ranks concerned, worst first; `[]` = the whole job. A straggler finding names the "
                                 "late ranks, never those that wait.")),
-      JoinedColumn("ranks", [](const Row& row) { return fmt::format("{}", fmt::join(row.ranks, " ")); }),
+      JoinedInCsv<Row>("ranks",
+                       [](const TableSource&, const Row& row) { return fmt::format("{}", fmt::join(row.ranks, " ")); }),
       Field<&Row::title>("title", "", "One sentence."),
       In(ColumnPlace::kNotInCsv,
          ListField<Row>(
              std::mem_fn(&Row::evidence),
              ObjectField("evidence", "The numbers behind it: `name`, `value`, `text`.", "", EvidenceColumns()))),
-      JoinedColumn("evidence",
-                   [](const Row& row) {
-                     std::string text;
-                     for (const Evidence& item : row.evidence) text += (text.empty() ? "" : "; ") + item.text;
-                     return text;
-                   }),
+      JoinedInCsv<Row>("evidence",
+                       [](const TableSource&, const Row& row) {
+                         std::string text;
+                         for (const Evidence& item : row.evidence) text += (text.empty() ? "" : "; ") + item.text;
+                         return text;
+                       }),
       In(ColumnPlace::kNotInCsv, ListField<&Row::advice>("advice", "", "What to do, first thing first.")),
-      JoinedColumn("advice", [](const Row& row) { return fmt::format("{}", fmt::join(row.advice, "; ")); }),
+      JoinedInCsv<Row>(
+          "advice", [](const TableSource&, const Row& row) { return fmt::format("{}", fmt::join(row.advice, "; ")); }),
       Field<&Row::gain_ns_per_step>("gain_ns_per_step", "ns",
                                     "Upper bound on what the fix saves per step; per window when there are no steps.",
                                     "not known"),

@@ -117,6 +117,18 @@ RowColumn<Row> In(ColumnPlace place, RowColumn<Row> column) {
   return column;
 }
 
+/// A column of CSV alone, where a list of JSON is one text: `text_of` joins it.
+template <typename Row, typename TextOf>
+RowColumn<Row> JoinedInCsv(std::string_view name, TextOf text_of) {
+  return {name,
+          ColumnType::kText,
+          "",
+          "",
+          "",
+          [text_of](const TableSource& source, const Row& row) { return Cell(text_of(source, row)); },
+          ColumnPlace::kOnlyInCsv};
+}
+
 /// A table over rows that `rows_of` finds; with an empty pass it is there whatever ran.
 template <typename Row>
 Table DeclareTableOver(std::function<const std::vector<Row>&(const AnalysisResult&)> rows_of, std::string_view pass,

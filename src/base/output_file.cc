@@ -85,4 +85,8 @@ Status WriteOutputFile(const std::string& path, const std::function<void(std::os
   return {};
 }
 
+Status WriteOutputFile(const std::string& path, std::string_view bytes) {
+  return WriteOutputFile(path, [bytes](std::ostream& out) { out << bytes; });
+}
+
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <functional>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -16,5 +17,7 @@ Status CheckOutputFile(const std::string& path);
 /// gives up by setting the stream's failbit.
 /// Errors: those of CheckOutputFile; kIo and kPermissionDenied with the system's words; kCancelled when given up.
 Status WriteOutputFile(const std::string& path, const std::function<void(std::ostream&)>& write);
+/// The same of bytes that are there.
+Status WriteOutputFile(const std::string& path, std::string_view bytes);
 
 }  // namespace lockstep

@@ -204,20 +204,20 @@ std::vector<RowColumn<RootCauseRow>> CauseColumns() {
 
 std::vector<RowColumn<WaitCulprit>> CulpritColumns() {
   using Row = WaitCulprit;
-  const std::string_view ranks = "That rank, or those among which a slow link is to be sought.";
   return {
       RankField<&Row::rank_index>("rank", "Rank that is behind it.", "a slow link that no single rank has part in"),
       FirstWindowColumn<Row>(),
-      In(ColumnPlace::kNotInCsv, RankListField<&Row::rank_indices>("ranks", ranks)),
-      {"ranks", ColumnType::kText, "", ranks, "",
-       [](const TableSource& source, const Row& row) {
-         std::string text;
-         for (const size_t rank_index : row.rank_indices) {
-           text += fmt::format("{}{}", text.empty() ? "" : " ", source.run.ranks[rank_index].rank.value);
-         }
-         return Cell(std::move(text));
-       },
-       ColumnPlace::kOnlyInCsv},
+      In(ColumnPlace::kNotInCsv,
+         RankListField<&Row::rank_indices>("ranks", "That rank, or those among which a slow link is to be sought.")),
+      JoinedInCsv<Row>("ranks",
+                       [](const TableSource& source, const Row& row) {
+                         std::string text;
+                         for (const size_t rank_index : row.rank_indices) {
+                           text +=
+                               fmt::format("{}{}", text.empty() ? "" : " ", source.run.ranks[rank_index].rank.value);
+                         }
+                         return text;
+                       }),
       In(ColumnPlace::kOnlyInJson,
          ListField<&Row::causes>("causes", "", "Places in `data.wait_states.causes`, from 0, largest waiting first.")),
       {"cause", ColumnType::kText, "", "Its largest first cause, as in `root_causes`.", "",

@@ -58,7 +58,7 @@ Status WritePage(const collective_bench::Results& results, const Outputs& output
   report::WriteBenchJson(results, json);
   ASSIGN_OR_RETURN(const model::Fabric fabric, ingest::ParseBenchResults(json.str(), "lockstep bench collectives"));
   const std::string page = page::FabricPage(fabric, outputs.before ? &*outputs.before : nullptr);
-  return WriteOutputFile(path, [&page](std::ostream& out) { out << page; });
+  return WriteOutputFile(path, page);
 }
 
 }  // namespace

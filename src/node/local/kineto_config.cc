@@ -95,7 +95,7 @@ Result<KinetoEnvironment> MakeKinetoEnvironment(const std::string& folder, int64
                                                config.readable ? "is empty" : "cannot be read"));
   }
   const std::string path = fmt::format("{}/kineto-poll-{}s.conf", folder, poll_seconds);
-  RETURN_IF_ERROR(WriteOutputFile(path, [&](std::ostream& out) { out << ConfigText(poll_seconds); }));
+  RETURN_IF_ERROR(WriteOutputFile(path, ConfigText(poll_seconds)));
   environment.variables.emplace_back("KINETO_CONFIG", path);
   return environment;
 }

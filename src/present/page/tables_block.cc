@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "analysis/pass_registry.h"
-#include "base/cell.h"
+#include "base/cell_json.h"
+#include "base/json_writer.h"
 #include "present/page/data_blocks.h"
 #include "present/report/format.h"
-#include "present/report/json_stream.h"
 
 namespace lockstep::page {
 namespace {
@@ -54,32 +54,25 @@ std::vector<const Table*> PlanTables(const PageModel& model, std::vector<Reducti
 }
 
 std::string TableListJson(const PageModel& model, const std::vector<const Table*>& tables) {
-  report::JsonRow json;
-  json.Key("").StartArray();
+  JsonWriter json;
+  json.StartArray();
   for (const Table* table : tables) {
     json.StartObject().Key("name").Text(table->name).Key("sql_name").TextOrNull(table->sql_name);
     json.Key("sentence").Text(table->sentence);
     json.Key("json_path").Text(table->place.json_path).Key("row_count").Uint(RowCount(model, *table)).EndObject();
   }
-  json.EndArray();
-  const std::string_view object = json.Finish();  // {"":[...]}
-  return std::string(object.substr(4, object.size() - 5));
+  return json.EndArray().Take();
 }
 
 std::string TablesBytes(const PageModel& model, const std::vector<const Table*>& tables) {
-  report::JsonRow json;
-  json.Key("tables").StartArray();
+  JsonWriter json;
+  json.StartObject().Key("tables").StartArray();
   for (const Table* table : tables) {
     json.StartObject().Key("name").Text(table->name).Key("columns").StartArray();
     for (const analysis::TableColumn& column : table->columns) {
       if (!IsShown(column)) continue;
-      json.StartObject()
-          .Key("name")
-          .Text(column.name)
-          .Key("type")
-          .Text(TypeName(column.type))
-          .Key("is_list")
-          .Bool(column.is_list);
+      json.StartObject().Key("name").Text(column.name).Key("type").Text(TypeName(column.type));
+      json.Key("is_list").Bool(column.is_list);
       json.Key("unit").Text(column.unit).Key("meaning").Text(column.meaning).EndObject();
     }
     json.EndArray().Key("rows").StartArray();
@@ -88,14 +81,13 @@ std::string TablesBytes(const PageModel& model, const std::vector<const Table*>&
     for (size_t row = 0; row < row_count; ++row) {
       json.StartArray();
       for (const analysis::TableColumn& column : table->columns) {
-        if (IsShown(column)) json.Value(column.value({model.run(), model.result()}, rows[row]));
+        if (IsShown(column)) WriteCell(column.value({model.run(), model.result()}, rows[row]), &json);
       }
       json.EndArray();
     }
     json.EndArray().EndObject();
   }
-  json.EndArray();
-  return std::string(json.Finish());
+  return json.EndArray().EndObject().Take();
 }
 
 }  // namespace lockstep::page

@@ -16,8 +16,8 @@ namespace lockstep::report {
 /// A table as JSON or CSV shows it. docs/json.md says what its columns mean.
 struct FlatTable {
   std::string_view name;  ///< Key under `data`, and the CSV file's name without ".csv".
-  std::string_view
-      pass;  ///< Pass that fills it; when it did not run, the table is null and has no CSV file. Empty: always there.
+  /// Pass that fills it; when it did not run, the table is null and has no CSV file. Empty: it is always there.
+  std::string_view pass;
   std::vector<std::string_view> columns;
   size_t row_count = 0;
   /// Appends the row's cells, as many as there are columns. Cost: O(columns).

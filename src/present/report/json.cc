@@ -122,24 +122,14 @@ void WriteLedger(JsonDocument& json, const model::Ledger& ledger) {
 }
 
 void WriteJson(const Run& run, const AnalysisResult& result, bool partial, std::ostream& out) {
-  {
-    JsonDocument json(out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.analyze/1");
-    json.Key("partial");
-    json.Bool(partial);
-    json.Key("data");
+  WriteDocument(out, "lockstep.analyze/1", partial, [&](JsonDocument& json) {
     json.StartObject();
     WriteJob(json, run, result);
     WriteRanks(json, run);
     WriteTables(json, run, result);
     json.EndObject();
     WriteLedger(json, run.ledger);
-    json.EndObject();
-    json.EndLine();
-  }
-  out.flush();
+  });
 }
 
 }  // namespace lockstep::report

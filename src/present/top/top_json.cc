@@ -260,18 +260,11 @@ void WriteTopJson(const live::View& view, bool one_line, std::ostream& out) {
     row.EndObject();
     out << row.Finish() << '\n';
   } else {
-    JsonDocument json(out, 2);
-    json.StartObject();
-    json.Key("schema");
-    json.Text("lockstep.top/1");
-    json.Key("partial");
-    json.Bool(partial);
-    json.Key("data");
-    JsonRow row;
-    WriteData(row, view);
-    report::WriteRow(json, row);
-    json.EndObject();
-    json.EndLine();
+    report::WriteDocument(out, "lockstep.top/1", partial, [&](JsonDocument& json) {
+      JsonRow row;
+      WriteData(row, view);
+      report::WriteRow(json, row);
+    });
   }
   out.flush();
 }

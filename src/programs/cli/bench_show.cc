@@ -21,8 +21,7 @@ Result<int> ShowBenchResults(const std::string& results_file, const std::string&
     ASSIGN_OR_RETURN(earlier, ingest::ReadBenchResults(earlier_file));
   }
   const std::string page = page::FabricPage(fabric, earlier ? &*earlier : nullptr);
-  RETURN_IF_ERROR(WriteOutputFile(
-      page_file, [&page](std::ostream& out) { out.write(page.data(), static_cast<std::streamsize>(page.size())); }));
+  RETURN_IF_ERROR(WriteOutputFile(page_file, page));
   const auto best = std::max_element(fabric.points.begin(), fabric.points.end(), [](const auto& a, const auto& b) {
     return a.busbw_bytes_per_s < b.busbw_bytes_per_s;
   });

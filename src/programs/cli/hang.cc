@@ -187,8 +187,7 @@ Result<int> HangCommand::Run(Console& console) {
   const hang::Diagnosis diagnosis = hang::Diagnose(job, {.thread_count = thread_count_});
   if (!page_file_.empty()) {
     const std::string page = page::ComposeHangPage(diagnosis);
-    RETURN_IF_ERROR(WriteOutputFile(
-        page_file_, [&page](std::ostream& out) { out.write(page.data(), static_cast<std::streamsize>(page.size())); }));
+    RETURN_IF_ERROR(WriteOutputFile(page_file_, page));
   }
   if (json_) {
     report::WriteHangJson(diagnosis, console.out);

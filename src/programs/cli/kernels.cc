@@ -57,11 +57,7 @@ Result<int> KernelsCommand::Run(Console& console) {
   if (paths_.empty()) return Misuse("kernels needs files or folders: tables of ncu --csv, summaries of nsys stats");
   RETURN_IF_ERROR(CheckPagePath(page_file_));
   ASSIGN_OR_RETURN(const model::KernelProfiles profiles, ingest::ReadKernelProfiles(paths_));
-  if (!page_file_.empty()) {
-    const std::string page = page::KernelProfilePage(profiles);
-    RETURN_IF_ERROR(WriteOutputFile(
-        page_file_, [&page](std::ostream& out) { out.write(page.data(), static_cast<std::streamsize>(page.size())); }));
-  }
+  if (!page_file_.empty()) RETURN_IF_ERROR(WriteOutputFile(page_file_, page::KernelProfilePage(profiles)));
   if (json_) {
     report::WriteKernelJson(profiles, console.out);
   } else {

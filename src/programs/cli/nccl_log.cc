@@ -77,11 +77,7 @@ Result<int> NcclLogCommand::Run(Console& console) {
   }
   RETURN_IF_ERROR(CheckPagePath(page_file_));
   ASSIGN_OR_RETURN(const evidence::NcclEvidence evidence, ingest::ReadNcclFiles(paths_));
-  if (!page_file_.empty()) {
-    const std::string page = page::NcclPage(evidence);
-    RETURN_IF_ERROR(WriteOutputFile(
-        page_file_, [&page](std::ostream& out) { out.write(page.data(), static_cast<std::streamsize>(page.size())); }));
-  }
+  if (!page_file_.empty()) RETURN_IF_ERROR(WriteOutputFile(page_file_, page::NcclPage(evidence)));
   if (json_) {
     report::WriteNcclJson(evidence, console.out);
   } else {

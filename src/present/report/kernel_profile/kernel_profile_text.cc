@@ -10,6 +10,7 @@
 #include "analysis/kernel_profile/kernel_bounds.h"
 #include "present/report/format.h"
 #include "present/report/kernel_profile/kernel_profile_report.h"
+#include "present/report/section_writer.h"
 #include "present/report/style.h"
 #include "present/report/text_table.h"
 #include "present/report/utf8.h"
@@ -30,13 +31,12 @@ Paint PaintOf(KernelBound bound) {
   return bound == KernelBound::kLatency ? Paint::kWarn : bound == KernelBound::kUnknown ? Paint::kFaint : Paint::kPlain;
 }
 
-class TextReport {
+class TextReport : private SectionWriter {
  public:
   TextReport(const KernelProfiles& profiles, const KernelTextOptions& options, std::ostream& out)
-      : profiles_(profiles),
+      : SectionWriter(out, {.colour = options.colour, .unicode = options.unicode}, options.columns, options.all),
+        profiles_(profiles),
         options_(options),
-        out_(out),
-        style_{.colour = options.colour, .unicode = options.unicode},
         by_time_(profiles.launches.size()) {
     std::iota(by_time_.begin(), by_time_.end(), size_t{0});
     std::stable_sort(by_time_.begin(), by_time_.end(), [&](size_t a, size_t b) {
@@ -60,15 +60,6 @@ class TextReport {
   }
 
  private:
-  void Paragraph(const std::string& text, Paint paint = Paint::kPlain) {
-    WriteWrapped(Printable(text), "", "", options_.columns, out_, paint, style_);
-  }
-  void Section(const std::string& title) { out_ << '\n' << style_(Paint::kStrong, title) << '\n'; }
-  size_t Rows(size_t count, size_t few) const { return options_.all ? count : std::min(count, few); }
-  void More(size_t count, size_t shown, const char* what) {
-    if (shown < count) out_ << style_(Paint::kFaint, fmt::format("  {} more {}: --all", count - shown, what)) << '\n';
-  }
-
   void Headline() {
     std::array<size_t, 5> bounds{};
     int64_t total_ns = 0;
@@ -228,8 +219,6 @@ class TextReport {
 
   const KernelProfiles& profiles_;
   const KernelTextOptions options_;
-  std::ostream& out_;
-  const Style style_;
   std::vector<size_t> by_time_;  // launches, the longest first
   std::vector<analysis::NameOverRanks> sums_;
 };

@@ -6,6 +6,7 @@
 
 #include "present/report/format.h"
 #include "present/report/nccl/nccl_report.h"
+#include "present/report/section_writer.h"
 #include "present/report/style.h"
 #include "present/report/text_table.h"
 #include "present/report/utf8.h"
@@ -31,14 +32,13 @@ std::string Agreed(const std::set<std::string>& values) {
   return text;
 }
 
-class TextReport {
+class TextReport : private SectionWriter {
  public:
   TextReport(const NcclEvidence& evidence, const NcclTextOptions& options, std::ostream& out)
-      : evidence_(evidence),
+      : SectionWriter(out, {.colour = options.colour, .unicode = options.unicode}, options.columns, options.all),
+        evidence_(evidence),
         job_(evidence.job),
-        options_(options),
-        out_(out),
-        style_{.colour = options.colour, .unicode = options.unicode} {}
+        options_(options) {}
 
   void Write() {
     Headline();
@@ -59,15 +59,6 @@ class TextReport {
   }
 
  private:
-  void Paragraph(const std::string& text, Paint paint = Paint::kPlain) {
-    WriteWrapped(Printable(text), "", "", options_.columns, out_, paint, style_);
-  }
-  void Section(const std::string& title) { out_ << '\n' << style_(Paint::kStrong, title) << '\n'; }
-  size_t Rows(size_t count, size_t few) const { return options_.all ? count : std::min(count, few); }
-  void More(size_t count, size_t shown, const char* what) {
-    if (shown < count) out_ << style_(Paint::kFaint, fmt::format("  {} more {}: --all", count - shown, what)) << '\n';
-  }
-
   void Headline() {
     std::set<std::string> hosts, versions, networks, drivers;
     for (const NcclProcess& process : job_.processes) {
@@ -346,8 +337,6 @@ class TextReport {
   const NcclEvidence& evidence_;
   const NcclJob& job_;
   const NcclTextOptions& options_;
-  std::ostream& out_;
-  Style style_;
 };
 
 }  // namespace

@@ -161,7 +161,7 @@ Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const st
         .code = ErrorCode::kIo, .message = fmt::format("cannot be made: {}", std::strerror(errno)), .file = folder};
   }
   const auto write = [&](const char* name, std::string_view bytes) {
-    return WriteOutputFile(fmt::format("{}/{}", folder, name), [&](std::ostream& out) { out << bytes; });
+    return WriteOutputFile(fmt::format("{}/{}", folder, name), bytes);
   };
   RETURN_IF_ERROR(write("_boundaries.py", Bytes(lockstep_boundaries_helper_begin, lockstep_boundaries_helper_end)));
   RETURN_IF_ERROR(write("_capture.py", Bytes(lockstep_capture_helper_begin, lockstep_capture_helper_end)));

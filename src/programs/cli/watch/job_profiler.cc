@@ -296,7 +296,7 @@ void JobProfiler::WriteMetrics() {
                                                                 .kept = kept_,
                                                                 .budget_bytes = request_.budget_bytes},
                                                                history_);
-  const Status written = WriteOutputFile(request_.metrics_file, [&](std::ostream& out) { out << text; });
+  const Status written = WriteOutputFile(request_.metrics_file, text);
   if (!written && !std::exchange(metrics_failed_, true)) events_.Problem(written.error().ToString());
   if (written) metrics_failed_ = false;
 }

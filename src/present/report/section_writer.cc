@@ -1,0 +1,19 @@
+#include "present/report/section_writer.h"
+
+#include <fmt/format.h>
+
+#include "present/report/utf8.h"
+
+namespace lockstep::report {
+
+void SectionWriter::Paragraph(const std::string& text, Paint paint) {
+  WriteWrapped(Printable(text), "", "", columns_, out_, paint, style_);
+}
+
+void SectionWriter::Section(const std::string& title) { out_ << '\n' << style_(Paint::kStrong, title) << '\n'; }
+
+void SectionWriter::More(size_t count, size_t shown, const char* what) {
+  if (shown < count) out_ << style_(Paint::kFaint, fmt::format("  {} more {}: --all", count - shown, what)) << '\n';
+}
+
+}  // namespace lockstep::report
