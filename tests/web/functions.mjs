@@ -55,6 +55,22 @@ fact('counters are grouped by name and unit, each written in its unit', async ()
   }
 });
 
+fact('cells of any table are written by their unit, and saved as --csv has them', async () => {
+  const { columnOf, words } = await load('views/tables.tsx');
+  const column = (name, type, unit, is_list = false) => ({ name, type, unit, is_list, meaning: '' });
+  const steps = column('steps', 'integer', '', true);
+  const hops = column('hops', 'object', '', true);
+  for (const [of, cell, text] of [
+    [column('wait_ns', 'integer', 'ns'), 1500, '1.50 us'], [column('wait_ns', 'integer', 'ns', true), [1500, null], '1.50 us, –'],
+    [column('rank', 'integer', ''), 12345, '12345'], [steps, [3, 4, 5], '3, 4, 5'], [steps, [], 'none'], [column('chronic', 'boolean', ''), true, 'yes'],
+    [column('start_ns', 'integer', 'ns, aligned clock'), '1695158640000123457', '1695158640000123457'], [column('ratio', 'real', '0..1'), null, '–'],
+    [hops, [{ rank: 2, wait_ns: 5 }, { rank: 3, wait_ns: null }], 'rank 2, wait_ns 5; rank 3, wait_ns –'],
+  ]) assert.equal(words(of, cell), text);
+  const saved = (of, cell) => columnOf(of, 0).value({ key: '0', cells: [cell] });
+  assert.deepEqual([saved(steps, [3, 4]), saved(hops, [{ rank: 2 }]), saved(column('a', 'boolean', ''), false), saved(column('a', 'real', ''), null)],
+    ['[3,4]', '[{"rank":2}]', 'false', null]);
+});
+
 fact('the band over time is from the smallest to the largest of those that are known', async () => {
   const { envelope } = await load('charts/range_over_time.tsx');
   const one = { key: 'a', label: 'a', time_ns: [0, 50], low: [-3, 4], high: [-1, 9] };

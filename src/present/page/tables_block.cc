@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "analysis/pass_registry.h"
@@ -14,6 +16,16 @@ namespace {
 
 using analysis::ColumnType;
 using analysis::Table;
+
+/// Instants have more digits than a number of JavaScript's: those are texts.
+class ExactJson : public JsonInMemory<ExactJson> {
+ public:
+  ExactJson& Int(int64_t value) {
+    constexpr int64_t kMostExact = int64_t{1} << 53;
+    if (value >= -kMostExact && value <= kMostExact) return JsonInMemory::Int(value);
+    return Text(std::to_string(value));
+  }
+};
 
 const char* TypeName(ColumnType type) {
   switch (type) {
@@ -65,7 +77,7 @@ std::string TableListJson(const PageModel& model, const std::vector<const Table*
 }
 
 std::string TablesBytes(const PageModel& model, const std::vector<const Table*>& tables) {
-  JsonWriter json;
+  ExactJson json;
   json.StartObject().Key("tables").StartArray();
   for (const Table* table : tables) {
     json.StartObject().Key("name").Text(table->name).Key("columns").StartArray();

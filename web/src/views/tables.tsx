@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { useBlock } from '../app/blocks';
 import { useParam } from '../app/route';
-import { ABSENT, bytes, capital, count, duration, number, percent, plural, rankList, rate } from '../numbers';
+import { ABSENT, bytes, capital, count, duration, number, percent, plural, rate } from '../numbers';
 import type { DeclaredCell, DeclaredTable } from '../data/types';
 import { Note, Select, Waiting } from '../parts/controls';
 import { DataTable, type Column } from '../parts/data_table';
@@ -20,9 +20,9 @@ const WORDS: Record<string, (value: number) => string> = { ns: duration, bytes, 
 const plain = (cell: DeclaredCell): string => (cell === null ? ABSENT : typeof cell === 'object' ? JSON.stringify(cell) : String(cell));
 
 /** A number in the words of its unit; those that name something, such as ranks and steps, as they are. */
-function words(column: DeclaredColumn, cell: DeclaredCell): string {
+export function words(column: DeclaredColumn, cell: DeclaredCell): string {
   if (cell === null) return ABSENT;
-  if (Array.isArray(cell)) return cell.every((item) => typeof item === 'number') ? rankList(cell as number[]) : cell.map((item) => words(column, item)).join('; ');
+  if (Array.isArray(cell)) return cell.length === 0 ? 'none' : cell.map((item) => words(column, item)).join(column.type === 'object' ? '; ' : ', ');
   if (typeof cell === 'object') return Object.entries(cell).map(([name, value]) => `${name} ${plain(value)}`).join(', ');
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
   if (typeof cell === 'string') return cell;
@@ -31,7 +31,7 @@ function words(column: DeclaredColumn, cell: DeclaredCell): string {
   return column.type === 'real' ? number(cell) : String(cell);
 }
 
-function columnOf(column: DeclaredColumn, at: number): Column<Row> {
+export function columnOf(column: DeclaredColumn, at: number): Column<Row> {
   const numeric = !column.is_list && (column.type === 'integer' || column.type === 'real');
   return {
     key: column.name,
@@ -39,9 +39,10 @@ function columnOf(column: DeclaredColumn, at: number): Column<Row> {
     help: column.meaning,
     numeric,
     ...(column.type === 'text' || column.type === 'object' || column.is_list ? { width: TEXT_WIDTH } : {}),
+    // As --csv has it.
     value: (row) => {
       const cell = row.cells[at]!;
-      return typeof cell === 'number' || typeof cell === 'string' || cell === null ? cell : words(column, cell);
+      return typeof cell === 'boolean' || (typeof cell === 'object' && cell !== null) ? JSON.stringify(cell) : cell;
     },
     text: (row) => words(column, row.cells[at]!),
   };
