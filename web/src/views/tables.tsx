@@ -17,6 +17,8 @@ interface Row {
 const TEXT_WIDTH = 40;
 const WORDS: Record<string, (value: number) => string> = { ns: duration, bytes, count, '0..1': percent, 'bytes/s': rate };
 
+/** A sentence of the documents, which mark names. */
+const unmarked = (sentence: string) => sentence.replaceAll('`', '');
 const plain = (cell: DeclaredCell): string => (cell === null ? ABSENT : typeof cell === 'object' ? JSON.stringify(cell) : String(cell));
 
 /** A number in the words of its unit; those that name something, such as ranks and steps, as they are. */
@@ -36,7 +38,7 @@ export function columnOf(column: DeclaredColumn, at: number): Column<Row> {
   return {
     key: column.name,
     title: capital(column.name.replace(/_(ns|bytes|ratio)$/, '').replaceAll('_', ' ')),
-    help: column.meaning,
+    help: unmarked(column.meaning),
     numeric,
     ...(column.type === 'text' || column.type === 'object' || column.is_list ? { width: TEXT_WIDTH } : {}),
     // As --csv has it.
@@ -81,7 +83,7 @@ function Tables({ source, data }: ViewProps) {
         options={data.tables.map((each) => ({ value: each.name, label: `${each.name} (${plural(each.row_count, 'row')})` }))}
         onChange={choose}
       />
-      <p>{facts.sentence}.{facts.sql_name !== null && <> <code>SELECT * FROM {facts.sql_name}</code> in <code>lockstep query</code> asks for more.</>}</p>
+      <p>{unmarked(facts.sentence)}.{facts.sql_name !== null && <> <code>SELECT * FROM {facts.sql_name}</code> in <code>lockstep query</code> asks for more.</>}</p>
       {tables.state === 'failed' && <Note kind="warning">{tables.message}</Note>}
       {tables.state === 'loading' && <Waiting what="the tables" />}
       {table && <Rows table={table} rowCount={facts.row_count} />}
