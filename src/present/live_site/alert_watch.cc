@@ -108,7 +108,7 @@ void AlertWatch::Say(const Result<std::vector<Alert>>& alerts) {
   row.Key("asked_unix_ns").Int(UnixNow()).Key("alerts").StartArray();
   for (const Alert& alert : last_) WriteAlert(row, alert);
   row.EndArray();
-  audience_.Say("alerts", std::string(row.Finish()));
+  audience_.Say("alerts", [&] { return std::string(row.Finish()); });
 }
 
 }  // namespace lockstep::live_site

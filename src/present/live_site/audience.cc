@@ -22,8 +22,9 @@ std::shared_ptr<http::EventStream> Audience::Join() {
   return stream;
 }
 
-void Audience::Say(const std::string& kind, const std::string& json) {
-  std::string text = fmt::format("event: {}\ndata: {}\n\n", kind, json);
+void Audience::Say(const std::string& kind, const std::function<std::string()>& look) {
+  const MutexLock order(order_);
+  std::string text = fmt::format("event: {}\ndata: {}\n\n", kind, look());
   const MutexLock lock(mutex_);
   std::erase_if(streams_, [&](const auto& stream) { return !stream->PushLatest(kind, text); });
   newest_[kind] = std::move(text);

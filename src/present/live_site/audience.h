@@ -21,8 +21,9 @@ class Audience {
 
   /// A stream that has the newest of each kind in it.
   std::shared_ptr<http::EventStream> Join();
-  /// `json`: one line.
-  void Say(const std::string& kind, const std::string& json);
+  /// `look` tells what is so now, one line of JSON. It is called with what others say held back, so that nothing that
+  /// was so before is said after it; it must not say anything itself.
+  void Say(const std::string& kind, const std::function<std::string()>& look);
   /// How many are there now.
   size_t size();
   /// Ends all streams, and those that come later.
@@ -32,6 +33,7 @@ class Audience {
   void DropGone() LOCKSTEP_REQUIRES(mutex_);
 
   const std::function<void()> on_join_;
+  Mutex order_;  // Held from looking to saying; taken before mutex_.
   Mutex mutex_;
   std::map<std::string, std::string> newest_ LOCKSTEP_GUARDED_BY(mutex_);  // By kind, as it is sent.
   std::vector<std::shared_ptr<http::EventStream>> streams_ LOCKSTEP_GUARDED_BY(mutex_);

@@ -75,7 +75,8 @@ http::Response PackedResponse(std::string json, bool accepts_gzip) {
 struct LiveSite::State {
   explicit State(SiteOptions options_)
       : options(std::move(options_)),
-        actions([this] { audience.Say("captures", actions.Json()); }, [this](const Action& action) { Note(action); }),
+        actions([this] { audience.Say("captures", [this] { return actions.Json(); }); },
+                [this](const Action& action) { Note(action); }),
         watcher(options.watch, audience, history, health) {
     const std::string title =
         options.job_id.empty() ? "lockstep live" : fmt::format("job {} - lockstep live", options.job_id);
@@ -193,7 +194,7 @@ struct LiveSite::State {
     entry.text = fmt::format("{} {}: {}", is_capture ? "capture" : "evidence", ActionStateName(action.state),
                              action.sentence.empty() ? action.reason : action.sentence);
     health.Note(std::move(entry));
-    audience.Say("health", health.Json());
+    audience.Say("health", [this] { return health.Json(); });
   }
 
   /// "/captures/ID/..." and "/hangs/ID/...": who knows the ID was told it by who has the token.

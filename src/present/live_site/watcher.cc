@@ -66,8 +66,8 @@ void Watcher::Look() {
     const MutexLock lock(mutex_);
     newest_ = std::make_shared<const std::string>(json);
   }
-  audience_.Say("view", json);
-  if (health_.Take(view) || view.look_count == 1) audience_.Say("health", health_.Json());
+  audience_.Say("view", [&] { return json; });
+  if (health_.Take(view) || view.look_count == 1) audience_.Say("health", [this] { return health_.Json(); });
 }
 
 }  // namespace lockstep::live_site
