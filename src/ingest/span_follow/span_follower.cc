@@ -1,6 +1,7 @@
 #include "ingest/span_follow/span_follower.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -44,6 +45,14 @@ size_t WholeSlots(const std::vector<Slot>& slots) {
 }
 
 }  // namespace
+
+ReadAt ReadOpenFile(int file) {
+  return [file](uint64_t offset, char* to, size_t bytes) {
+    if (offset > INT64_MAX) return size_t{0};
+    const ssize_t got = ::pread(file, to, bytes, static_cast<off_t>(offset));
+    return got < 0 ? size_t{0} : static_cast<size_t>(got);
+  };
+}
 
 Result<SpanFollower> SpanFollower::Open(ReadAt read) {
   SpanFollower follower(std::move(read));

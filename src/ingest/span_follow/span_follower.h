@@ -57,6 +57,9 @@ struct Followed {
   bool has_ended = false;      ///< It ended orderly: there will be no more records.
 };
 
+/// Reads an open file, which it borrows.
+ReadAt ReadOpenFile(int file);
+
 /// Reads on in the file that liblockstep writes, while it does (docs/formats/span-trace.md). Costs what was recorded
 /// since the last time and one chunk a thread; a reading takes 8 MiB at most. The file's bytes are not trusted: a wrong
 /// file gives wrong figures, and nothing worse. Not thread-safe.

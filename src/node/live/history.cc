@@ -97,8 +97,8 @@ RankReading RankAt(const control::HistorySeries& series, size_t idx) {
   rank.user = LabelOf(series, "user");
   rank.device = LabelOf(series, "device");
   Fill(series, idx, kRankFigures, &rank);
-  for (size_t i = 0; i < kPhaseCount; ++i) {
-    rank.phase_s.at(i) = At(series, std::string(PhaseName(static_cast<Phase>(i))) + "_seconds", idx);
+  for (size_t i = 0; i < model::kStages.size(); ++i) {
+    rank.phase_s[i] = At(series, std::string(StageName(model::kStages[i])) + "_seconds", idx);
   }
   return rank;
 }

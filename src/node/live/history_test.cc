@@ -55,7 +55,7 @@ TEST(ReadingAtTest, HasWhatMetricsSaid) {
   EXPECT_EQ(first.ranks[0].pid, "9");
   EXPECT_EQ(first.ranks[0].device, "cuda");
   EXPECT_EQ(first.ranks[0].steps, 1);
-  EXPECT_EQ(first.ranks[0].phase_s[static_cast<size_t>(Phase::kForward)], 0.5);
+  EXPECT_EQ(first.ranks[0].phase_s[static_cast<size_t>(model::Stage::kForward)], 0.5);
   EXPECT_EQ(first.ranks[0].tokens, std::nullopt);
   EXPECT_EQ(first.gpus.at("0").thermal_throttle_s, 1);
   EXPECT_EQ(first.gpus.at("0").hw_thermal_throttle_s, 2);
@@ -68,7 +68,7 @@ TEST(ReadingAtTest, HasWhatMetricsSaid) {
   const NodeReading second = ReadingAt(history, 1);
   EXPECT_EQ(second.ranks.size(), 2u);
   EXPECT_EQ(second.serving.at(0).kv_cache_usage_ratio, std::nullopt);
-  EXPECT_EQ(second.ranks[0].phase_s[static_cast<size_t>(Phase::kForward)], std::nullopt);
+  EXPECT_EQ(second.ranks[0].phase_s[static_cast<size_t>(model::Stage::kForward)], std::nullopt);
   EXPECT_TRUE(ReadingAt(history, 2).ranks.empty());
 }
 

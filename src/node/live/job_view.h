@@ -59,7 +59,7 @@ struct RankView {
   std::optional<int64_t> step_ns;
   std::optional<int64_t> own_ns;  ///< The step without exposed communication: what the rank itself takes.
   std::optional<int64_t> progress_age_ns;
-  std::array<std::optional<double>, kPhaseCount> phase_ratio;
+  std::array<std::optional<double>, model::kStages.size()> phase_ratio;
   std::optional<double> compute_ratio;  ///< forward, backward, optimizer
   std::optional<double> communication_ratio;
   std::optional<double> input_ratio;  ///< input, h2d

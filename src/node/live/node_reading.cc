@@ -18,9 +18,6 @@ constexpr size_t kMostRanks = 16'384;
 constexpr size_t kMostMigInstances = 16;  // MIG makes seven.
 constexpr size_t kMostNames = 256;        // Of values and groups of a rank, of models, of devices.
 
-constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"input",     "h2d",          "forward",    "backward",
-                                                              "optimizer", "comm_exposed", "checkpoint", "other"};
-
 /// Where the value of a series belongs.
 template <typename Reading, typename Value = std::optional<double>>
 struct Field {
@@ -217,8 +214,8 @@ class Reader {
   static void TakePhase(const MetricSample& sample, RankReading* rank) {
     const std::string* phase = sample.Find("phase");
     if (phase == nullptr) return;
-    for (size_t i = 0; i < kPhaseCount; ++i) {
-      if (*phase == kPhaseNames[i]) rank->phase_s[i] = sample.value;
+    for (size_t i = 0; i < model::kStages.size(); ++i) {
+      if (*phase == StageName(model::kStages[i])) rank->phase_s[i] = sample.value;
     }
   }
 
@@ -331,8 +328,6 @@ class Reader {
 };
 
 }  // namespace
-
-const char* PhaseName(Phase phase) { return kPhaseNames[static_cast<size_t>(phase)]; }
 
 NodeReading ReadNodeMetrics(std::string_view text, std::string_view job_id) {
   NodeReading reading;

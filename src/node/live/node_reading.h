@@ -9,21 +9,9 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep::live {
+#include "model/stages/stage.h"
 
-/// What a step's time was for; the phases of docs/daemon-metrics.md.
-enum class Phase : uint8_t {
-  kInput,
-  kHostToDevice,
-  kForward,
-  kBackward,
-  kOptimizer,
-  kExposedCommunication,
-  kCheckpoint,
-  kOther
-};
-constexpr size_t kPhaseCount = 8;
-const char* PhaseName(Phase phase);  ///< The label's value: "input", "h2d", ..., "comm_exposed".
+namespace lockstep::live {
 
 /// One process group (NCCL's communicator) as one rank knows it.
 struct GroupReading {
@@ -44,7 +32,7 @@ struct RankReading {
   std::optional<double> up;
   std::optional<double> steps;
   std::optional<double> step_s;
-  std::array<std::optional<double>, kPhaseCount> phase_s;
+  std::array<std::optional<double>, model::kStages.size()> phase_s;
   std::optional<double> progress_unix_s;
   std::optional<double> samples;
   std::optional<double> tokens;

@@ -22,8 +22,8 @@ TEST(NodeReadingTest, AZeroThatWasMeasuredIsZero) {
       "lockstep_step_phase_seconds_total{job_id=\"j\",rank=\"0\",host=\"n\",phase=\"input\"} 0\n",
       "");
   EXPECT_EQ(reading.ranks[0].steps, 0);
-  EXPECT_EQ(reading.ranks[0].phase_s[static_cast<size_t>(Phase::kInput)], 0);
-  EXPECT_EQ(reading.ranks[0].phase_s[static_cast<size_t>(Phase::kOther)], std::nullopt);
+  EXPECT_EQ(reading.ranks[0].phase_s[static_cast<size_t>(model::Stage::kInput)], 0);
+  EXPECT_EQ(reading.ranks[0].phase_s[static_cast<size_t>(model::Stage::kOther)], std::nullopt);
 }
 
 TEST(NodeReadingTest, OneJobCanBeChosen) {

@@ -9,6 +9,9 @@
 #include <utility>
 
 namespace lockstep::live {
+
+using model::Stage;
+
 namespace {
 
 // Quantiles are those of the last minute: rates beside them are over the same time.
@@ -33,14 +36,14 @@ RankCounters::Values CountersOf(const RankReading& reading) {
   values[kReadBytes] = reading.io_read_bytes;
   values[kWrittenBytes] = reading.io_written_bytes;
   values[kLogErrors] = reading.log_errors;
-  for (size_t i = 0; i < kPhaseCount; ++i) values[kFirstPhase + i] = reading.phase_s[i];
+  for (size_t i = 0; i < model::kStages.size(); ++i) values[kFirstPhase + i] = reading.phase_s[i];
   return values;
 }
 
-std::optional<double> Sum(const std::array<std::optional<double>, kPhaseCount>& ratios,
-                          std::initializer_list<Phase> phases) {
+std::optional<double> Sum(const std::array<std::optional<double>, model::kStages.size()>& ratios,
+                          std::initializer_list<Stage> phases) {
   std::optional<double> sum;
-  for (const Phase phase : phases) {
+  for (const Stage phase : phases) {
     const auto& ratio = ratios[static_cast<size_t>(phase)];
     if (ratio) sum = sum.value_or(0) + *ratio;
   }
@@ -185,16 +188,16 @@ RankView NodeTrack::ViewOf(const RankTrack& track, int64_t now_unix_ns) const {
   const double step_s = growth(kStepSeconds).value_or(0);
   if (steps >= 1 && step_s > 0) {
     view.step_ns = Nanoseconds(step_s / steps);
-    for (size_t i = 0; i < kPhaseCount; ++i) {
+    for (size_t i = 0; i < model::kStages.size(); ++i) {
       if (const auto seconds = growth(kFirstPhase + i)) view.phase_ratio[i] = *seconds / step_s;
     }
     // Between the ends of two steps, which does not depend on when we looked.
     const std::optional<double> between_s = view.is_since_start ? std::nullopt : growth(kProgress);
     view.steps_per_s = between_s && *between_s > 0 ? steps / *between_s : steps / step_s;
   }
-  view.compute_ratio = Sum(view.phase_ratio, {Phase::kForward, Phase::kBackward, Phase::kOptimizer});
-  view.communication_ratio = Sum(view.phase_ratio, {Phase::kExposedCommunication});
-  view.input_ratio = Sum(view.phase_ratio, {Phase::kInput, Phase::kHostToDevice});
+  view.compute_ratio = Sum(view.phase_ratio, {Stage::kForward, Stage::kBackward, Stage::kOptimizer});
+  view.communication_ratio = Sum(view.phase_ratio, {Stage::kCommunication});
+  view.input_ratio = Sum(view.phase_ratio, {Stage::kInput, Stage::kHostToDevice});
   if (view.step_ns && view.communication_ratio) {
     const double own = static_cast<double>(*view.step_ns) * (1 - std::clamp(*view.communication_ratio, 0.0, 1.0));
     view.own_ns = static_cast<int64_t>(own);

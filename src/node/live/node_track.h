@@ -31,7 +31,7 @@ enum RankCounter : size_t {
   kWrittenBytes,
   kLogErrors,
   kFirstPhase,
-  kRankCounters = kFirstPhase + kPhaseCount
+  kRankCounters = kFirstPhase + model::kStages.size()
 };
 using RankCounters = CounterTrack<kRankCounters>;
 

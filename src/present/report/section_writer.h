@@ -5,6 +5,7 @@
 #include <ostream>
 #include <string>
 
+#include "model/ledger.h"
 #include "present/report/style.h"
 
 namespace lockstep::report {
@@ -22,6 +23,9 @@ class SectionWriter {
   size_t Rows(size_t count, size_t few) const { return all_ ? count : std::min(count, few); }
   /// Says how many rows were left out.
   void More(size_t count, size_t shown, const char* what);
+
+  /// What could not be read, or only in part; nothing where there is nothing.
+  void Ledger(const model::Ledger& ledger);
 
   std::ostream& out_;
   const Style style_;

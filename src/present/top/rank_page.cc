@@ -31,16 +31,18 @@ std::string Count(const std::optional<double>& value) {
   return whole ? report::FormatCount(static_cast<uint64_t>(*whole)) : "-";
 }
 
-Paint PaintOfPhase(live::Phase phase) {
+Paint PaintOfPhase(model::Stage phase) {
   switch (phase) {
-    case live::Phase::kForward:
-    case live::Phase::kBackward:
-    case live::Phase::kOptimizer: return Paint::kCompute;
-    case live::Phase::kExposedCommunication: return Paint::kCommunication;
-    case live::Phase::kInput:
-    case live::Phase::kHostToDevice:
-    case live::Phase::kCheckpoint: return Paint::kMemory;
-    case live::Phase::kOther: return Paint::kIdle;
+    case model::Stage::kForward:
+    case model::Stage::kBackward:
+    case model::Stage::kOptimizer: return Paint::kCompute;
+    case model::Stage::kCommunication: return Paint::kCommunication;
+    case model::Stage::kInput:
+    case model::Stage::kHostToDevice:
+    case model::Stage::kCheckpoint:
+    case model::Stage::kValidation: return Paint::kMemory;
+    case model::Stage::kGarbageCollection:
+    case model::Stage::kOther: return Paint::kIdle;
   }
   return Paint::kPlain;
 }
@@ -70,12 +72,12 @@ void AddPhases(const RankView& rank, int width, const Style& style, Lines* lines
                          rank.mfu_ratio ? std::string(style.Dot()) + "MFU " + FormatPercent(rank.mfu_ratio) : ""));
   if (!rank.compute_ratio) return;
   const int bar_width = std::clamp(width - 40, 8, kMostBarWidth);
-  for (size_t i = 0; i < live::kPhaseCount; ++i) {
-    const auto phase = static_cast<live::Phase>(i);
+  for (size_t i = 0; i < model::kStages.size(); ++i) {
+    const model::Stage phase = model::kStages[i];
     const std::optional<double>& ratio = rank.phase_ratio[i];
     std::optional<int64_t> ns;
     if (ratio && rank.step_ns) ns = static_cast<int64_t>(*ratio * static_cast<double>(*rank.step_ns));
-    lines->AddPainted(fmt::format("{:<12} {:>8}  {:>6}  {}", live::PhaseName(phase), FormatDuration(ns),
+    lines->AddPainted(fmt::format("{:<12} {:>8}  {:>6}  {}", model::StageName(phase), FormatDuration(ns),
                                   FormatPercent(ratio),
                                   report::PlainBar(PaintOfPhase(phase), ratio.value_or(0), 1, bar_width, style)));
   }

@@ -25,7 +25,7 @@ live::RankView RankOf(int number, int64_t own_ns, const std::string& host = "n1"
   rank.own_ns = own_ns;
   rank.compute_ratio = static_cast<double>(own_ns) / 1e8;
   rank.communication_ratio = 1 - *rank.compute_ratio;
-  rank.phase_ratio[static_cast<size_t>(live::Phase::kForward)] = rank.compute_ratio;
+  rank.phase_ratio[static_cast<size_t>(model::Stage::kForward)] = rank.compute_ratio;
   rank.progress_age_ns = 50'000'000;
   return rank;
 }

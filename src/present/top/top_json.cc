@@ -126,8 +126,8 @@ void WriteRank(JsonRow& row, const RankView& rank, const live::View& view) {
   Integer(row, "own_ns", rank.own_ns);
   WriteSteps(row, rank.step_history);
   row.Key("phases").StartObject();
-  for (size_t i = 0; i < live::kPhaseCount; ++i) {
-    Number(row, live::PhaseName(static_cast<live::Phase>(i)), rank.phase_ratio[i]);
+  for (size_t i = 0; i < model::kStages.size(); ++i) {
+    Number(row, model::StageName(model::kStages[i]), rank.phase_ratio[i]);
   }
   row.EndObject();
   Number(row, "compute_ratio", rank.compute_ratio);

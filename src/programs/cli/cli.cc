@@ -46,6 +46,7 @@ std::unique_ptr<Subcommand> MakeRun();
 std::unique_ptr<Subcommand> MakeScaling();
 std::unique_ptr<Subcommand> MakeScript();
 std::unique_ptr<Subcommand> MakeServe();
+std::unique_ptr<Subcommand> MakeStages();
 std::unique_ptr<Subcommand> MakeStatus();
 std::unique_ptr<Subcommand> MakeTop();
 std::unique_ptr<Subcommand> MakeTunnel();
@@ -78,7 +79,7 @@ class Program {
       Add({MakeAnalyze, MakeCompare, MakeHang, MakeMerge, MakeVersion});
     } else {
       root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
-      Add({MakeAnalyze, MakeBench,  MakeCapture, MakeCompare, MakeScaling, MakeHang,  MakeKernels,
+      Add({MakeAnalyze, MakeBench,  MakeCapture, MakeCompare, MakeScaling, MakeStages, MakeHang,  MakeKernels,
            MakeNcclLog, MakeLogs,   MakeMerge,   MakeServe,   MakeOpen,    MakeQuery, MakeExport,
            MakeRun,     MakeScript, MakeDoctor,  MakeStatus,  MakeTop,     MakeWatch, MakeTunnel});
       commands_.push_back(MakeCompletion(root_));

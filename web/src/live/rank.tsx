@@ -20,6 +20,8 @@ const PHASES: readonly { key: Phase; mark: string; label: string }[] = [
   { key: 'input', mark: 'host', label: 'input' },
   { key: 'h2d', mark: 'host', label: 'copy to the device' },
   { key: 'checkpoint', mark: 'memory', label: 'checkpoint' },
+  { key: 'validation', mark: 'memory', label: 'validation' },
+  { key: 'gc', mark: 'host', label: 'garbage collection' },
   { key: 'other', mark: 'idle', label: 'other' },
 ];
 

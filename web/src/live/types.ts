@@ -80,7 +80,7 @@ export interface LiveNode {
 }
 
 export type RankState = 'silent' | 'runs' | 'waits' | 'slow' | 'stuck' | 'unheard';
-export type Phase = 'input' | 'h2d' | 'forward' | 'backward' | 'optimizer' | 'comm_exposed' | 'checkpoint' | 'other';
+export type Phase = 'input' | 'h2d' | 'forward' | 'backward' | 'optimizer' | 'comm_exposed' | 'checkpoint' | 'validation' | 'gc' | 'other';
 
 /** What a rank knows of a process group. */
 export interface RankGroup {

@@ -94,41 +94,60 @@ class CaptureManagerImpl : public CaptureManager {
   };
 
   // capture_manager.cc
-  void Load();
+
+  /// Takes up what the store has kept of an earlier daemon.
+  void Load() LOCKSTEP_EXCLUDES(store_mutex_, mutex_);
+  /// Makes the runs of a capture that the store has kept, in whatever state it was left.
   void TakeUp(CaptureEntry* entry, const Instant& now);
+  /// Null: there is none of this id. Valid until the mutex is let go.
   CaptureEntry* FindEntry(const std::string& id) const LOCKSTEP_REQUIRES(mutex_);
   static bool MaySee(const CaptureEntry& entry, const Caller& caller);
-  // An empty problem: that is over.
+  /// An empty problem: that is over.
   void Note(const std::string& key, const std::string& problem) const LOCKSTEP_EXCLUDES(mutex_);
 
   // capture_start.cc
-  Result<control::Capture> StartAt(const control::CaptureSpec& spec, const Caller& caller, const ForeignOutput* output);
+
+  Result<control::Capture> StartAt(const control::CaptureSpec& spec, const Caller& caller, const ForeignOutput* output)
+      LOCKSTEP_EXCLUDES(mutex_);
+  /// Makes the process's folder on disk.
   Newcomer MakeNewcomer(const CaptureRecord& record, const control::Process& process, const Instant& now);
   static void Add(CaptureEntry* entry, Newcomer newcomer, const Instant& now);
   Result<std::string> ConfigText(const CaptureRecord& record, size_t idx) const;
 
-  // capture_rounds.cc
+  // capture_rounds.cc: the thread's. A round gathers what is to be looked at, looks without a lock, and applies what it
+  // has seen.
+
   void Run(const std::stop_token& stop);
-  bool Round();  // True: something is under way.
-  void TakeEvents(const Instant& now);
+  /// True: something is under way.
+  bool Round() LOCKSTEP_EXCLUDES(store_mutex_, mutex_, events_mutex_);
+  /// What the registry has said since the last round.
+  void TakeEvents(const Instant& now) LOCKSTEP_EXCLUDES(mutex_, events_mutex_);
   void NoteEnd(const std::string& process_id, const control::ProcessEnd& end) LOCKSTEP_REQUIRES(mutex_);
+  /// A rank has died: what the others of its job have not fetched yet is taken back.
   void TakeBackOfJob(CaptureEntry* entry, size_t idx, const Instant& now) LOCKSTEP_REQUIRES(mutex_);
-  void Join();
-  std::vector<Look> Gather() const;
-  void LookAt(Look* look) const;
+  /// Takes processes in that have come since captures which still wait for some were started.
+  void Join() LOCKSTEP_EXCLUDES(mutex_);
+  std::vector<Look> Gather() const LOCKSTEP_EXCLUDES(mutex_);
+  /// Files and /proc: may take as long as they like.
+  void LookAt(Look* look) const LOCKSTEP_EXCLUDES(mutex_);
   void Apply(const Look& look, const Instant& now) LOCKSTEP_REQUIRES(mutex_);
-  void PlaceOffers(const Instant& now);
+  /// Gives the registry the requests whose turn has come: of one process one at a time.
+  void PlaceOffers(const Instant& now) LOCKSTEP_EXCLUDES(mutex_);
   void GiveUp(TargetRun* run, const control::Process& process, const Instant& now) LOCKSTEP_REQUIRES(mutex_);
+  /// Ends the capture once all of its targets have ended.
   void Settle(CaptureEntry* entry, const Instant& now) LOCKSTEP_REQUIRES(mutex_);
-  void Sweep();
-  void SaveAndTell();
-  void Expire();
-  std::optional<int64_t> NextExpiryNs() const;
+  /// Withdraws requests and removes folders of targets that have ended without a trace.
+  void Sweep() LOCKSTEP_EXCLUDES(mutex_);
+  /// Writes what has changed, then tells listeners. What cannot be written stays unsaved, and is tried again.
+  void SaveAndTell() LOCKSTEP_EXCLUDES(store_mutex_, mutex_);
+  /// Forgets captures that ended too long ago or are too many, and removes traces beyond what they may take together.
+  void Expire() LOCKSTEP_EXCLUDES(store_mutex_, mutex_);
+  std::optional<int64_t> NextExpiryNs() const LOCKSTEP_EXCLUDES(mutex_);
 
   // Constant after construction.
   const CaptureManagerOptions options_;
   Registry* const registry_;
-  Instant started_;
+  const Instant started_;
 
   mutable Mutex store_mutex_;
   std::unique_ptr<CaptureStore> store_ LOCKSTEP_GUARDED_BY(store_mutex_);

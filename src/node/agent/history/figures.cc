@@ -30,6 +30,8 @@ std::vector<Figure> RankFigures() {
       PhaseFigure("optimizer_seconds", "optimizer"),
       PhaseFigure("comm_exposed_seconds", "comm_exposed"),
       PhaseFigure("checkpoint_seconds", "checkpoint"),
+      PhaseFigure("validation_seconds", "validation"),
+      PhaseFigure("gc_seconds", "gc"),
       PhaseFigure("other_seconds", "other"),
       {"progress_unix_seconds", "lockstep_rank_last_progress_timestamp_seconds", kMicro},
       {"samples", "lockstep_samples_total", kThousandth},

@@ -12,6 +12,10 @@
 #include "node/agent/sensors/serving_metric_specs.h"
 
 namespace lockstep::agent {
+
+using model::At;
+using model::Stage;
+
 namespace {
 
 using prometheus::MetricFamily;
@@ -93,16 +97,15 @@ void JobMetrics::AddRank(const Rank& rank, MetricFamilies* out) {
   out->Add("lockstep_steps_total", labels, static_cast<double>(meter.step_count()));
   out->Add("lockstep_step_seconds_total", labels, Seconds(meter.step_ns()));
   // What is not known is absent, and its time is nobody's.
-  auto phase_ns = meter.phase_ns();
+  model::StageTimes stage_ns = meter.stage_ns();
   const auto unknown = meter.values().find(kNoCommunication);
   const bool hides = unknown != meter.values().end() && unknown->second > 0;
-  auto& communication_ns = phase_ns[static_cast<size_t>(Phase::kCommunication)];
-  if (hides) phase_ns[static_cast<size_t>(Phase::kOther)] += std::exchange(communication_ns, 0);
-  for (size_t i = 0; i < kPhases.size(); ++i) {
-    if (hides && kPhases[i] == Phase::kCommunication) continue;
+  if (hides) At(stage_ns, Stage::kOther) += std::exchange(At(stage_ns, Stage::kCommunication), 0);
+  for (const Stage stage : model::kStages) {
+    if (hides && stage == Stage::kCommunication) continue;
     Labels with_phase = labels;
-    with_phase.emplace_back("phase", PhaseName(kPhases[i]));
-    out->Add("lockstep_step_phase_seconds_total", with_phase, Seconds(phase_ns[i]));
+    with_phase.emplace_back("phase", StageName(stage));
+    out->Add("lockstep_step_phase_seconds_total", with_phase, Seconds(At(stage_ns, stage)));
   }
   if (meter.last_step_end_ns() && !meter.may_have_newer_step()) {  // A full file is not a job that hangs.
     out->Add("lockstep_rank_last_progress_timestamp_seconds", labels, Seconds(*meter.last_step_end_ns()));

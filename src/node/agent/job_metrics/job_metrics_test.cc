@@ -14,6 +14,8 @@
 namespace lockstep::agent {
 namespace {
 
+using model::At;
+using model::Stage;
 using ingest::span_follow::Followed;
 using ingest::span_follow::FollowedRequest;
 using Kind = FollowedRequest::Kind;
@@ -63,8 +65,8 @@ std::optional<double> ValueOf(const JobMetrics& jobs, const std::string& name, c
   return value;
 }
 
-double PhaseSeconds(const RankMeter& meter, Phase phase) {
-  return static_cast<double>(meter.phase_ns()[static_cast<size_t>(phase)]) / 1e9;
+double PhaseSeconds(const RankMeter& meter, Stage stage) {
+  return static_cast<double>(At(meter.stage_ns(), stage)) / 1e9;
 }
 
 TEST(RankMeterTest, PhasesAddUpToTheStepAndAPartInsideAnotherCountsOnce) {
@@ -85,10 +87,10 @@ TEST(RankMeterTest, PhasesAddUpToTheStepAndAPartInsideAnotherCountsOnce) {
   meter.Take(followed, names.Lookup());
   EXPECT_EQ(meter.step_count(), 1u);
   EXPECT_EQ(meter.step_ns(), 100 * kMillisecondNs);
-  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kForward), 0.020);
-  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kBackward), 0.035);
-  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kCommunication), 0.015);
-  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kOther), 0.030);
+  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kForward), 0.020);
+  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kBackward), 0.035);
+  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kCommunication), 0.015);
+  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kOther), 0.030);
   EXPECT_EQ(meter.last_step(), 7);
   EXPECT_EQ(meter.last_step_end_ns(), 100 * kMillisecondNs);
 }
@@ -105,8 +107,8 @@ TEST(RankMeterTest, PartsOfAStepMayComeBeforeItsEndDoes) {
   second.spans = {{1, forward, 110 * kMillisecondNs, 5 * kMillisecondNs}};
   second.steps = {{1, 1, 0, 100 * kMillisecondNs}, {1, 2, 100 * kMillisecondNs, 100 * kMillisecondNs}};
   meter.Take(second, names.Lookup());
-  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kForward), 0.025);
-  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kOther), 0.175);
+  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kForward), 0.025);
+  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kOther), 0.175);
   EXPECT_EQ(meter.new_steps_ns().size(), 2u);
 }
 
@@ -125,12 +127,12 @@ TEST(RankMeterTest, StepsOfOneReadingHaveTheirOwnPartsInWhateverOrderTheseCome) 
                     {2, 1, 0, 100 * kMillisecondNs},
                     {1, 2, 100 * kMillisecondNs, 100 * kMillisecondNs}};
   meter.Take(followed, names.Lookup());
-  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kForward), 0.055);
-  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kBackward), 0.005);
+  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kForward), 0.055);
+  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kBackward), 0.005);
   followed.spans.clear();
   followed.steps = {{1, 3, 200 * kMillisecondNs, 100 * kMillisecondNs}};
   meter.Take(followed, names.Lookup());
-  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Phase::kBackward), 0.025);
+  EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kBackward), 0.025);
 }
 
 TEST(RankMeterTest, RequestsThatNeverEndGiveWayToNewerOnes) {

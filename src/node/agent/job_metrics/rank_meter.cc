@@ -10,8 +10,7 @@ namespace {
 
 using ingest::span_follow::Followed;
 using ingest::span_follow::FollowedRequest;
-using ingest::span_follow::FollowedSpan;
-using ingest::span_follow::FollowedStep;
+using model::At;
 
 constexpr size_t kRecentSteps = 100;
 constexpr size_t kMostValues = 256;
@@ -19,9 +18,6 @@ constexpr size_t kMostNameBytes = 64;
 constexpr size_t kMostRequests = 1 << 16;
 constexpr size_t kMostGaps = 4096;  // Of one request; what comes after counts towards its mean only.
 constexpr size_t kMostGapsOfAll = 1 << 19;
-constexpr size_t kMostThreads = 256;
-constexpr size_t kMostPartsAThread = 1 << 16;
-constexpr size_t kMostPartsOfAll = 1 << 18;
 constexpr std::string_view kAmounts[] = {"samples", "tokens", "model_flops"};
 
 }  // namespace
@@ -33,87 +29,22 @@ void RankMeter::Take(const Followed& followed, const std::function<const std::st
   missed_count_ += followed.missed_count;
   dropped_count_ = followed.dropped_count;
   has_ended_ = followed.has_ended;
-  size_t part_count = 0;
-  for (const auto& [thread, parts] : parts_) part_count += parts.size();
-  std::unordered_map<uint32_t, std::optional<Phase>> phases;
-  for (const FollowedSpan& span : followed.spans) {
-    const auto [known, is_new] = phases.try_emplace(span.name);
-    if (is_new) known->second = PhaseOf(name_of(span.name));
-    if (!known->second) continue;
-    if (!parts_.contains(span.thread_id) && parts_.size() == kMostThreads) continue;
-    std::vector<Part>& parts = parts_[span.thread_id];
-    if (parts.size() < kMostPartsAThread && part_count < kMostPartsOfAll) {
-      parts.push_back({span.start_ns, span.start_ns + span.duration_ns, *known->second});
-      ++part_count;
-    }
-  }
-  TakeSteps(followed);
+  for (const model::StepStages& step : cutter_.Take(followed, name_of)) TakeStep(step);
   if (!followed.steps.empty()) dropped_at_step_ = dropped_count_;
   for (const auto& counter : followed.counters) TakeCounter(name_of(counter.name), counter.value);
   for (const FollowedRequest& event : followed.requests) TakeRequest(event, name_of(event.name));
 }
 
-void RankMeter::TakeSteps(const Followed& followed) {
-  std::unordered_map<uint64_t, size_t> taken;  // By thread, how many of its parts, which are sorted then.
-  for (const FollowedStep& step : followed.steps) {
-    const int64_t end_ns = step.start_ns + step.duration_ns;
-    ++step_count_;
-    step_ns_ += step.duration_ns;
-    new_steps_ns_.push_back(step.duration_ns);
-    recent_steps_ns_.push_back(step.duration_ns);
-    if (recent_steps_ns_.size() > kRecentSteps) recent_steps_ns_.pop_front();
-    last_step_ = step.number;
-    last_step_end_ns_ = std::max(last_step_end_ns_.value_or(end_ns), end_ns);
-
-    // A part's time is its own: what lies in it and has a phase is that phase's.
-    std::vector<Part>& parts = parts_[step.thread_id];
-    const auto [place, is_first] = taken.try_emplace(step.thread_id, 0);
-    if (is_first) {
-      std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-        return std::pair(a.start_ns, -a.end_ns) < std::pair(b.start_ns, -b.end_ns);
-      });
-    }
-    std::vector<Part> open;
-    int64_t at_ns = step.start_ns;
-    int64_t named_ns = 0;
-    const auto pass = [&](int64_t until_ns) {
-      until_ns = std::clamp(until_ns, at_ns, end_ns);
-      const int64_t passed_ns = until_ns - at_ns;
-      if (!open.empty()) {
-        phase_ns_[static_cast<size_t>(open.back().phase)] += passed_ns;
-        named_ns += passed_ns;
-      }
-      at_ns = until_ns;
-    };
-    for (size_t& next = place->second; next < parts.size() && parts[next].start_ns < end_ns; ++next) {
-      const Part& part = parts[next];
-      if (part.end_ns <= step.start_ns) continue;
-      while (!open.empty() && open.back().end_ns <= part.start_ns) {
-        pass(open.back().end_ns);
-        open.pop_back();
-      }
-      pass(part.start_ns);
-      open.push_back(part);
-      // Of a broken nesting the inner one ends with the outer.
-      if (open.size() > 1) open.back().end_ns = std::min(part.end_ns, open[open.size() - 2].end_ns);
-    }
-    while (!open.empty()) {
-      pass(open.back().end_ns);
-      open.pop_back();
-    }
-    phase_ns_[static_cast<size_t>(Phase::kOther)] += step.duration_ns - named_ns;
-  }
-  for (const auto& [thread, count] : taken) {
-    std::vector<Part>& parts = parts_.at(thread);
-    parts.erase(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(count));
-  }
-  // Threads that mark no steps, and parts between two steps.
-  if (last_step_end_ns_) {
-    for (auto& [thread, parts] : parts_) {
-      std::erase_if(parts, [&](const Part& part) { return part.end_ns <= *last_step_end_ns_; });
-    }
-    std::erase_if(parts_, [](const auto& entry) { return entry.second.empty(); });
-  }
+void RankMeter::TakeStep(const model::StepStages& step) {
+  const int64_t end_ns = step.start_ns + step.duration_ns;
+  ++step_count_;
+  step_ns_ += step.duration_ns;
+  new_steps_ns_.push_back(step.duration_ns);
+  recent_steps_ns_.push_back(step.duration_ns);
+  if (recent_steps_ns_.size() > kRecentSteps) recent_steps_ns_.pop_front();
+  last_step_ = step.number;
+  last_step_end_ns_ = std::max(last_step_end_ns_.value_or(end_ns), end_ns);
+  for (const model::StageSpan& span : step.spans) At(stage_ns_, span.stage) += span.duration_ns;
 }
 
 void RankMeter::TakeCounter(const std::string& name, double value) {

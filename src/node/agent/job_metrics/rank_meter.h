@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -13,7 +12,8 @@
 #include <vector>
 
 #include "ingest/span_follow/span_follower.h"
-#include "node/agent/job_metrics/phase.h"
+#include "ingest/span_follow/stage_cutter.h"
+#include "model/stages/stage.h"
 
 namespace lockstep::agent {
 
@@ -42,8 +42,8 @@ class RankMeter {
 
   uint64_t step_count() const { return step_count_; }
   int64_t step_ns() const { return step_ns_; }
-  /// In the order of kPhases; they add up to step_ns().
-  const std::array<int64_t, kPhases.size()>& phase_ns() const { return phase_ns_; }
+  /// They add up to step_ns().
+  const model::StageTimes& stage_ns() const { return stage_ns_; }
   std::optional<int64_t> last_step() const { return last_step_; }
   /// Unix time at which the newest step ended.
   std::optional<int64_t> last_step_end_ns() const { return last_step_end_ns_; }
@@ -80,25 +80,19 @@ class RankMeter {
     std::vector<std::pair<int64_t, uint64_t>> gaps_ns = {};
     std::list<uint64_t>::iterator age = {};  ///< In requests_by_age_.
   };
-  struct Part {
-    int64_t start_ns;
-    int64_t end_ns;
-    Phase phase;
-  };
-
-  void TakeSteps(const ingest::span_follow::Followed& followed);
+  void TakeStep(const model::StepStages& step);
   void TakeCounter(const std::string& name, double value);
   void Forget(uint64_t request);
   void TakeRequest(const ingest::span_follow::FollowedRequest& event, const std::string& name);
 
   uint64_t step_count_ = 0;
   int64_t step_ns_ = 0;
-  std::array<int64_t, kPhases.size()> phase_ns_ = {};
+  model::StageTimes stage_ns_ = {};
   std::optional<int64_t> last_step_;
   std::optional<int64_t> last_step_end_ns_;
   std::deque<int64_t> recent_steps_ns_;
   std::vector<int64_t> new_steps_ns_;
-  std::unordered_map<uint64_t, std::vector<Part>> parts_;  ///< Of steps that have not ended, by thread.
+  ingest::span_follow::StageCutter cutter_;
   std::map<std::string, double, std::less<>> amounts_;
   std::map<std::string, double, std::less<>> values_;
   uint64_t left_out_count_ = 0;

@@ -46,11 +46,7 @@ std::unique_ptr<SpanFile> SpanFile::Find(int32_t pid, uint32_t uid, const std::s
     UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat info = {};
     if (!file.valid() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != uid) continue;
-    auto follower = ingest::span_follow::SpanFollower::Open([fd = file.get()](uint64_t offset, char* to, size_t bytes) {
-      if (offset > INT64_MAX) return size_t{0};
-      const ssize_t got = ::pread(fd, to, bytes, static_cast<off_t>(offset));
-      return got < 0 ? size_t{0} : static_cast<size_t>(got);
-    });
+    auto follower = ingest::span_follow::SpanFollower::Open(ingest::span_follow::ReadOpenFile(file.get()));
     if (!follower) continue;
     return std::unique_ptr<SpanFile>(
         new SpanFile(std::move(file), number, {info.st_dev, info.st_ino}, std::move(*follower)));

@@ -34,7 +34,7 @@ template <std::optional<double> live::GpuReading::*field>
 std::optional<double> OfGpu(const RankView& rank) {
   return rank.gpu ? rank.gpu->reading.*field : std::nullopt;
 }
-template <live::Phase phase>
+template <model::Stage phase>
 std::optional<double> PhaseOf(const RankView& rank) {
   return rank.phase_ratio[static_cast<size_t>(phase)];
 }
@@ -62,7 +62,7 @@ std::optional<double> RanksMissing(const JobView& job) {
   return static_cast<double>(job.missing_ranks.size());
 }
 
-template <live::Phase phase>
+template <model::Stage phase>
 constexpr Figure<RankView> PhaseFigure(const char* tag, const char* metric, const char* meaning) {
   return {tag, 1, metric, "1", kOfSteps, meaning, PhaseOf<phase>};
 }
@@ -75,23 +75,26 @@ constexpr std::array kRankFigures = {
                      "The same without exposed communication: what the rank itself takes.", Of<&RankView::own_ns>},
     Figure<RankView>{"step/per_second", 1, "lockstep.step.rate", "{step}/s", kOfSteps, "Steps that end in a second.",
                      Of<&RankView::steps_per_s>},
-    PhaseFigure<live::Phase::kInput>("step_share/input", "lockstep.step.input.ratio",
-                                     "Share (0..1) of the step that is waiting for input."),
-    PhaseFigure<live::Phase::kHostToDevice>("step_share/h2d", "lockstep.step.h2d.ratio",
-                                            "Share (0..1) of the step that is copying input to the device."),
-    PhaseFigure<live::Phase::kForward>("step_share/forward", "lockstep.step.forward.ratio",
-                                       "Share (0..1) of the step that is forward."),
-    PhaseFigure<live::Phase::kBackward>("step_share/backward", "lockstep.step.backward.ratio",
-                                        "Share (0..1) of the step that is backward."),
-    PhaseFigure<live::Phase::kOptimizer>("step_share/optimizer", "lockstep.step.optimizer.ratio",
-                                         "Share (0..1) of the step that is the optimizer."),
-    PhaseFigure<live::Phase::kExposedCommunication>(
-        "step_share/comm_exposed", "lockstep.step.comm_exposed.ratio",
-        "Share (0..1) of the step that is communication which nothing hides."),
-    PhaseFigure<live::Phase::kCheckpoint>("step_share/checkpoint", "lockstep.step.checkpoint.ratio",
-                                          "Share (0..1) of the step that is saving a checkpoint."),
-    PhaseFigure<live::Phase::kOther>("step_share/other", "lockstep.step.other.ratio",
-                                     "Share (0..1) of the step that no phase covers."),
+    PhaseFigure<model::Stage::kInput>("step_share/input", "lockstep.step.input.ratio",
+                                      "Share (0..1) of the step that is waiting for input."),
+    PhaseFigure<model::Stage::kHostToDevice>("step_share/h2d", "lockstep.step.h2d.ratio",
+                                             "Share (0..1) of the step that is copying input to the device."),
+    PhaseFigure<model::Stage::kForward>("step_share/forward", "lockstep.step.forward.ratio",
+                                        "Share (0..1) of the step that is forward."),
+    PhaseFigure<model::Stage::kBackward>("step_share/backward", "lockstep.step.backward.ratio",
+                                         "Share (0..1) of the step that is backward."),
+    PhaseFigure<model::Stage::kOptimizer>("step_share/optimizer", "lockstep.step.optimizer.ratio",
+                                          "Share (0..1) of the step that is the optimizer."),
+    PhaseFigure<model::Stage::kCommunication>("step_share/comm_exposed", "lockstep.step.comm_exposed.ratio",
+                                              "Share (0..1) of the step that is communication which nothing hides."),
+    PhaseFigure<model::Stage::kCheckpoint>("step_share/checkpoint", "lockstep.step.checkpoint.ratio",
+                                           "Share (0..1) of the step that is saving a checkpoint."),
+    PhaseFigure<model::Stage::kValidation>("step_share/validation", "lockstep.step.validation.ratio",
+                                           "Share (0..1) of the step that is validation."),
+    PhaseFigure<model::Stage::kGarbageCollection>("step_share/gc", "lockstep.step.gc.ratio",
+                                                  "Share (0..1) of the step that is Python's garbage collection."),
+    PhaseFigure<model::Stage::kOther>("step_share/other", "lockstep.step.other.ratio",
+                                      "Share (0..1) of the step that no phase covers."),
     Figure<RankView>{"progress/behind_steps", 1, "lockstep.step.behind", "{step}", kOfNow,
                      "Steps fewer than the rank that has ended most.", Behind},
     Figure<RankView>{"progress/age_s", 1, "lockstep.step.age", "s", kOfNow, "How long ago the newest step ended.",

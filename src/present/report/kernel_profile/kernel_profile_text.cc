@@ -55,7 +55,7 @@ class TextReport : private SectionWriter {
                                       std::pair(model::SummedKind::kMemory, "Memory operations over ranks")}) {
       Sums(kind, title);
     }
-    Unread();
+    Ledger(profiles_.ledger);
     out_.flush();
   }
 
@@ -204,17 +204,6 @@ class TextReport : private SectionWriter {
     Section(title);
     table.Write(style_, options_.columns, out_);
     More(rows, shown, "names");
-  }
-
-  void Unread() {
-    if (profiles_.ledger.entries().empty()) return;
-    Section("Not read, or in part");
-    for (const model::LedgerEntry& entry : profiles_.ledger.entries()) {
-      std::string text = Printable(entry.source) + ": " + Printable(entry.message);
-      if (entry.count > 1) text += fmt::format(" ({} times)", entry.count);
-      if (!entry.advice.empty()) text += "; " + entry.advice;
-      WriteWrapped(text, fmt::format("  {} ", style_.Bullet()), "    ", options_.columns, out_);
-    }
   }
 
   const KernelProfiles& profiles_;

@@ -182,18 +182,30 @@ Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const st
   return variables;
 }
 
-Result<StepRecording> MakeStepRecording() {
+Result<StepRecording> MakeStepRecording(const std::string& kept) {
   StepRecording recording;
   ASSIGN_OR_RETURN(std::string library, FindLibrary());
   recording.variables.emplace_back("LOCKSTEP_STEPS_LIBRARY", std::move(library));
-  if (IsSet("LOCKSTEP_TRACE")) return recording;
-  // Read by lockstepd while it is written, and by nobody else: it need not reach a disk.
+  if (!kept.empty()) {
+    std::error_code failed;
+    std::filesystem::create_directories(kept, failed);
+    recording.path = std::filesystem::absolute(kept, failed).string();  // CMD may go elsewhere.
+    if (failed) return Error{.code = ErrorCode::kIo, .message = failed.message(), .file = kept};
+    recording.variables.emplace_back("LOCKSTEP_TRACE", recording.path);
+    return recording;
+  }
+  if (IsSet("LOCKSTEP_TRACE")) {
+    recording.path = std::getenv("LOCKSTEP_TRACE");
+    return recording;
+  }
+  // Read while it is written, and when the job ends: it need not reach a disk.
   const bool has_memory = ::access(kMemoryFolder, W_OK | X_OK) == 0;
   recording.folder = std::make_unique<TemporaryFolder>("lockstep-steps", has_memory ? kMemoryFolder : "");
   if (!recording.folder->made()) {
     return Error{ErrorCode::kIo, fmt::format("no folder to record into: {}", std::strerror(errno))};
   }
-  recording.variables.emplace_back("LOCKSTEP_TRACE", recording.folder->path());
+  recording.path = recording.folder->path();
+  recording.variables.emplace_back("LOCKSTEP_TRACE", recording.path);
   if (!IsSet("LOCKSTEP_TRACE_LIMIT_MIB")) recording.variables.emplace_back("LOCKSTEP_TRACE_LIMIT_MIB", "32");
   if (!IsSet("LOCKSTEP_TRACE_RING")) recording.variables.emplace_back("LOCKSTEP_TRACE_RING", "1");
   return recording;

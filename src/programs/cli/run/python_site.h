@@ -23,12 +23,14 @@ struct PythonSite {
 Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const std::string& runtime_folder,
                                                                         const PythonSite& site);
 
-/// Where steps are recorded to: what LOCKSTEP_TRACE says already, else a folder in memory that is gone with `folder`.
+/// Where steps are recorded to.
 struct StepRecording {
+  std::string path = {};
   std::unique_ptr<TemporaryFolder> folder = {};
   std::vector<std::pair<std::string, std::string>> variables = {};
 };
-/// Errors: kNotFound (this program's liblockstep is not beside it), kIo.
-Result<StepRecording> MakeStepRecording();
+/// Into `kept`; where that is empty, into what LOCKSTEP_TRACE says already, else into a folder in memory that is gone
+/// with the recording. Errors: kNotFound (this program's liblockstep is not beside it), kIo.
+Result<StepRecording> MakeStepRecording(const std::string& kept);
 
 }  // namespace lockstep::cli

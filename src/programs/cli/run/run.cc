@@ -29,6 +29,7 @@
 #include "programs/cli/run/profile_run.h"
 #include "programs/cli/run/python_site.h"
 #include "programs/cli/run/run_logs.h"
+#include "programs/cli/run/stage_summary.h"
 #include "programs/cli/run_input.h"
 #include "programs/cli/subcommand.h"
 
@@ -63,6 +64,9 @@ class RunCommand : public Subcommand {
   /// What Python processes are to do is added to `command`; what `recording` holds has to live as long as it runs.
   void PreparePython(const Result<std::string>& folder, Console& console, StepRecording* recording,
                      ForegroundCommand* command) const;
+  /// Where the recordings of stages stay; empty: nowhere.
+  std::string KeptFolder() const;
+  void SummarizeStages(const StepRecording& recording, Console& console) const;
   void Tell(Console& console, const std::string& text) const;
 
   const CLI::App* app_ = nullptr;
@@ -79,7 +83,7 @@ class RunCommand : public Subcommand {
   std::vector<std::pair<std::string, std::string>> debug_variables_;
   bool hang_dumps_ = false;
   bool kineto_alone_ = false;
-  bool steps_ = false;
+  std::string stages_;  ///< "true", or the folder; empty: not asked for.
   bool quiet_ = false;
 };
 
@@ -127,9 +131,10 @@ void RunCommand::Declare(CLI::App& app) {
       "--no-step-captures", kineto_alone_,
       "Use Kineto alone for captures. Without this flag, processes of CMD that train with PyTorch are traced from step "
       "to step by lockstep's own tracer, which avoids the way in which Kineto can crash them (docs/capture.md)");
-  app.add_flag("--steps", steps_,
-               "Mark steps, input, forward, backward and optimizer in every Python process of CMD that trains with "
-               "PyTorch, for lockstepd's metrics and lockstep top (docs/instrument.md)");
+  app.add_flag("--stages,--steps", stages_,
+               "Mark the stages of each step (input, forward, backward, waiting for collectives, optimizer, ...) in every "
+               "Python process of CMD that trains with PyTorch: for lockstepd's metrics, lockstep top, and what "
+               "'lockstep stages' says, which is printed at the end. --stages=DIR keeps the recordings, with a summary.json");
   app.add_option("--debug", debug_folder_,
                  "Make all ranks write the evidence of a hang into this folder: NCCL's log, flight records at a "
                  "time-out. Also turn on PyTorch's own checks. Variables that are set already are kept")
@@ -226,7 +231,7 @@ void RunCommand::TellHow(const local::NodeDaemon& daemon, Console& console) cons
 
 Status RunCommand::RefuseKinetoFlags() const {
   for (const char* name : {"--with-daemon", "--require-daemon", "--interval", "--socket-dir", "--hang-dumps",
-                           "--no-step-captures", "--steps"}) {
+                           "--no-step-captures", "--stages"}) {
     if (app_->get_option(name)->count() > 0) return Misuse(fmt::format("{} is for --profile kineto", name));
   }
   return {};
@@ -269,14 +274,14 @@ void RunCommand::PreparePython(const Result<std::string>& folder, Console& conso
   const auto add = [&](const std::vector<std::pair<std::string, std::string>>& variables) {
     command->environment.insert(command->environment.end(), variables.begin(), variables.end());
   };
-  PythonSite site{.has_hang_dumps = hang_dumps_, .has_captures = !kineto_alone_, .marks_steps = steps_};
+  PythonSite site{.has_hang_dumps = hang_dumps_, .has_captures = !kineto_alone_, .marks_steps = !stages_.empty()};
   if (site.marks_steps) {
-    Result<StepRecording> made = MakeStepRecording();
+    Result<StepRecording> made = MakeStepRecording(KeptFolder());
     if (made) {
       *recording = std::move(*made);
       add(recording->variables);
     } else {
-      Tell(console, fmt::format("steps are not marked: {}", made.error().ToString()));
+      Tell(console, fmt::format("stages are not marked: {}", made.error().ToString()));
       site.marks_steps = false;
     }
   }
@@ -287,9 +292,19 @@ void RunCommand::PreparePython(const Result<std::string>& folder, Console& conso
   } else {
     Tell(console,
          fmt::format(
-             "Python processes are not prepared: they are traced by Kineto alone, without --hang-dumps and --steps: {}",
+             "Python processes are not prepared: they are traced by Kineto alone, without --hang-dumps and --stages: {}",
              variables.error().ToString()));
   }
+}
+
+std::string RunCommand::KeptFolder() const { return stages_ == "true" ? "" : stages_; }
+
+/// One process tells of all ranks: the one in front of the launcher. Of one behind it that rank's file is all there is.
+void RunCommand::SummarizeStages(const StepRecording& recording, Console& console) const {
+  if (recording.path.empty() || RankFromEnvironment()) return;
+  const std::string kept = KeptFolder();
+  const Status told = TellStages(recording.path, kept.empty() ? "" : kept + "/summary.json", console);
+  if (!told && !quiet_) Tell(console, fmt::format("no stages: {}", told.error().ToString()));
 }
 
 Result<int> RunCommand::Run(Console& console) {
@@ -318,6 +333,7 @@ Result<int> RunCommand::Run(Console& console) {
   if (daemon) TellHow(*daemon, console);
 
   const Result<int> status = logs_.Run(command, console);
+  SummarizeStages(recording, console);
   if (status) return *status;
   Tell(console, status.error().ToString());
   return status.error().code == ErrorCode::kNotFound ? kCommandNotFound : kCommandNotExecutable;

@@ -1,0 +1,124 @@
+#include "analysis/frontier/accounting.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "analysis/frontier/increments.h"
+#include "base/median.h"
+
+namespace lockstep::frontier {
+
+using model::Stage;
+using model::StageTimes;
+
+namespace {
+
+int64_t Sum(const StageTimes& times) { return std::accumulate(times.begin(), times.end(), int64_t{}); }
+
+/// What each rank did before it waited for the meeting that ended the round.
+std::vector<int64_t> OwnTimes(const Round& round) {
+  std::vector<int64_t> own_ns;
+  own_ns.reserve(round.ranks.size());
+  for (const StageTimes& times : round.ranks) own_ns.push_back(Sum(times) - At(times, Stage::kCommunication));
+  return own_ns;
+}
+
+/// The lower of two in the middle: of two ranks the faster one is the measure, as half of a job may be slow.
+int64_t MedianOf(const Round& round, Stage stage) {
+  std::vector<int64_t> ns;
+  ns.reserve(round.ranks.size());
+  for (const StageTimes& times : round.ranks) ns.push_back(At(times, stage));
+  return LowerMedian(&ns);
+}
+
+class Accountant {
+ public:
+  explicit Accountant(size_t rank_count) {
+    for (StageAccount& stage : account_.stages) {
+      stage.rank_ns.resize(rank_count);
+      stage.leader_ns.resize(rank_count);
+      stage.cost.resize(rank_count);
+    }
+  }
+
+  void Take(const Round& round) {
+    if (account_.steps.empty() || account_.steps.back().number != round.step) {
+      account_.steps.push_back({.number = round.step});
+    }
+    ++account_.round_count;
+    const auto increments = Increments(round.ranks);
+    for (const Stage stage : model::kStages) {
+      const Increment& increment = increments[static_cast<size_t>(stage)];
+      StageAccount& account = At(stage);
+      account.frontier_ns += increment.ns;
+      account.leader_ns[increment.leader_idx] += increment.ns;
+      account_.total_ns += increment.ns;
+      account_.steps.back().ns += increment.ns;
+      if (!round.ends_in_meeting) account_.unmet_ns += increment.ns;
+      for (size_t i = 0; i < round.ranks.size(); ++i) account.rank_ns[i] += model::At(round.ranks[i], stage);
+    }
+    if (round.ends_in_meeting && round.ranks.size() > 1) TakeCosts(round);
+  }
+
+  Accounting Take() { return std::move(account_); }
+
+ private:
+  StageAccount& At(Stage stage) { return account_.stages[static_cast<size_t>(stage)]; }
+
+  void TakeCosts(const Round& round) {
+    const std::vector<int64_t> own_ns = OwnTimes(round);
+    const auto last = std::max_element(own_ns.begin(), own_ns.end());
+    const auto last_idx = static_cast<size_t>(last - own_ns.begin());
+    int64_t before_ns = 0;  // Of the last but one.
+    for (size_t i = 0; i < own_ns.size(); ++i) {
+      if (i != last_idx) before_ns = std::max(before_ns, own_ns[i]);
+    }
+    for (const Stage stage : model::kStages) {
+      if (stage == Stage::kCommunication) continue;
+      const int64_t median_ns = MedianOf(round, stage);
+      int64_t balanced_ns = 0;  // The last rank's time, with this stage of each at the median.
+      for (size_t i = 0; i < own_ns.size(); ++i) {
+        const int64_t excess_ns = std::max<int64_t>(model::At(round.ranks[i], stage) - median_ns, 0);
+        balanced_ns = std::max(balanced_ns, own_ns[i] - excess_ns);
+      }
+      At(stage).imbalance_ns += *last - balanced_ns;
+      const int64_t excess_ns = model::At(round.ranks[last_idx], stage) - median_ns;
+      AddCost(stage, last_idx, round.step, std::min(excess_ns, *last - before_ns));
+    }
+  }
+
+  void AddCost(Stage stage, size_t rank_idx, int64_t step_number, int64_t ns) {
+    if (ns <= 0) return;
+    Cost& cost = At(stage).cost[rank_idx];
+    cost.ns += ns;
+    ++cost.round_count;
+    if (ns > cost.largest_ns) {
+      cost.largest_ns = ns;
+      cost.largest_step = step_number;
+    }
+    StepAccount& step = account_.steps.back();
+    if (ns > step.cost_ns) {
+      step.cost_ns = ns;
+      step.rank_idx = rank_idx;
+      step.stage = stage;
+    }
+  }
+
+  Accounting account_;
+};
+
+}  // namespace
+
+Accounting Account(const std::vector<model::RankStages>& ranks) {
+  const Rounds rounds = CutRounds(ranks);
+  Accountant accountant(ranks.size());
+  for (const Round& round : rounds.rounds) accountant.Take(round);
+  Accounting account = accountant.Take();
+  for (const model::RankStages& rank : ranks) account.ranks.push_back(rank.rank);
+  account.step_count = rounds.step_count;
+  account.left_out_count = rounds.left_out_count;
+  account.tail_ns = rounds.tail_ns;
+  return account;
+}
+
+}  // namespace lockstep::frontier

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analysis/frontier/rounds.h"
+#include "model/stages/stage.h"
+
+namespace lockstep::frontier {
+
+/// What one stage of one rank cost the job: by how much its rounds would have been shorter if the stage had taken the
+/// rank as long as it took the median rank in the same round. Nobody waits for a rank that is not the last one, so only
+/// the last one of a round costs anything, and never more than it was behind the one before it.
+struct Cost {
+  int64_t ns = 0;
+  int64_t round_count = 0;   ///< In which it cost something.
+  int64_t largest_ns = 0;    ///< In one round,
+  int64_t largest_step = 0;  ///< which ended in this step.
+};
+
+/// One stage over all rounds.
+struct StageAccount {
+  int64_t frontier_ns = 0;   ///< Sum of its increments.
+  int64_t imbalance_ns = 0;  ///< What the job would save if the stage took every rank as long as the median rank.
+  std::vector<int64_t> rank_ns = {};    ///< By rank: what it spent in the stage.
+  std::vector<int64_t> leader_ns = {};  ///< By rank: increments that it led.
+  std::vector<Cost> cost = {};          ///< By rank.
+};
+
+/// One step of the job.
+struct StepAccount {
+  int64_t number = 0;
+  int64_t ns = 0;       ///< Sum of the increments of the rounds that ended in it.
+  int64_t cost_ns = 0;  ///< Of the rank and stage that cost most in it; 0: none did.
+  size_t rank_idx = 0;
+  model::Stage stage = model::Stage::kOther;
+};
+
+/// Where the time of a group of ranks went, and who cost it what.
+struct Accounting {
+  std::vector<int32_t> ranks;
+  int64_t step_count = 0;
+  int64_t left_out_count = 0;  ///< Steps that some rank lacks.
+  int64_t round_count = 0;
+  int64_t total_ns = 0;  ///< Sum of all increments of all stages.
+  int64_t unmet_ns = 0;  ///< Of it, in rounds that ended without a meeting: who led them, cost nobody anything yet.
+  int64_t tail_ns = 0;   ///< Rounds::tail_ns
+  std::array<StageAccount, model::kStages.size()> stages = {};  ///< By model::Stage.
+  std::vector<StepAccount> steps = {};
+
+  const StageAccount& At(model::Stage stage) const { return stages[static_cast<size_t>(stage)]; }
+};
+
+/// Pure: the same rounds give the same accounting. Ranks without steps count as ranks that lack them.
+Accounting Account(const std::vector<model::RankStages>& ranks);
+
+}  // namespace lockstep::frontier

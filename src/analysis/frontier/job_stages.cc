@@ -1,0 +1,39 @@
+#include "analysis/frontier/job_stages.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lockstep::frontier {
+
+using model::RankStages;
+using model::Stage;
+using model::StageSpan;
+using model::StepStages;
+
+namespace {
+
+void HideCommunication(std::vector<RankStages>* ranks) {
+  for (RankStages& rank : *ranks) {
+    for (StepStages& step : rank.steps) {
+      for (StageSpan& span : step.spans) {
+        if (span.stage == Stage::kCommunication) span.stage = Stage::kOther;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+JobStages AssessJob(std::vector<RankStages> ranks, model::Ledger ledger) {
+  const bool hides =
+      std::any_of(ranks.begin(), ranks.end(), [](const RankStages& rank) { return rank.hides_communication; });
+  if (hides) HideCommunication(&ranks);
+  JobStages job;
+  job.account = Account(ranks);
+  job.verdict = Judge(job.account);
+  job.ranks = std::move(ranks);
+  job.ledger = std::move(ledger);
+  return job;
+}
+
+}  // namespace lockstep::frontier

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "analysis/frontier/accounting.h"
+#include "analysis/frontier/verdict.h"
+#include "model/ledger.h"
+#include "model/stages/rank_stages.h"
+
+namespace lockstep::frontier {
+
+/// What the stages of a job's ranks say: the answer of `lockstep stages`.
+struct JobStages {
+  std::vector<model::RankStages> ranks;
+  Accounting account;
+  Verdict verdict;
+  model::Ledger ledger;
+};
+
+/// `ranks`: each once. Where one of them hides its waits for collectives, those of all count as other: what one rank
+/// spends in a stage is compared with what the others spend in it.
+JobStages AssessJob(std::vector<model::RankStages> ranks, model::Ledger ledger);
+
+}  // namespace lockstep::frontier

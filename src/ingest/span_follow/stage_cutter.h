@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ingest/span_follow/span_follower.h"
+#include "model/stages/step_stages.h"
+
+namespace lockstep::ingest::span_follow {
+
+/// Cuts the steps of a process into the stages that its spans on the same thread name. Bounded: 256 threads, 65,536
+/// spans a thread and 262,144 in all wait for the end of their step. Not thread-safe.
+class StageCutter {
+ public:
+  /// Steps that have ended, in the order of `followed`. `name_of` as SpanFollower::NameOf.
+  std::vector<model::StepStages> Take(const Followed& followed,
+                                      const std::function<const std::string&(uint32_t)>& name_of);
+
+ private:
+  struct Part {
+    int64_t start_ns;
+    int64_t end_ns;
+    model::Stage stage;
+  };
+  using Parts = std::vector<Part>;
+
+  void AddParts(const Followed& followed, const std::function<const std::string&(uint32_t)>& name_of);
+  static model::StepStages Cut(const FollowedStep& step, const Parts& parts, size_t* next);
+  void DropUntil(int64_t end_ns);
+
+  std::unordered_map<uint64_t, Parts> parts_;  ///< Of steps that have not ended, by thread.
+  std::optional<int64_t> newest_end_ns_;       ///< Of any step.
+};
+
+}  // namespace lockstep::ingest::span_follow

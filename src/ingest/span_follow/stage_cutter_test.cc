@@ -1,0 +1,87 @@
+#include "ingest/span_follow/stage_cutter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace lockstep::ingest::span_follow {
+namespace {
+
+using model::Stage;
+using model::StageSpan;
+using model::StepStages;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+auto Span(Stage stage, int64_t ns) {
+  return ::testing::AllOf(::testing::Field(&StageSpan::stage, stage), ::testing::Field(&StageSpan::duration_ns, ns));
+}
+
+/// A process's records, and the cutter that takes them.
+class StageCutterTest : public ::testing::Test {
+ protected:
+  void Add(std::string name, int64_t start_ns, int64_t end_ns, uint64_t thread = 1) {
+    names_.push_back(std::move(name));
+    next_.spans.push_back({thread, static_cast<uint32_t>(names_.size() - 1), start_ns, end_ns - start_ns});
+  }
+  void AddStep(int64_t number, int64_t start_ns, int64_t end_ns) {
+    next_.steps.push_back({1, number, start_ns, end_ns - start_ns});
+  }
+  std::vector<StepStages> Take() {
+    const std::vector<StepStages> steps =
+        cutter_.Take(next_, [&](uint32_t name) -> const std::string& { return names_[name]; });
+    next_ = {};
+    return steps;
+  }
+
+  StageCutter cutter_;
+  Followed next_;
+  std::vector<std::string> names_;
+};
+
+TEST_F(StageCutterTest, StagesAreInOrderOfTimeAndWhatNoneCoversIsOther) {
+  Add("input", 10, 20);
+  Add("forward", 20, 50);
+  Add("a layer", 25, 45);
+  Add("backward", 55, 90);
+  AddStep(3, 0, 100);
+  const std::vector<StepStages> steps = Take();
+  ASSERT_THAT(steps, SizeIs(1));
+  EXPECT_EQ(steps[0].number, 3);
+  EXPECT_EQ(steps[0].duration_ns, 100);
+  EXPECT_THAT(steps[0].spans, ElementsAre(Span(Stage::kOther, 10), Span(Stage::kInput, 10), Span(Stage::kForward, 30),
+                                          Span(Stage::kOther, 5), Span(Stage::kBackward, 35), Span(Stage::kOther, 10)));
+}
+
+TEST_F(StageCutterTest, WhatLiesInAStageIsTakenOffAndWaitsStayApart) {
+  Add("backward", 0, 50);
+  Add("gc", 10, 15);
+  Add("comm", 30, 40);
+  Add("all_reduce", 50, 60);
+  Add("barrier", 60, 65);
+  AddStep(0, 0, 65);
+  const std::vector<StepStages> steps = Take();
+  ASSERT_THAT(steps, SizeIs(1));
+  EXPECT_THAT(steps[0].spans,
+              ElementsAre(Span(Stage::kBackward, 10), Span(Stage::kGarbageCollection, 5), Span(Stage::kBackward, 15),
+                          Span(Stage::kCommunication, 10), Span(Stage::kBackward, 10), Span(Stage::kCommunication, 10),
+                          Span(Stage::kCommunication, 5)));
+}
+
+TEST_F(StageCutterTest, SpansWaitForTheirStepAndThoseOfOtherThreadsDoNotCount) {
+  Add("forward", 0, 40);
+  Add("forward", 0, 90, 2);
+  EXPECT_THAT(Take(), IsEmpty());
+  AddStep(0, 0, 50);
+  AddStep(1, 50, 60);
+  const std::vector<StepStages> steps = Take();
+  ASSERT_THAT(steps, SizeIs(2));
+  EXPECT_THAT(steps[0].spans, ElementsAre(Span(Stage::kForward, 40), Span(Stage::kOther, 10)));
+  EXPECT_THAT(steps[1].spans, ElementsAre(Span(Stage::kOther, 10)));
+}
+
+}  // namespace
+}  // namespace lockstep::ingest::span_follow

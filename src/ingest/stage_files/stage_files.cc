@@ -1,0 +1,160 @@
+#include "ingest/stage_files/stage_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/system_error.h"
+#include "base/unique_fd.h"
+#include "ingest/bytes/input_files.h"
+#include "ingest/span_follow/span_follower.h"
+#include "ingest/span_follow/stage_cutter.h"
+
+namespace lockstep::ingest {
+
+using model::RankStages;
+using model::Severity;
+using model::StepStages;
+
+namespace {
+
+constexpr std::string_view kSuffix = ".spans";
+// With a value above 0: the rank cannot tell its waits for collectives from what they lie in.
+constexpr std::string_view kHidesCommunication = "comm_exposed_unknown";
+
+std::string TextOf(const char* bytes, size_t most) { return {bytes, ::strnlen(bytes, most)}; }
+
+RankStages Identify(const span_trace::Header& header, const std::string& path) {
+  RankStages rank;
+  rank.rank = header.rank;
+  if (header.world_size > 0) rank.world_size = header.world_size;
+  rank.host = TextOf(header.host, sizeof(header.host));
+  rank.program = TextOf(header.program, sizeof(header.program));
+  rank.process_id = static_cast<int64_t>(header.process_id);
+  rank.source = path;
+  return rank;
+}
+
+/// A program may number its steps from the beginning again: what is compared between ranks is then their order.
+void NumberInOrder(std::vector<StepStages>* steps) {
+  const bool grow = std::adjacent_find(steps->begin(), steps->end(), [](const StepStages& a, const StepStages& b) {
+                      return a.number >= b.number;
+                    }) == steps->end();
+  if (grow) return;
+  for (size_t i = 0; i < steps->size(); ++i) (*steps)[i].number = static_cast<int64_t>(i);
+}
+
+/// One file to its end.
+Result<RankStages> ReadStageFile(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file.valid()) return SystemError(path, "open", errno);
+  ASSIGN_OR_RETURN(auto follower, span_follow::SpanFollower::Open(span_follow::ReadOpenFile(file.get())));
+  RankStages rank = Identify(follower.header(), path);
+  span_follow::StageCutter cutter;
+  bool has_more = true;
+  while (has_more) {
+    ASSIGN_OR_RETURN(const span_follow::Followed followed, follower.ReadOn());
+    const auto name_of = [&](uint32_t name) -> const std::string& { return follower.NameOf(name); };
+    for (StepStages& step : cutter.Take(followed, name_of)) rank.steps.push_back(std::move(step));
+    for (const auto& counter : followed.counters) {
+      if (follower.NameOf(counter.name) == kHidesCommunication && counter.value > 0) rank.hides_communication = true;
+    }
+    rank.dropped_record_count = followed.dropped_count + followed.missed_count;
+    rank.ended_in_order = followed.has_ended;
+    has_more = followed.has_more;
+  }
+  NumberInOrder(&rank.steps);
+  return rank;
+}
+
+int64_t LastStepNs(const RankStages& rank) { return rank.steps.back().start_ns + rank.steps.back().duration_ns; }
+
+/// Of two processes of one rank the later one stays.
+void Keep(RankStages rank, std::map<int32_t, RankStages>* by_rank, model::Ledger* ledger) {
+  RankStages& kept = (*by_rank)[rank.rank];
+  if (kept.steps.empty()) {
+    kept = std::move(rank);
+    return;
+  }
+  if (LastStepNs(rank) >= LastStepNs(kept)) std::swap(kept, rank);
+  ledger->Add({.code = "rank_started_again",
+               .severity = Severity::kInfo,
+               .source = rank.source,
+               .rank = rank.rank,
+               .message = fmt::format("process {} recorded {} steps before another one took its place", rank.process_id,
+                                      rank.steps.size()),
+               .advice = "only the last process of a rank is counted"});
+}
+
+void TellLosses(const RankStages& rank, model::Ledger* ledger) {
+  if (rank.dropped_record_count == 0) return;
+  ledger->Add({.code = "stage_records_lost",
+               .source = rank.source,
+               .rank = rank.rank,
+               .count = rank.dropped_record_count,
+               .message = "records did not fit into the file: steps may be missing, or parts of them count as other",
+               .advice = "give it more room with LOCKSTEP_TRACE_LIMIT_MIB"});
+}
+
+/// Ranks that the others know of and that left nothing.
+void TellMissingRanks(const std::map<int32_t, RankStages>& by_rank, model::Ledger* ledger) {
+  int32_t world_size = 0;
+  for (const auto& [number, rank] : by_rank) world_size = std::max(world_size, rank.world_size.value_or(0));
+  const int64_t missing_count = world_size - static_cast<int64_t>(by_rank.size());
+  if (missing_count <= 0) return;
+  int32_t first = 0;
+  while (by_rank.contains(first)) ++first;
+  ledger->Add({.code = "rank_without_stages",
+               .rank = first,
+               .count = static_cast<uint64_t>(missing_count),
+               .message = fmt::format("{} of {} ranks left no steps, the first of them rank {}", missing_count, world_size,
+                                      first),
+               .advice = "the one that costs most may be among them: give their files too"});
+}
+
+}  // namespace
+
+Result<StageFiles> ReadStageFiles(const std::vector<std::string>& paths) {
+  ASSIGN_OR_RETURN(const std::vector<InputFile> files, FindInputFiles(paths, [](const std::filesystem::path& path) {
+                     return path.extension() == kSuffix;
+                   }));
+  StageFiles found;
+  std::map<int32_t, RankStages> by_rank;
+  for (const InputFile& file : files) {
+    Result<RankStages> rank = ReadStageFile(file.path);
+    if (!rank) {
+      found.ledger.Add({.code = "unreadable_file",
+                        .severity = Severity::kError,
+                        .source = file.path,
+                        .message = rank.error().ToString(),
+                        .advice = "the other files are read all the same"});
+    } else if (!rank->steps.empty()) {
+      Keep(std::move(*rank), &by_rank, &found.ledger);
+    }
+  }
+  if (by_rank.empty()) {
+    if (!found.ledger.entries().empty()) {
+      return Error{.code = ErrorCode::kCorruptData, .message = found.ledger.entries().front().message};
+    }
+    return Error{.code = ErrorCode::kNotFound,
+                 .message = files.empty() ? "no span trace (*.spans) is there; record the job by `lockstep run --stages -- CMD`"
+                                          : "no span trace has steps in it; record the job by `lockstep run --stages -- CMD`",
+                 .file = paths.empty() ? "" : paths.front()};
+  }
+  TellMissingRanks(by_rank, &found.ledger);
+  for (auto& [number, rank] : by_rank) {
+    TellLosses(rank, &found.ledger);
+    found.ranks.push_back(std::move(rank));
+  }
+  return found;
+}
+
+}  // namespace lockstep::ingest

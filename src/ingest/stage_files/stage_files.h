@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/ledger.h"
+#include "model/stages/rank_stages.h"
+
+namespace lockstep::ingest {
+
+/// The stages of a job's steps, as its processes recorded them.
+struct StageFiles {
+  std::vector<model::RankStages> ranks;  ///< By rank, each once.
+  model::Ledger ledger;                  ///< Files that were left out, and what is missing.
+};
+
+/// Reads what `lockstep run --stages` and liblockstep write: span traces (*.spans), files or those below folders.
+/// Of several processes of one rank the one that marked steps last counts (torchrun starts ranks again). Files without
+/// steps are those of helpers, and are passed over.
+/// Errors: kNotFound (a path is not there, or no file has steps).
+Result<StageFiles> ReadStageFiles(const std::vector<std::string>& paths);
+
+}  // namespace lockstep::ingest

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/stages/step_stages.h"
+
+namespace lockstep::model {
+
+/// The steps of one rank of a job, and what is known of who recorded them.
+struct RankStages {
+  int32_t rank = 0;
+  std::optional<int32_t> world_size = {};
+  std::string host = {};
+  std::string program = {};
+  int64_t process_id = 0;
+  std::string source = {};  ///< The file.
+  std::vector<StepStages> steps = {};  ///< Their numbers grow.
+  uint64_t dropped_record_count = 0;   ///< That did not fit into the file.
+  bool ended_in_order = false;         ///< False: it runs, or was killed.
+  bool hides_communication = false;    ///< Its waits for collectives lie in other stages and cannot be told from them.
+};
+
+}  // namespace lockstep::model

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace lockstep::model {
+
+/// What a part of a step is for. The stages of a step add up to it.
+enum class Stage : uint8_t {
+  kInput,         ///< Waiting for the next batch.
+  kHostToDevice,  ///< Copies of the batch to the device.
+  kForward,
+  kBackward,
+  kOptimizer,
+  kCommunication,  ///< Waiting in the program for a collective: it ends on all ranks of the group together.
+  kCheckpoint,
+  kValidation,
+  kGarbageCollection,  ///< Python's.
+  kOther               ///< What no stage covers.
+};
+inline constexpr std::array kStages = {
+    Stage::kInput,         Stage::kHostToDevice, Stage::kForward,    Stage::kBackward,          Stage::kOptimizer,
+    Stage::kCommunication, Stage::kCheckpoint,   Stage::kValidation, Stage::kGarbageCollection, Stage::kOther};
+
+/// Nanoseconds by stage, in the order of kStages.
+using StageTimes = std::array<int64_t, kStages.size()>;
+
+inline int64_t& At(StageTimes& times, Stage stage) { return times[static_cast<size_t>(stage)]; }
+inline int64_t At(const StageTimes& times, Stage stage) { return times[static_cast<size_t>(stage)]; }
+
+/// "input", "h2d", "forward", "backward", "optimizer", "comm_exposed", "checkpoint", "validation", "gc", "other".
+const char* StageName(Stage stage);
+
+/// The stage that a span's name stands for: "forward", "train/forward", "Optimizer.step". Nullopt: none; its time then
+/// counts for the enclosing span. The words are those of docs/daemon-metrics.md#phases.
+std::optional<Stage> StageOf(std::string_view span_name);
+
+}  // namespace lockstep::model

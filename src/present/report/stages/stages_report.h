@@ -1,0 +1,24 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "analysis/frontier/job_stages.h"
+#include "present/report/report.h"
+
+namespace lockstep::report {
+
+/// One sentence: "rank 3 costs the job 18 % of its time in input: the others wait for it in 96 of 100 steps".
+std::string StagesSentence(const frontier::JobStages& job);
+
+/// The sentence, why, and what to do next; then a table of stages, and the `options.top` steps in which one rank cost
+/// most (0: all).
+void WriteStagesText(const frontier::JobStages& job, const TextOptions& options, std::ostream& out);
+
+/// One object, "lockstep.stages/1" (docs/json.md).
+void WriteStagesJson(const frontier::JobStages& job, std::ostream& out);
+
+/// Its member "partial": a rank's file could not be read, or the ranks share no step.
+bool IsPartial(const frontier::JobStages& job);
+
+}  // namespace lockstep::report

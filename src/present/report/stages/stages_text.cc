@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/median.h"
+#include "present/report/format.h"
+#include "present/report/section_writer.h"
+#include "present/report/stages/stages_report.h"
+#include "present/report/text_table.h"
+#include "present/report/utf8.h"
+
+namespace lockstep::report {
+namespace {
+
+using frontier::Accounting;
+using frontier::Answer;
+using frontier::Doubt;
+using frontier::JobStages;
+using frontier::StageAccount;
+using frontier::StepAccount;
+using frontier::Verdict;
+using model::Stage;
+
+/// Over `count` steps; 0 where there is none.
+int64_t PerStep(int64_t ns, int64_t count) { return count > 0 ? ns / count : 0; }
+
+std::string StageWords(Stage stage) {
+  switch (stage) {
+    case Stage::kCommunication: return "waiting for collectives";
+    case Stage::kGarbageCollection: return "garbage collection";
+    case Stage::kHostToDevice: return "copies to the device";
+    case Stage::kOther: return "code that no stage covers";
+    default: return StageName(stage);
+  }
+}
+
+const char* NextOfStage(Stage stage) {
+  switch (stage) {
+    case Stage::kInput: return "give the DataLoader more workers or a longer prefetch_factor, and look at that rank's storage";
+    case Stage::kHostToDevice: return "pin the batch's memory and copy with non_blocking=True";
+    case Stage::kForward:
+    case Stage::kBackward:
+    case Stage::kOptimizer:
+      return "capture a few steps and see what differs from the other ranks: its data's size, its clocks, its cores";
+    case Stage::kCheckpoint: return "save asynchronously (torch.distributed.checkpoint.async_save), or more rarely";
+    case Stage::kValidation: return "validate on all ranks alike, or more rarely";
+    case Stage::kGarbageCollection: return "call gc.disable() and collect on all ranks in the same step";
+    case Stage::kCommunication: return "see lockstep analyze of a capture: is it the network, or is too little overlapped?";
+    case Stage::kOther: break;
+  }
+  return "name it with lockstep.trace(\"...\"), or capture a few steps";
+}
+
+/// The rank that spent most in the stage.
+size_t WorstIdx(const StageAccount& stage) {
+  return static_cast<size_t>(std::max_element(stage.rank_ns.begin(), stage.rank_ns.end()) - stage.rank_ns.begin());
+}
+
+int64_t MedianRankNs(const StageAccount& stage) {
+  std::vector<int64_t> ns = stage.rank_ns;
+  return ns.empty() ? 0 : LowerMedian(&ns);
+}
+
+std::string Steps(int64_t count) { return fmt::format("{} step{}", count, count == 1 ? "" : "s"); }
+
+std::string StragglerSentence(const JobStages& job) {
+  const Verdict& verdict = job.verdict;
+  const Accounting& account = job.account;
+  const int32_t rank = account.ranks[verdict.rank_idx];
+  if (verdict.is_occasional) {
+    const frontier::Cost& cost = account.At(verdict.stage).cost[verdict.rank_idx];
+    return fmt::format("Rank {} holds the job up now and then in {}: {} of all time, in {} of {}, most in step {} ({}).", rank,
+                       StageWords(verdict.stage), FormatPercent(verdict.cost_ratio), verdict.step_count,
+                       Steps(account.step_count), cost.largest_step, FormatDuration(cost.largest_ns));
+  }
+  return fmt::format("Rank {} costs the job {} of its time in {}: {} of each step of {}.", rank,
+                     FormatPercent(verdict.cost_ratio), StageWords(verdict.stage),
+                     FormatDuration(PerStep(verdict.cost_ns, account.step_count)),
+                     FormatDuration(PerStep(account.total_ns, account.step_count)));
+}
+
+std::string UndecidedSentence(const JobStages& job) {
+  switch (job.verdict.doubt) {
+    case Doubt::kTooFewSteps:
+      return fmt::format("Undecided: all ranks together have {}, and {} are needed.", Steps(job.account.step_count),
+                         frontier::kLeastSteps);
+    case Doubt::kOneRank: return "Undecided: one rank alone has nobody who waits for it.";
+    case Doubt::kNoMeeting:
+    case Doubt::kNone: break;
+  }
+  return "Undecided: no wait for a collective was seen, so that a rank which is behind may cost nobody anything.";
+}
+
+std::string Why(const JobStages& job) {
+  const Verdict& verdict = job.verdict;
+  const Accounting& account = job.account;
+  const StageAccount& stage = account.At(verdict.stage);
+  const int64_t count = account.step_count;
+  switch (verdict.answer) {
+    case Answer::kStraggler:
+      return fmt::format("in {} of {} the others wait for it; its {} takes {} a step, the median rank's {}",
+                         verdict.step_count, Steps(count), StageName(verdict.stage),
+                         FormatDuration(PerStep(stage.rank_ns[verdict.rank_idx], count)),
+                         FormatDuration(PerStep(MedianRankNs(stage), count)));
+    case Answer::kImbalance:
+      return fmt::format("rank {} takes {} a step, the median rank {}, and the others' turns come too",
+                         account.ranks[WorstIdx(stage)], FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)),
+                         FormatDuration(PerStep(MedianRankNs(stage), count)));
+    case Answer::kStage:
+      return fmt::format("{} a step on the median rank, {} on the slowest", FormatDuration(PerStep(MedianRankNs(stage), count)),
+                         FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)));
+    case Answer::kEven:
+      return "what ranks cost each other is spread over ranks and stages, as scheduling makes it";
+    case Answer::kUndecided: break;
+  }
+  return "the times of stages alone cannot tell";
+}
+
+std::string Next(const JobStages& job) {
+  switch (job.verdict.answer) {
+    case Answer::kStraggler:
+    case Answer::kImbalance:
+    case Answer::kStage: return NextOfStage(job.verdict.stage);
+    case Answer::kEven: return "for the time inside the stages capture a few steps: lockstep capture, lockstep analyze";
+    case Answer::kUndecided: break;
+  }
+  if (job.verdict.doubt == Doubt::kTooFewSteps) return "let it run on, and ask again";
+  if (job.verdict.doubt == Doubt::kOneRank) return "give the files of all ranks";
+  return "capture a few steps of two ranks (lockstep capture) and let lockstep analyze say who waits";
+}
+
+class TextReport : private SectionWriter {
+ public:
+  TextReport(const JobStages& job, const TextOptions& options, std::ostream& out)
+      : SectionWriter(out, {.colour = options.colour, .unicode = options.unicode}, options.width, options.top == 0),
+        job_(job),
+        options_(options) {}
+
+  void Write() {
+    Paragraph(StagesSentence(job_), job_.verdict.answer == Answer::kEven ? Paint::kGood : Paint::kStrong);
+    WriteWrapped(Why(job_), "  why   ", "        ", options_.width, out_);
+    WriteWrapped(Next(job_), "  next  ", "        ", options_.width, out_);
+    WriteStages();
+    WriteSteps();
+    Ledger(job_.ledger);
+    out_.flush();
+  }
+
+ private:
+  void WriteStages() {
+    const Accounting& account = job_.account;
+    const int64_t count = account.step_count;
+    if (count == 0) return;
+    Section(fmt::format("Stages of a step ({} of {} rank{}, {} a step)", Steps(count), account.ranks.size(),
+                        account.ranks.size() == 1 ? "" : "s", FormatDuration(PerStep(account.total_ns, count))));
+    TextTable table({{.header = "stage", .align = Align::kLeft},
+                     {.header = "median rank"},
+                     {.header = "slowest rank"},
+                     {.header = "who", .drop = 2},
+                     {.header = "of the job"},
+                     {.header = "imbalance", .drop = 1},
+                     {.header = "costs most", .align = Align::kLeft}});
+    for (const Stage stage : model::kStages) {
+      const StageAccount& each = account.At(stage);
+      const size_t worst = WorstIdx(each);
+      if (each.rank_ns[worst] == 0) continue;
+      table.AddRow({StageName(stage), FormatDuration(PerStep(MedianRankNs(each), count)),
+                    FormatDuration(PerStep(each.rank_ns[worst], count)), std::to_string(account.ranks[worst]),
+                    FormatShare(each.frontier_ns, account.total_ns), FormatShare(each.imbalance_ns, account.total_ns),
+                    CostWords(each)});
+    }
+    table.Write(style_, options_.width, out_);
+  }
+
+  std::string CostWords(const StageAccount& stage) const {
+    const auto most = std::max_element(stage.cost.begin(), stage.cost.end(),
+                                       [](const auto& a, const auto& b) { return a.ns < b.ns; });
+    if (most == stage.cost.end() || most->ns == 0) return "";
+    return fmt::format("rank {}: {}", job_.account.ranks[static_cast<size_t>(most - stage.cost.begin())],
+                       FormatShare(most->ns, job_.account.total_ns));
+  }
+
+  void WriteSteps() {
+    std::vector<StepAccount> steps = job_.account.steps;
+    std::stable_sort(steps.begin(), steps.end(),
+                     [](const StepAccount& a, const StepAccount& b) { return a.cost_ns > b.cost_ns; });
+    std::erase_if(steps, [](const StepAccount& step) { return step.cost_ns == 0; });
+    if (steps.empty()) return;
+    Section("Steps in which one rank cost most");
+    TextTable table({{.header = "step"},
+                     {.header = "took"},
+                     {.header = "cost"},
+                     {.header = "rank"},
+                     {.header = "stage", .align = Align::kLeft}});
+    const size_t shown = Rows(steps.size(), options_.top);
+    for (size_t i = 0; i < shown; ++i) {
+      const StepAccount& step = steps[i];
+      table.AddRow({std::to_string(step.number), FormatDuration(step.ns), FormatDuration(step.cost_ns),
+                    std::to_string(job_.account.ranks[step.rank_idx]), StageName(step.stage)});
+    }
+    table.Write(style_, options_.width, out_);
+  }
+
+  const JobStages& job_;
+  const TextOptions options_;
+};
+
+}  // namespace
+
+std::string StagesSentence(const JobStages& job) {
+  const Verdict& verdict = job.verdict;
+  const int64_t step_ns = PerStep(verdict.cost_ns, job.account.step_count);
+  switch (verdict.answer) {
+    case Answer::kStraggler: return StragglerSentence(job);
+    case Answer::kImbalance:
+      return fmt::format("Ranks are unequal in {}, no single one of them: {} of the job's time, {} a step.",
+                         StageWords(verdict.stage), FormatPercent(verdict.cost_ratio), FormatDuration(step_ns));
+    case Answer::kStage:
+      return fmt::format("All ranks alike spend {} of their time in {}: {} a step.", FormatPercent(verdict.cost_ratio),
+                         StageWords(verdict.stage), FormatDuration(step_ns));
+    case Answer::kEven: return "No rank holds the others up, and no stage but computing stands out.";
+    case Answer::kUndecided: break;
+  }
+  return UndecidedSentence(job);
+}
+
+void WriteStagesText(const JobStages& job, const TextOptions& options, std::ostream& out) {
+  TextReport(job, options, out).Write();
+}
+
+}  // namespace lockstep::report

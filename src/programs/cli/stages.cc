@@ -1,0 +1,67 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/frontier/job_stages.h"
+#include "ingest/stage_files/stage_files.h"
+#include "present/report/stages/stages_report.h"
+#include "programs/cli/cli.h"
+#include "programs/cli/run_input.h"
+#include "programs/cli/subcommand.h"
+#include "programs/cli/text_flags.h"
+
+namespace lockstep::cli {
+namespace {
+
+/// `lockstep stages PATH...`: which rank and which stage of the step cost a job time, from what its ranks recorded.
+class StagesCommand : public Subcommand {
+ public:
+  const char* name() const override { return "stages"; }
+  const char* purpose() const override { return "Say which rank and which stage of the step cost a job time"; }
+  void Declare(CLI::App& app) override;
+  Result<int> Run(Console& console) override;
+
+ private:
+  std::vector<std::string> paths_;
+  bool json_ = false;
+  size_t top_ = 5;
+  TextFlags text_;
+};
+
+constexpr const char* kStagesFooter =
+    "PATH is any mix of folders and files (*.spans) that `lockstep run --stages` or liblockstep wrote,\n"
+    "of all ranks; of a job that runs, too. No clocks are compared: ranks meet in their collectives.\n"
+    "Exit status: 0 done; 1 failed; 2 misused; 4 partial: a file could not be read, or no step is whole.\n"
+    "\n"
+    "Examples:\n"
+    "  lockstep run --stages=stages -- torchrun --nproc-per-node 8 train.py\n"
+    "  lockstep stages stages/";
+
+void StagesCommand::Declare(CLI::App& app) {
+  app.add_option("PATH", paths_, "Folders and files of all ranks (*.spans)")->type_name("PATH...");
+  const char* output = "Output";
+  app.add_flag("--json", json_, "One JSON object (lockstep.stages/1, docs/json.md)")->group(output);
+  app.add_option("--top", top_, "Text: so many steps are listed; 0: all")->capture_default_str()->group(output);
+  text_.Declare(app, output);
+  app.footer(kStagesFooter);
+}
+
+Result<int> StagesCommand::Run(Console& console) {
+  if (paths_.empty()) return Misuse("stages needs a folder or files that `lockstep run --stages` wrote");
+  ASSIGN_OR_RETURN(ingest::StageFiles files, ingest::ReadStageFiles(paths_));
+  const frontier::JobStages job = frontier::AssessJob(std::move(files.ranks), std::move(files.ledger));
+  if (json_) {
+    report::WriteStagesJson(job, console.out);
+  } else {
+    report::WriteStagesText(job, text_.Options(console, top_), console.out);
+  }
+  return report::IsPartial(job) ? kPartial : kDone;
+}
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeStages() { return std::make_unique<StagesCommand>(); }
+
+}  // namespace lockstep::cli

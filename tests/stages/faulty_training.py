@@ -1,0 +1,137 @@
+"""A training job under torchrun that knows nothing of lockstep: DistributedDataParallel over Gloo, with a fault in one rank or none.
+
+faulty_training.py STEPS FAULT: FAULT is none, or STAGE:RANK:MILLISECONDS:WHEN, where STAGE is data, forward, backward, optimizer,
+checkpoint, gc or cores, and WHEN is every, K (each K-th step) or once. A step takes about 40 ms, most of it asleep as if a device
+computed, so that the ranks of a small machine do not disturb each other.
+"""
+
+import gc
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+INPUT_S, FORWARD_S, BACKWARD_S, OPTIMIZER_S = 0.003, 0.010, 0.016, 0.004
+
+
+class Fault:
+    def __init__(self, text, steps):
+        self.stage, self.seconds, self.step, self.steps = "none", 0.0, 0, steps
+        if text != "none":
+            stage, rank, milliseconds, self.when = text.split(":")
+            if int(rank) == dist.get_rank():
+                self.stage, self.seconds = stage, float(milliseconds) / 1e3
+
+    def is_due(self, stage):
+        if stage != self.stage:
+            return False
+        if self.when == "every":
+            return True
+        if self.when == "once":
+            return self.step == self.steps * 2 // 3
+        return self.step % int(self.when) == int(self.when) - 1
+
+    def sleep(self, stage, usual_s=0.0):
+        time.sleep(usual_s + (self.seconds if self.is_due(stage) else 0.0))
+
+
+class Data(torch.utils.data.Dataset):
+    def __init__(self, fault):
+        self.fault = fault
+
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, index):
+        if index % 8 == 0:
+            self.fault.sleep("data", INPUT_S)
+        return torch.full((64,), float(index % 7))
+
+
+class SlowGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(context, value, fault):
+        context.fault = fault
+        return value.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        context.fault.sleep("backward", BACKWARD_S)
+        return gradient, None
+
+
+class Net(torch.nn.Module):
+    def __init__(self, fault):
+        super().__init__()
+        self.fault = fault
+        self.layers = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 1))
+
+    def forward(self, value):
+        self.fault.sleep("forward", FORWARD_S)
+        return SlowGradient.apply(self.layers(value), self.fault)
+
+
+class SlowOptimizer(torch.optim.SGD):
+    def __init__(self, fault, parameters):
+        super().__init__(parameters, lr=1e-3)
+        self.fault = fault
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        self.fault.sleep("optimizer", OPTIMIZER_S)
+        return super().step(closure)
+
+
+class SlowFile:
+    """What torch.save writes to takes its time."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def write(self, data):
+        time.sleep(self.seconds)
+        self.seconds = 0.0
+        return len(data)
+
+    def flush(self):
+        pass
+
+
+def collect(seconds):
+    """Python's garbage collection for about so long: cycles in which something has to be looked at."""
+    end_s = time.perf_counter() + seconds
+    while time.perf_counter() < end_s:
+        gc.collect()
+
+
+def main():
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    steps = int(sys.argv[1])
+    fault = Fault(sys.argv[2], steps)
+    if fault.stage == "cores":
+        os.sched_setaffinity(0, {0})
+        os.nice(19)
+    keep = [[] for _ in range(200_000)] if fault.stage == "gc" else []
+    gc.collect()
+    model = torch.nn.parallel.DistributedDataParallel(Net(fault))
+    optimizer = SlowOptimizer(fault, model.parameters())
+    loader = torch.utils.data.DataLoader(Data(fault), batch_size=8)
+    for step, batch in zip(range(steps), loader):
+        fault.step = step
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+        if step % 10 == 9:
+            torch.save(model.module.state_dict(), SlowFile(fault.seconds if fault.stage == "checkpoint" else 0.002))
+        if fault.is_due("gc"):
+            collect(fault.seconds)
+    del keep
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""`lockstep run --stages` on real Gloo jobs: who costs the job time in which stage, and what is left of a job that is killed."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import faulty_job
+from pytorch import python_with_torch
+from waiting import PATIENCE_S, wait_until
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+BINARY = os.environ["LOCKSTEP_BINARY"]
+SCHEMA = pathlib.Path(os.environ["LOCKSTEP_SOURCE"]) / "docs/schema/stages-1.schema.json"
+STEPS = 40
+
+
+def stages(*arguments):
+    return subprocess.run([BINARY, "stages", *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+
+class StagesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.python = python_with_torch()
+        scratch = tempfile.TemporaryDirectory(prefix="lkt-", dir="/tmp")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)
+
+    def check_sums(self, summary, ranks):
+        """What is true of every job, whatever it did."""
+        data = summary["data"]
+        if jsonschema is not None:
+            jsonschema.validate(summary, json.loads(SCHEMA.read_text(encoding="utf-8")))
+        self.assertEqual(ranks, len(data["ranks"]))
+        self.assertEqual(data["total_ns"], sum(stage["frontier_ns"] for stage in data["stages"]))
+        self.assertEqual(data["total_ns"], sum(step["ns"] for step in data["steps"]))
+        for stage in data["stages"]:
+            self.assertEqual(stage["frontier_ns"], sum(stage["leader_ns"]))
+            self.assertEqual(ranks, len(stage["rank_ns"]))
+            # Nobody costs more than all ranks together would save.
+            self.assertLessEqual(max(stage["cost_ns"]), data["total_ns"])
+
+    def test_a_slow_rank_is_named_with_its_stage(self):
+        for fault, rank, stage in (("data:2:30:every", 2, "input"), ("backward:1:40:every", 1, "backward")):
+            with self.subTest(fault):
+                folder = self.folder / fault.replace(":", "-")
+                said, summary = faulty_job.run(BINARY, self.python, folder, 4, STEPS, fault)
+                self.check_sums(summary, 4)
+                verdict = summary["data"]["verdict"]
+                self.assertEqual(("straggler", rank, stage), (verdict["answer"], verdict["rank"], verdict["stage"]), said)
+                self.assertEqual(STEPS, summary["data"]["step_count"])
+                # What a step lost is what the rank was made to wait, less what it would have waited itself.
+                cost_ms = verdict["cost_ns"] / STEPS / 1e6
+                self.assertGreater(cost_ms, 0.5 * float(fault.split(":")[2]), said)
+                self.assertIn(verdict["sentence"], " ".join(said.split()))
+                again = stages("--json", folder)
+                self.assertEqual(0, again.returncode, again.stderr)
+                self.assertEqual(summary, json.loads(again.stdout))
+                print(verdict["sentence"])
+
+    def test_a_rank_that_is_killed(self):
+        folder = self.folder / "killed"
+        command = [BINARY, "run", "--quiet", f"--stages={folder}", "--",
+                   *faulty_job.torchrun(self.python, 2, faulty_job.HERE / "faulty_training.py", "100000", "none")]
+        job = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                               env=faulty_job.environment())
+        self.addCleanup(job.stderr.close)
+        self.addCleanup(job.wait)
+        self.addCleanup(job.terminate)
+
+        def running():
+            answer = stages("--json", folder)
+            data = json.loads(answer.stdout)["data"] if answer.returncode == 0 else None
+            return data if data and len(data["ranks"]) == 2 and data["step_count"] >= 10 else None
+
+        data = wait_until(running, "ten steps of both ranks", job)
+        self.assertEqual([False, False], [rank["ended_in_order"] for rank in data["ranks"]])
+        os.kill(data["ranks"][1]["process_id"], signal.SIGKILL)
+        _, said = job.communicate(timeout=PATIENCE_S)
+        self.assertNotEqual(0, job.returncode)
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        self.check_sums(summary, 2)
+        self.assertGreaterEqual(summary["data"]["step_count"], data["step_count"])
+        self.assertFalse(summary["data"]["ranks"][1]["ended_in_order"])
+        self.assertIn("Stages of a step", said)
+        # The other one is missing: it is said, and the rest is told.
+        left = next(path for path in folder.glob("*.spans") if f"pid{data['ranks'][0]['process_id']}" in path.name)
+        alone = stages("--json", left)
+        self.assertEqual(0, alone.returncode, alone.stderr)
+        self.assertEqual(["rank_without_stages"], [row["code"] for row in json.loads(alone.stdout)["ledger"]])
+        self.assertEqual("one_rank", json.loads(alone.stdout)["data"]["verdict"]["doubt"])
+
+    def test_what_cannot_be_read(self):
+        self.assertEqual(2, stages().returncode)
+        missing = stages(self.folder / "nowhere")
+        self.assertEqual(1, missing.returncode)
+        self.assertIn("nowhere", missing.stderr)
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assertIn("lockstep run --stages", stages(empty).stderr)
+        (empty / "rank0.spans").write_bytes(b"LSSPAN\r\n" + b"\xff" * 5000)
+        damaged = stages(empty)
+        self.assertEqual(1, damaged.returncode)
+
+
+if __name__ == "__main__":
+    unittest.main()
