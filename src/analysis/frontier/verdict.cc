@@ -66,8 +66,8 @@ double ShareOfParts(const Accounting& account, const Suspect& suspect) {
       const StepAccount& step = account.steps[i];
       costs[{step.rank_idx, step.stage}] += step.cost_ns;
     }
-    const auto most = std::max_element(costs.begin(), costs.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::max_element(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     won += most != costs.end() && most->first == suspect ? 1 : 0;
   }
   return part_count == 0 ? 0 : static_cast<double>(won) / static_cast<double>(part_count);

@@ -10,11 +10,11 @@ namespace lockstep::frontier {
 
 /// What an accounting says of the job.
 enum class Answer : uint8_t {
-  kStraggler,   ///< One rank costs the others time in one stage.
-  kImbalance,   ///< A stage takes the ranks unequally long, and no rank alone is it.
-  kStage,       ///< All ranks alike spend much in a stage that is not computing.
-  kEven,        ///< No rank and no such stage stands out.
-  kUndecided,   ///< The times cannot tell; Verdict::doubt says why.
+  kStraggler,  ///< One rank costs the others time in one stage.
+  kImbalance,  ///< A stage takes the ranks unequally long, and no rank alone is it.
+  kStage,      ///< All ranks alike spend much in a stage that is not computing.
+  kEven,       ///< No rank and no such stage stands out.
+  kUndecided,  ///< The times cannot tell; Verdict::doubt says why.
 };
 /// "straggler", "imbalance", "stage", "even", "undecided".
 const char* AnswerName(Answer answer);

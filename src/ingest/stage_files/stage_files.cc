@@ -115,8 +115,8 @@ void TellMissingRanks(const std::map<int32_t, RankStages>& by_rank, model::Ledge
   ledger->Add({.code = "rank_without_stages",
                .rank = first,
                .count = static_cast<uint64_t>(missing_count),
-               .message = fmt::format("{} of {} ranks left no steps, the first of them rank {}", missing_count, world_size,
-                                      first),
+               .message = fmt::format("{} of {} ranks left no steps, the first of them rank {}", missing_count,
+                                      world_size, first),
                .advice = "the one that costs most may be among them: give their files too"});
 }
 
@@ -145,8 +145,9 @@ Result<StageFiles> ReadStageFiles(const std::vector<std::string>& paths) {
       return Error{.code = ErrorCode::kCorruptData, .message = found.ledger.entries().front().message};
     }
     return Error{.code = ErrorCode::kNotFound,
-                 .message = files.empty() ? "no span trace (*.spans) is there; record the job by `lockstep run --stages -- CMD`"
-                                          : "no span trace has steps in it; record the job by `lockstep run --stages -- CMD`",
+                 .message = files.empty()
+                                ? "no span trace (*.spans) is there; record the job by `lockstep run --stages -- CMD`"
+                                : "no span trace has steps in it; record the job by `lockstep run --stages -- CMD`",
                  .file = paths.empty() ? "" : paths.front()};
   }
   TellMissingRanks(by_rank, &found.ledger);

@@ -79,9 +79,9 @@ class Program {
       Add({MakeAnalyze, MakeCompare, MakeHang, MakeMerge, MakeVersion});
     } else {
       root_.footer("Examples:\n  lockstep analyze traces/\n  lockstep analyze --help");
-      Add({MakeAnalyze, MakeBench,  MakeCapture, MakeCompare, MakeScaling, MakeStages, MakeHang,  MakeKernels,
-           MakeNcclLog, MakeLogs,   MakeMerge,   MakeServe,   MakeOpen,    MakeQuery, MakeExport,
-           MakeRun,     MakeScript, MakeDoctor,  MakeStatus,  MakeTop,     MakeWatch, MakeTunnel});
+      Add({MakeAnalyze, MakeBench,  MakeCapture, MakeCompare, MakeScaling, MakeStages, MakeHang,   MakeKernels,
+           MakeNcclLog, MakeLogs,   MakeMerge,   MakeServe,   MakeOpen,    MakeQuery,  MakeExport, MakeRun,
+           MakeScript,  MakeDoctor, MakeStatus,  MakeTop,     MakeWatch,   MakeTunnel});
       commands_.push_back(MakeCompletion(root_));
       Add({MakeVersion});
     }

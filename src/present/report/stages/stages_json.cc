@@ -60,9 +60,7 @@ void StepRow(JsonRow& row, const Accounting& account, const StepAccount& step) {
 
 }  // namespace
 
-bool IsPartial(const JobStages& job) {
-  return job.account.step_count == 0 || job.ledger.Has(model::Severity::kError);
-}
+bool IsPartial(const JobStages& job) { return job.account.step_count == 0 || job.ledger.Has(model::Severity::kError); }
 
 void WriteStagesJson(const JobStages& job, std::ostream& out) {
   const Accounting& account = job.account;

@@ -39,7 +39,8 @@ std::string StageWords(Stage stage) {
 
 const char* NextOfStage(Stage stage) {
   switch (stage) {
-    case Stage::kInput: return "give the DataLoader more workers or a longer prefetch_factor, and look at that rank's storage";
+    case Stage::kInput:
+      return "give the DataLoader more workers or a longer prefetch_factor, and look at that rank's storage";
     case Stage::kHostToDevice: return "pin the batch's memory and copy with non_blocking=True";
     case Stage::kForward:
     case Stage::kBackward:
@@ -48,7 +49,8 @@ const char* NextOfStage(Stage stage) {
     case Stage::kCheckpoint: return "save asynchronously (torch.distributed.checkpoint.async_save), or more rarely";
     case Stage::kValidation: return "validate on all ranks alike, or more rarely";
     case Stage::kGarbageCollection: return "call gc.disable() and collect on all ranks in the same step";
-    case Stage::kCommunication: return "see lockstep analyze of a capture: is it the network, or is too little overlapped?";
+    case Stage::kCommunication:
+      return "see lockstep analyze of a capture: is it the network, or is too little overlapped?";
     case Stage::kOther: break;
   }
   return "name it with lockstep.trace(\"...\"), or capture a few steps";
@@ -72,9 +74,10 @@ std::string StragglerSentence(const JobStages& job) {
   const int32_t rank = account.ranks[verdict.rank_idx];
   if (verdict.is_occasional) {
     const frontier::Cost& cost = account.At(verdict.stage).cost[verdict.rank_idx];
-    return fmt::format("Rank {} holds the job up now and then in {}: {} of all time, in {} of {}, most in step {} ({}).", rank,
-                       StageWords(verdict.stage), FormatPercent(verdict.cost_ratio), verdict.step_count,
-                       Steps(account.step_count), cost.largest_step, FormatDuration(cost.largest_ns));
+    return fmt::format(
+        "Rank {} holds the job up now and then in {}: {} of all time, in {} of {}, most in step {} ({}).", rank,
+        StageWords(verdict.stage), FormatPercent(verdict.cost_ratio), verdict.step_count, Steps(account.step_count),
+        cost.largest_step, FormatDuration(cost.largest_ns));
   }
   return fmt::format("Rank {} costs the job {} of its time in {}: {} of each step of {}.", rank,
                      FormatPercent(verdict.cost_ratio), StageWords(verdict.stage),
@@ -94,6 +97,23 @@ std::string UndecidedSentence(const JobStages& job) {
   return "Undecided: no wait for a collective was seen, so that a rank which is behind may cost nobody anything.";
 }
 
+/// Stages, besides the verdict's, in which the straggler costs a fiftieth of the job's time or more.
+std::vector<Stage> OtherSlowStages(const JobStages& job) {
+  std::vector<Stage> slow;
+  for (const Stage stage : model::kStages) {
+    const int64_t cost_ns = job.account.At(stage).cost[job.verdict.rank_idx].ns;
+    if (stage != job.verdict.stage && cost_ns * 50 >= job.account.total_ns) slow.push_back(stage);
+  }
+  return slow;
+}
+
+std::string AlsoSlow(const JobStages& job) {
+  std::string names;
+  for (const Stage stage : OtherSlowStages(job))
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", StageName(stage));
+  return names.empty() ? "" : "; it is slow in " + names + " as well";
+}
+
 std::string Why(const JobStages& job) {
   const Verdict& verdict = job.verdict;
   const Accounting& account = job.account;
@@ -101,19 +121,19 @@ std::string Why(const JobStages& job) {
   const int64_t count = account.step_count;
   switch (verdict.answer) {
     case Answer::kStraggler:
-      return fmt::format("in {} of {} the others wait for it; its {} takes {} a step, the median rank's {}",
+      return fmt::format("in {} of {} the others wait for it; its {} takes {} a step, the median rank's {}{}",
                          verdict.step_count, Steps(count), StageName(verdict.stage),
                          FormatDuration(PerStep(stage.rank_ns[verdict.rank_idx], count)),
-                         FormatDuration(PerStep(MedianRankNs(stage), count)));
+                         FormatDuration(PerStep(MedianRankNs(stage), count)), AlsoSlow(job));
     case Answer::kImbalance:
       return fmt::format("rank {} takes {} a step, the median rank {}, and the others' turns come too",
                          account.ranks[WorstIdx(stage)], FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)),
                          FormatDuration(PerStep(MedianRankNs(stage), count)));
     case Answer::kStage:
-      return fmt::format("{} a step on the median rank, {} on the slowest", FormatDuration(PerStep(MedianRankNs(stage), count)),
+      return fmt::format("{} a step on the median rank, {} on the slowest",
+                         FormatDuration(PerStep(MedianRankNs(stage), count)),
                          FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)));
-    case Answer::kEven:
-      return "what ranks cost each other is spread over ranks and stages, as scheduling makes it";
+    case Answer::kEven: return "what ranks cost each other is spread over ranks and stages, as scheduling makes it";
     case Answer::kUndecided: break;
   }
   return "the times of stages alone cannot tell";
@@ -122,6 +142,9 @@ std::string Why(const JobStages& job) {
 std::string Next(const JobStages& job) {
   switch (job.verdict.answer) {
     case Answer::kStraggler:
+      if (OtherSlowStages(job).size() >= 2)
+        return "look at that rank's cores, clocks and neighbours: it is slow in all that it does";
+      return NextOfStage(job.verdict.stage);
     case Answer::kImbalance:
     case Answer::kStage: return NextOfStage(job.verdict.stage);
     case Answer::kEven: return "for the time inside the stages capture a few steps: lockstep capture, lockstep analyze";

@@ -131,10 +131,11 @@ void RunCommand::Declare(CLI::App& app) {
       "--no-step-captures", kineto_alone_,
       "Use Kineto alone for captures. Without this flag, processes of CMD that train with PyTorch are traced from step "
       "to step by lockstep's own tracer, which avoids the way in which Kineto can crash them (docs/capture.md)");
-  app.add_flag("--stages,--steps", stages_,
-               "Mark the stages of each step (input, forward, backward, waiting for collectives, optimizer, ...) in every "
-               "Python process of CMD that trains with PyTorch: for lockstepd's metrics, lockstep top, and what "
-               "'lockstep stages' says, which is printed at the end. --stages=DIR keeps the recordings, with a summary.json");
+  app.add_flag(
+      "--stages,--steps", stages_,
+      "Mark the stages of each step (input, forward, backward, waiting for collectives, optimizer, ...) in every "
+      "Python process of CMD that trains with PyTorch: for lockstepd's metrics, lockstep top, and what "
+      "'lockstep stages' says, which is printed at the end. --stages=DIR keeps the recordings, with a summary.json");
   app.add_option("--debug", debug_folder_,
                  "Make all ranks write the evidence of a hang into this folder: NCCL's log, flight records at a "
                  "time-out. Also turn on PyTorch's own checks. Variables that are set already are kept")
@@ -290,10 +291,11 @@ void RunCommand::PreparePython(const Result<std::string>& folder, Console& conso
   if (variables) {
     add(*variables);
   } else {
-    Tell(console,
-         fmt::format(
-             "Python processes are not prepared: they are traced by Kineto alone, without --hang-dumps and --stages: {}",
-             variables.error().ToString()));
+    Tell(
+        console,
+        fmt::format(
+            "Python processes are not prepared: they are traced by Kineto alone, without --hang-dumps and --stages: {}",
+            variables.error().ToString()));
   }
 }
 
