@@ -4,10 +4,15 @@
 #include <cmath>
 #include <cstring>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "analysis/frontier/job_stages.h"
 #include "base/utf8.h"
 #include "fuzz.h"
 #include "ingest/span_follow/span_follower.h"
+#include "ingest/span_follow/stage_cutter.h"
+#include "ingest/stage_files/stage_files.h"
 
 namespace {
 
@@ -25,6 +30,29 @@ void Check(const Followed& followed, const SpanFollower& follower, size_t bytes)
   }
   for (const FollowedStep& step : followed.steps) FUZZ_CHECK(step.duration_ns >= 0);
   for (const FollowedCounter& counter : followed.counters) FUZZ_CHECK(std::isfinite(counter.value));
+}
+
+/// What is made of the steps of two ranks that did the same.
+void CheckStages(std::vector<model::StepStages> steps) {
+  for (const model::StepStages& step : steps) {
+    int64_t sum_ns = 0;
+    for (const model::StageSpan& span : step.spans) {
+      FUZZ_CHECK(span.duration_ns > 0);
+      sum_ns += span.duration_ns;
+    }
+    FUZZ_CHECK(sum_ns == step.duration_ns);
+  }
+  ingest::DropImpossibleSteps(&steps);
+  std::vector<model::RankStages> ranks(2);
+  for (model::RankStages& rank : ranks) rank.steps = steps;
+  ranks[1].rank = 1;
+  const frontier::JobStages job = frontier::AssessJob(std::move(ranks), {});
+  int64_t sum_ns = 0;
+  for (const frontier::StageAccount& stage : job.account.stages) {
+    FUZZ_CHECK(stage.frontier_ns >= 0 && stage.imbalance_ns == 0);
+    sum_ns += stage.frontier_ns;
+  }
+  FUZZ_CHECK(sum_ns == job.account.total_ns);
 }
 
 }  // namespace
@@ -46,12 +74,17 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     follower = SpanFollower::Open(read);
     if (!follower) return 0;
   }
+  StageCutter cutter;
+  std::vector<model::StepStages> steps;
   for (int pass = 0; pass < 3; ++pass) {
     const auto followed = follower->ReadOn();
     if (!followed) return 0;
     Check(*followed, *follower, whole.size());
+    const auto name_of = [&](uint32_t name) -> const std::string& { return follower->NameOf(name); };
+    for (model::StepStages& step : cutter.Take(*followed, name_of)) steps.push_back(std::move(step));
     if (pass == 2) FUZZ_CHECK(followed->record_count == 0);  // Nothing has changed since.
     file = whole;
   }
+  CheckStages(std::move(steps));
   return 0;
 }

@@ -1,4 +1,4 @@
-"""`lockstep run --steps`: jobs that know nothing of lockstep have steps and phases, in a real lockstepd, and learn what they would
+"""`lockstep run --stages`: jobs that know nothing of lockstep have steps and phases, in a real lockstepd, and learn what they would
 have learnt without it, to the bit."""
 
 import json
@@ -63,7 +63,7 @@ class UnmodifiedTest(unittest.TestCase):
         plain, plain_folder = self.train("plain", [])
         learnt = self.results(daemon, plain, plain_folder)
         self.end(plain, plain_folder)
-        job, folder = self.train("steps", [BINARY, "run", "--steps", "--quiet", "--"], LOCKSTEP_SOCKET=str(daemon.path))
+        job, folder = self.train("steps", [BINARY, "run", "--stages", "--quiet", "--"], LOCKSTEP_SOCKET=str(daemon.path))
         self.assertEqual(learnt, self.results(daemon, job, folder))
         self.assertTrue(all(line.startswith(f"{STEPS} ") for line in learnt), learnt)
         name = f"steps-{os.getpid()}"
@@ -78,10 +78,9 @@ class UnmodifiedTest(unittest.TestCase):
                     of_rank[metric][labels.get("phase")] = value
             phases = of_rank["lockstep_step_phase_seconds_total"]
             self.assertAlmostEqual(sum(phases.values()), of_rank["lockstep_step_seconds_total"][None], delta=1e-6)
-            for phase in ("input", "forward", "backward", "optimizer"):
+            # What DistributedDataParallel waits for inside backward is told apart from it.
+            for phase in ("input", "forward", "backward", "comm_exposed", "optimizer"):
                 self.assertGreater(phases[phase], 0, phases)
-            # DistributedDataParallel waits inside backward: nobody knows how long.
-            self.assertNotIn("comm_exposed", phases)
             self.assertEqual(of_rank["lockstep_user_value"], {})
             print(f"rank {rank}: " + ", ".join(f"{phase} {1000 * seconds / STEPS:.2f} ms" for phase, seconds in phases.items() if seconds))
         recordings = {pathlib.Path(line.split()[-1]).parent for line in self.maps(job.pid) if line.strip().endswith(".spans")}

@@ -98,7 +98,7 @@ Rounds CutRounds(const std::vector<model::RankStages>& ranks) {
       ++left_out_count;
       continue;
     }
-    if (number > before + 1) cutter.Break(before);
+    if (number - 1 > before) cutter.Break(before);
     cutter.Take(steps);
     before = number;
   }

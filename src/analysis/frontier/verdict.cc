@@ -82,7 +82,7 @@ int64_t MedianStepNs(const Accounting& account) {
 /// Steps in which the suspect cost a tenth of a median step or more.
 int64_t CountSteps(const Accounting& account, const Suspect& suspect, int64_t median_ns) {
   return std::count_if(account.steps.begin(), account.steps.end(), [&](const StepAccount& step) {
-    return Suspect{step.rank_idx, step.stage} == suspect && step.cost_ns * 10 >= median_ns;
+    return Suspect{step.rank_idx, step.stage} == suspect && step.cost_ns >= median_ns / 10;
   });
 }
 

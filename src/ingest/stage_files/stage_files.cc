@@ -43,6 +43,8 @@ RankStages Identify(const span_trace::Header& header, const std::string& path) {
   return rank;
 }
 
+constexpr int64_t kMostNs = int64_t{1} << 60;  // Some more than 36 years.
+
 /// A program may number its steps from the beginning again: what is compared between ranks is then their order.
 void NumberInOrder(std::vector<StepStages>* steps) {
   const bool grow = std::adjacent_find(steps->begin(), steps->end(), [](const StepStages& a, const StepStages& b) {
@@ -71,6 +73,7 @@ Result<RankStages> ReadStageFile(const std::string& path) {
     rank.ended_in_order = followed.has_ended;
     has_more = followed.has_more;
   }
+  rank.impossible_step_count = DropImpossibleSteps(&rank.steps);
   NumberInOrder(&rank.steps);
   return rank;
 }
@@ -95,6 +98,15 @@ void Keep(RankStages rank, std::map<int32_t, RankStages>* by_rank, model::Ledger
 }
 
 void TellLosses(const RankStages& rank, model::Ledger* ledger) {
+  if (rank.impossible_step_count > 0) {
+    ledger->Add(
+        {.code = "impossible_steps",
+         .source = rank.source,
+         .rank = rank.rank,
+         .count = rank.impossible_step_count,
+         .message = "steps that overlap the one before, or are longer than any, were left out: the file is damaged",
+         .advice = "copy it again from the node that wrote it"});
+  }
   if (rank.dropped_record_count == 0) return;
   ledger->Add({.code = "stage_records_lost",
                .source = rank.source,
@@ -121,6 +133,19 @@ void TellMissingRanks(const std::map<int32_t, RankStages>& by_rank, model::Ledge
 }
 
 }  // namespace
+
+uint64_t DropImpossibleSteps(std::vector<StepStages>* steps) {
+  int64_t end_ns = INT64_MIN;
+  int64_t sum_ns = 0;
+  return std::erase_if(*steps, [&](const StepStages& step) {
+    const bool fits = step.duration_ns >= 0 && step.duration_ns <= kMostNs - sum_ns && step.start_ns >= end_ns &&
+                      step.start_ns <= INT64_MAX - step.duration_ns;
+    if (!fits) return true;
+    sum_ns += step.duration_ns;
+    end_ns = step.start_ns + step.duration_ns;
+    return false;
+  });
+}
 
 Result<StageFiles> ReadStageFiles(const std::vector<std::string>& paths) {
   ASSIGN_OR_RETURN(const std::vector<InputFile> files, FindInputFiles(paths, [](const std::filesystem::path& path) {

@@ -21,4 +21,8 @@ struct StageFiles {
 /// Errors: kNotFound (a path is not there, or no file has steps).
 Result<StageFiles> ReadStageFiles(const std::vector<std::string>& paths);
 
+/// Leaves out steps that overlap the one before, or that would make the whole longer than 30 years: the file is
+/// damaged, and what adds them up could not. Returns how many.
+uint64_t DropImpossibleSteps(std::vector<model::StepStages>* steps);
+
 }  // namespace lockstep::ingest

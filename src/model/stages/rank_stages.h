@@ -16,9 +16,10 @@ struct RankStages {
   std::string host = {};
   std::string program = {};
   int64_t process_id = 0;
-  std::string source = {};  ///< The file.
+  std::string source = {};             ///< The file.
   std::vector<StepStages> steps = {};  ///< Their numbers grow.
   uint64_t dropped_record_count = 0;   ///< That did not fit into the file.
+  uint64_t impossible_step_count = 0;  ///< Of a damaged file; not among the steps.
   bool ended_in_order = false;         ///< False: it runs, or was killed.
   bool hides_communication = false;    ///< Its waits for collectives lie in other stages and cannot be told from them.
 };

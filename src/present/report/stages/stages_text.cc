@@ -102,7 +102,7 @@ std::vector<Stage> OtherSlowStages(const JobStages& job) {
   std::vector<Stage> slow;
   for (const Stage stage : model::kStages) {
     const int64_t cost_ns = job.account.At(stage).cost[job.verdict.rank_idx].ns;
-    if (stage != job.verdict.stage && cost_ns * 50 >= job.account.total_ns) slow.push_back(stage);
+    if (stage != job.verdict.stage && cost_ns > job.account.total_ns / 50) slow.push_back(stage);
   }
   return slow;
 }
