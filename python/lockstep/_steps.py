@@ -282,6 +282,7 @@ class _Modules:
         if self.torch.is_grad_enabled():
             if id(module) not in self.trained and len(self.trained) < _MOST_MODULES:
                 self.trained.update(map(id, module.modules()))
+            module = getattr(module, "_orig_mod", module)  # Of torch.compile(module).
             if isinstance(module, self.ddp):
                 _meets = module.require_backward_grad_sync and not _is_cuda()
             return _FORWARD

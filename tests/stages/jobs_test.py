@@ -49,7 +49,7 @@ class StagesTest(unittest.TestCase):
             self.assertLessEqual(max(stage["cost_ns"]), data["total_ns"])
 
     def test_a_slow_rank_is_named_with_its_stage(self):
-        for fault, rank, stage in (("data:2:30:every", 2, "input"), ("backward:1:40:every", 1, "backward")):
+        for fault, rank, stage in (("data:2:60:every", 2, "input"), ("backward:1:60:every", 1, "backward")):
             with self.subTest(fault):
                 folder = self.folder / fault.replace(":", "-")
                 said, summary = faulty_job.run(BINARY, self.python, folder, 4, STEPS, fault)

@@ -20,8 +20,11 @@ constexpr double kLeastStage = 0.10;
 constexpr double kLeastCommunication = 0.25;
 // A rank is named where it costs so many times what any other rank costs: otherwise it is whose turn it was.
 constexpr int64_t kDominance = 3;
-// A single cost is told from so much of a median step on.
+// A single cost is told from so much of a median step on, if it is longer than what an operating system may take away
+// from a process at any time, and of that share of the job's time.
 constexpr double kLeastEvent = 0.30;
+constexpr int64_t kLeastEventNs = 10'000'000;
+constexpr double kLeastEventRatio = 0.005;
 constexpr size_t kParts = 8;
 
 using Suspect = std::pair<size_t, Stage>;  // A rank and its stage.
@@ -91,7 +94,8 @@ bool NameStraggler(const Accounting& account, Verdict* verdict) {
   const Ranking sums = RankBy(account, &Cost::ns);
   const Ranking events = RankBy(account, &Cost::largest_ns);
   const bool is_steady = Ratio(sums.ns, account.total_ns) >= kLeastStraggler && sums.ns >= kDominance * sums.rival_ns;
-  const bool is_event = static_cast<double>(events.ns) >= kLeastEvent * static_cast<double>(median_ns) &&
+  const bool is_event = events.ns >= kLeastEventNs && Ratio(events.ns, account.total_ns) >= kLeastEventRatio &&
+                        static_cast<double>(events.ns) >= kLeastEvent * static_cast<double>(median_ns) &&
                         events.ns >= kDominance * events.rival_ns;
   if (!is_steady && !is_event) return false;
   const Suspect suspect = is_steady ? sums.first : events.first;

@@ -17,6 +17,7 @@
 #include "ingest/bytes/input_files.h"
 #include "ingest/span_follow/span_follower.h"
 #include "ingest/span_follow/stage_cutter.h"
+#include "ingest/span_trace/wire_format.h"
 
 namespace lockstep::ingest {
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/utf8.h"
+#include "model/stages/stage.h"
 #include "present/report/bars.h"
 #include "present/report/format.h"
 #include "present/report/utf8.h"

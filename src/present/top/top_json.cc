@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "model/stages/stage.h"
 #include "present/report/json_stream.h"
 #include "present/top/top_text.h"
 

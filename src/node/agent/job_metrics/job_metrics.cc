@@ -40,7 +40,7 @@ constexpr std::pair<std::string_view, const char*> kKnown[] = {
     {"gpu_peak_flops_per_second", "lockstep_gpu_peak_flops_per_second"},
 };
 
-// With a value above 0: the rank cannot tell its exposed communication from what it lies in (`lockstep run --steps`).
+// With a value above 0: the rank cannot tell its exposed communication from what it lies in (`lockstep run --stages`).
 constexpr std::string_view kNoCommunication = "comm_exposed_unknown";
 
 /// Null: it has no metric of its own.

@@ -14,10 +14,10 @@
 namespace lockstep::agent {
 namespace {
 
-using model::At;
-using model::Stage;
 using ingest::span_follow::Followed;
 using ingest::span_follow::FollowedRequest;
+using model::At;
+using model::Stage;
 using Kind = FollowedRequest::Kind;
 
 /// Names by number, as a process makes them.

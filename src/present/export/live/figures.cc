@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "model/stages/stage.h"
+
 namespace lockstep::export_live {
 namespace {
 

@@ -1,5 +1,7 @@
 #include <string>
 
+#include "model/ledger.h"
+#include "model/stages/stage.h"
 #include "present/report/json_stream.h"
 #include "present/report/stages/stages_report.h"
 

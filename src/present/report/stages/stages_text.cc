@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/median.h"
+#include "model/stages/stage.h"
 #include "present/report/format.h"
 #include "present/report/section_writer.h"
 #include "present/report/stages/stages_report.h"
