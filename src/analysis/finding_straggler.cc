@@ -323,7 +323,7 @@ int64_t MeanWait(const FindingContext& context) {
   return count == 0 ? 0 : sum_ns / count;
 }
 
-/// Where nobody is named: why not.
+/// If no rank is named: why not.
 void FindOtherWaiting(const FindingContext& context, std::vector<Finding>* findings) {
   const WaitStates& states = context.result().Get<WaitStates>();
   const int64_t wait_ns = MeanWait(context);

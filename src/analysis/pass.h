@@ -27,7 +27,7 @@ namespace lockstep::analysis {
 enum class PassKind : uint8_t {
   kUsual,      ///< Unless others are asked for.
   kOnRequest,  ///< Only when named, or asked for by an option of its own.
-  kInternal,   ///< Only for passes that need it; its output is dropped in the end, and nobody can ask for it.
+  kInternal,   ///< Only for passes that need it; its output is dropped in the end and cannot be requested.
 };
 
 /// What is told of a pass.

@@ -68,7 +68,8 @@ Divergence Classify(const std::vector<Step>& own, size_t at, const std::vector<S
   if (swapped) {
     return Divergence::kReorders;
   }
-  // What comes after the common call: seen of the others, and where nobody got further, of the rank's earlier rounds.
+  // The call after the common one: from the other ranks, or, if no rank got further, from the rank's own earlier
+  // rounds.
   bool later = in(others, there + 2, next, true);
   bool elsewhere = in(others, there + 2, next, false);
   for (size_t i = at; i-- > 0;) {

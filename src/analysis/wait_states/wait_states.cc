@@ -100,7 +100,7 @@ std::vector<RowColumn<WaitStateRow>> StateColumns() {
   };
 }
 
-/// The window of whoever is behind it.
+/// The window of the rank that caused it.
 template <typename Row>
 RowColumn<Row> FirstWindowColumn() {
   return {"window",

@@ -56,7 +56,7 @@ Error UnixError(const std::string& path, int error) {
           .message = fmt::format("the socket {} cannot be listened on: {}", path, Reason(error))};
 }
 
-/// Removes a socket of ours that nobody answers on.
+/// Removes a socket of ours without a listener.
 Status RemoveStale(const std::string& path) {
   struct stat about = {};
   if (::lstat(path.c_str(), &about) != 0) {

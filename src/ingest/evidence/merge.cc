@@ -283,7 +283,7 @@ class Merger {
     part.log.reset();
   }
 
-  /// When it was asked is told beside it; RAS's own time is in whole seconds of some time zone.
+  /// The time of asking is stored beside it; RAS's own time is in whole seconds of an unknown time zone.
   void TakeRas(EvidencePart& part) {
     if (!part.ras) return;
     const std::string folder(FolderOf(part.path));

@@ -87,7 +87,7 @@ struct PlacedTrace {
   int32_t window = 0;
   std::optional<int32_t> world_size;
   std::string host;
-  std::vector<model::ProcessGroup> communicators;  ///< Of a ring: who is in them, by now.
+  std::vector<model::ProcessGroup> communicators;  ///< Of a ring: their members, as far as known.
 };
 
 struct PlaceRequest {

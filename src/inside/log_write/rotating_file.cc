@@ -138,7 +138,7 @@ Status RotatingFile::Rotate() {
 }
 
 Status RotatingFile::MakeWay() {
-  // Taken away by somebody: a new one is begun, and the others stay as they are.
+  // The file was removed by another program: a new one is begun, and the older ones stay as they are.
   if (::access(options_.path.c_str(), F_OK) != 0 && errno == ENOENT) return {};
   const auto aged = [this](int age) { return fmt::format("{}.{}", options_.path, age); };
   const int oldest = options_.file_count - 1;

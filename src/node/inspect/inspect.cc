@@ -79,7 +79,7 @@ void TakeNative(NativeStacks stacks, InspectedProcess* process) {
   if (!stacks.reason.empty()) AddMissing(process, "native_stacks", std::move(stacks.reason), std::move(stacks.remedy));
 }
 
-/// Python frames go to the thread of the same id; threads that nobody else knows are added.
+/// Python frames go to the thread of the same id; threads known only from Python are added.
 void TakePython(std::vector<ThreadStack> threads, InspectedProcess* process) {
   for (ThreadStack& python : threads) {
     const auto same = std::find_if(process->stacks.begin(), process->stacks.end(), [&](const ThreadStack& thread) {

@@ -35,7 +35,7 @@ void JobTracker::Recall(std::vector<NodeLook> looks, int64_t now_ns, int64_t now
   --look_count_;
 }
 
-/// Ranks of nodes that do not answer are kept while nobody knows better.
+/// Ranks of nodes that do not answer are kept until other nodes show that they have moved or ended.
 void JobTracker::ForgetTheDead(int64_t now_ns) {
   std::set<RankKey> heard_ranks;
   std::set<std::string> heard_jobs;

@@ -8,7 +8,7 @@
 
 namespace lockstep::live_site {
 
-/// 32 hexadecimal digits that nobody can guess.
+/// 32 random hexadecimal digits that cannot be guessed.
 std::string RandomName();
 
 /// The value of `name` in a query ("a=1&token=x"), as it is sent; nullopt: not there.

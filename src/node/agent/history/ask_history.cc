@@ -131,7 +131,7 @@ control::History AskHistory(const HistoryView& view, const control::HistoryQuery
   if (until_ms <= since_ms) return history;
   const auto points = static_cast<int64_t>(query.points.value_or(control::kHistoryPoints));
   const int64_t span_ms = std::max<int64_t>((until_ms - since_ms + points - 1) / points, 1);
-  // On a grid of its own length, so that who asks again and again gets the same instants.
+  // On a grid of its own length, so that a client that asks repeatedly gets the same instants.
   const int64_t origin_ms = points == 1 ? since_ms : since_ms - since_ms % span_ms;
 
   Picker picker(query, origin_ms, span_ms);

@@ -92,7 +92,7 @@ void JobMetrics::AddRank(const Rank& rank, MetricFamilies* out) {
   if (!rank.records) return;
   out->Add("lockstep_steps_total", labels, static_cast<double>(meter.step_count()));
   out->Add("lockstep_step_seconds_total", labels, Seconds(meter.step_ns()));
-  // What is not known is absent, and its time is nobody's.
+  // A phase that is not known is absent, and its time counts for no phase.
   auto phase_ns = meter.phase_ns();
   const auto unknown = meter.values().find(kNoCommunication);
   const bool hides = unknown != meter.values().end() && unknown->second > 0;

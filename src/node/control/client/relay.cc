@@ -28,7 +28,7 @@ class Flow {
   bool wants_to_read() const { return !is_at_end_ && begin_ == end_; }
   bool wants_to_write() const { return begin_ < end_; }
   bool is_at_end() const { return is_at_end_; }
-  bool is_broken() const { return is_broken_; }  ///< Nobody takes what is written.
+  bool is_broken() const { return is_broken_; }  ///< The other end no longer reads.
   int error() const { return error_; }
 
   /// One read; `from` is readable or at its end.
