@@ -343,7 +343,7 @@ std::vector<RowColumn<CollectiveInstance>> InstanceColumns() {
           "the margin is below the clocks' uncertainty, or a member lacks it or came later "
           "without a trace"),
       Field<&Row::transfer_ns>("transfer_ns", "ns",
-                               "Time of the collective itself once everybody is there: synchronising ones, the "
+                               "Time of the collective itself after all members have arrived: synchronising ones, the "
                                "shortest member's duration; others, last end less last arrival.",
                                "not complete"),
       Field<&Row::algbw_bytes_per_s>("algbw_bytes_per_s", "bytes/s",

@@ -169,7 +169,7 @@ std::vector<RowColumn<CriticalPathRow>> PathColumns() {
           "What the time is spent on: `host`, `data_loader`, `compute`, `copy`, `transfer`, `launch`, `kernel_gap` or "
           "`delay`.",
           {"host", "data_loader", "compute", "copy", "transfer", "launch", "kernel_gap", "delay"}),
-      Field<&Row::name>("name", "", "Operator, call or kernel.", "nobody's: gaps, delays, launches"),
+      Field<&Row::name>("name", "", "Operator, call or kernel.", "of no operation: gaps, delays, launches"),
       Field<&Row::path_ns>("path_ns", "ns", "Time on the step's critical path."),
   };
 }

@@ -269,7 +269,7 @@ bool TradesWithRecorded(const Findings& findings, const std::vector<int32_t>& ra
   return false;
 }
 
-/// Gone or out of reach: everybody else came, and of it there is nothing.
+/// Gone or out of reach: all other ranks arrived, and there is no evidence of this one.
 std::optional<Candidate> Unrecorded(const Findings& findings, bool has_roots) {
   std::vector<int32_t> missing;
   for (const RankView& rank : findings.view.ranks) {

@@ -227,8 +227,8 @@ class Blamer {
     }
   }
 
-  /// Who waited because of the causes that are told. Pairs of members, so not done for the others: in a large group
-  /// half of the ranks are late by chance, each by its own cause.
+  /// The ranks that waited because of the listed causes. This needs pairs of members, so it is not done for other
+  /// causes: in a large group half of the ranks are late by chance, each by its own cause.
   void FindVictims() {
     for (uint32_t i = 0; i < collectives_.instances.size() && !told_.empty(); ++i) {
       if (!plan_.HasWait(i)) continue;

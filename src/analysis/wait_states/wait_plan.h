@@ -66,9 +66,10 @@ struct WaitPlan {
   std::vector<std::vector<WaitStretch>> stretches;  ///< By rank, sorted, each once.
   /// By rank, its own clock: in collectives with missing members, so that it is not known which rank it waited for.
   std::vector<std::vector<Interval>> unexplained;
-  /// By instance and member: arrival on a clock that they share. The aligned one where it is known; else, of
-  /// synchronising collectives, one that reads 0 at their common end, since durations need no clock. Empty: no waiting
-  /// is told (incomplete, impossible, neither synchronising nor a message, or a message between unknown clocks).
+  /// By instance and member: arrival on a clock that they share. The aligned clock if it is known; else, for
+  /// synchronising collectives, a clock that reads 0 at their common end, because durations need no clock. Empty:
+  /// waiting is not known (incomplete, impossible, neither synchronising nor a message, or a message between unknown
+  /// clocks).
   std::vector<std::vector<int64_t>> arrival_ns;
   std::vector<int64_t> last_arrival_ns;                ///< By instance: the largest of these; 0 where there are none.
   std::vector<LateNode> nodes;                         ///< By (arrival of the first place, rank).
@@ -77,7 +78,8 @@ struct WaitPlan {
   int64_t step_ns = 0;         ///< Median length of a step; where there are none the length of the job.
   std::vector<int64_t> steps;  ///< Numbers of the steps that hold collectives, ascending.
 
-  /// A member's waiting for the last to arrive, of messages no longer than its own part took; 0 where none is told.
+  /// A member's waiting for the last to arrive; for messages at most the duration of its own part; 0 if it is not
+  /// known.
   int64_t WaitOf(const Collectives& collectives, uint32_t instance, uint32_t member) const;
   bool HasWait(uint32_t instance) const { return !arrival_ns[instance].empty(); }
   int64_t FloorNs() const;  ///< Below it no delay of a step is told.

@@ -302,7 +302,7 @@ void ScheduleBuilder::PairTransfers(const std::map<std::pair<int32_t, int32_t>, 
 
 void ScheduleBuilder::GroupCollectives(const std::vector<Worker>& workers) {
   // Of one kind and sequence: data-parallel neighbours of a stage; for the embedding the first and the last stage of a
-  // pipeline; for clipping everybody.
+  // pipeline; for clipping all workers.
   std::map<std::tuple<Kind, int32_t, int32_t>, uint32_t> groups;
   const auto join = [&](uint32_t index, int32_t among) {
     const auto key = std::tuple(schedule_.kinds[index], among, at(index).sequence);

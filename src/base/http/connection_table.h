@@ -22,8 +22,8 @@ class ConnectionTable {
 
   explicit ConnectionTable(const ServerLimits& limits) : limits_(limits) {}
 
-  /// Counts a connection of `source` in, if the limits allow it: nullopt when they do not. May tell another connection
-  /// that has waited for ServerLimits::crowded_seconds to give way.
+  /// Counts a connection of `source` in, if the limits allow it: nullopt when they do not. May close another connection
+  /// that has waited for ServerLimits::crowded_seconds.
   std::optional<Id> Enter(const std::string& source, Clock::time_point now);
   /// This connection waits for its client from `now` on; `give_way` is called, once and from any thread, when its place
   /// is given to another. It is destroyed by Busy and Leave.

@@ -68,7 +68,7 @@ class Variables {
   std::string_view (*call_)(const void* get, const char* name);
 };
 
-/// Where readers differ, and mean to: whether RANK counts without what torchrun sets beside it.
+/// The intended difference between readers: whether RANK counts without the other variables of torchrun.
 enum class Viewpoint : uint8_t {
   /// What starts the program: last of all, since it may be left over in the shell. With WORLD_SIZE, as operators of
   /// Kubernetes set both.

@@ -317,7 +317,7 @@ class Merger {
     }
   }
 
-  /// What the launcher says counts first; then a group that says that it is everybody's; then logs.
+  /// The launcher's value counts first; then that of a group of all ranks; then that of logs.
   void TellWorldSize() {
     std::optional<int32_t> grouped;
     for (const auto& [number, rank] : ranks_) {

@@ -17,7 +17,7 @@ bool IsSpanTrace(const TraceFile& file) {
   return name.ends_with(".spans") || name.find(".spans.") != std::string::npos;
 }
 
-/// Who sees both; absent: everybody.
+/// The processes that see both; absent: all.
 std::optional<std::vector<uint32_t>> Common(const std::optional<std::vector<uint32_t>>& a,
                                             const std::optional<std::vector<uint32_t>>& b) {
   if (!a) return b;

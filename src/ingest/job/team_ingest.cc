@@ -33,7 +33,7 @@ struct FindRequest {
   uint64_t root_digest = 0;
 };
 
-/// Nothing but `same` where the process finds what the root found: on one shared file system everybody does.
+/// Only `same` if the process finds what the root found, as all do on one shared file system.
 struct FindAnswer {
   bool same = false;
   std::vector<bool> has_path;  ///< Parallel to the paths.

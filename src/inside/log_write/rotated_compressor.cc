@@ -89,7 +89,7 @@ struct RotatedCompressor::Work {
 };
 
 bool RotatedCompressor::Work::Compress() {
-  // Before zlib's memory, which nothing frees where there is none for these.
+  // Before zlib's memory, which would not be freed if these could not be allocated.
   std::vector<unsigned char> in(kBlockBytes), out(kBlockBytes);
   std::string comment = CompressedFromComment(plain.st_ino);
   z_stream stream = {};

@@ -183,7 +183,7 @@ Chunk TraceFile::Take(uint32_t wanted_bytes, uint32_t least_bytes) {
     return rest;
   }
   if ((segment_count_ == 0 || used_of_last_ == segments_[segment_count_ - 1].size_bytes) && !Grow()) {
-    // Where the oldest give way, threads that have a chunk can go on even when nothing was left.
+    // If the oldest chunks are replaced, threads that have a chunk can continue even when no space is left.
     const Chunk left = is_full() || !keeps_newest_ ? Chunk{} : TakeLeft(least_bytes);
     if (!keeps_newest_) BecomeFull();
     Unlock();

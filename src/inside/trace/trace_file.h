@@ -43,8 +43,8 @@ class TraceFile {
   Chunk Take(uint32_t wanted_bytes, uint32_t least_bytes);
   /// The chunk will not be written any more. `rest`: its part that is still zeros, which is handed out again.
   void Leave(ChunkHeader* chunk, Slot* rest, uint32_t rest_bytes);
-  /// Copies a chunk to the file's end, or over the oldest copy. Where as many threads copy as there are places, it is
-  /// this one that counts as overwritten. False: there is no room, and none will be.
+  /// Copies a chunk to the file's end, or over the oldest copy. If as many threads copy as there are places, this chunk
+  /// counts as overwritten. False: there is no room, and none will be.
   bool Append(const ChunkHeader* chunk);
   bool keeps_newest() const { return keeps_newest_; }
 

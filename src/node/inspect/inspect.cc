@@ -97,7 +97,7 @@ void TakePython(std::vector<ThreadStack> threads, InspectedProcess* process) {
   }
 }
 
-/// Puts what the process said of itself beside what was seen from outside.
+/// Adds the process's own answer to what was seen from outside.
 void TakeJobDump(JobDump dump, const InspectOptions& options, InspectedProcess* process) {
   const auto number = [&](const char* name) -> std::optional<int32_t> {
     const auto found = dump.facts.find(name);
@@ -138,7 +138,7 @@ Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64
     tids.push_back(static_cast<pid_t>(thread.tid));
     input.thread_names.push_back(thread.name);
   }
-  // A process that is stopped answers nothing, and its threads show all the same where they are.
+  // A stopped process does not answer, but its threads can still be read.
   const bool is_stopped = process.state && (process.state->state == 'T' || process.state->state == 't');
   NativeStacks native;
   PythonStacks python;

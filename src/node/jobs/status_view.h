@@ -14,7 +14,7 @@
 
 namespace lockstep::jobs {
 
-/// What one node's daemon said of itself.
+/// The status that one node's daemon reported.
 struct NodeView {
   control::Endpoint endpoint;
   std::string host;            ///< As the daemon calls it, or as it was asked for.

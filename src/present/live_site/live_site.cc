@@ -145,7 +145,7 @@ struct LiveSite::State {
     return ErrorResponse(404, "not_found", "There is nothing here.");
   }
 
-  /// An action begins or ends; each is told of.
+  /// An action begins or ends; each is logged.
   http::Response Act(std::string_view what, const http::Request& request) {
     std::string told;
     const Result<std::string> id = Begin(what, request, &told);

@@ -235,7 +235,8 @@ void CaptureManagerImpl::Apply(const Look& look, const Instant& now) {
   control::CaptureTarget& target = entry->record.capture.targets[look.idx];
   TargetProgress& progress = run.progress;
   if (look.ended && !run.end) {
-    // How it ended is told by the registry, a moment before or after; where it cannot tell, it is not waited for.
+    // The registry reports how it ended, a moment before or after; if the registry does not know, this is not waited
+    // for.
     if (!run.end_seen_ns) run.end_seen_ns = now.monotonic_ns;
     if (now.monotonic_ns - *run.end_seen_ns < kSecondNs) return;
     run.end = control::ProcessEnd{.unix_ns = now.wall_ns};

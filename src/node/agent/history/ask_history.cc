@@ -38,7 +38,7 @@ class Picker {
       picked.kind = series.kind;
       picked.labels = series.labels;
     }
-    // Wall clocks may be set back: then the later one counts all the same.
+    // If the wall clock was set back, the later look still counts.
     int64_t& last_ms = spans_[span];
     last_ms = std::max(last_ms, time_ms);
     const bool has_point = !picked.points.empty() && picked.points.back().span == span;

@@ -102,8 +102,8 @@ ProcessTable::Next ProcessTable::Handle(const Arrival& arrival, ReplySink* sink)
   return next;
 }
 
-/// It reads whatever comes whenever it comes, so that nothing is late. It is answered also where there is nothing: so
-/// it knows that it speaks to a lockstepd.
+/// It reads replies at any time, so none can be late. It gets a reply even if there is no request, so that it knows
+/// that it talks to a lockstepd.
 void ProcessTable::AnswerTracer(Client* client, const Arrival& arrival, bool is_free, ReplySink* sink) {
   const uint64_t serial = client->serial;
   if (!client->stop.empty()) {

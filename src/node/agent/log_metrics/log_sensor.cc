@@ -24,7 +24,7 @@ using evidence::LogEventKind;
 using logs::Level;
 
 constexpr auto kSearchEvery = std::chrono::seconds(5);
-// What a rank wrote when it died is told for as long as two scrapes may be apart.
+// The last lines of a rank that died are counted for as long as two scrapes may be apart.
 constexpr auto kKeepEnded = std::chrono::seconds(30);
 constexpr size_t kMostFiles = 256;
 constexpr size_t kMostRanks = 1024;

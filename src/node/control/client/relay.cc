@@ -48,7 +48,7 @@ class Flow {
   void Write() {
     ssize_t sent = ::send(to_, window_.data() + begin_, end_ - begin_, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == ENOTSOCK) {
-      // A pipe that is writable takes this much at once, whether it is told to wait or not.
+      // A writable pipe takes this much at once, whether it is blocking or not.
       sent = ::write(to_, window_.data() + begin_, std::min<size_t>(end_ - begin_, PIPE_BUF));
     }
     if (sent >= 0) {
