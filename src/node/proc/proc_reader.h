@@ -15,7 +15,8 @@ struct ProcStat {
   char state = '?';  ///< 'Z': has ended, and its parent has not asked yet.
   int32_t parent_pid = 0;
   uint64_t start_ticks = 0;
-  /// As waitpid() gives it, of one that has ended. The kernel shows 0 to whoever may not trace the process.
+  /// The exit status as waitpid() gives it, of a process that has ended. The kernel shows 0 to a reader that may not
+  /// trace the process.
   std::optional<int32_t> wait_status = {};
 };
 std::optional<ProcStat> ParseProcStat(std::string_view text);

@@ -90,7 +90,7 @@ Status ReadRas(JsonValue value, std::string path, RasReply* reply) {
   return reader.status();
 }
 
-/// Processes as JSON, as many as fit; what had to go is told in `missing`.
+/// Processes as JSON, as many as fit; those that were left out are listed in `missing`.
 std::vector<std::string> FitProcesses(const Inspection& inspection, size_t limit_bytes,
                                       std::vector<MissingEvidence>* missing) {
   size_t spare_bytes = kSpareBytes;
