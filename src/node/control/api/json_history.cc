@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/ascii.h"
+#include "base/json_object.h"
 #include "base/json_writer.h"
 #include "base/split.h"
 #include "base/utf8.h"
