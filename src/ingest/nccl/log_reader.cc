@@ -189,7 +189,7 @@ evidence::NcclJob NcclLogReader::Finish() {
     process.version = found->second.first;
     process.version_place = {0, found->second.second};
   }
-  // A bare line of nobody's: one process of several wrote it, which one is not told.
+  // A line without a process: one of several processes wrote it, and it is not known which.
   if (const auto found = bare_versions_.find(-1); found != bare_versions_.end() && !job_.processes.empty()) {
     evidence::NcclProcess& first = job_.processes.front();
     if (first.version.empty()) {

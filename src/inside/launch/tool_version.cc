@@ -21,7 +21,7 @@ bool CanRun(const fs::path& path) {
   return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// "opt/nvidia/nsight-systems/2024.5.1/bin/nsys": what is in PATH on no cluster by itself. Newest first.
+// "opt/nvidia/nsight-systems/2024.5.1/bin/nsys": versions that are not in PATH on clusters. Newest first.
 std::vector<fs::path> UsualPlaces(const std::string& name) {
   const bool is_compute = name == "ncu";
   std::vector<fs::path> places;

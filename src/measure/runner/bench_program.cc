@@ -27,7 +27,7 @@ Result<int> Number(const std::string& text, int least, int most) {
                .message = fmt::format("'{}' is not a number from {} to {}", text, least, most)};
 }
 
-/// What the root has at hand before anybody measures, so that nothing is measured in vain.
+/// What the root has ready before any rank measures, so that no measurement is wasted.
 struct Outputs {
   std::ofstream csv;
   std::optional<model::Fabric> before;

@@ -80,7 +80,7 @@ void TakeNative(NativeStacks stacks, InspectedProcess* process) {
   if (!stacks.reason.empty()) AddMissing(process, "native_stacks", std::move(stacks.reason), std::move(stacks.remedy));
 }
 
-/// Python frames go to the thread of the same id; threads that nobody else knows are added.
+/// Python frames go to the thread of the same id; threads known only from Python are added.
 void TakePython(std::vector<ThreadStack> threads, InspectedProcess* process) {
   for (ThreadStack& python : threads) {
     const auto same = std::find_if(process->stacks.begin(), process->stacks.end(), [&](const ThreadStack& thread) {
@@ -98,7 +98,7 @@ void TakePython(std::vector<ThreadStack> threads, InspectedProcess* process) {
   }
 }
 
-/// Puts what the process said of itself beside what was seen from outside.
+/// Adds the process's own answer to what was seen from outside.
 void TakeJobDump(JobDump dump, const InspectOptions& options, InspectedProcess* process) {
   const auto number = [&](const char* name) -> std::optional<int32_t> {
     const auto found = dump.facts.find(name);
@@ -139,7 +139,7 @@ Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64
     tids.push_back(static_cast<pid_t>(thread.tid));
     input.thread_names.push_back(thread.name);
   }
-  // A process that is stopped answers nothing, and its threads show all the same where they are.
+  // A stopped process does not answer, but its threads can still be read.
   const bool is_stopped = process.state && (process.state->state == 'T' || process.state->state == 't');
   NativeStacks native;
   PythonStacks python;

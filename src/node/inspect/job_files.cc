@@ -56,7 +56,7 @@ FileMark MarkOf(pid_t pid, const std::string& path) {
   return {.modified_ns = Nanoseconds(status.st_mtim), .size = status.st_size};
 }
 
-/// Where versions of PyTorch put their dumps when nobody told them.
+/// Where versions of PyTorch put their dumps by default.
 std::vector<std::string> DumpPaths(std::string_view environment, int32_t rank) {
   for (const char* name : {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"}) {
     if (const std::string prefix = Variable(environment, name); !prefix.empty())

@@ -41,7 +41,8 @@ std::optional<uint16_t> PortOf(std::string_view address) {
   return port && *port != 0 ? port : std::nullopt;
 }
 
-/// NCCL's threads and those of PyTorch's process group for it say so by their names; a mapped library is no use of it.
+/// A process uses NCCL if it has NCCL's threads or those of PyTorch's NCCL process group, by their names; a mapped
+/// library does not mean that it is used.
 bool UsesNccl(int32_t pid) {
   for (const int64_t tid : ListNumbers(fmt::format("/proc/{}/task", pid), kMostThreads)) {
     const std::string name = ReadProcFile(pid, fmt::format("task/{}/comm", tid), 64).value_or("");

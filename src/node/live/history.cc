@@ -105,7 +105,7 @@ NodeReading ReadingAt(const control::History& history, size_t idx) {
     switch (series.kind) {
       case control::HistoryKind::kRank: {
         RankReading rank = RankAt(series, idx);
-        // A rank that was started anew within a span is there twice.
+        // A rank that was restarted within a span occurs twice.
         const auto [place, is_new] = ranks.emplace(std::pair(rank.job_id, rank.rank), reading.ranks.size());
         if (is_new) reading.ranks.push_back(std::move(rank));
         break;

@@ -54,7 +54,7 @@ std::string ConfigText(int64_t poll_seconds) {
 BaseConfig ReadBaseConfig(const std::string& path) {
   BaseConfig config;
   config.path = path;
-  // Not waiting: somebody's KINETO_CONFIG may name a FIFO.
+  // Opened without blocking: a user's KINETO_CONFIG may name a FIFO.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info = {};
   if (!fd.valid() || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return config;
@@ -119,7 +119,7 @@ Status PrepareSocketFolder(const std::string& path) {
     return {};
   };
   RETURN_IF_ERROR(check());
-  // Only the last folder, and only then its mode: what was there is somebody's choice.
+  // Only the last folder is made, and only then its mode is set: an existing folder is the user's choice.
   if (::mkdir(path.c_str(), 0777) == 0) {
     if (::chmod(path.c_str(), 01777) != 0) return SystemError(path, "open the folder to every user", errno);
   } else if (errno != EEXIST) {

@@ -113,7 +113,7 @@ std::string Link(const std::string& path) {
   return fs::read_symlink(path, error).string();
 }
 
-// Who looks at a process maps the process's libraries, too, to read their symbols.
+// A debugger of a process maps the process's libraries, too, to read their symbols.
 bool IsLockstep(const std::string& folder) {
   const std::string name = fs::path(Link(folder + "/exe")).filename().string();
   return name == "lockstep" || name == "lockstepd";

@@ -36,7 +36,7 @@ std::string_view Get(const Variables& variables, std::string_view name) {
   return found == variables.end() ? std::string_view() : found->second;
 }
 
-/// An id that somebody's environment claims, as far as it can be shown and compared.
+/// A job id from a process's environment, cut to what can be shown and compared.
 std::string Id(std::string_view text) {
   std::string id;
   for (const char c : text.substr(0, kMostIdBytes)) {

@@ -187,7 +187,8 @@ std::string ProcReader::FindTorchVersion(int32_t pid) const {
   if (folder.empty()) return {};
   const UniqueFd root(::open(fmt::format("{}/{}/root", root_, pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return {};
-  // In the process's own view of files, and never out of it; whoever made the file, only a short regular one is read.
+  // Opened in the process's own view of files, and never outside of it. Only a short regular file is read, because the
+  // job may have put anything there.
   open_how how = {};
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;

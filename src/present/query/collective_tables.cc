@@ -59,7 +59,8 @@ std::vector<Field<Row>> OutcomeFields() {
          const auto& last = InstanceOf(source, row).last_rank_index;
          last ? out.Int(source.rank(*last).rank.value) : out.Null();
        }},
-      {{"transfer_ns", Type::kInteger, "ns", "Time of the collective itself once everybody is there.", "not complete"},
+      {{"transfer_ns", Type::kInteger, "ns", "Time of the collective itself after all members have arrived.",
+        "not complete"},
        [](const Source& source, const Row& row, CellOut& out) { out.Optional(InstanceOf(source, row).transfer_ns); }},
       {{"algbw_bytes_per_s", Type::kReal, "bytes/s", "`bytes` / `transfer_ns`: waiting is not included.",
         "size or transfer unknown"},

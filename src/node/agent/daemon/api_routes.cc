@@ -134,7 +134,7 @@ Response Api::GetEvents(const Call& call) {
     PushState(held.get(), capture);
   });
   {
-    // Read anew behind the subscription: a change in between would be lost.
+    // Read again after the subscription, because a change in between would be lost.
     const MutexLock lock(stream->order);
     const Result<Capture> now = parts_.captures->Get(id, call.identity.caller);
     PushState(stream.get(), now ? *now : *first);

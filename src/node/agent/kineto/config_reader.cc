@@ -1,4 +1,4 @@
-// ReadConfigText: somebody else's configuration text, through a list of keys.
+// ReadConfigText: a configuration text from another program, filtered by a list of keys.
 #include <fmt/format.h>
 
 #include <algorithm>

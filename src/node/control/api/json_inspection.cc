@@ -19,7 +19,7 @@ constexpr size_t kMissingOfNode = 65536;
 constexpr size_t kRasReplies = 16;
 constexpr size_t kSpareBytes = size_t{1} << 20;  // For what stands around the processes.
 
-/// Processes as JSON, as many as fit; what had to go is told in `missing`.
+/// Processes as JSON, as many as fit; those that were left out are listed in `missing`.
 std::vector<std::string> FitProcesses(const Inspection& inspection, size_t limit_bytes,
                                       std::vector<MissingEvidence>* missing) {
   size_t spare_bytes = kSpareBytes;

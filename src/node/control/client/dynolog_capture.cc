@@ -22,7 +22,7 @@
 namespace lockstep::control {
 namespace {
 
-// Kineto's poll period, its warm-up, its ticks and a margin: Dynolog tells nothing from which to know better.
+// Kineto's poll period, its warm-up, its ticks and a margin: Dynolog gives no better information.
 constexpr int64_t kLeadNs = 13 * kSecondNs;
 constexpr auto kFollowEvery = std::chrono::milliseconds(300);
 

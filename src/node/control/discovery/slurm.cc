@@ -173,8 +173,8 @@ Result<JobNodes> FindSlurmJob(const std::string& id) {
   ASSIGN_OR_RETURN(const std::vector<SqueueRow> rows, ParseSqueue(asked.output));
   ASSIGN_OR_RETURN(JobNodes found, SelectSlurmJob(id, rows));
 
-  // Who has which task is worth knowing (a node that is down is then missed by its ranks), but never needed: whatever
-  // goes wrong here is passed over. With several steps, which one trains is not known.
+  // Which node has which task is useful (it tells which ranks a node that is down has) but not needed, so errors here
+  // are ignored. With several steps, which one trains is not known.
   const bool element = job.find('_') != std::string::npos;  // By its number, the first would stand for the whole array.
   const auto steps = RunCommand({"squeue", "-s", "-h", "-j", element ? job : found.job_id, "-o", "%i"}, options);
   if (!steps || steps->exit_status != 0) return found;
