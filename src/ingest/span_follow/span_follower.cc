@@ -24,8 +24,8 @@ constexpr size_t kMostNameTextBytes = size_t{16} << 20;
 constexpr size_t kMostNameBytes = 2000;             // As the library cuts them.
 constexpr int64_t kShortestRateNs = 200'000;        // Anchors closer than this say nothing of a clock's rate.
 constexpr double kLongestNs = 4'611'686'018'427e6;  // 2^62 or so; no time is further from an anchor.
-constexpr uint32_t kMonotonicClock = 1;
-constexpr uint32_t kLastClock = 3;
+constexpr ClockKind kMonotonicClock = ClockKind::kMonotonic;
+constexpr ClockKind kLastClock = ClockKind::kArmCounter;
 
 double DoubleOf(uint64_t bits) {
   double value = 0;
@@ -63,7 +63,7 @@ Result<SpanFollower> SpanFollower::Open(ReadAt read) {
 Status SpanFollower::ReadHeader() {
   Header header = {};
   if (read_(0, reinterpret_cast<char*>(&header), sizeof(header)) != sizeof(header) ||
-      std::memcmp(header.magic, kMagic, sizeof(header.magic)) != 0 || header.clock < kMonotonicClock ||
+      std::memcmp(header.magic, kMagic.data(), kMagic.size()) != 0 || header.clock < kMonotonicClock ||
       header.clock > kLastClock) {
     return Error{.code = ErrorCode::kCorruptData, .message = "is not a span trace"};
   }

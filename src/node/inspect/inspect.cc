@@ -8,6 +8,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/text_scan.h"
 #include "node/inspect/devices.h"
 #include "node/inspect/facts.h"
 #include "node/inspect/job_dump.h"
@@ -43,9 +44,9 @@ Error NoSuchProcess(pid_t pid) {
 }
 
 /// The process as /proc/PID/stat names it, when this process may look at it at all.
-Result<StatFields> CheckProcess(pid_t pid) {
+Result<ProcStat> CheckProcess(pid_t pid) {
   const auto text = pid > 0 ? ReadProcFile(pid, "stat") : std::nullopt;
-  const auto stat = ParseStat(text.value_or(""));
+  const auto stat = ParseProcStat(text.value_or(""));
   const auto owner = OwnerOf(pid);
   if (!stat || !owner) return NoSuchProcess(pid);
   if (::geteuid() != 0 && owner->uid != ::geteuid()) {
@@ -124,7 +125,7 @@ void TakeJobDump(JobDump dump, const InspectOptions& options, InspectedProcess* 
 }
 
 Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64_t deadline_ns) {
-  ASSIGN_OR_RETURN(const StatFields stat, CheckProcess(pid));
+  ASSIGN_OR_RETURN(const ProcStat stat, CheckProcess(pid));
   InspectedProcess process;
   process.pid = pid;
   process.start_ticks = stat.start_ticks;
@@ -165,7 +166,7 @@ Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64
   if (options.python_stacks && !has_python)
     AddMissing(&process, "python_stacks", std::move(python.reason), std::move(python.remedy));
   // What was read is only its own when it is still the same process.
-  const auto now = ParseStat(ReadProcFile(pid, "stat").value_or(""));
+  const auto now = ParseProcStat(ReadProcFile(pid, "stat").value_or(""));
   if (!now || now->start_ticks != stat.start_ticks) return NoSuchProcess(pid);
   process.liveness = now->state == 'Z' || now->state == 'X' ? Liveness::kGone : Liveness::kRunning;
   return process;

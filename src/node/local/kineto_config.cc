@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +15,7 @@
 
 #include "base/output_file.h"
 #include "base/system_error.h"
+#include "base/text_scan.h"
 #include "base/trim.h"
 #include "base/unique_fd.h"
 
@@ -29,17 +29,13 @@ constexpr std::string_view kBlanks = " \t\r";
 // As Kineto reads it: '#' begins a comment anywhere, the last line wins.
 std::optional<int64_t> PollSecondsOf(std::string_view text) {
   std::optional<int64_t> seconds;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  LineScanner lines(text);
+  for (std::string_view line; lines.Next(&line);) {
     line = line.substr(0, line.find('#'));
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos || Trimmed(line.substr(0, equals), kBlanks) != kPollKey) continue;
-    const std::string_view digits = Trimmed(line.substr(equals + 1), kBlanks);
-    int64_t value = 0;
-    const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error == std::errc() && last == digits.data() + digits.size() && value > 0) seconds = value;
+    const auto value = WholeNumber(Trimmed(line.substr(equals + 1), kBlanks));
+    if (value && *value > 0) seconds = *value;
   }
   return seconds;
 }

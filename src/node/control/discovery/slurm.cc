@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "base/ascii.h"
 #include "base/split.h"
 #include "base/subprocess.h"
+#include "base/text_scan.h"
 #include "node/control/discovery/command_words.h"
 
 namespace lockstep::control {
@@ -46,11 +46,8 @@ Result<std::string> WithoutStep(const std::string& id) {
 std::optional<int32_t> HetGroup(const std::string& id) {
   const size_t plus = id.find('+');
   if (plus == std::string::npos) return std::nullopt;
-  int32_t group = 0;
-  const char* end = id.data() + id.size();
-  const auto [at, error] = std::from_chars(id.data() + plus + 1, end, group);
-  if (error != std::errc() || at != end || group < 0) return std::nullopt;
-  return group;
+  const auto group = WholeNumber<int32_t>(std::string_view(id).substr(plus + 1));
+  return group && *group >= 0 ? group : std::nullopt;
 }
 
 Error NoneRuns(const std::string& id, const std::vector<const SqueueRow*>& rows) {
@@ -155,10 +152,9 @@ std::map<std::string, std::vector<int32_t>> ParseTaskLayout(std::string_view out
     }
     std::vector<int32_t>& tasks = layout[std::string(line.substr(open + 2, close - open - 2))];
     for (const std::string_view word : SplitAt(line.substr(colon + 9))) {
-      int32_t task = -1;
-      const auto [at, error] = std::from_chars(word.data(), word.data() + word.size(), task);
-      if (error != std::errc() || at != word.data() + word.size() || task < 0 || task > kMostTasks) return {};
-      tasks.push_back(task);
+      const auto task = WholeNumber<int32_t>(word);
+      if (!task || *task < 0 || *task > kMostTasks) return {};
+      tasks.push_back(*task);
     }
   }
   return layout;
