@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/proc_stat.h"
 #include "base/utf8.h"
 #include "fuzz.h"
 #include "node/agent/host/host_text.h"
@@ -22,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     }
     case 1: {
-      (void)ParseProcessUsage(text);
+      (void)ParseProcStat(text);
       (void)ParseResidentPages(text);
       (void)ValueOfLine(text, "read_bytes");
       break;

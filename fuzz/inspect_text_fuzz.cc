@@ -3,16 +3,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/proc_stat.h"
 #include "fuzz.h"
 #include "node/inspect/devices.h"
 #include "node/inspect/job_dump.h"
-#include "node/inspect/job_files.h"
 #include "node/inspect/local_server.h"
 #include "node/inspect/proc_files.h"
 #include "node/inspect/python_frames.h"
 #include "node/inspect/remote_memory.h"
 #include "node/inspect/tcp_sockets.h"
 #include "node/inspect/wire.h"
+#include "node/proc/job_environment.h"
 
 namespace {
 
@@ -54,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % 9) {
     case 0:
-      if (const auto stat = ParseStat(text)) FUZZ_CHECK(IsPrintable(stat->name));
+      if (const auto stat = lockstep::ParseProcStat(text)) FUZZ_CHECK(stat->name.size() <= text.size());
       ParseBlockedCall(text);
       ParseFields(text);
       break;
@@ -77,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 7:
       for (const auto& device : ParseGpuLines(text, kGpuHealthQuery)) FUZZ_CHECK(IsPrintable(device.name));
-      FUZZ_CHECK(EnvironmentValue(text, "RANK").size() <= text.size());
+      FUZZ_CHECK(lockstep::proc::EnvironmentValue(text, "RANK").size() <= text.size());
       break;
     default: CheckWire(text); break;
   }

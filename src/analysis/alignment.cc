@@ -133,9 +133,9 @@ class WindowAligner {
     KeepWallClockIfItAgrees(r, fit.span_ns);
   }
 
-  /// Wall clocks that agree, over all of the tie points, within what these can tell are better than a correction by
-  /// noise: the ranks of one host stamp with one clock, and what a busy host does to the ends of collectives for
-  /// seconds looks like drift.
+  /// If the wall clocks agree over all tie points, within their uncertainty, they are better than a correction by
+  /// noise: the ranks of one host use one clock, and a busy host delays the ends of collectives for seconds, which
+  /// looks like drift.
   void KeepWallClockIfItAgrees(size_t r, int64_t span_ns) {
     ClockMap& clock = Clock(r);
     if (!Trace(r).base_time_known || !Trace(0).base_time_known) return;
@@ -191,7 +191,7 @@ class WindowAligner {
     }
   }
 
-  /// Causality: nobody leaves a synchronising collective before everybody has come.
+  /// Causality: no member leaves a synchronising collective before all have arrived.
   void NoteImpossible() {
     uint64_t count = 0;
     int64_t worst_ns = 0;

@@ -20,7 +20,7 @@ struct PassTiming {
 };
 
 /// What passes found, each under the type of its output: a struct of tables that names its pass as `kPass`, as in
-/// `result.Get<Kernels>().rows`. Whoever reads one output includes the header of that pass and no other.
+/// `result.Get<Kernels>().rows`. Code that reads one output includes only the header of that pass.
 class AnalysisResult {
  public:
   /// Whether the pass ran; its tables may be empty all the same.

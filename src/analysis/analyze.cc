@@ -125,7 +125,7 @@ struct RankAnswersPass {
   }
 };
 
-/// First start to last end over the ranks of the first window, on the aligned clock; a rank whose clock nobody knows
+/// First start to last end over the ranks of the first window, on the aligned clock; a rank whose clock is not known
 /// counts with its own length.
 int64_t JobSpan(const model::Run& run) {
   std::optional<int64_t> first_ns;

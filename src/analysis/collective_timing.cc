@@ -114,7 +114,7 @@ bool IsCaptureStart(const model::Run& run, const CollectiveInstance& instance) {
          arrivals.length() >= kLeastRatio * leads.length();
 }
 
-/// The first collective of every group: in it nobody is waited for who was only late to be recorded.
+/// The first collective of every group: a rank whose recording only began late does not count as waited for.
 void DropCaptureStarts(const model::Run& run, Collectives* collectives) {
   if (std::none_of(run.ranks.begin(), run.ranks.end(), [](const auto& trace) { return trace.began_midway; })) return;
   std::set<std::pair<int32_t, std::string_view>> seen;
@@ -132,9 +132,9 @@ void DropCaptureStarts(const model::Run& run, Collectives* collectives) {
   }
 }
 
-/// The last of all waits for nobody, so that its part takes as long as the transfer; where the last of those recorded
-/// takes longer than that, a rank that was not recorded came later still. What a transfer takes is the shortest part of
-/// any like it. Source: docs/metrics.md#some-ranks-recorded.
+/// The last rank of all waits for no other, so its part takes as long as the transfer. If the last of the recorded
+/// ranks takes longer than that, an unrecorded rank arrived later still. The time of a transfer is the shortest part of
+/// any comparable one. Source: docs/metrics.md#some-ranks-recorded.
 void FindUnrecordedLast(Collectives* collectives) {
   std::map<std::tuple<std::string_view, std::string_view, int64_t>, int64_t> shortest_ns;
   const auto key = [](const CollectiveInstance& instance) {
@@ -147,7 +147,8 @@ void FindUnrecordedLast(Collectives* collectives) {
   }
   for (CollectiveInstance& instance : collectives->instances) {
     if (!instance.some_unrecorded) continue;
-    // Of several of which nothing is told, their parts say nothing either: they are none, or waited for the profiler.
+    // If the instance has no wait times, the parts of its members tell nothing either: they are 0, or contain waiting
+    // for the profiler.
     if (instance.synchronising && instance.members.size() >= 2 && !TellsWaits(instance)) continue;
     const int64_t transfer_ns = shortest_ns[key(instance)];
     const auto last = std::min_element(instance.members.begin(), instance.members.end(),

@@ -211,7 +211,7 @@ class WindowMatcher {
       if (next_present < present.size() && present[next_present] == RankOf(r)) ++next_present;
     }
     for (; next_present < present.size(); ++next_present) instance.missing_ranks.push_back({present[next_present]});
-    // Of a group of unknown size one member is never all: nobody calls a collective alone without saying so.
+    // In a group of unknown size, one member is never all of it: a collective of a single rank would say so.
     const size_t expected = instance.group_size ? static_cast<size_t>(std::max(*instance.group_size, 0))
                                                 : std::max<size_t>(present.size(), 2);
     instance.some_unrecorded = some_unrecorded && instance.missing_ranks.empty();
@@ -343,7 +343,7 @@ std::vector<RowColumn<CollectiveInstance>> InstanceColumns() {
           "the margin is below the clocks' uncertainty, or a member lacks it or came later "
           "without a trace"),
       Field<&Row::transfer_ns>("transfer_ns", "ns",
-                               "Time of the collective itself once everybody is there: synchronising ones, the "
+                               "Time of the collective itself after all members have arrived: synchronising ones, the "
                                "shortest member's duration; others, last end less last arrival.",
                                "not complete"),
       Field<&Row::algbw_bytes_per_s>("algbw_bytes_per_s", "bytes/s",

@@ -56,9 +56,9 @@ struct CollectiveInstance {
   bool complete = false;       ///< Every member of the group is here.
   /// Not complete only because a member has no trace in this window: who else was late among those here can be told.
   bool some_unrecorded = false;
-  /// Time of the collective itself once everybody is there; absent unless complete. Synchronising ones: the shortest
-  /// member's duration (that of the last to arrive: it waits for nobody, and no clock is involved). Others: last end -
-  /// last arrival.
+  /// Time of the collective itself after all members have arrived; absent unless complete. Synchronising ones: the
+  /// shortest member's duration (that of the last to arrive, which waits for no other; no clock is involved). Others:
+  /// last end - last arrival.
   std::optional<int64_t> transfer_ns;
   std::optional<double> algbw_bytes_per_s;
   std::optional<double> busbw_bytes_per_s;

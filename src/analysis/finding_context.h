@@ -36,8 +36,8 @@ class FindingContext {
   /// Breakdown rows of the first window that mean something; of the ranks with device events where any rank has them.
   const std::vector<BreakdownRow>& breakdown() const { return breakdown_; }
 
-  /// False where devices did nothing but communicate: a recording of collectives alone (NCCL's profiler plugin), which
-  /// says nothing of what runs beside them, nor between them.
+  /// False if devices did nothing but communicate: a recording of collectives alone (NCCL's profiler plugin), which
+  /// does not show what runs beside or between them.
   bool knows_compute() const;
 
   bool has_steps() const { return step_count_ > 0; }

@@ -28,8 +28,8 @@ struct Affected {
   int64_t time_ns = 0;
 };
 
-/// Ranks over a share of their span become the finding's ranks, worst first. All ranks step together, so the gain is no
-/// more than what the least affected rank has, of all of them.
+/// Ranks over a share of their span become the finding's ranks, worst first. All ranks step together, so the gain is at
+/// most the time of the least affected rank.
 bool FillRanks(const FindingContext& context, std::vector<Affected> all, double threshold_ratio, Finding* finding,
                Affected* worst) {
   if (all.empty()) return false;
@@ -46,7 +46,7 @@ bool FillRanks(const FindingContext& context, std::vector<Affected> all, double 
   return !finding->ranks.empty();
 }
 
-/// The stream whose gaps speak for the rank: that with the most time in short gaps, which is where the work is.
+/// The stream whose gaps represent the rank: the one with the most time in short gaps, which is where the work is.
 const IdleRow* MainStream(const FindingContext& context, size_t rank_index) {
   const IdleRow* main = nullptr;
   for (const IdleRow& row : context.result().Get<Idle>().rows) {

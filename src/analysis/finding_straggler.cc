@@ -42,8 +42,8 @@ int64_t JointDelay(const FindingContext& context, const LateSet& late) {
   return lost.Length();
 }
 
-/// Waiting that lies beside computation costs nothing: the job gains no more than what the least exposed of the other
-/// ranks has of exposed communication, per step.
+/// Waiting beside computation costs nothing: the job gains at most the exposed communication of the least exposed other
+/// rank, per step.
 int64_t LeastExposedOfOthers(const FindingContext& context, const LateSet& late) {
   int64_t least_ns = INT64_MAX;
   for (const BreakdownRow& row : context.breakdown()) {
@@ -318,7 +318,7 @@ int64_t MeanWait(const FindingContext& context) {
   return count == 0 ? 0 : sum_ns / count;
 }
 
-/// Where nobody is named: why not.
+/// If no rank is named: why not.
 void FindOtherWaiting(const FindingContext& context, std::vector<Finding>* findings) {
   const WaitStates& states = context.result().Get<WaitStates>();
   const int64_t wait_ns = MeanWait(context);

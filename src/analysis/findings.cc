@@ -83,7 +83,8 @@ std::vector<RowColumn<Finding>> FindingColumns() {
                                     "not known"),
       Field<&Row::gain_ratio>(
           "gain_ratio", "0..1",
-          "The same / the step that it was reckoned with: the mean of the ranks', or the simulated one.", "not known"),
+          "`gain_ns_per_step` / the step that it was computed with: the mean of the ranks', or the simulated one.",
+          "not known"),
   };
 }
 

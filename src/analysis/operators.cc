@@ -34,7 +34,7 @@ std::vector<std::vector<int64_t>> DeviceTimeByCall(const RankContext& context) {
   return device_ns;
 }
 
-/// The runtime track of the same thread; tracks.size() when there is none.
+/// The runtime track of the same thread; tracks.size() if it has none.
 size_t RuntimeTrackOf(const model::RankTrace& trace, const Track& track) {
   const auto found =
       std::lower_bound(trace.tracks.begin(), trace.tracks.end(), track, [](const Track& a, const Track& b) {

@@ -20,17 +20,17 @@
 namespace lockstep::analysis {
 
 // A pass answers one question about a run. It has a file of its own, which holds all of it: what it asks of each rank's
-// events, what it makes of the answers, and what is told of it. One list (pass_registry.cc) names the passes;
-// Analyze runs them, takes their time, and keeps what they return.
+// events, what it makes of the answers, and its documentation. One list (pass_registry.cc) names the passes; Analyze
+// runs them, takes their time, and keeps what they return.
 
 /// When a pass runs.
 enum class PassKind : uint8_t {
   kUsual,      ///< Unless others are asked for.
   kOnRequest,  ///< Only when named, or asked for by an option of its own.
-  kInternal,   ///< Only for passes that need it; its output is dropped in the end, and nobody can ask for it.
+  kInternal,   ///< Only for passes that need it; its output is dropped in the end and cannot be requested.
 };
 
-/// What is told of a pass.
+/// The documentation of a pass.
 struct PassInfo {
   std::string_view question = {};            ///< One line: what it answers.
   std::vector<std::string_view> needs = {};  ///< Passes whose output it reads: they run before it.

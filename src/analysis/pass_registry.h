@@ -13,7 +13,7 @@ namespace lockstep::analysis {
 /// Every pass, in the order in which people read of them.
 const std::vector<Pass>& AllPasses();
 
-/// What is told of those that people can ask for, in the same order.
+/// The documentation of the passes that a user can request, in the same order.
 const std::vector<PassInfo>& Passes();
 
 /// Null when no pass has this name.

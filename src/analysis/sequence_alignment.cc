@@ -244,7 +244,7 @@ std::optional<TimeFit> FitOf(const Tokens& a, const Tokens& b, const Mapping& ma
   return FitOf(std::move(distances));
 }
 
-/// Moves joined elements to an equal one that stands free beside it and ends when it should.
+/// Moves a joined element to an equal free one beside it whose end time fits.
 class TimeMover {
  public:
   TimeMover(const Tokens& a, const Tokens& b, int64_t distance_ns) : a_(a), b_(b), distance_ns_(distance_ns) {}

@@ -55,7 +55,7 @@ struct Stragglers {
   std::vector<StragglerRow> rows;  ///< By wait_given_ns, largest first, then rank.
 };
 
-/// In: who is behind the waiting, so that no rank is called late for what another did to it.
+/// In: the causes of the waiting, so that a rank is not called late for a delay that another rank caused.
 Stragglers ComputeStragglers(const RunContext& shared, const Collectives& collectives, const WaitStates& wait_states);
 
 }  // namespace lockstep::analysis

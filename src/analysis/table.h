@@ -65,7 +65,7 @@ enum class TableOrder : uint8_t { kMeasured, kArrivals, kVerdicts };
 /// Where a table stands among the others.
 struct TablePlace {
   /// Where it lies in JSON's `data`, such as "wait_states.states[]"; without "[]" it is an object with a key for each
-  /// row, its first column. Empty: `name`[]. What lies in an object of others is no table of Python.
+  /// row, its first column. Empty: `name`[]. A table inside an object of other tables is not a table in Python.
   std::string json_path = {};
   TableOrder order = TableOrder::kMeasured;
 };

@@ -22,7 +22,7 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual size_t process() const = 0;
   virtual size_t process_count() const = 0;
-  /// The root's bytes replace everybody's.
+  /// The root's bytes replace those of all ranks.
   virtual void Broadcast(std::string* bytes) = 0;
   /// Out: at the root every process's bytes, by process; elsewhere nothing.
   virtual std::vector<std::string> Gather(std::string bytes) = 0;

@@ -6,7 +6,7 @@
 namespace lockstep {
 
 /// Buffered writing to a file descriptor that remembers the first error and then swallows everything: a report whose
-/// reader has gone (`| head`) ends quietly, a full disk is told once at the end. Not thread-safe.
+/// reader has gone (`| head`) ends quietly, a full disk is reported once at the end. Not thread-safe.
 class FdBuffer : public std::streambuf {
  public:
   explicit FdBuffer(int fd);

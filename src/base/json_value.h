@@ -19,8 +19,8 @@ namespace lockstep {
 class JsonElements;
 class JsonMembers;
 
-/// A value of a JSON text, or none. What is asked of a value of another type, or of none, is none too: a path is
-/// followed without a question at each step. A value to pass by value; it lives as long as its JsonTree.
+/// A value of a JSON text, or none. A query on a value of another type, or on none, gives none too, so a path can be
+/// followed without a check at each step. A value to pass by value; it lives as long as its JsonTree.
 class JsonValue {
  public:
   JsonValue() = default;

@@ -10,11 +10,13 @@
 #include <sys/time.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "base/split.h"
+#include "base/text_scan.h"
 #include "base/unique_fd.h"
 
 namespace lockstep {
@@ -80,21 +82,6 @@ DiagRequest MakeRequest(const End& client, const End& server) {
   return request;
 }
 
-std::string_view NextWord(std::string_view* line) {
-  const size_t begin = line->find_first_not_of(' ');
-  if (begin == std::string_view::npos) return {};
-  const size_t end = line->find(' ', begin);
-  const std::string_view word = line->substr(begin, end - begin);
-  line->remove_prefix(end == std::string_view::npos ? line->size() : end);
-  return word;
-}
-
-template <typename Number>
-bool ReadNumber(std::string_view text, int base, Number* number) {
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), *number, base);
-  return read.ec == std::errc() && read.ptr == text.data() + text.size();
-}
-
 /// "0100007F:1F90": words of this machine's byte order, in hexadecimal; the port as a number.
 bool ReadEnd(std::string_view text, End* end) {
   const size_t colon = text.find(':');
@@ -102,9 +89,9 @@ bool ReadEnd(std::string_view text, End* end) {
   uint32_t words[4] = {};
   uint16_t port = 0;
   for (size_t i = 0; i < colon / 8; ++i) {
-    if (!ReadNumber(text.substr(i * 8, 8), 16, &words[i])) return false;
+    if (!ReadNumber(text.substr(i * 8, 8), &words[i], 16)) return false;
   }
-  if (!ReadNumber(text.substr(colon + 1), 16, &port)) return false;
+  if (!ReadNumber(text.substr(colon + 1), &port, 16)) return false;
   *end = EndOf(words, colon == 32, htons(port));
   return true;
 }
@@ -153,24 +140,16 @@ std::optional<uint32_t> OwnerByProcTable(std::string_view table, const sockaddr_
                                          const sockaddr_storage& server) {
   const End client_end = EndOf(client);
   const End server_end = EndOf(server);
-  while (!table.empty()) {
-    const size_t end = table.find('\n');
-    std::string_view line = table.substr(0, end);
-    table.remove_prefix(end == std::string_view::npos ? table.size() : end + 1);
-    NextWord(&line);  // its place
+  LineScanner lines(table);
+  for (std::string_view line; lines.Next(&line);) {
+    // Place, own end, other end, state, queues, timer, retransmissions, user, timeout, inode.
+    const std::vector<std::string_view> words = SplitAt(line, " ");
     End own;
     End other;
-    if (!ReadEnd(NextWord(&line), &own) || !ReadEnd(NextWord(&line), &other)) continue;
+    if (words.size() < 3 || !ReadEnd(words[1], &own) || !ReadEnd(words[2], &other)) continue;
     if (!(own == client_end) || !(other == server_end)) continue;
-    int state = 0;
-    if (!ReadNumber(NextWord(&line), 16, &state) || state != TCP_ESTABLISHED) return std::nullopt;
-    for (int i = 0; i < 3; ++i) NextWord(&line);  // queues, timer, retransmissions
-    uint32_t uid = 0;
-    uint64_t inode = 0;
-    if (!ReadNumber(NextWord(&line), 10, &uid)) return std::nullopt;
-    NextWord(&line);  // timeout
-    if (!ReadNumber(NextWord(&line), 10, &inode) || inode == 0) return std::nullopt;
-    return uid;
+    if (words.size() < 10 || WholeNumber<int>(words[3], 16) != TCP_ESTABLISHED) return std::nullopt;
+    return WholeNumber<uint64_t>(words[9]).value_or(0) == 0 ? std::nullopt : WholeNumber<uint32_t>(words[7]);
   }
   return std::nullopt;
 }

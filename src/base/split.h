@@ -16,6 +16,13 @@ inline std::vector<std::string_view> SplitAt(std::string_view text, std::string_
   return words;
 }
 
+/// What stands before the next `separator`, which is taken off too; all of it where there is none.
+inline std::string_view TakePart(std::string_view* text, char separator) {
+  const std::string_view part = text->substr(0, text->find(separator));
+  text->remove_prefix(part.size() < text->size() ? part.size() + 1 : part.size());
+  return part;
+}
+
 /// Lines without their ends ("\n" or "\r\n"); the text behind the last end is one too, unless empty.
 inline std::vector<std::string_view> SplitLines(std::string_view text) {
   std::vector<std::string_view> lines;

@@ -59,8 +59,8 @@ class ChildProcess {
 };
 
 struct CommandOptions {
-  int64_t timeout_ns = 10'000'000'000;           ///< For all of it; then it is killed.
-  int64_t grace_ns = 0;                          ///< Before that, SIGTERM and so much time: for who has others to end.
+  int64_t timeout_ns = 10'000'000'000;  ///< For all of it; then it is killed.
+  int64_t grace_ns = 0;  ///< Before that, SIGTERM and this much time, for a process that must end others.
   size_t output_bytes_limit = size_t{16} << 20;  ///< Of its output and of its errors, each; then it is killed.
   std::optional<std::vector<std::string>> environment = {};  ///< "NAME=value"; unset: this process's own.
 };

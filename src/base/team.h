@@ -40,7 +40,7 @@ class Team {
     };
   }
 
-  /// Root: everybody's answers, by process. Throws TeamError: that of the first process that failed.
+  /// Root: the answers of all processes, in order. Throws TeamError: that of the first process that failed.
   template <typename Answer, typename Args>
   std::vector<Answer> Ask(std::string_view question, const Args& args) {
     std::vector<Answer> answers;

@@ -60,12 +60,18 @@ class TextCursor {
     rest_.remove_prefix(at + word.size());
     return before;
   }
+  /// `base`: of whole numbers.
   template <typename T = int64_t>
-  requires std::is_integral_v<T> std::optional<T> Number(int base = 10) {
+  requires std::is_arithmetic_v<T> std::optional<T> Number(int base = 10) {
     T value{};
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, base);
-    if (error != std::errc()) return std::nullopt;
-    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    std::from_chars_result read;
+    if constexpr (std::is_integral_v<T>) {
+      read = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, base);
+    } else {
+      read = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    }
+    if (read.ec != std::errc()) return std::nullopt;
+    rest_.remove_prefix(static_cast<size_t>(read.ptr - rest_.data()));
     return value;
   }
 
@@ -73,12 +79,26 @@ class TextCursor {
   std::string_view rest_;
 };
 
+/// The number that `text` begins with.
+template <typename T = int64_t>
+std::optional<T> LeadingNumber(std::string_view text, int base = 10) {
+  return TextCursor(text).Number<T>(base);
+}
+
 /// The whole of `text` as a number.
 template <typename T = int64_t>
 std::optional<T> WholeNumber(std::string_view text, int base = 10) {
   TextCursor cursor(text);
   const std::optional<T> value = cursor.Number<T>(base);
   return value && cursor.empty() ? value : std::nullopt;
+}
+
+/// The same into a variable, which stays where it is none.
+template <typename T>
+bool ReadNumber(std::string_view text, T* number, int base = 10) {
+  const std::optional<T> read = WholeNumber<T>(text, base);
+  if (read) *number = *read;
+  return read.has_value();
 }
 
 }  // namespace lockstep

@@ -10,8 +10,8 @@ namespace lockstep::model {
 enum class Severity : uint8_t { kInfo, kWarning, kError };
 const char* SeverityName(Severity severity);
 
-/// One thing that was repaired, skipped, guessed or refused. Missing is not 0: whoever prints a number prints the
-/// ledger.
+/// One thing that was repaired, skipped, guessed or refused. Missing is not 0: every output that prints a number prints
+/// the ledger too.
 struct LedgerEntry {
   std::string code;  ///< Stable snake_case name, such as "truncated_file" (docs/json.md lists them).
   Severity severity = Severity::kWarning;

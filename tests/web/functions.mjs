@@ -283,7 +283,7 @@ fact('the verdict of a live job names who holds it up, the gravest first', async
   assert.equal(stuck.sentence, 'Rank 2 holds the job up: no step has ended for 90.0 s.');
   assert.equal(stuck.severity, 'critical');
   const gone = verdict(job({ ranks: [rank('0', { state: 'unheard', waits_for_rank: null })] }), [node]);
-  assert.match(gone.sentence, /Nothing is heard of rank 0: n1 has not answered for 4\.00 s/);
+  assert.match(gone.sentence, /No figures from rank 0: n1 has not answered for 4\.00 s/);
   const well = verdict(job({ ranks: ['0', '1', '2'].map((name) => rank(name, { state: 'runs', waits_for_rank: null })) }), [node]);
   assert.deepEqual([well.severity, well.sentence], ['none', 'No alarm: 3 ranks, 18.0 steps a second of 55.0 ms.']);
   assert.match(verdict(job({ ranks: [rank('0', { state: 'silent' })] }), [node]).sentence, /^1 rank is there, and it records no steps\.$/);
@@ -308,7 +308,7 @@ fact('what a live page lacks is listed, the gravest first', async () => {
     job([{ ...rank, dropped_event_count: 12, gpu: null, mfu_ratio: null }, { ...rank, rank: '1', state: 'silent' }], { world_size: 3, missing_ranks: [2] }),
   );
   const words = found.map((each) => `${each.severity}: ${each.what}`).join('\n');
-  for (const part of ['critical: n2 does not answer: refused', 'critical: Rank 2 runs on none', 'warning: n1 said more', 'warning: 2 lines of what n1', '3.00 s behind', 'n1 cannot read nvidia',
+  for (const part of ['critical: n2 does not answer: refused', 'critical: Rank 2 runs on none', 'warning: n1 reported more', 'warning: 2 lines from n1', '3.00 s behind', 'n1 cannot read nvidia',
     'Rank 1 records no steps', '12 records of rank 0 were dropped', 'info: Devices are not measured for rank 0', 'info: MFU is not']) assert.ok(words.includes(part), `${part}\n${words}`);
   assert.deepEqual(found.map((each) => each.severity), [...found.map((each) => each.severity)].sort((a, b) => ['critical', 'warning', 'info'].indexOf(a) - ['critical', 'warning', 'info'].indexOf(b)));
 });

@@ -72,7 +72,7 @@ class LivePage(unittest.TestCase):
             "row": {"Model": "llama", "Engine": "vllm", "Running": "7", "Waiting": "3", "KV cache": "63 %", "Preemptions": "12", "Between P50": "20.0 ms",
                     "Between P95": "50.0 ms", "Between P99": "80.0 ms", "P50": "–", "P99": "–", "Failed": "–"},
             "says": {"between": "Now P50 20.0 ms, P95 50.0 ms, P99 80.0 ms.", "queue": "Now 7 running and 3 waiting.",
-                     "cache": "Now 63 %. Requests put back for want of it since the engine was started: 12, none lately."},
+                     "cache": "Now 63 %. Requests put back because the cache was full, since the engine was started: 12, none lately."},
             "instances": [["0", "Fake H100", "50 %", "–", "80.0 GiB"], ["1", "Fake H100", "–", "–", "80.0 GiB"],
                           ["1 / 9", "MIG 1g.10gb", "25 %", "1.00 GiB", "10.0 GiB"], ["1 / 10", "MIG 1g.10gb", "–", "2.00 GiB", "10.0 GiB"]]}
         self.look(site.address, ranks=256, slow="77", node_count=4, themes=["light"], is_quick=True, engine=engine)

@@ -159,7 +159,7 @@ ScalingFit FitScaling(Scaling kind, const std::vector<FitPoint>& points, double 
   const size_t work_free = points.size() - (kind == Scaling::kStrong ? 2 : 1);
   const double work_inflation = Inflation(work_line, work_free, work_known);
 
-  // One unknown a growth; one-rank runs say nothing of it.
+  // One unknown per growth function; runs of one rank do not determine it.
   std::vector<FitPoint> several;
   for (const FitPoint& p : points) {
     if (p.ranks > 1) several.push_back(p);

@@ -15,7 +15,8 @@ double Variance(const std::vector<double>& values);  ///< Sample variance (n - 1
 
 /// How many independent values a series of correlated ones is worth, in [1, n]: n (1 - r) / (1 + r) with r the
 /// autocorrelation at lag 1 of the values' ranks, plus 1/n (its bias without correlation), times n / (n + 8) (short
-/// series measure chance), where that is above 0. Below 8 values it is n: so few say nothing of correlation.
+/// series measure chance), where that is above 0. Below 8 values it is n, because so few values do not show
+/// correlation.
 double EffectiveCount(const std::vector<double>& values);
 
 /// The upper tail of the standard normal distribution, and the value that has this upper tail (p in (0, 1)).
@@ -45,7 +46,7 @@ std::optional<Shift> EstimateShift(const std::vector<double>& a, const std::vect
 double WelchP(const std::vector<double>& a, const std::vector<double>& b);
 
 /// Holm's correction: adjusted p in the order given; the chance of any false claim among them stays below the limit
-/// that they are held against.
+/// that they are compared with.
 std::vector<double> HolmAdjust(const std::vector<double>& p);
 
 }  // namespace lockstep::comparison

@@ -22,7 +22,7 @@ using graph::EdgeKind;
 
 constexpr int64_t kNever = INT64_MAX;
 
-/// Work that somebody could make shorter or later; the rest only says what waits for what.
+/// Work that could be made shorter or later; the other edges only say what waits for what.
 bool IsWork(const graph::Edge& edge) {
   return edge.weight_ns > 0 && edge.kind != EdgeKind::kOrder && edge.kind != EdgeKind::kSync &&
          edge.kind != EdgeKind::kJoin;
@@ -169,7 +169,7 @@ std::vector<RowColumn<CriticalPathRow>> PathColumns() {
           "What the time is spent on: `host`, `data_loader`, `compute`, `copy`, `transfer`, `launch`, `kernel_gap` or "
           "`delay`.",
           {"host", "data_loader", "compute", "copy", "transfer", "launch", "kernel_gap", "delay"}),
-      Field<&Row::name>("name", "", "Operator, call or kernel.", "nobody's: gaps, delays, launches"),
+      Field<&Row::name>("name", "", "Operator, call or kernel.", "of no operation: gaps, delays, launches"),
       Field<&Row::path_ns>("path_ns", "ns", "Time on the step's critical path."),
   };
 }

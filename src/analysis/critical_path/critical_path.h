@@ -18,7 +18,7 @@ struct CriticalPathRow {
   size_t rank_index = 0;
   int64_t step = 0;
   graph::EdgeKind kind = graph::EdgeKind::kHost;
-  NameId name;  ///< Operator, call, kernel; empty where it is nobody's.
+  NameId name;  ///< Operator, call, kernel; empty if it belongs to none.
   int64_t path_ns = 0;
 };
 

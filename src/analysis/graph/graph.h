@@ -15,7 +15,7 @@ enum class EdgeKind : uint8_t {
   kDataLoader,  ///< A CPU thread waits for, or makes, input.
   kCompute,     ///< A compute kernel; in traces of operations a compute operation.
   kCopy,        ///< A copy or set on a device.
-  kTransfer,    ///< A collective or a send, once everybody is there.
+  kTransfer,    ///< A collective or a send, after all members have arrived.
   kLaunch,      ///< From a launch call to the start of its device event.
   kKernelGap,   ///< From the end of a device event to the start of the next one of its stream.
   kDelay,       ///< Observed lateness that no dependency explains.
@@ -34,7 +34,7 @@ struct Edge {
   NodeId from = 0;
   NodeId to = 0;
   int64_t weight_ns = 0;   ///< May be negative only on kDelay (clock errors).
-  uint32_t owner = kNone;  ///< Whose time it is: an index of the caller's (rank index); kNone = nobody's.
+  uint32_t owner = kNone;  ///< An index of the caller's (rank index) whose time it is; kNone = none.
   uint32_t label = kNone;  ///< What it is: an index of the caller's (task, name).
   EdgeKind kind = EdgeKind::kOrder;
 };

@@ -26,7 +26,7 @@ struct Span {
   uint32_t count = 0;
 };
 
-/// Only the newest calls of each rank: enough to tell who is late, and what it cost lately.
+/// Only the newest calls of each rank: enough to tell which rank is late, and what that cost recently.
 constexpr size_t kNewestCalls = 256;
 
 struct GroupSpans {

@@ -269,7 +269,7 @@ bool TradesWithRecorded(const Findings& findings, const std::vector<int32_t>& ra
   return false;
 }
 
-/// Gone or out of reach: everybody else came, and of it there is nothing.
+/// Gone or out of reach: all other ranks arrived, and there is no evidence of this one.
 std::optional<Candidate> Unrecorded(const Findings& findings, bool has_roots) {
   std::vector<int32_t> missing;
   for (const RankView& rank : findings.view.ranks) {
@@ -280,7 +280,8 @@ std::optional<Candidate> Unrecorded(const Findings& findings, bool has_roots) {
   if (missing.empty()) {
     return std::nullopt;
   }
-  // A rank that is recorded, awaits nobody and is in nothing may be the one that those without a record wait for.
+  // A rank with a record that waits for no rank and is in no operation may be the one that the ranks without a record
+  // wait for.
   std::vector<int32_t> idle;
   for (const RankView& rank : findings.view.ranks) {
     if (rank.has_record && !findings.waits.Waits(rank.rank) &&

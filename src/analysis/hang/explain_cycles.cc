@@ -109,7 +109,7 @@ Candidate ExplainCycle(const Findings& findings, const std::vector<int32_t>& cyc
   Candidate candidate;
   candidate.order = 42;
   Verdict& verdict = candidate.verdict;
-  // Who is waited for by most, and by how many more than the next.
+  // The rank that most ranks wait for, and by how many more than for the next one.
   std::vector<int32_t> by_awaited = cycle;
   const auto awaited = [&](int32_t rank) { return findings.waits.awaited_by[static_cast<size_t>(rank)]; };
   std::stable_sort(by_awaited.begin(), by_awaited.end(), [&](int32_t a, int32_t b) { return awaited(a) > awaited(b); });

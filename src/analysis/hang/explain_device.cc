@@ -11,7 +11,8 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
   if (findings.lags.empty() || findings.went_on) {
     return {};
   }
-  // A dump in flight shows one rank one operation behind: not a stall unless somebody waits or time has passed.
+  // A dump of a running job may show one rank one operation behind: not a stall, unless a rank waits or time has
+  // passed.
   std::vector<const DeviceLag*> stalled;
   const auto lags = [&](int32_t rank) {
     return std::any_of(findings.lags.begin(), findings.lags.end(),
@@ -48,7 +49,8 @@ std::vector<Candidate> ExplainDeviceLag(const Findings& findings) {
   FillGroup(findings.view, first.group, verdict);
   verdict.sequence = first.sequence;
   verdict.operation = PlainNameOf(findings.view, *first.track, first.entry);
-  // Who has not begun may still be in a kernel before it; who has not completed what others have is behind for sure.
+  // A device that has not begun it may still be in an earlier kernel; one that has not completed what others have
+  // completed is certainly behind.
   verdict.confidence = most > 1 ? 0.9 : first.has_not_begun() ? 0.8 : 0.65;
   std::vector<int32_t> victims = findings.waits.HeldUpBy(verdict.culprit_ranks);
   for (const DeviceLag* lag : stalled) {

@@ -195,7 +195,7 @@ std::vector<Candidate> ExplainMismatches(const Findings& findings) {
     verdict.explanation = Sentence(findings, mismatch, verdict, deviant, common);
     if (mismatch.kind == VerdictKind::kSkippedCollective && mismatch.deviant_goes_on_as_others_later &&
         deviant.call != nullptr && deviant.call->site == 0) {
-      // Who waits in its first call that differs shows no more of the order; the place of that call would.
+      // A rank that waits in its first differing call shows nothing more about the order; the place of that call would.
       verdict.confidence = std::min(verdict.confidence, 0.7);
       verdict.explanation +=
           " The record does not show where it made that call: it may have called the two in another order.";

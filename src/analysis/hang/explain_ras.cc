@@ -130,7 +130,7 @@ std::optional<Candidate> Lost(const Findings& findings) {
   return candidate;
 }
 
-/// Counts that differ. RAS counts launches, and not what became of them: who is behind is told, and not why.
+/// Counts that differ. RAS counts launches and not completions: it tells which ranks are behind, but not why.
 std::optional<Candidate> Behind(const Findings& findings) {
   if (findings.ras.lags.empty()) return std::nullopt;
   const RasLag* shown = &findings.ras.lags.front();

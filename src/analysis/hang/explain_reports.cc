@@ -65,8 +65,8 @@ Candidate NotCome(const Findings& findings, int order, std::vector<int32_t> culp
   return candidate;
 }
 
-/// What PyTorch says goes before a process that has ended without an error, since all end so after it; not before one
-/// whose end is told.
+/// PyTorch's report has priority over a process that has ended without an error, because all processes end this way
+/// after it. It has no priority over a process whose end is explained.
 int OrderOfReport(const Findings& findings) {
   const bool any_told =
       std::any_of(findings.conditions.begin(), findings.conditions.end(), [](const RankCondition& of) {

@@ -128,7 +128,8 @@ Candidate AllInside(const Findings& findings, const std::vector<int32_t>& inside
     verdict.kind = few.operation == many.operation ? VerdictKind::kSkippedCollective : VerdictKind::kOperationMismatch;
     verdict.culprit_ranks = parties.front();
     verdict.operation = many.operation_name;
-    // Who waits for a waiting rank stands elsewhere, too: only one against all others, with nobody unseen, says more.
+    // A rank that waits for a waiting rank is elsewhere, too. So the place tells more only if one rank differs from all
+    // others and every rank was seen.
     const bool whole = findings.view.record_count == 0 && inside.size() == findings.conditions.size();
     verdict.confidence = clear && whole && parties[0].size() == 1 ? (parties[1].size() >= 3 ? 0.6 : 0.5) : 0.4;
     std::string who = Ranks(parties.front());

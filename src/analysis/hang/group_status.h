@@ -7,7 +7,7 @@
 
 namespace lockstep::hang {
 
-/// What pg_status says of a group: sequence numbers, evidence::kNotRecorded where it says nothing.
+/// A group's sequence numbers in pg_status; evidence::kNotRecorded if it has none.
 struct GroupStatus {
   int64_t enqueued = evidence::kNotRecorded;
   int64_t started = evidence::kNotRecorded;

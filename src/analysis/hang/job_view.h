@@ -115,8 +115,8 @@ enum class Issued : uint8_t { kYes, kNo, kUnknown };
 Issued HasIssued(const JobView& view, const GroupView& group, int32_t rank, int64_t sequence);
 const Call* FindCall(const Track& track, int64_t sequence);
 
-/// Sets members, group_order and members_inferred of all groups: from pg_config where it can be trusted, else from who
-/// has entries, sizes of all_gather, and the pattern of sibling groups, which ranks without a dump complete.
+/// Sets members, group_order and members_inferred of all groups: from pg_config if it is reliable, else from the ranks
+/// that have entries, the sizes of all_gather, and the pattern of sibling groups, which ranks without a dump complete.
 void FindMembers(JobView& view);
 
 /// Cost: O(entries) over `thread_count` threads.

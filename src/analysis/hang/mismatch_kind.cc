@@ -121,7 +121,7 @@ class KindTeller {
     return {};
   }
 
-  /// The same, and where nobody came so far as an earlier round tells.
+  /// The same; if no rank came so far, from an earlier round.
   Foreseen After(int64_t ahead) const {
     const Foreseen seen = Seen(ahead);
     if (seen.signature != 0) {

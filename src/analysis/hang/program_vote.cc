@@ -36,8 +36,8 @@ uint64_t Past(const std::vector<Step>& steps, size_t end) {
   return hash;
 }
 
-/// Groups that lost members' records may look unlike their siblings: a call like the other from the same place is no
-/// other.
+/// Groups that lack members' records may look different from their siblings, so an equal call from the same place in
+/// the code counts as the same call.
 bool IsOneCall(const JobView& view, const Step& a, const Step& b) {
   return a.signature == b.signature && a.site == b.site &&
          (a.siblings == b.siblings || view.groups[a.group].description == view.groups[b.group].description);
@@ -68,7 +68,8 @@ Divergence Classify(const std::vector<Step>& own, size_t at, const std::vector<S
   if (swapped) {
     return Divergence::kReorders;
   }
-  // What comes after the common call: seen of the others, and where nobody got further, of the rank's earlier rounds.
+  // The call after the common one: from the other ranks, or, if no rank got further, from the rank's own earlier
+  // rounds.
   bool later = in(others, there + 2, next, true);
   bool elsewhere = in(others, there + 2, next, false);
   for (size_t i = at; i-- > 0;) {

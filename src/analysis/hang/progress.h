@@ -38,8 +38,8 @@ enum class ProgressState : uint8_t {
   kEnded,   ///< There was a process, and there is none any more.
 };
 
-/// Learns how often a job makes progress, and says when it has made none for too long. A slow job has long gaps and so
-/// gets more time; there is no fixed time-out. Pure: time and samples are arguments. Source of the rule:
+/// Learns how often a job makes progress, and reports when there was no progress for too long. A slow job has long gaps
+/// and so gets more time; there is no fixed time-out. Pure: time and samples are arguments. Source of the rule:
 /// docs/watch.md.
 class ProgressTracker {
  public:

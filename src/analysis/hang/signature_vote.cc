@@ -31,8 +31,8 @@ bool WentWell(const JobView& view, const GroupView& group, int64_t sequence) {
   return first != 0;
 }
 
-/// Where a member has no record nobody in the group may contradict the others: then sibling groups do, for the newest
-/// calls. Siblings that are whole may differ from one another by right.
+/// If a member has no record, the recorded members of its group may all agree. Then the group is compared with its
+/// siblings, for the newest calls. Complete siblings may legitimately differ from one another.
 void SuspectIncomplete(const CallHistory& history, uint32_t index, std::vector<int64_t>& suspects) {
   const GroupView& group = history.view->groups[index];
   if (group.tracks.empty() || group.tracks.size() >= group.members.size()) {

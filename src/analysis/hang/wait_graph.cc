@@ -38,7 +38,7 @@ class Builder {
  private:
   bool IsMember(int32_t rank) const { return rank >= 0 && static_cast<size_t>(rank) < view_.ranks.size(); }
 
-  /// Whether the rank's record was made before `entry` of `track` was called: it then says nothing of an answer.
+  /// Whether the rank's record was made before `entry` of `track` was called: it then cannot show the rank's own call.
   bool IsOlder(int32_t rank, const Track& track, uint32_t entry) const {
     const std::optional<int64_t> made_ns = view_.ranks[static_cast<size_t>(rank)].record_ns;
     const int64_t created_ns = view_.EntryOf(track, entry).created_unix_ns;

@@ -20,8 +20,8 @@ using model::Lane;
 /// A thread hands over only where it has no event of its own for at least so long.
 constexpr int64_t kHandOverStretchNs = 20'000;
 
-/// A CPU backend's range may outlast the wake-up of who waited for it: its thread first says that it is done, then
-/// closes the range. So much later at most, and no more than this part of the waiting.
+/// A CPU backend's range may outlast the wake-up of the thread that waited for it: the backend's thread first signals
+/// completion, then closes the range. It is closed at most this much later, and at most by this part of the wait.
 constexpr int64_t kLateRecordNs = 5'000'000;
 constexpr int64_t kLateRecordPart = 4;
 

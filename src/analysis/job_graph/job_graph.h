@@ -13,7 +13,7 @@
 namespace lockstep::analysis {
 
 /// A step of the whole job: the ranks' graphs on the aligned clock, joined where collectives joined the ranks.
-/// `Edge::owner` is a rank index, `Edge::label` a NameId of the run (0: nobody's).
+/// `Edge::owner` is a rank index, `Edge::label` a NameId of the run (0: none).
 struct JobStepGraph {
   int32_t window = 0;
   int64_t step = 0;
@@ -24,7 +24,7 @@ struct JobStepGraph {
   int64_t observed_ns = 0;     ///< Last rank's end - first rank's start, as recorded.
   int64_t reproduced_ns = 0;   ///< The same by the unmodified graph; the difference is the graph's own error.
   size_t rank_count = 0;       ///< Ranks that have this step.
-  size_t unmatched_count = 0;  ///< Collectives of ranks that nobody else's trace answers: they keep their length.
+  size_t unmatched_count = 0;  ///< Collectives without a match in another rank's trace: they keep their length.
 };
 
 /// Where a step graph's pieces come from.

@@ -15,7 +15,7 @@ struct RankEdge {
   uint32_t from = 0;
   uint32_t to = 0;
   int64_t weight_ns = 0;
-  NameId label;  ///< Operator, runtime call or kernel whose time it is; the empty name where it is nobody's.
+  NameId label;  ///< Operator, runtime call or kernel whose time it is; the empty name if it belongs to none.
   graph::EdgeKind kind = graph::EdgeKind::kOrder;
 };
 

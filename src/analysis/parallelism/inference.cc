@@ -115,8 +115,8 @@ class MarkFinder {
     }
   }
 
-  /// "decode" alone may be of an image or of audio: it needs a prefill or a request beside it. And where guessed tokens
-  /// are verified, a decode step may be the guessing model's, whose tokens are not the job's.
+  /// "decode" alone may decode an image or audio, so a prefill or a request must occur as well. If guessed tokens are
+  /// verified, a decode step may be the guessing model's, whose tokens are not the job's.
   void DropDoubtful() {
     bool generates_text = false;
     bool speculative = false;

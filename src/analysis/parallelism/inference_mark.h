@@ -14,7 +14,7 @@ enum class InferencePhase : uint8_t {
 };
 const char* InferencePhaseName(InferencePhase phase);  ///< "prefill", "decode", "mixed".
 
-/// Who named a range.
+/// The engine that named a range.
 enum class InferenceEngine : uint8_t {
   kVllm,         ///< "execute_context_1(888)_generation_3(3)", "execute_new_1_cached_0".
   kSglang,       ///< "step[EXTEND bs=2 toks=4096]", "step[DECODE bs=16]".

@@ -16,7 +16,7 @@ enum class LoadPattern : uint8_t {
   kEven,     ///< No rank gets much more than the mean, in no exchange.
   kChronic,  ///< Uneven, and over the whole trace at least half as uneven as in single exchanges.
   kVarying,  ///< Uneven in single exchanges, and most of it evens out.
-  kOnce,     ///< Uneven by one exchange alone: nobody can say whether it is always this rank.
+  kOnce,     ///< Uneven by one exchange alone: it is not known whether it is always this rank.
   kUnknown,  ///< Sizes are not recorded, or of one rank alone.
 };
 const char* LoadPatternName(LoadPattern pattern);  ///< "even", "chronic", "varying", "once", "unknown".

@@ -135,7 +135,7 @@ void FillFigures(const RunProfile& profile, int64_t optimizer_step_count, Captur
   }
   AddOwnTimes(profile, per_step, record);
   AddMemory(profile, record);
-  // Of a window whose steps nobody counts, a kernel's time says as much of the window's length as of the kernel.
+  // If the steps of a window are not counted, a kernel's time depends on the window's length as much as on the kernel.
   if (!counts_steps) return;
   AddKernels(profile, per_step, step / per_step, record);
   AddBandwidths(profile, per_step, step / per_step, record);

@@ -27,7 +27,7 @@ enum class Outcome : uint8_t { kDone, kPartial, kFailed };
 const char* OutcomeName(Outcome outcome);
 std::optional<Outcome> FindOutcome(const std::string& name);
 
-/// What is kept of one capture for good: docs/formats/profile-history.md.
+/// The part of a capture that is kept permanently: docs/formats/profile-history.md.
 struct CaptureRecord {
   std::string capture = {};  ///< Its folder's name below captures/: "20261122T010623Z".
   int64_t time_unix_ns = 0;

@@ -173,7 +173,7 @@ std::vector<std::string> HistoryStore::Captures() const {
   for (fs::directory_iterator each(folder_ + "/captures", error), end; !error && each != end; each.increment(error)) {
     std::error_code ignored;
     const std::string name = each->path().filename().string();
-    // Whatever else somebody put there is not this program's to remove.
+    // Other files in it do not belong to this program and are not removed.
     if (IsCaptureName(name) && fs::is_directory(each->symlink_status(ignored))) names.push_back(name);
   }
   std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {

@@ -58,8 +58,8 @@ struct FigureState {
   std::optional<FigureChange> regression = {};
 };
 
-/// A job's captures, one after the other, and what they say of its past. Pure and deterministic: what a restarted
-/// program observes anew from its records gives the same state. The rule: docs/watch.md#what-a-regression-is.
+/// A job's captures in order, and the levels that follow from them. Pure and deterministic: a restarted program that
+/// reads its records again gets the same state. The rule: docs/watch.md#what-a-regression-is.
 class JobHistory {
  public:
   explicit JobHistory(const HistoryOptions& options = {}) : options_(options) {}

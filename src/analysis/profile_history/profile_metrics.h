@@ -41,7 +41,7 @@ struct ProfileFacts {
   uint64_t budget_bytes = 0;
 };
 
-/// In Prometheus's text format. Figures of kernels and collectives are told while they are a regression alone: their
+/// In Prometheus's text format. Figures of kernels and collectives are written only while they are a regression: their
 /// names would make too many series.
 std::string ProfileMetricsText(const ProfileFacts& facts, const JobHistory& history);
 

@@ -173,7 +173,7 @@ class Blamer {
     known_ns = step < 0 ? known_ns + delay_ns : std::max(known_ns, delay_ns);
   }
 
-  /// In the order in which the members' waiting leads to them. Out: the first of them whom somebody waited for.
+  /// In the order in which the members' waiting leads to them. Out: the first of them that another rank waited for.
   size_t WalkLate(const WaitSharing& sharing, uint32_t i) {
     size_t walked_from = sharing.late().size();
     for (uint32_t m = 0; m < plan_.arrival_ns[i].size() && walked_from > 0; ++m) {
@@ -185,7 +185,7 @@ class Blamer {
     return walked_from;
   }
 
-  /// Of messages nobody is charged with more than the waiting; the late members of others cannot be.
+  /// A member of a message is never charged with more than the waiting. In collectives the charge cannot exceed it.
   int64_t ChargeOf(const WaitSharing& sharing, const WaitSharing::Wait& wait, size_t k, uint32_t i, uint32_t m) const {
     return std::min(sharing.Charge(wait, k), plan_.WaitOf(collectives_, i, m));
   }
@@ -227,8 +227,8 @@ class Blamer {
     }
   }
 
-  /// Who waited because of the causes that are told. Pairs of members, so not done for the others: in a large group
-  /// half of the ranks are late by chance, each by its own cause.
+  /// The ranks that waited because of the listed causes. This needs pairs of members, so it is not done for other
+  /// causes: in a large group half of the ranks are late by chance, each by its own cause.
   void FindVictims() {
     for (uint32_t i = 0; i < collectives_.instances.size() && !told_.empty(); ++i) {
       if (!plan_.HasWait(i)) continue;

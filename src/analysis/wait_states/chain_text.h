@@ -19,8 +19,8 @@ std::string ChainText(const model::Run& run, const Collectives& collectives, con
 /// "chronic", "every 4th step", "once, in step 7", "in 3 of 20 steps".
 std::string PatternText(const RootCauseRow& cause);
 
-/// Who is behind the waiting, in sentences: who is named with share and recurrence, or that nobody is, and what began
-/// before the recording. Text, page and JSON say this.
+/// The causes of the waiting, in sentences: the named ranks with share and recurrence, or that no rank is named, and
+/// the waiting that began before the recording. Text, page and JSON use it.
 std::string WaitVerdictText(const model::Run& run, const WaitStates& states);
 
 }  // namespace lockstep::analysis

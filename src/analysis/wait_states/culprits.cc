@@ -23,9 +23,8 @@ constexpr double kTail = 0.4;  // xi of the noise's Pareto tail: its variance is
 
 using Values = std::vector<double>;
 
-/// One-sided t-test of a rank's lead over the worst of the others, round by round. Of alike ranks a given one leads by
-/// less than nothing on average, so that the test of the worst of three and more needs no correction for having been
-/// chosen.
+/// One-sided t-test of a rank's lead over the worst of the others, round by round. If the ranks are alike, a given
+/// rank's lead is below 0 on average, so testing the worst of three or more needs no correction for having been chosen.
 double ChanceOfMean(const Values& leads) {
   const auto count = static_cast<double>(leads.size());
   const double mean = std::accumulate(leads.begin(), leads.end(), 0.0) / count;
@@ -37,7 +36,7 @@ double ChanceOfMean(const Values& leads) {
   return boost::math::cdf(boost::math::complement(boost::math::students_t(count - 1), mean / error));
 }
 
-/// The same, also without the round that speaks most against it: somebody else may have stalled once. Corrected for the
+/// The same, also without the round that contradicts it most: another rank may have stalled once. Corrected for the
 /// choice of the round, and for being a second try.
 double ChanceOfLead(Values leads) {
   const double of_all = ChanceOfMean(leads);
@@ -52,8 +51,8 @@ double ChanceOfBoth(double a, double b) {  // Of a product of two chances that k
   return std::min(1.0, product * (1 - std::log(product)));
 }
 
-/// That of values alike, evenly dense towards 0, all but the `k` largest, `rest` of them, are below 1 / `times` of
-/// these.
+/// The chance that of values that are alike, evenly dense towards 0, all except the `k` largest (`rest` of them) are
+/// below 1 / `times` of these.
 double ChanceOfSmallRest(double rest, double k, double times) {
   if (rest <= 0) return 1;
   double ways = 1;
@@ -139,8 +138,9 @@ class CulpritFinder {
     }
   }
 
-  /// How often a job whose ranks are alike would show one that is behind as much as this one, again and again or by
-  /// size. It is told from the other ranks of its window, but for what these are named for already.
+  /// How often a job whose ranks are alike would show a rank that causes as much waiting as this one, in round after
+  /// round or by size. It is computed from the other ranks of its window, without the waiting that these are already
+  /// named for.
   double ChanceOf(size_t rank_index, Kind kind) const {
     const int32_t window = table_.windows[rank_index];
     const auto rank_count = std::count(table_.windows.begin(), table_.windows.end(), window);
@@ -175,7 +175,8 @@ class CulpritFinder {
       rounds.own = own;
       rounds.largest_other = *std::max_element(most.begin(), most.end());
       const auto other_count = static_cast<double>(rank_count - 1);
-      // A quarter: who is early in a round begins nothing, and collectives of one round share lateness.
+      // A quarter, because a rank that is early in a round begins no waiting, and collectives of one round share
+      // lateness.
       rounds.value_count = round_count * std::max(1.0, other_count / 4);
       rounds.rest_count = round_count * (other_count - 1) / 2;
       const double all = round_count * (other_count + 1);
@@ -190,7 +191,8 @@ class CulpritFinder {
     return std::min(1.0, 2 * std::min(by_lead, ChanceOfSize(rounds, table_.floor_ns)));
   }
 
-  /// Beside one that makes all others wait, little is left of the rest, and that little is soon one rank's.
+  /// If one rank makes all others wait, little other waiting is left, and that little easily falls to one rank by
+  /// chance.
   bool IsEnough(double of_ns) const {
     return of_ns >= std::max({kLeastShare * began_ns_, kLeastOfAll * wait_ns_, kLeastOfFirst * most_named_ns_});
   }
@@ -198,8 +200,8 @@ class CulpritFinder {
     return static_cast<double>(cause.direct_wait_ns + cause.propagated_wait_ns);
   }
 
-  /// For all that it did, or else for those causes alone that are beyond chance: work that varies hides what never
-  /// varies, such as a checkpoint that one rank writes.
+  /// Named for everything that it did, or else only for the causes that are beyond chance: varying work hides a cause
+  /// that never varies, such as a checkpoint that one rank writes.
   void NameRank(size_t rank_index) {
     std::vector<size_t> own;
     double sum_ns = 0;

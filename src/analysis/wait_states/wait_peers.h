@@ -4,7 +4,7 @@
 
 namespace lockstep::analysis {
 
-/// For every late node the ranks whose same stretch it is held against, at most 16: those that had called the same
+/// For every late node, the ranks whose stretch it is compared with, at most 16: those that had called the same
 /// collectives of the same sizes in the step so far (in a job of several kinds of groups: the ranks with the same part,
 /// such as one pipeline stage of every replica); else, of a collective, its other members; else the rank itself in at
 /// least three other steps. Fills nodes' peers and stretches, and lessens their lateness to what the peers confirm.

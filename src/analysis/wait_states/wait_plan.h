@@ -53,10 +53,10 @@ struct LateNode {
   int64_t total_ns = 0;     ///< Added up over the run.
   bool by_history = false;  ///< The peers are the rank itself in other steps.
   uint32_t stretch = 0;     ///< Its own, index into WaitPlan::stretches of the rank.
-  /// The same end from the end of the step before. Who waits for a late rank may go on with other work meanwhile, and
-  /// has less of it left in the stretch; over this one that evens out. May be `stretch` itself.
+  /// The same end, from the end of the previous step. A rank that waits for a late rank may do other work meanwhile,
+  /// and so has less of it left in the stretch; over this longer stretch that evens out. May be `stretch` itself.
   uint32_t step_stretch = 0;
-  std::vector<PeerStretch> peers;  ///< Empty: nothing to compare with, nobody to blame.
+  std::vector<PeerStretch> peers;  ///< Empty: nothing to compare with, no rank to blame.
 };
 
 /// What is to be measured on which rank, and why. The same from the same input.
@@ -64,11 +64,12 @@ struct WaitPlan {
   std::vector<int64_t> record_start_ns;  ///< By rank, its own clock: all ranks of its window are recorded from here.
   std::vector<std::vector<SequencePlace>> places;   ///< By rank.
   std::vector<std::vector<WaitStretch>> stretches;  ///< By rank, sorted, each once.
-  /// By rank, its own clock: in collectives of which members are missing, so that nobody knows whom it waited for.
+  /// By rank, its own clock: in collectives with missing members, so that it is not known which rank it waited for.
   std::vector<std::vector<Interval>> unexplained;
-  /// By instance and member: arrival on a clock that they share. The aligned one where it is known; else, of
-  /// synchronising collectives, one that reads 0 at their common end, since durations need no clock. Empty: no waiting
-  /// is told (incomplete, impossible, neither synchronising nor a message, or a message between unknown clocks).
+  /// By instance and member: arrival on a clock that they share. The aligned clock if it is known; else, for
+  /// synchronising collectives, a clock that reads 0 at their common end, because durations need no clock. Empty:
+  /// waiting is not known (incomplete, impossible, neither synchronising nor a message, or a message between unknown
+  /// clocks).
   std::vector<std::vector<int64_t>> arrival_ns;
   std::vector<int64_t> last_arrival_ns;                ///< By instance: the largest of these; 0 where there are none.
   std::vector<LateNode> nodes;                         ///< By (arrival of the first place, rank).
@@ -77,7 +78,8 @@ struct WaitPlan {
   int64_t step_ns = 0;         ///< Median length of a step; where there are none the length of the job.
   std::vector<int64_t> steps;  ///< Numbers of the steps that hold collectives, ascending.
 
-  /// A member's waiting for the last to arrive, of messages no longer than its own part took; 0 where none is told.
+  /// A member's waiting for the last to arrive; for messages at most the duration of its own part; 0 if it is not
+  /// known.
   int64_t WaitOf(const Collectives& collectives, uint32_t instance, uint32_t member) const;
   bool HasWait(uint32_t instance) const { return !arrival_ns[instance].empty(); }
   int64_t FloorNs() const;  ///< Below it no delay of a step is told.

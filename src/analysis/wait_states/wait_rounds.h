@@ -9,8 +9,8 @@
 
 namespace lockstep::analysis {
 
-/// What recurrence is told by: the steps that hold collectives or, where they are fewer than two, equal shares of the
-/// collectives that have waits, in their order.
+/// The rounds in which recurrence is counted: the steps that hold collectives or, if there are fewer than two, equal
+/// shares of the collectives that have waits, in their order.
 class WaitRounds {
  public:
   explicit WaitRounds(const WaitPlan& plan) : steps_(plan.steps) {

@@ -100,7 +100,7 @@ std::vector<RowColumn<WaitStateRow>> StateColumns() {
   };
 }
 
-/// The window of whoever is behind it.
+/// The window of the rank that caused it.
 template <typename Row>
 RowColumn<Row> FirstWindowColumn() {
   return {"window",
@@ -183,7 +183,7 @@ std::vector<RowColumn<RootCauseRow>> CauseColumns() {
           "Both together / all waiting of the job, at most 1: a slow link's transfers can outweigh all waiting.",
           "not finite"),
       Field<&Row::collective_count>("collective_count", "count",
-                                    "Collectives and messages in which somebody waited because of it."),
+                                    "Collectives and messages in which a rank waited because of it."),
       Field<&Row::delay_ns>("delay_ns", "ns", "What the rank lost by it, over `steps`: those in which it showed."),
       NamedField<&Row::pattern, WaitPatternName>(
           "pattern", "In which steps it showed: `chronic`, `periodic`, `one_off` or `irregular`.",
@@ -248,7 +248,7 @@ Pass WaitStatesPass() {
                   DeclareTable("root_causes", "root_causes", "What made ranks wait first of all, most waiting first",
                                &WaitStates::causes, CauseColumns(), {"wait_states.causes[]", kOrder}),
                   DeclareTable("culprits", "culprits",
-                               "Who is behind the waiting beyond chance, and is named for it "
+                               "The ranks and links that cause more waiting than chance explains, and are named for it "
                                "(metrics.md#who-is-named); most waiting first",
                                &WaitStates::culprits, CulpritColumns(), {"wait_states.culprits[]", kOrder})}},
       [](PassContext& context) { return ComputeWaitStates(context.shared(), context.Get<Collectives>()); });

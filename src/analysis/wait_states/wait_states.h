@@ -81,7 +81,7 @@ struct RootCauseRow {
   int64_t direct_wait_ns = 0;      ///< Waiting of others for this rank itself; of a link, members x excess transfer.
   int64_t propagated_wait_ns = 0;  ///< Waiting for ranks that were late because they waited for this one.
   double wait_ratio = 0;           ///< (direct + propagated) / all waiting of the job; at most 1.
-  uint64_t collective_count = 0;   ///< Collectives and messages in which somebody waited because of it.
+  uint64_t collective_count = 0;   ///< Collectives and messages in which a rank waited because of it.
   int64_t delay_ns = 0;            ///< What the rank lost by it, over its steps.
   std::vector<int64_t> steps;      ///< Numbers of the steps in which it showed, ascending.
   int64_t step_count = 0;          ///< Steps that were looked at.
@@ -91,7 +91,7 @@ struct RootCauseRow {
   std::vector<size_t> passed_on_by;     ///< Ranks that passed on a hundredth of its waiting or more, ascending.
 };
 
-/// Who is behind the waiting beyond chance, and is named for it.
+/// A rank or link that causes more waiting than chance explains, and is named for it.
 struct WaitCulprit {
   std::optional<size_t> rank_index;  ///< None: a slow link, and not of one rank.
   std::vector<size_t> rank_indices;  ///< That rank, or those among which the link is.
@@ -126,17 +126,18 @@ struct WaitStates {
   std::vector<WaitStateRow> rows;     ///< By (rank index, kind); only where something waited.
   std::vector<RootCauseRow> causes;   ///< Largest waiting first.
   int64_t wait_ns = 0;                ///< All waiting of the job: the sum of `rows`.
-  std::vector<WaitCulprit> culprits;  ///< Who is named; most waiting first. Every statement of who is at fault is this.
+  std::vector<WaitCulprit> culprits;  ///< The named ranks and links, most waiting first. All outputs use this list.
   LateStart late_start;
 
   WaitRole RoleOf(size_t rank_index) const;
 };
 
-/// Wait states and their first causes. Blame starts at each late arrival, looks at what the late rank did since it was
-/// last in step, against the same stretch of its peers, and where it had itself waited for somebody, goes on with
-/// that. Nothing is claimed below the clocks' uncertainty. In: collectives on one clock (TimeCollectives). Cost:
-/// O(members log members + events in late stretches), and pairs of members of a collective where late ranks had
-/// themselves waited for many, and for the victims of causes that are told. Source: docs/metrics.md#wait-states.
+/// Wait states and their first causes. The search starts at each late arrival. It compares what the late rank did since
+/// it was last in step with the same stretch of its peers. If the late rank had itself waited for another rank, the
+/// search continues there. Nothing is reported below the clocks' uncertainty. In: collectives on one clock
+/// (TimeCollectives). Cost: O(members log members + events in late stretches), and pairs of members of a collective
+/// where late ranks had themselves waited for many, and for the victims of causes that are told. Source:
+/// docs/metrics.md#wait-states.
 WaitStates ComputeWaitStates(const RunContext& shared, const Collectives& collectives);
 
 }  // namespace lockstep::analysis

@@ -30,7 +30,7 @@ class WeightSum {
     weights_[place].propagated += added.propagated;
   }
 
-  /// The sums of at least `least`, by root; begins anew.
+  /// Returns the sums of at least `least`, by root, and resets them.
   std::vector<Weight> Take(double least) {
     for (const Weight& weight : weights_) place_[weight.root] = kNone;
     std::vector<Weight> taken;

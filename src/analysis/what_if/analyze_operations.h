@@ -9,8 +9,8 @@
 
 namespace lockstep::analysis {
 
-/// What Analyze does for a run that is told in operations: of the passes only what_if and bubbles can answer, and both
-/// run unless `only` leaves them out. Adds to run->ledger. Errors: kInvalidArgument for an unknown pass name.
+/// What Analyze does for a run of operation traces: of the passes only what_if and bubbles can answer, and both run
+/// unless `only` leaves them out. Adds to run->ledger. Errors: kInvalidArgument for an unknown pass name.
 Result<AnalysisResult> AnalyzeOperations(model::Run* run, const AnalysisOptions& options,
                                          const std::vector<std::string>& only);
 

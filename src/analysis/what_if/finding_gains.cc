@@ -13,7 +13,7 @@
 namespace lockstep::analysis {
 namespace {
 
-// A simulation that misses the observed step by more than this says nothing of changes to it.
+// If a simulation misses the observed step by more than this, its gains are not reliable.
 constexpr double kMaxError = 0.10;
 
 const Lever* FindLever(const WhatIf& what_if, std::string_view id) {

@@ -68,8 +68,7 @@ class Planner {
       AddStages();
     }
     if (totals_.has_collectives) {
-      Add("communication_free", "communication takes no time once everybody is there", {},
-          LeverChange::kTransferFaster);
+      Add("communication_free", "communication takes no time after all have arrived", {}, LeverChange::kTransferFaster);
       Add(fmt::format("communication_{}x", options_.speedup), "communication " + Faster(options_.speedup), {},
           LeverChange::kTransferFaster)
           .speedup = options_.speedup;

@@ -43,8 +43,9 @@ struct LeverPlan {
   std::vector<std::vector<size_t>> stages = {};   ///< kEvenStages
 };
 
-/// The levers for a job: for everybody, for the 16 ranks, nodes and the stages with most work beyond their peers',
-/// for the eight kernels and operators with most time. `keys`: the steps that are simulated; `ranks`: who has them.
+/// The levers for a job: for all ranks; for the 16 ranks, nodes and the stages with most work beyond their peers'; for
+/// the eight kernels and operators with most time. `keys`: the steps that are simulated; `ranks`: the ranks that have
+/// them.
 std::vector<LeverPlan> MakeLeverPlans(const model::Run& run, const std::vector<RankGraphs>& by_rank_index,
                                       const std::vector<JobStepKey>& keys, const std::vector<size_t>& ranks,
                                       const LeverOptions& options);

@@ -89,7 +89,7 @@ class LeverMaker {
   }
 
   void AddCommunication() {
-    Add("communication_free", "communication takes no time once everybody is there", {},
+    Add("communication_free", "communication takes no time after all have arrived", {},
         Changed([&](size_t i, int64_t work_ns) { return IsCommunication(KindOf(i)) ? 0 : work_ns; }));
     Add(fmt::format("communication_{}x", speedup_), "communication " + HowFast(), {},
         Changed([&](size_t i, int64_t work_ns) { return IsCommunication(KindOf(i)) ? Faster(work_ns) : work_ns; }));
@@ -132,8 +132,8 @@ class LeverMaker {
         }));
   }
 
-  /// `who` and its peers, by the medians of each type: what its operations would take as a peer, and how much of its
-  /// work that takes away. A peer's middle is taken of the others, so that of two the slower one is told too.
+  /// `who` and its peers, by the medians of each type: how long its operations would take if it were like its peers,
+  /// and how much of its work that saves. The median is that of the others, so that of two the slower one is found too.
   struct Slower {
     double excess_ns = 0;
     int32_t who = 0;

@@ -222,7 +222,7 @@ Indices ScheduleBuilder::WorkOfTransfers(const Worker& worker, const TransferStr
                            : EndOf(transfer) < first_end_ns - kTimerSlackNs;
   });
   if (transfers->size() < before) return WorkOfTransfers(worker, stream, transfers);
-  // A part is missing: the first ones belong together as far as anybody can tell.
+  // A part is missing: the first ones are assumed to belong together.
   Indices work = needing.empty() ? all : needing;
   const size_t count = std::min(work.size(), transfers->size());
   alone_count_ += std::max(work.size(), transfers->size()) - count;
@@ -302,7 +302,7 @@ void ScheduleBuilder::PairTransfers(const std::map<std::pair<int32_t, int32_t>, 
 
 void ScheduleBuilder::GroupCollectives(const std::vector<Worker>& workers) {
   // Of one kind and sequence: data-parallel neighbours of a stage; for the embedding the first and the last stage of a
-  // pipeline; for clipping everybody.
+  // pipeline; for clipping all workers.
   std::map<std::tuple<Kind, int32_t, int32_t>, uint32_t> groups;
   const auto join = [&](uint32_t index, int32_t among) {
     const auto key = std::tuple(schedule_.kinds[index], among, at(index).sequence);
@@ -316,7 +316,7 @@ void ScheduleBuilder::GroupCollectives(const std::vector<Worker>& workers) {
     }
     for (const uint32_t index : worker.of(Kind::kEmbeddingReduce)) join(index, worker.data_rank);
     for (const uint32_t index : worker.of(Kind::kClip)) join(index, 0);
-    // A send or receive that is paired with nobody transfers by itself.
+    // A send or receive without a partner is a transfer of its own.
     for (const TransferStream& stream : kStreams) {
       for (const uint32_t index : worker.of(stream.kind)) {
         if (schedule_.group_of[index] == OperationSchedule::kNone) schedule_.group_of[index] = schedule_.group_count++;

@@ -48,7 +48,8 @@ struct OperationSchedule {
     uint32_t to = 0;
   };
   std::vector<Dependency> dependencies;  ///< `to` waits for the end of `from`; of one step.
-  /// By operation: those of one group transfer together, once the last of them has started. kNone: it waits for nobody.
+  /// By operation: those of one group transfer together, once the last of them has started. kNone: it waits for no
+  /// other operation.
   std::vector<uint32_t> group_of;
   uint32_t group_count = 0;
 };

@@ -184,8 +184,8 @@ Result<WhatIf> SimulateOperations(const model::OperationTrace& trace, model::Led
   }
   const std::vector<int64_t> ideal_ns = IdealWork(trace, graph);
   what_if.study = ComputeStudy(trace, graph, ideal_ns, &what_if.steps);
-  // Delays are what nobody explains: mostly a worker's wait for something that the schedule does not hold, which would
-  // go where the others become faster. To keep them would make every change look vain.
+  // Delays are unexplained: mostly a worker's wait for something that the schedule does not contain, which would
+  // disappear if the others became faster. If they were kept, every change would seem to gain nothing.
   what_if.observed_step_ns = what_if.study->observed_ns;
   what_if.simulated_step_ns = what_if.study->no_delay_ns;
   what_if.replayed_step_ns = Rounded(MeanStep(graph.StepTimes(graph.observed())));

@@ -1,6 +1,5 @@
 #include "base/exposition/exposition.h"
 
-#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -82,10 +81,7 @@ std::optional<double> NumberOf(std::string_view text) {
   if (text == "Inf") return std::numeric_limits<double>::infinity();
   if (text == "-Inf") return -std::numeric_limits<double>::infinity();
   if (text == "NaN" || text == "Nan") return std::numeric_limits<double>::quiet_NaN();
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return WholeNumber<double>(text);
 }
 
 /// A number up to the next blank or the end.

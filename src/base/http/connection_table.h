@@ -14,7 +14,7 @@
 
 namespace lockstep::http {
 
-/// Who is connected, and who may be: the limits on connections. Thread-safe.
+/// The open connections, and the limits on them. Thread-safe.
 class ConnectionTable {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,13 +22,13 @@ class ConnectionTable {
 
   explicit ConnectionTable(const ServerLimits& limits) : limits_(limits) {}
 
-  /// Counts a connection of `source` in, if the limits allow it: nullopt when they do not. May tell another connection
-  /// that has waited for ServerLimits::crowded_seconds to give way.
+  /// Counts a connection of `source` in, if the limits allow it: nullopt when they do not. May close another connection
+  /// that has waited for ServerLimits::crowded_seconds.
   std::optional<Id> Enter(const std::string& source, Clock::time_point now);
   /// This connection waits for its client from `now` on; `give_way` is called, once and from any thread, when its place
   /// is given to another. It is destroyed by Busy and Leave.
   void Waiting(Id id, Clock::time_point now, std::function<void()> give_way);
-  /// It has a whole request: nobody takes its place.
+  /// It has a complete request: no other connection takes its place.
   void Busy(Id id);
   void Leave(Id id);
 

@@ -92,7 +92,7 @@ class EventWriter : public std::enable_shared_from_this<EventWriter> {
     });
   }
 
-  // A client that listens says nothing; the end of what it says is its going.
+  // A listening client sends nothing; the end of its stream means that it has disconnected.
   void WatchForEnd() {
     connection_.ReadSome(asio::buffer(heard_), [self = shared_from_this()](error_code error, size_t count) {
       if (self->is_over_) return;

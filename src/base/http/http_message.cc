@@ -121,7 +121,7 @@ bool IsAdmittedHost(std::string_view host, const Peer& peer, const std::vector<s
 
 bool IsFromAnotherSite(std::string_view origin, std::string_view sec_fetch_site, std::string_view host,
                        bool is_encrypted) {
-  // "same-site" is another port of this host too, where somebody else's pages may be.
+  // "same-site" includes other ports of this host, where pages of other users may be.
   if (!sec_fetch_site.empty() && sec_fetch_site != "same-origin" && sec_fetch_site != "none") return true;
   if (origin.empty()) return false;
   const std::string_view scheme = is_encrypted ? "https://" : "http://";

@@ -16,7 +16,7 @@ namespace lockstep::http {
 
 enum class Method : uint8_t { kGet, kHead, kPost, kDelete, kOther };
 
-/// Who is at the other end of a connection, by what the kernel and TLS say.
+/// The peer of a connection, as the kernel and TLS identify it.
 struct Peer {
   enum class Kind : uint8_t { kUnixSocket, kLoopback, kNetwork };
   Kind kind = Kind::kLoopback;

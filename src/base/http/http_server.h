@@ -61,7 +61,7 @@ class HttpServer {
   uint16_t port() const;
   /// The ports of `ServerOptions::listeners`, in their order; 0 for a Unix socket.
   std::vector<uint16_t> listener_ports() const;
-  /// Reads every listener's TLS files anew; connections that are there keep theirs. Error: none is replaced.
+  /// Reads every listener's TLS files again; open connections keep theirs. On an error none is replaced.
   Status ReloadCertificates();
   ConnectionCounts connection_counts() const;
   /// Serves until Stop, or a signal where the options say so. Returns with all connections closed.

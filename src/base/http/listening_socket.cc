@@ -56,7 +56,7 @@ Error UnixError(const std::string& path, int error) {
           .message = fmt::format("the socket {} cannot be listened on: {}", path, Reason(error))};
 }
 
-/// Removes a socket of ours that nobody answers on.
+/// Removes a socket of ours without a listener.
 Status RemoveStale(const std::string& path) {
   struct stat about = {};
   if (::lstat(path.c_str(), &about) != 0) {
@@ -129,7 +129,7 @@ Result<UnixListener> UnixListener::Open(const std::string& path) {
   struct stat about = {};
   if (::lstat(path.c_str(), &about) != 0) return UnixError(path, errno);
   UnixListener listener(path, std::move(socket), about.st_dev, about.st_ino);  // Removes the file from here on.
-  // Everybody may connect: what one may do is decided by the peer's credentials.
+  // Any user may connect: the peer's credentials decide what it may do.
   if (::chmod(path.c_str(), 0666) != 0 || ::listen(listener.socket_.get(), SOMAXCONN) != 0)
     return UnixError(path, errno);
   return listener;

@@ -19,9 +19,9 @@ Result<UniqueFd> ListenTcp(const std::string& address, uint16_t port);
 /// place.
 class UnixListener {
  public:
-  /// The folder must exist. A socket of ours that nobody answers on is replaced. Errors: kIo when somebody answers, or
-  /// the folder is not there; kPermissionDenied; kInvalidArgument when the path is too long, or something else than a
-  /// socket of ours lies there.
+  /// The folder must exist. A socket of ours without a listener is replaced. Errors: kIo when it has a listener, or the
+  /// folder does not exist; kPermissionDenied; kInvalidArgument when the path is too long, or another file than a
+  /// socket of ours is there.
   static Result<UnixListener> Open(const std::string& path);
   UnixListener(UnixListener&& other) noexcept;
   UnixListener& operator=(UnixListener&&) = delete;

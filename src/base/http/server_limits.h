@@ -22,7 +22,7 @@ struct ServerLimits {
       size_t{1} << 20;          ///< Of a refused request's body: read and dropped, so that the answer arrives.
   int idle_seconds = 60;        ///< Between the requests of a connection.
   int write_seconds = 60;       ///< Without progress in sending.
-  int keep_alive_seconds = 15;  ///< Without an event: a stream of events says a comment, so that nobody closes it.
+  int keep_alive_seconds = 15;  ///< Without an event, a stream sends a comment, so that proxies do not close it.
 };
 
 /// What became of connections since Open.

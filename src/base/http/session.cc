@@ -52,7 +52,7 @@ void Session::Wait() {
                        [executor = connection_->executor(), weak = weak_from_this()] {
                          boost::asio::post(executor, [weak] {
                            const auto self = weak.lock();
-                           // A request that was whole in the meantime is answered all the same.
+                           // A request that was completed in the meantime is still answered.
                            if (self && !self->is_answering_) self->Close();
                          });
                        });

@@ -114,7 +114,7 @@ bool KnowsBetter(const Variables& variables, const FoundRank& other, const Found
   const bool is_rank = first.launcher == Launcher::kTorchrun || first.launcher == Launcher::kEnvironment;
   if (other.refused_size || (is_rank && other.launcher == Launcher::kEnvironment)) return false;
   if (first.refused_size) return true;
-  // A torchrun on each node of its own is no leftover.
+  // A separate torchrun on each node is not a leftover.
   return is_rank && first.world_size == 1 && other.world_size.value_or(0) > 1 &&
          !HasAny(variables, RowOf(Launcher::kTorchrun).job);
 }

@@ -68,7 +68,7 @@ class Variables {
   std::string_view (*call_)(const void* get, const char* name);
 };
 
-/// Where readers differ, and mean to: whether RANK counts without what torchrun sets beside it.
+/// The intended difference between readers: whether RANK counts without the other variables of torchrun.
 enum class Viewpoint : uint8_t {
   /// What starts the program: last of all, since it may be left over in the shell. With WORLD_SIZE, as operators of
   /// Kubernetes set both.
@@ -94,9 +94,9 @@ struct FoundRank {
   Launcher passed_over = Launcher::kAlone;   ///< Who spoke first and was not believed.
 };
 
-/// The first launcher of the table that has a rank, unless its rank is outside of its world, or it is RANK of a world
-/// of one that nobody's torchrun set (left over in a shell), and another knows better. SLURM's variables count in tasks
-/// of a step alone: batch scripts and shells in an allocation have SLURM_PROCID=0 too.
+/// The first launcher of the table that has a rank. It is skipped if its rank is not below its world size, or if it is
+/// RANK of a world of one without torchrun (left over in a shell), and another launcher has a better rank. SLURM's
+/// variables count in tasks of a step alone: batch scripts and shells in an allocation have SLURM_PROCID=0 too.
 FoundRank FindRank(const Variables& variables, Viewpoint viewpoint);
 
 }  // namespace lockstep::launchers

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/text_scan.h"
 #include "ingest/bytes/file_names.h"
 #include "ingest/bytes/trace_files.h"
 
@@ -55,9 +55,7 @@ class Tokens {
     std::string_view digits = tokens_[i].text;
     digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size() - 1));
     if (digits.size() > 9) return std::nullopt;
-    int32_t number = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    return number;
+    return WholeNumber<int32_t>(digits);
   }
   /// The number that follows `i` directly or after one of "-_=", and is not itself followed by a letter ("rank3a1f").
   std::optional<int32_t> NumberAfter(size_t i) const {
@@ -205,10 +203,8 @@ void ReadHostAndProcess(std::string_view name, NameFacts& facts) {
                          return IsAlphanumeric(c) || c == '-' || c == '.';
                        });
   if (!is_host || !IsNumber(process) || process.size() > 10) return;
-  int64_t id = 0;
-  std::from_chars(process.data(), process.data() + process.size(), id);
   facts.host = std::string(host);
-  facts.process_id = id;
+  facts.process_id = WholeNumber(process);
 }
 
 // "rank3-{host}-pid{pid}.spans", "norank-{host}-pid{pid}.2.spans": what liblockstep writes. The host may hold anything.
@@ -223,10 +219,8 @@ bool ReadSpanTraceName(std::string_view name, const Tokens& tokens, NameFacts& f
   } else if (!name.starts_with("norank-")) {
     return false;
   }
-  int64_t id = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), id);
   facts.host = std::string(name.substr(host, pid - host));
-  facts.process_id = id;
+  facts.process_id = WholeNumber(digits);
   return true;
 }
 
@@ -256,10 +250,8 @@ bool ReadNcclRingName(std::string_view name, NameFacts& facts) {
   if (dot == std::string_view::npos || dot == 0) return facts.rank.has_value();
   const std::string_view digits = rest.substr(dot + 1);
   if (!IsNumber(digits) || digits.size() > 10) return facts.rank.has_value();
-  int64_t id = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), id);
   facts.host = std::string(rest.substr(0, dot));
-  facts.process_id = id;
+  facts.process_id = WholeNumber(digits);
   return true;
 }
 

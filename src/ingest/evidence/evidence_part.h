@@ -33,8 +33,8 @@ struct EvidencePart {
   bool rank_is_stated = false;  ///< By the content; else `rank` is what the path tells.
   std::optional<evidence::FlightRecord> record;
   std::optional<int64_t> modified_unix_ns;  ///< Of the file; not of a member of an archive.
-  /// Its process writes it in place, so that the file's time says nothing: modified_unix_ns is when it was looked at,
-  /// where the process lives, else absent.
+  /// Its process writes it in place, so the file's time means nothing: modified_unix_ns is when it was read, if the
+  /// process is alive, else absent.
   bool is_written_in_place = false;
   std::vector<evidence::ThreadStack> stacks;
   std::optional<RankLogEvents> log;

@@ -283,7 +283,7 @@ class Merger {
     part.log.reset();
   }
 
-  /// When it was asked is told beside it; RAS's own time is in whole seconds of some time zone.
+  /// The time of asking is stored beside it; RAS's own time is in whole seconds of an unknown time zone.
   void TakeRas(EvidencePart& part) {
     if (!part.ras) return;
     const std::string folder(FolderOf(part.path));
@@ -317,7 +317,7 @@ class Merger {
     }
   }
 
-  /// What the launcher says counts first; then a group that says that it is everybody's; then logs.
+  /// The launcher's value counts first; then that of a group of all ranks; then that of logs.
   void TellWorldSize() {
     std::optional<int32_t> grouped;
     for (const auto& [number, rank] : ranks_) {

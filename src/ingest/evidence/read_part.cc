@@ -113,7 +113,7 @@ class PartReader {
     auto records = ReadFlightRecords(bytes_);
     if (!records) return Fail(records.error());
     if (records->back().record.truncated) NotWhole("the dump ends early; the part before it is used");
-    // A dump's name ends in the rank and in nothing else; a name is nobody's where several lie in the file.
+    // A dump's name ends in the rank and in nothing else; if a file holds several dumps, its name gives no rank.
     const auto named = RankOfDumpName(part_->path);
     if (records->front().rank || records->size() > 1) {
       part_->rank = records->front().rank;

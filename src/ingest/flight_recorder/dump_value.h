@@ -6,7 +6,8 @@
 
 namespace lockstep::ingest {
 
-/// What a value of a dump is. Lists and dicts are told by their content when they are filled: nothing keeps a tree.
+/// What a value of a dump is. The meaning of lists and dicts is found from their content when they are filled; no tree
+/// is kept.
 enum class ValueKind : uint8_t {
   kUnset,  ///< Only in the memo.
   kNone,

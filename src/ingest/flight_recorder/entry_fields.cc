@@ -1,11 +1,11 @@
 #include "ingest/flight_recorder/entry_fields.h"
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <string>
 
 #include "base/nanoseconds.h"
+#include "base/text_scan.h"
 
 namespace lockstep::ingest {
 
@@ -14,12 +14,7 @@ using evidence::FlightEntry;
 using evidence::kNotRecorded;
 using evidence::Tristate;
 
-std::optional<int64_t> NumberOf(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
+std::optional<int64_t> NumberOf(std::string_view text) { return WholeNumber(text); }
 
 std::optional<int64_t> NumberOf(const Value& value, const DumpTexts& texts) {
   if (value.kind == ValueKind::kInt) return value.bits;

@@ -37,7 +37,7 @@ class Finder {
     });
   }
 
-  // Others have versions, and entries that are none of ours.
+  // Other files have versions too, and entries that are not collectives.
   bool IsDump(const Value& value) const {
     if (value.kind == ValueKind::kEntries) return true;
     if (value.kind != ValueKind::kOtherDict) return false;

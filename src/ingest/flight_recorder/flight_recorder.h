@@ -23,10 +23,10 @@ struct RankedRecord {
   evidence::FlightRecord record;
 };
 
-/// Reads a dump of any version, pickle or JSON, already decompressed, or a file in which somebody put the dumps of
-/// several ranks: a dict of dumps by rank, a list of dumps, or one of both within a dict of whatever else. Pickle is
-/// read as data: an opcode that could call code is refused by name and position. A dump that ends early gives what came
-/// before with `truncated` set. Errors: kCorruptData, kUnsupported (an opcode that no writer of dumps uses),
+/// Reads a dump of any version, pickle or JSON, already decompressed, or a file that holds the dumps of several ranks:
+/// a dict of dumps by rank, a list of dumps, or one of these inside a dict with other contents. Pickle is read as data:
+/// an opcode that could call code is refused, with its name and position. A dump that ends early gives its complete
+/// part, with `truncated` set. Errors: kCorruptData, kUnsupported (an opcode that no writer of dumps uses),
 /// kLimitExceeded (depth, memo, nodes). Cost: O(bytes); resident memory at most a constant times the bytes. Source:
 /// docs/formats/flight-recorder.md.
 Result<std::vector<RankedRecord>> ReadFlightRecords(std::string_view bytes);

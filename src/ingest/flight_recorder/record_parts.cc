@@ -42,7 +42,7 @@ std::optional<std::vector<int32_t>> RanksOf(std::string_view text) {
   return ranks;
 }
 
-// What the records of one file number anew, each for itself.
+// The things that each record of a file numbers for itself.
 struct Renumberings {
   Renumbering texts, size_lists, stacks, groups;
 
@@ -76,7 +76,7 @@ class RecordMaker {
 
   void MakeGroups(const std::vector<EntryFields::GroupKey>& keys) {
     for (FlightEntry& entry : record_->entries) {
-      // Numbers of a Renumbering begin with 1, behind that of what is none.
+      // Numbers of a Renumbering begin with 1; 0 means none.
       entry.group = numbers_.groups(entry.group + 1, [&] {
         const EntryFields::GroupKey& key = keys[entry.group];
         FlightGroup& group = record_->groups.emplace_back();

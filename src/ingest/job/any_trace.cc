@@ -66,7 +66,7 @@ struct Format {
   bool (*starts)(std::string_view head);
   Result<TraceContent> (*read)(ByteSource& source, const std::string& display_name, const TraceReaderOptions& options);
 };
-/// Told by their first bytes. What is none of them is Chrome's JSON, which may begin in many ways.
+/// Recognised by their first bytes. All else is Chrome's JSON, which may begin in many ways.
 constexpr Format kFormats[] = {
     {StartsSpanTrace, ReadSpanTrace},
     {StartsNcclRing, ReadNcclTrace},

@@ -23,7 +23,7 @@ std::vector<int32_t> RanksOf(const Places& places, std::optional<int32_t> size, 
   bool is_whole_job = world_size == size;
   std::set<int32_t> seen;
   for (const auto& [place, rank] : places) {
-    // Two of one rank: a process that drives several devices. Who is who cannot be told by ranks then.
+    // Two members of one rank: a process that drives several devices. Members cannot be told apart by ranks then.
     if (place < 0 || place >= *size || !seen.insert(rank).second) return ranks;
     is_whole_job = is_whole_job && place == rank;
   }

@@ -17,7 +17,7 @@ bool IsSpanTrace(const TraceFile& file) {
   return name.ends_with(".spans") || name.find(".spans.") != std::string::npos;
 }
 
-/// Who sees both; absent: everybody.
+/// The processes that see both; absent: all.
 std::optional<std::vector<uint32_t>> Common(const std::optional<std::vector<uint32_t>>& a,
                                             const std::optional<std::vector<uint32_t>>& b) {
   if (!a) return b;
@@ -58,7 +58,7 @@ std::vector<std::pair<uint32_t, uint32_t>> ChooseReaders(const std::vector<SeenF
   struct Job {
     std::vector<size_t> files;
     uint64_t bytes = 0;
-    std::optional<std::vector<uint32_t>> seen_by;  ///< Absent: by everybody.
+    std::optional<std::vector<uint32_t>> seen_by;  ///< Absent: by all.
   };
   std::set<int32_t> ranks_with_spans;
   for (const SeenFile& seen : files) {
@@ -76,7 +76,7 @@ std::vector<std::pair<uint32_t, uint32_t>> ChooseReaders(const std::vector<SeenF
     }
     size_t job = jobs.size();
     if (file.in_order_only) {
-      // Whoever sees one member of an archive sees them all.
+      // A process that sees one member of an archive sees all of them.
       job = job_of_archive.try_emplace({file.path, 0, file.identity}, job).first->second;
     } else if (file.facts.rank && ranks_with_spans.contains(*file.facts.rank)) {
       const size_t of_rank = job_of_rank.try_emplace(*file.facts.rank, job).first->second;

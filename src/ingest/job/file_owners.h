@@ -20,9 +20,9 @@ std::vector<SeenFile> UniteFiles(const std::vector<TraceFile>& root,
                                  const std::vector<std::vector<TraceFile>>& differing,
                                  const std::vector<bool>& differs);
 
-/// Who reads which file: the largest first, each to the least loaded of those that see it; members of an archive that
-/// is read in order stay together, and so do files whose names say the same rank where some of these are spans, as far
-/// as some process sees them all. Out: by file, the place in `seen_by` order: (process, index in its list).
+/// Which process reads which file: the largest first, each by the least loaded process that sees it. Members of an
+/// archive that is read in order stay together. So do files whose names give the same rank, if some of them are spans
+/// and one process sees them all. Out: by file, the place in `seen_by` order: (process, index in its list).
 std::vector<std::pair<uint32_t, uint32_t>> ChooseReaders(const std::vector<SeenFile>& files, size_t process_count);
 
 }  // namespace lockstep::ingest

@@ -15,7 +15,7 @@ TraceContent& At(std::vector<FileOutcome>& outcomes, const Place& place) {
   return outcomes[place.first].contents[place.second];
 }
 
-/// The ranks of the file are known now: what was said of a guess is so no more.
+/// The ranks of the file are known now: the ledger's row about a guess no longer applies.
 void ForgetGuess(FileOutcome* outcome) {
   const auto has_rank = [](const TraceContent& content) { return content.has_rank; };
   if (!std::all_of(outcome->contents.begin(), outcome->contents.end(), has_rank)) return;

@@ -33,7 +33,7 @@ struct FindRequest {
   uint64_t root_digest = 0;
 };
 
-/// Nothing but `same` where the process finds what the root found: on one shared file system everybody does.
+/// Only `same` if the process finds what the root found, as all do on one shared file system.
 struct FindAnswer {
   bool same = false;
   std::vector<bool> has_path;  ///< Parallel to the paths.
@@ -87,7 +87,7 @@ struct PlacedTrace {
   int32_t window = 0;
   std::optional<int32_t> world_size;
   std::string host;
-  std::vector<model::ProcessGroup> communicators;  ///< Of a ring: who is in them, by now.
+  std::vector<model::ProcessGroup> communicators;  ///< Of a ring: their members, as far as known.
 };
 
 struct PlaceRequest {

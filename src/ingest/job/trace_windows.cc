@@ -49,7 +49,7 @@ void KeepWhatDoesNotOverlap(std::vector<LoadedTrace>& traces, const IsWanted& is
   const auto earlier = [](const LoadedTrace* a, const LoadedTrace* b) {
     return a->trace.first_ns.value_or(0) < b->trace.first_ns.value_or(0);
   };
-  // A copy or a result in a folder below gives way to the file above it; otherwise the later one does.
+  // The file in the deeper folder, which is likely a copy or a result, is set aside; otherwise the later one is.
   std::vector<LoadedTrace*> in_order;
   for (LoadedTrace& loaded : traces) {
     if (is_wanted(loaded)) in_order.push_back(&loaded);

@@ -3,11 +3,11 @@
 #include <csv.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 
 #include "base/ascii.h"
+#include "base/text_scan.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -60,10 +60,8 @@ std::optional<double> NumberOf(std::string_view cell, const NumberStyle& style) 
     }
   }
   if (!plain.empty() && plain.front() == '+') plain.erase(0, 1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
-  if (error != std::errc() || end != plain.data() + plain.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = WholeNumber<double>(plain);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 bool HasDecimalComma(std::string_view cell) {

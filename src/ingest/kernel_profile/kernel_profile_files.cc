@@ -111,7 +111,7 @@ class Reader {
     }
   }
 
-  /// As Read, where nobody said that it is a table. Out: whether it is.
+  /// As Read, for a file that need not be a table. Out: whether it is one.
   bool ReadTable(const InputFile& file) {
     const std::optional<int32_t> rank = ReadNameFacts(file.path).rank;
     Result<std::string> text = ReadHead(file.path);

@@ -19,8 +19,8 @@ namespace lockstep::ingest {
 /// ReadNcuCsv and ReadStatsSum. Errors: kNotFound (a path is not there, or nothing in them is such a table).
 Result<model::KernelProfiles> ReadKernelProfiles(const std::vector<std::string>& paths);
 
-/// The tables among `files`, which lie beside other things; those are passed over without a word, looked at no further
-/// than where a table would begin. Out: null where there is none; in `taken` the paths of those that were.
+/// The tables among `files`, which lie beside other files. Other files are skipped silently; only the part in which a
+/// table would begin is read of them. Out: null where there is none; in `taken` the paths of those that were.
 std::shared_ptr<const model::KernelProfiles> ReadKernelTables(const std::vector<InputFile>& files,
                                                               std::set<std::string>* taken);
 

@@ -43,8 +43,8 @@ struct FoundFile {
   std::string path;
   int32_t age = 0;
 };
-/// Of a file that is open: nobody else can have its number. Else of those that have it the oldest that is not older
-/// than `file` was.
+/// For an open file: no other file can have its inode number. Otherwise, of the files with that number, the oldest one
+/// that is not older than `file` was.
 std::optional<FoundFile> FindFile(const std::string& family_path, const LogFile& file, bool is_open);
 
 }  // namespace lockstep::logs

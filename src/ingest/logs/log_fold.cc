@@ -70,7 +70,7 @@ void LogFold::Add(const LogLine& line) {
   Group** place = &buckets_[hash % kBuckets];
   for (int passed = 0; *place != nullptr; place = &(*place)->next) {
     if (++passed < 2 * kMostSearched) continue;
-    // Nobody looks for more of them.
+    // More of them are not needed.
     return;
   }
   *place = group;

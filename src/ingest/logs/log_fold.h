@@ -17,7 +17,7 @@ struct FoldedLine {
   int64_t time_unix_ns = 0;  ///< Of the first.
   bool has_time = false;
   Level level = Level::kInfo;
-  std::vector<int32_t> ranks = {};  ///< Ascending; empty: nobody knows whose it is.
+  std::vector<int32_t> ranks = {};  ///< Ascending; empty: not known whose it is.
   std::string host = {};            ///< Of the first; "" = unknown.
   std::string source = {};
   std::string text = {};

@@ -144,7 +144,7 @@ Result<std::unique_ptr<ingest::ByteSource>> LogReader::OpenAsItIsNow(LogFile* fi
 /// Whether the log that was written is another file by now: those that came after it are put into the list.
 bool LogReader::TakeUpRotated() {
   const auto written = NumberOf(family_.path);
-  // What is being written is plain, and nobody gets the number of a file that is open.
+  // A file that is being written is not compressed, and no other file gets the inode number of an open file.
   const bool is_plain = !current_.path.ends_with(".gz");
   if (!written || (is_plain && *written == current_.number)) return false;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {

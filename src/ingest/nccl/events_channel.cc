@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "base/split.h"
 #include "ingest/nccl/log_events.h"
 
 namespace lockstep::ingest {
@@ -26,9 +27,9 @@ std::optional<int32_t> TakeChannel(Words& words) {
 std::optional<int32_t> TakeEndpoint(Words& words) {
   const auto rank = ToInt32(words.TakeNumber());
   if (!rank) return {};
-  if (words.Take("[")) {
+  if (words.Skip("[")) {
     words.TakeUntil("]");
-    if (!words.Take("]")) return {};
+    if (!words.Skip("]")) return {};
   }
   return rank;
 }
@@ -37,15 +38,14 @@ std::optional<int32_t> TakeEndpoint(Words& words) {
 void ReadNetwork(NcclLogReader& reader, std::string_view text, NcclConnection& connection) {
   std::string detail;
   while (!text.empty()) {
-    std::string_view part = text.substr(0, text.find('/'));
-    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    std::string_view part = TakePart(&text, '/');
     const size_t bracket = part.find('(');
     if (part == "GDRDMA") {
       connection.gpu_direct = true;
     } else if (IsNumber(part.substr(0, bracket)) && connection.net_device < 0) {
       Words words(part);
       connection.net_device = ToInt32(words.TakeNumber()).value_or(-1);
-      if (words.Take("(")) connection.proxy = ToInt32(words.TakeNumber());
+      if (words.Skip("(")) connection.proxy = ToInt32(words.TakeNumber());
     } else {
       if (!detail.empty()) detail += '/';
       detail += part;
@@ -83,7 +83,7 @@ bool TakeDown(Words& words, std::vector<int32_t>& down) {
     const auto rank = ToInt32(words.TakeNumber());
     if (!rank) return false;
     if (*rank >= 0) down.push_back(*rank);
-  } while (down.size() < 16 && words.Take("/"));
+  } while (down.size() < 16 && words.Skip("/"));
   return true;
 }
 
@@ -94,16 +94,16 @@ bool HandleConnection(NcclLogReader& reader, const NcclLineInHand& hand, Words w
   NcclConnection connection;
   const auto channel = TakeChannel(words);
   if (!channel) return false;
-  if (words.Take("/")) words.TakeNumber();
-  words.SkipSpaces();
-  if (!words.Take(":")) return false;
+  if (words.Skip("/")) words.TakeNumber();
+  words.SkipBlanks();
+  if (!words.Skip(":")) return false;
   const auto from = TakeEndpoint(words);
-  if (!from || !words.Take(" -> ")) return false;
+  if (!from || !words.Skip(" -> ")) return false;
   const auto to = TakeEndpoint(words);
   if (!to) return false;
-  if (words.Take(" [send]")) connection.direction = NcclDirection::kSend;
-  if (words.Take(" [receive]")) connection.direction = NcclDirection::kReceive;
-  if (!words.Take(" via ")) return false;
+  if (words.Skip(" [send]")) connection.direction = NcclDirection::kSend;
+  if (words.Skip(" [receive]")) connection.direction = NcclDirection::kReceive;
+  if (!words.Skip(" via ")) return false;
   connection.channel = *channel;
   connection.from = *from;
   connection.to = *to;
@@ -117,9 +117,9 @@ bool HandleConnection(NcclLogReader& reader, const NcclLineInHand& hand, Words w
 bool HandleRingOrder(NcclLogReader& reader, const NcclLineInHand& hand, Words words) {
   const auto channel = TakeChannel(words);
   if (!channel) return false;
-  if (words.Take("/")) words.TakeNumber();
-  words.SkipSpaces();
-  if (!words.Take(":")) return false;
+  if (words.Skip("/")) words.TakeNumber();
+  words.SkipBlanks();
+  if (!words.Skip(":")) return false;
   std::vector<int32_t> order;
   while (const auto rank = ToInt32(words.TakeNumber())) {
     if (*rank < 0 || order.size() >= kRankLimit) return false;
@@ -132,10 +132,10 @@ bool HandleRingOrder(NcclLogReader& reader, const NcclLineInHand& hand, Words wo
 
 /// "Ring 00 : 1 -> 0 -> 1": previous, own, next.
 bool HandleRingNeighbours(NcclLogReader& reader, const NcclLineInHand& hand, Words words) {
-  if (!TakeChannel(words) || !words.Take(" : ")) return false;
-  if (!words.TakeNumber() || !words.Take(" -> ")) return false;
+  if (!TakeChannel(words) || !words.Skip(" : ")) return false;
+  if (!words.TakeNumber() || !words.Skip(" -> ")) return false;
   const auto own = ToInt32(words.TakeNumber());
-  if (!own || !words.Take(" -> ") || !words.TakeNumber()) return false;
+  if (!own || !words.Skip(" -> ") || !words.TakeNumber()) return false;
   NcclMember& member = reader.MemberInCreation(hand);
   if (member.rank < 0) member.rank = *own;
   return true;
@@ -147,28 +147,28 @@ bool HandleTrees(NcclLogReader& reader, const NcclLineInHand& hand, Words words)
   do {
     const auto channel = TakeChannel(words);
     std::vector<int32_t> down;
-    if (!channel || !words.Take("] ") || !TakeDown(words, down) || !words.Take("->")) return true;  // Cut.
+    if (!channel || !words.Skip("] ") || !TakeDown(words, down) || !words.Skip("->")) return true;  // Cut.
     const auto own = ToInt32(words.TakeNumber());
-    if (!own || !words.Take("->")) return true;
+    if (!own || !words.Skip("->")) return true;
     const auto up = ToInt32(words.TakeNumber());
     if (!up) return true;
     if (member.rank < 0) member.rank = *own;
     NcclTreeNode& node = TreeOf(member, *channel);
     node.up = *up;
     node.down = std::move(down);
-  } while (words.Take(" ["));
+  } while (words.Skip(" ["));
   return true;
 }
 
 /// "Tree 0 : -1 -> 0 -> 1/-1/-1": above, own, below.
 bool HandleTree(NcclLogReader& reader, const NcclLineInHand& hand, Words words) {
   const auto channel = TakeChannel(words);
-  if (!channel || !words.Take(" : ")) return false;
+  if (!channel || !words.Skip(" : ")) return false;
   const auto up = ToInt32(words.TakeNumber());
-  if (!up || !words.Take(" -> ")) return false;
+  if (!up || !words.Skip(" -> ")) return false;
   const auto own = ToInt32(words.TakeNumber());
   std::vector<int32_t> down;
-  if (!own || !words.Take(" -> ") || !TakeDown(words, down)) return false;
+  if (!own || !words.Skip(" -> ") || !TakeDown(words, down)) return false;
   NcclMember& member = reader.MemberInCreation(hand);
   if (member.rank < 0) member.rank = *own;
   NcclTreeNode& node = TreeOf(member, *channel);
@@ -198,9 +198,9 @@ bool HandleChannelCounts(NcclLogReader& reader, const NcclLineInHand& hand, Word
     const auto count = words.TakeNumber();
     if (!count) return !counts.empty();
     const std::string_view name = words.TakeWord();
-    if (name.empty() || !words.Take(" channels")) return !counts.empty();
-    counts.emplace_back(words.Take(" per peer") ? std::string(name) + "_per_peer" : std::string(name), *count);
-    words.Take(",");
+    if (name.empty() || !words.Skip(" channels")) return !counts.empty();
+    counts.emplace_back(words.Skip(" per peer") ? std::string(name) + "_per_peer" : std::string(name), *count);
+    words.Skip(",");
   } while (!words.empty() && counts.size() < 16);
   NcclMember& member = reader.MemberOfThread(hand);
   member.channel_counts = std::move(counts);

@@ -88,7 +88,7 @@ std::optional<int64_t> TakeSeconds(Words& words) {
   const auto whole = words.TakeNumber();
   if (!whole || *whole < 0 || *whole > 1'000'000) return {};
   int64_t ns = *whole * kSecondNs;
-  if (words.Take(".")) {
+  if (words.Skip(".")) {
     int64_t unit = 100'000'000;
     const std::string_view digits = words.TakeUntil(" ,)");
     for (const char c : digits) {
@@ -166,7 +166,7 @@ bool HandleInitTiming(NcclLogReader& reader, const NcclLineInHand& hand, Words w
     const auto duration = TakeSeconds(words);
     if (name.empty() || !duration) break;
     member.init_phases_ns.emplace_back(name, *duration);
-    if (!words.Take(", ")) break;
+    if (!words.Skip(", ")) break;
   }
   return true;
 }
@@ -212,7 +212,7 @@ bool HandleTuning(NcclLogReader& reader, const NcclLineInHand& hand, Words words
   if (!bytes || name.size() > 32) return false;
   const std::string algorithm(words.TakeWord().substr(0, 32));
   std::string protocol;
-  if (words.Take(" proto ")) protocol = words.TakeWord().substr(0, 32);
+  if (words.Skip(" proto ")) protocol = words.TakeWord().substr(0, 32);
   auto& tunings = reader.job().tunings;
   const std::string key = std::string(name) + " " + std::to_string(*bytes) + " bytes: " + algorithm + "/" + protocol;
   constexpr size_t kTuningLimit = 10'000;

@@ -77,7 +77,7 @@ bool HandleAdapters(NcclLogReader& reader, const NcclLineInHand& hand, Words wor
   NcclProcess& process = reader.Process(hand);
   process.adapters.clear();
   while (words.SkipPast("[")) {
-    if (!words.TakeNumber() || !words.Take("]")) continue;
+    if (!words.TakeNumber() || !words.Skip("]")) continue;
     std::string_view adapter = words.TakeUntil(" ;");
     NcclInterface interface;
     const size_t slash = adapter.rfind('/');
@@ -100,7 +100,7 @@ bool HandleSockets(NcclLogReader& reader, const NcclLineInHand& hand, Words word
   NcclProcess& process = reader.Process(hand);
   process.sockets.clear();
   while (words.SkipPast("[")) {
-    if (!words.TakeNumber() || !words.Take("]")) continue;
+    if (!words.TakeNumber() || !words.Skip("]")) continue;
     if (process.sockets.size() < kListLimit) process.sockets.push_back(ReadInterface(words.TakeUntil(" ")));
   }
   return true;
@@ -127,21 +127,21 @@ bool HandleSetting(NcclLogReader& reader, const NcclLineInHand& hand, Words word
 /// "NET/OFI Running on P4d platform, Setting NCCL_TOPO_FILE environment variable to /opt/topo.xml"
 bool HandlePluginSetting(NcclLogReader& reader, const NcclLineInHand& hand, Words words) {
   const std::string_view name = words.TakeWord();
-  if (!words.Take(" environment variable to ")) return false;
+  if (!words.Skip(" environment variable to ")) return false;
   KeepSetting(reader.Process(hand), name.substr(0, 128), words.rest(), reader.Place(hand), true);
   return true;
 }
 
 bool HandleAffinity(NcclLogReader& reader, const NcclLineInHand& hand, Words words) {
   const auto device = ToInt32(words.TakeNumber());
-  if (!device || !words.Take(" to ")) return false;
+  if (!device || !words.Skip(" to ")) return false;
   auto& affinity = reader.Process(hand).affinity;
   if (affinity.size() < kListLimit) affinity[*device] = words.rest().substr(0, 512);
   return true;
 }
 
 bool HandleNvls(NcclLogReader& reader, const NcclLineInHand& hand, Words words) {
-  reader.Process(hand).nvls = !words.Take("not");
+  reader.Process(hand).nvls = !words.Skip("not");
   return true;
 }
 

@@ -63,7 +63,7 @@ void ReadCompletion(Words words, NcclError& error) {
       error.code = std::to_string(*number);
     } else {
       form.TakeUntil("( ");
-      if (form.Take("(")) {
+      if (form.Skip("(")) {
         if (const auto inner = form.TakeNumber()) error.code = std::to_string(*inner);
       }
     }
@@ -84,7 +84,7 @@ void ReadCompletion(Words words, NcclError& error) {
 void ReadVerbsCall(Words words, NcclError& error) {
   if (!words.SkipPast("failed with ")) return;
   Words text = words;
-  if (words.Take("error ")) text = words;
+  if (words.Skip("error ")) text = words;
   error.code = text.TakeUntil(",");
   if (error.code.starts_with("22 ")) {
     error.meaning = "the adapter refuses the connection's parameters, mostly its GID index";
@@ -93,7 +93,7 @@ void ReadVerbsCall(Words words, NcclError& error) {
 }
 
 void ReadCudaFailure(Words words, NcclError& error) {
-  if (!words.Take("'") && !words.Take(" '")) {
+  if (!words.Skip("'") && !words.Skip(" '")) {
     error.code = words.rest().substr(0, 64);
     return;
   }
@@ -228,13 +228,13 @@ bool ReadCallResult(NcclLogReader& reader, const NcclLineInHand& hand) {
   const std::string_view where = words.TakeWord();
   const size_t colon = where.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == where.size() || where.find('.') == std::string_view::npos ||
-      std::isdigit(static_cast<unsigned char>(where[colon + 1])) == 0 || !words.Take(" -> ")) {
+      std::isdigit(static_cast<unsigned char>(where[colon + 1])) == 0 || !words.Skip(" -> ")) {
     return false;
   }
   const auto result = ToInt32(words.TakeNumber());
   if (!result) return false;
   std::string thread;
-  if (words.Take(" [")) thread = words.TakeUntil("]").substr(0, 64);
+  if (words.Skip(" [")) thread = words.TakeUntil("]").substr(0, 64);
   if (!reader.MayKeepError()) return true;
   reader.job().call_results.push_back({.process = hand.process,
                                        .where = std::string(where.substr(0, 200)),

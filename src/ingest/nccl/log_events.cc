@@ -107,7 +107,7 @@ constexpr std::array kEventRules = {
 const char* HandleNcclEvent(NcclLogReader& reader, const NcclLineInHand& hand) {
   for (const NcclEventRule& rule : kEventRules) {
     Words words(hand.message);
-    if (rule.anywhere ? !words.SkipPast(rule.mark) : !words.Take(rule.mark)) continue;
+    if (rule.anywhere ? !words.SkipPast(rule.mark) : !words.Skip(rule.mark)) continue;
     if (rule.handler == nullptr || rule.handler(reader, hand, words)) return rule.name;
   }
   return nullptr;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/text_scan.h"
+
 namespace lockstep::ingest {
 namespace {
 
@@ -23,14 +25,9 @@ NcclLogReader::NcclLogReader(std::string_view file_name, std::optional<int32_t> 
 }
 
 void NcclLogReader::Read(std::string_view text) {
-  uint64_t number = 0;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    ++number;
-    Line(line.substr(0, kLineLimit), number, line.size() > kLineLimit);
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
+  LineScanner lines(text);
+  for (std::string_view line; lines.Next(&line);) {
+    Line(line.substr(0, kLineLimit), lines.number(), line.size() > kLineLimit);
   }
 }
 
@@ -50,7 +47,7 @@ void NcclLogReader::Line(std::string_view raw, uint64_t number, bool cut) {
   }
   NcclLineInHand hand{.line = *parsed, .message = parsed->message, .number = number, .process = *process};
   Words words(hand.message);
-  if (words.Take("[Rank ") && words.TakeNumber() && words.Take("] ")) hand.message = words.rest();
+  if (words.Skip("[Rank ") && words.TakeNumber() && words.Skip("] ")) hand.message = words.rest();
   ++Process(hand).line_count;
   const size_t length = line.size() - parsed->prefix.size();
   if (cut || length >= kNcclLineLimit) ++job_.lines.cut;
@@ -192,7 +189,7 @@ evidence::NcclJob NcclLogReader::Finish() {
     process.version = found->second.first;
     process.version_place = {0, found->second.second};
   }
-  // A bare line of nobody's: one process of several wrote it, which one is not told.
+  // A line without a process: one of several processes wrote it, and it is not known which.
   if (const auto found = bare_versions_.find(-1); found != bare_versions_.end() && !job_.processes.empty()) {
     evidence::NcclProcess& first = job_.processes.front();
     if (first.version.empty()) {

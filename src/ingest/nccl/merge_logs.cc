@@ -163,7 +163,8 @@ void JoinCommunicators(NcclJob& job) {
            std::to_string(*member.split_color);
   };
 
-  // Up to 2.16 only the end of the creation tells the size: who has not come so far has that of the others.
+  // Up to 2.16 only the end of the creation gives the size: a process that has not finished gets the size of the
+  // others.
   std::set<int32_t> sizes;
   for (const NcclMember& member : job.members) {
     if (member.rank_count > 0) sizes.insert(member.rank_count);

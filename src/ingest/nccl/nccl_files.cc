@@ -68,7 +68,7 @@ std::optional<int32_t> RankOfName(const std::string& path) {
   if (at == std::string::npos) return {};
   Words words(std::string_view(name).substr(at + 4));
   for (const char* separator : {"_", "-", "."}) {
-    if (words.Take(separator)) break;
+    if (words.Skip(separator)) break;
   }
   if (words.empty() || std::isdigit(static_cast<unsigned char>(words.rest().front())) == 0) return {};
   return ToInt32(words.TakeNumber());

@@ -1,5 +1,6 @@
 #include "ingest/nccl/nccl_log.h"
 
+#include "base/text_scan.h"
 #include "ingest/nccl/log_line.h"
 #include "ingest/nccl/log_reader.h"
 
@@ -9,12 +10,10 @@ bool LooksLikeNcclLog(std::string_view head) {
   constexpr size_t kHeadLimit = size_t{1} << 20;
   head = head.substr(0, kHeadLimit);
   std::string storage;
-  while (!head.empty()) {
-    const size_t end = head.find('\n');
-    const std::string_view line = WithoutColours(head.substr(0, end), storage);
+  LineScanner lines(head);
+  for (std::string_view raw; lines.Next(&raw);) {
+    const std::string_view line = WithoutColours(raw, storage);
     if (ParseNcclLogLine(line) || line.find("NCCL version 2.") != std::string_view::npos) return true;
-    if (end == std::string_view::npos) break;
-    head.remove_prefix(end + 1);
   }
   return false;
 }

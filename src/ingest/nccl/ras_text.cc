@@ -55,7 +55,7 @@ class TextReader {
   bool Heading(std::string_view line) {
     if (line.find("===") == 0) return true;
     Words words(line);
-    if (words.Take("NCCL version ")) {
+    if (words.Skip("NCCL version ")) {
       report_.nccl_version = words.TakeWord();
       return recognised_ = true;
     }
@@ -75,10 +75,10 @@ class TextReader {
   /// " [2025-12-19 13:07:07] PEER_DEAD: Process 1524345 on node 172.16.64.245 managing GPU 1"
   bool Event(std::string_view line) {
     Words words(line);
-    words.SkipSpaces();
-    if (!words.Take("[") || !words.SkipPast("] PEER_")) return false;
+    words.SkipBlanks();
+    if (!words.Skip("[") || !words.SkipPast("] PEER_")) return false;
     recognised_ = true;
-    if (Words peer = words; peer.Take("DEAD: Process ") && report_.dead_peers.size() < kMessageLimit) {
+    if (Words peer = words; peer.Skip("DEAD: Process ") && report_.dead_peers.size() < kMessageLimit) {
       evidence::RasPeer dead;
       dead.pid = ToInt32(peer.TakeNumber()).value_or(0);
       if (peer.SkipPast(" on node ")) dead.host = peer.TakeWord().substr(0, 255);
@@ -98,7 +98,7 @@ class TextReader {
       if (number = -1; const auto read = words.TakeNumber()) number = *read;
       if (number < 0) return false;
     }
-    words.SkipSpaces();
+    words.SkipBlanks();
     const std::string_view status = words.TakeWord();
     if (status.empty() || status.front() < 'A' || status.front() > 'Z') return false;
     if (rows_.size() < kMessageLimit) rows_[numbers[0]] = Row{numbers[4]};
@@ -113,9 +113,9 @@ class TextReader {
     if (!in_errors_ && !in_warnings_) return;
     message_ = line.substr(0, kParagraphLimit);
     Words words(line);
-    if (!words.Take("#")) return;
+    if (!words.Skip("#")) return;
     const auto group = words.TakeNumber();
-    if (!group || !words.Take("-") || !words.TakeNumber() || !words.Take(" (")) return;
+    if (!group || !words.Skip("-") || !words.TakeNumber() || !words.Skip(" (")) return;
     const std::string hash(words.TakeUntil(")").substr(0, 64));
     for (size_t i = 0; i < report_.communicators.size() && communicator_ == kNone; ++i) {
       if (report_.communicators[i].hash == hash) communicator_ = i;
@@ -129,17 +129,17 @@ class TextReader {
 
   void InParagraph(std::string_view line) {
     Words words(line);
-    words.SkipSpaces();
+    words.SkipBlanks();
     if (message_.size() < kParagraphLimit) {
       message_ += message_.find(": ") == std::string::npos ? ": " : "; ";
       message_ += words.rest().substr(0, kParagraphLimit);
     }
-    if (words.Take("Rank ")) return RankLine(words);
-    if (words.Take("The missing rank")) {
+    if (words.Skip("Rank ")) return RankLine(words);
+    if (words.Skip("The missing rank")) {
       words.SkipPast(":");
       while (const auto rank = ToInt32(words.TakeNumber())) {
         if (communicator_ != kNone) report_.communicators[communicator_].missing_ranks.push_back(*rank);
-        words.Take(",");
+        words.Skip(",");
       }
       return;
     }

@@ -49,7 +49,7 @@ void AddTotals(const std::vector<RingTotal>& raw, const Index& index, NcclRingPu
 }
 
 bool IsUnderWay(const RingOperation& operation, uint32_t interface_version) {
-  // Before there were kernels' events nobody may ever say that one that is enqueued is over.
+  // Before NCCL reported kernels, the end of an enqueued operation may never be reported.
   const bool may_be_over = interface_version < kFirstWithKernels && operation.state == OperationState::kEnqueued;
   return operation.number != 0 && !may_be_over && operation.state >= OperationState::kBegun &&
          operation.state < OperationState::kDone;

@@ -18,7 +18,7 @@ constexpr uint64_t kMostRingElementBytes = 4096;
 
 inline Error CorruptRing(const char* message) { return {.code = ErrorCode::kCorruptData, .message = message}; }
 
-/// Errors: kCorruptData for what is not a ring, of another version, or with more communicators than anybody has.
+/// Errors: kCorruptData for what is not a ring, of another version, or with an impossible number of communicators.
 inline Result<instrument::RingHeader> ReadRingHeader(const ReadRingAt& read) {
   constexpr uint64_t kMostCommunicators = 4096;
   instrument::RingHeader header;

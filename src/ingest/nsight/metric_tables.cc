@@ -4,7 +4,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <numeric>
 #include <set>
@@ -12,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text_scan.h"
 #include "base/utf8.h"
 
 namespace lockstep::ingest::nsight {
@@ -115,9 +115,7 @@ std::optional<double> NumberIn(simdjson::dom::element value) {
   if (value.get_double().get(number) == simdjson::SUCCESS) return number;
   std::string_view text;
   if (value.get_string().get(text) != simdjson::SUCCESS || text.empty()) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return lockstep::WholeNumber<double>(text);
 }
 
 /// Before it had a table of its own, a sample was an event whose JSON has a member per metric; what else is such an

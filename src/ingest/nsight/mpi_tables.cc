@@ -53,7 +53,7 @@ void ReportEvents::ReadCommunicators() {
   ForEach(&ranks, "MPI_RANKS", [&] {
     if (const auto rank = RankOf(ranks.MaybeInt(1))) mpi_ranks_.insert_or_assign(ProcessOf(ranks.Int(0)), *rank);
   });
-  // Handles are addresses of each process; what communicators have in common is who is in them.
+  // Handles are addresses of each process; a communicator is recognised across processes by its members.
   TableScan rows(database_, "MPI_COMMUNICATORS",
                  {"rank", "commHandle", "parentHandle", "size", "groupRootUid", "members"});
   std::map<int64_t, int> made_of_size;

@@ -1,11 +1,11 @@
 #include "ingest/nsight/nccl_payload.h"
 
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <string>
 
 #include "base/ascii.h"
+#include "base/text_scan.h"
 
 namespace lockstep::ingest::nsight {
 namespace {
@@ -26,10 +26,7 @@ std::optional<uint64_t> NumberBehind(std::string_view json, std::string_view key
     if (is_digit) digits += c;
     if (!is_digit && !groups) break;
   }
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, is_hex ? 16 : 10);
-  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
+  return lockstep::WholeNumber<uint64_t>(digits, is_hex ? 16 : 10);
 }
 
 std::optional<int64_t> Signed(std::optional<uint64_t> value) {

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 
 #include "base/base64.h"
+#include "base/text_scan.h"
 #include "ingest/nsight/event_names.h"
 #include "ingest/nsight/nccl_payload.h"
 #include "ingest/nsight/report_events.h"
@@ -51,11 +51,9 @@ void ReportEvents::ReadRanges() {
       const std::string_view name = text();
       thread_names_.insert_or_assign(PidOf(tid) << 24 | TidOf(tid), Intern(name));
       constexpr std::string_view kMpiRank = "MPI Rank ";
-      int32_t rank = 0;
-      if (name.starts_with(kMpiRank) &&
-          std::from_chars(name.data() + kMpiRank.size(), name.data() + name.size(), rank).ec == std::errc()) {
-        mpi_ranks_.try_emplace(ProcessOf(tid), rank);
-      }
+      TextCursor words(name);
+      const auto rank = words.Skip(kMpiRank) ? words.Number<int32_t>() : std::nullopt;
+      if (rank) mpi_ranks_.try_emplace(ProcessOf(tid), *rank);
       return;
     }
     if (type == kMark) {

@@ -22,8 +22,8 @@ using ProcessLaunches = std::map<int64_t, LaunchFacts>;
 /// Value of a variable, by name; absent when it is not set.
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;
 
-/// Which rank the process is, as launchers::FindRank has it of a program (kInProgram). A rank outside of its world and
-/// a step of SLURM of one task say nothing. Only names of that table, and those that it needs, are ever asked for.
+/// Which rank the process is, as launchers::FindRank has it of a program (kInProgram). A rank that is not below its
+/// world size and a SLURM step of one task are ignored. Only names of that table, and those that it needs, are read.
 LaunchFacts ReadLaunch(const Environment& environment);
 
 /// "KEY=VAL;KEY=VAL" (or one a line) as TARGET_INFO_SYSTEM_ENV has it. Values may hold ';', so only names that are

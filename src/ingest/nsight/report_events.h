@@ -88,7 +88,7 @@ class ReportEvents {
     std::string payload;
     std::string payload_base64;
   };
-  /// What RegionOf said of a text.
+  /// RegionOf's result for a text.
   struct KnownRegion {
     NameId name;
     model::Category category = model::Category::kUserAnnotation;

@@ -3,20 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/text_scan.h"
 #include "base/utf8.h"
 
 namespace lockstep::ingest::nsight {
 namespace {
 
-std::optional<int64_t> Number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
+std::optional<int64_t> Number(std::string_view text) { return WholeNumber(text); }
 
 std::string Short(std::string_view text, size_t most) {
   std::string line(text.substr(0, most));

@@ -64,7 +64,7 @@ void SliceTracks::CloseInnermost(const Ended& end) {
   const uint32_t row = track.open.back();
   track.open.pop_back();
   track.duration_ns[row] = std::max<int64_t>(end.time_ns - track.start_ns[row], 0);
-  // An end before its begin: only pairing anew by time can tell what was meant.
+  // An end before its begin: slices must be paired again by time.
   if (end.time_ns < track.start_ns[row]) {
     track.out_of_order = true;
     track.duration_ns[row] = -1;

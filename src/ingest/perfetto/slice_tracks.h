@@ -37,7 +37,7 @@ struct RawTrack {
 
   std::vector<uint32_t> open = {};  ///< Rows of open slices, innermost last.
   int64_t last_ns = INT64_MIN;
-  bool out_of_order = false;             ///< Times ran backwards: slices are paired anew at the end.
+  bool out_of_order = false;             ///< Times ran backwards: slices are paired again at the end.
   std::vector<int64_t> loose_ends = {};  ///< Of such a track: ends that had no slice when they came.
 };
 inline constexpr uint8_t kNoCategory = 255;

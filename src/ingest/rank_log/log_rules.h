@@ -13,7 +13,7 @@ namespace lockstep::ingest {
 /// tracebacks have several lines. Source of the messages: docs/formats/rank-log.md.
 std::optional<evidence::LogEvent> MatchLogLine(std::string_view line);
 
-/// Lines of level error that only follow from others or say nothing: "Some NCCL operations have failed ...".
+/// Lines of level error that only follow from others or have no content: "Some NCCL operations have failed ...".
 bool IsMereConsequence(std::string_view line);
 
 /// "[0, 3-5]" or "0, 3" as numbers; at most 65,536.

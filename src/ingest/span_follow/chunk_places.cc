@@ -60,7 +60,7 @@ void ChunkPlaces::Search(const ReadAt& read, uint64_t used_bytes) {
     SearchRun(read, {searched_, end}, SIZE_MAX, &left);
     searched_ = end;
   }
-  // Many short rests of chunks: the first are the oldest, and nobody will fill them.
+  // Many short rests of chunks: the first are the oldest, and will not be filled any more.
   if (left.size() > kMostRuns) left.erase(left.begin(), left.end() - kMostRuns);
   free_ = std::move(left);
 }

@@ -23,8 +23,8 @@ constexpr size_t kMostNameTextBytes = size_t{16} << 20;
 constexpr size_t kMostNameBytes = 2000;             // As the library cuts them.
 constexpr int64_t kShortestRateNs = 200'000;        // Anchors closer than this say nothing of a clock's rate.
 constexpr double kLongestNs = 4'611'686'018'427e6;  // 2^62 or so; no time is further from an anchor.
-constexpr uint32_t kMonotonicClock = 1;
-constexpr uint32_t kLastClock = 3;
+constexpr ClockKind kMonotonicClock = ClockKind::kMonotonic;
+constexpr ClockKind kLastClock = ClockKind::kArmCounter;
 
 double DoubleOf(uint64_t bits) {
   double value = 0;
@@ -54,7 +54,7 @@ Result<SpanFollower> SpanFollower::Open(ReadAt read) {
 Status SpanFollower::ReadHeader() {
   Header header = {};
   if (read_(0, reinterpret_cast<char*>(&header), sizeof(header)) != sizeof(header) ||
-      std::memcmp(header.magic, kMagic, sizeof(header.magic)) != 0 || header.clock < kMonotonicClock ||
+      std::memcmp(header.magic, kMagic.data(), kMagic.size()) != 0 || header.clock < kMonotonicClock ||
       header.clock > kLastClock) {
     return Error{.code = ErrorCode::kCorruptData, .message = "is not a span trace"};
   }
@@ -105,8 +105,9 @@ const std::string& SpanFollower::NameOf(uint32_t name) const {
   return found == names_.end() ? kNone : found->second;
 }
 
-// A record becomes visible by its first word's end, which lies behind the tick: whoever copies from front to back may
-// have copied the tick before it was written. So what is whole in one copy is taken from the next.
+// A record becomes visible by the end of its first word, which lies behind the tick: a reader that copies from front to
+// back may have copied the tick before it was written. So a record that is complete in one copy is read from the next
+// copy.
 bool SpanFollower::ReadImage(const ChunkPlaces::Place& place, Image* image) const {
   const auto read_header = [&](ChunkHeader* header) {
     return read_(place.offset, reinterpret_cast<char*>(header), sizeof(*header)) == sizeof(*header) &&
@@ -182,7 +183,7 @@ void SpanFollower::SeeNumbers(const std::vector<Image>& images) {
   const auto see = [&](uint64_t number) {
     if (number > highest_number_) {
       const uint64_t gap = number - highest_number_ - 1;
-      // Of a file that was there before us, and of one that lies, nobody knows what is missing.
+      // If the file existed before we did, or if its counts are wrong, it is not known what is missing.
       if (!is_first && gap <= kMostUnseen - std::min(kMostUnseen, unseen_numbers_.size())) {
         for (uint64_t i = 1; i <= gap; ++i) unseen_numbers_.emplace(highest_number_ + i, 0);
       }
@@ -292,7 +293,7 @@ Result<Followed> SpanFollower::ReadOn() {
                  static_cast<int64_t>(image.slots[i + 1].word), slot.payload()});
     }
   }
-  // Within the first fraction of a millisecond nobody knows how long a tick is; it stays for the next time.
+  // In the first fraction of a millisecond the length of a tick is not known; the record is read the next time.
   if (!KnowsRate()) {
     places_ = {};
     is_behind_ = true;
@@ -303,7 +304,7 @@ Result<Followed> SpanFollower::ReadOn() {
     return std::pair(a.header.chunk_number, a.slots.size()) < std::pair(b.header.chunk_number, b.slots.size());
   });
   for (const Image& image : images) Take(image, &followed);
-  // Whoever ends a request may be another thread than who began it.
+  // A request may be ended by another thread than the one that began it.
   std::stable_sort(followed.requests.begin(), followed.requests.end(),
                    [](const FollowedRequest& a, const FollowedRequest& b) { return a.time_ns < b.time_ns; });
   SeeNumbers(images);

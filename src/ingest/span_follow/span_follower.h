@@ -125,7 +125,7 @@ class SpanFollower {
   std::map<uint64_t, uint64_t> unseen_numbers_;  ///< Below it, and for how many rounds they have not been.
   std::map<uint64_t, Chunk> chunks_;             ///< By number; those that may still change.
   size_t open_slot_count_ = 0;                   ///< Chunk::open of all.
-  // By place, and so by age: what never finds its partner gives way first.
+  // By place, and so by age: the oldest entry without a partner is dropped first.
   std::map<uint64_t, OpenSpan> open_;
   std::map<uint64_t, uint64_t> early_ends_;  ///< Of spans that were not seen yet: the tick.
   std::unordered_map<uint32_t, std::string> names_;

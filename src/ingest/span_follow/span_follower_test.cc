@@ -320,9 +320,9 @@ class MadeUpFile {
   size_t Read(uint64_t offset, char* to, size_t bytes) {
     if (offset < span_trace::kHeaderBytes) {
       span_trace::Header header = {};
-      std::memcpy(header.magic, span_trace::kMagic, sizeof(header.magic));
+      std::memcpy(header.magic, span_trace::kMagic.data(), span_trace::kMagic.size());
       header.version = span_trace::kVersion;
-      header.clock = 1;
+      header.clock = span_trace::ClockKind::kMonotonic;
       header.used_bytes = span_trace::kHeaderBytes + chunk_count_ * span_trace::kMostChunkBytes;
       return Copy(&header, sizeof(header), offset, to, bytes);
     }

@@ -99,7 +99,7 @@ Result<RawFile> ReadChunks(ByteSource& source, const std::string& display_name, 
   const auto refuse = [&](ErrorCode code, std::string message) {
     return Error{.code = code, .message = std::move(message), .file = display_name};
   };
-  if (first.size() < sizeof(Header) || std::memcmp(first.data(), kMagic, 8) != 0) {
+  if (first.size() < sizeof(Header) || std::memcmp(first.data(), kMagic.data(), kMagic.size()) != 0) {
     return refuse(ErrorCode::kCorruptData, "is not a span trace, or was cut inside its header");
   }
   std::memcpy(&file.header, first.data(), sizeof(Header));

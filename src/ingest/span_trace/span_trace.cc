@@ -212,7 +212,7 @@ class Builder {
     }
     NameId name;
     if (slot.kind() == kStep) {
-      // A step that has not ended is none, but it is what the process was in.
+      // An unfinished step does not count as a step, but shows where the process was.
       const auto step = static_cast<int64_t>(chunk.slots[i + 1].tick);
       name = content_.names.Intern(is_open ? fmt::format("step {} (unfinished)", step)
                                            : fmt::format("ProfilerStep#{}", step));

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/ascii.h"
+#include "base/text_scan.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -72,11 +73,6 @@ std::optional<int64_t> ParseInt64(std::string_view text) {
   return value;
 }
 
-std::optional<uint64_t> ParseUint64(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
+std::optional<uint64_t> ParseUint64(std::string_view text) { return WholeNumber<uint64_t>(text); }
 
 }  // namespace lockstep::ingest

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include <charconv>
+#include "base/text_scan.h"
 
 namespace lockstep::launch {
 
@@ -27,11 +27,8 @@ std::string_view Environment::Get(std::string_view name) const {
 }
 
 std::optional<int32_t> Environment::Number(std::string_view name) const {
-  const std::string_view text = Get(name);
-  int32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
+  const auto number = WholeNumber<int32_t>(Get(name));
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 }  // namespace lockstep::launch

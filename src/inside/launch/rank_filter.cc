@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "base/text_scan.h"
 
 namespace lockstep::launch {
 namespace {
@@ -19,11 +20,8 @@ Error NoTerm(std::string_view term, std::string_view why) {
 }
 
 std::optional<int64_t> Number(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 0 || number > kMostRanks)
-    return std::nullopt;
-  return number;
+  const auto number = WholeNumber(text);
+  return number && *number >= 0 && *number <= kMostRanks ? number : std::nullopt;
 }
 
 struct Range {

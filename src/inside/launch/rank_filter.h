@@ -15,7 +15,7 @@ class RankFilter {
  public:
   /// Terms with commas between, of which one has to be true: "all"; "3", "8-11" (ranks); "local:0", "local:0-1" (ranks
   /// of each node); "per-node:2" (so many of each node); "first:8"; "every:16" (0, 16, 32, ...); "node:0"; "host:NAME".
-  /// Errors: kInvalidArgument for another term, an empty one, and one that can select nobody.
+  /// Errors: kInvalidArgument for another term, an empty one, and one that can select no rank.
   static Result<RankFilter> Parse(std::string_view text);
 
   /// Whether the rank is asked for. A process without a launcher is rank 0 of 1 on node 0.

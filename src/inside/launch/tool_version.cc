@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/split.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
 
@@ -20,7 +21,7 @@ bool CanRun(const fs::path& path) {
   return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// "opt/nvidia/nsight-systems/2024.5.1/bin/nsys": what is in PATH on no cluster by itself. Newest first.
+// "opt/nvidia/nsight-systems/2024.5.1/bin/nsys": versions that are not in PATH on clusters. Newest first.
 std::vector<fs::path> UsualPlaces(const std::string& name) {
   const bool is_compute = name == "ncu";
   std::vector<fs::path> places;
@@ -44,8 +45,7 @@ std::vector<fs::path> UsualPlaces(const std::string& name) {
 Result<std::string> InPath(const std::string& name, const Environment& environment) {
   std::string_view folders = environment.Get("PATH");
   while (!folders.empty()) {
-    const std::string_view folder = folders.substr(0, folders.find(':'));
-    folders.remove_prefix(std::min(folder.size() + 1, folders.size()));
+    const std::string_view folder = TakePart(&folders, ':');
     const fs::path path = fs::path(folder.empty() ? "." : folder) / name;
     if (CanRun(path)) return path.string();
   }

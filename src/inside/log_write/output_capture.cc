@@ -232,7 +232,7 @@ void OutputCapture::GoOnInBackground() {
   }
   // The one thread of a new process. It ends with those who write.
   for (const int ended_by : {SIGHUP, SIGINT, SIGTERM, SIGPIPE}) ::signal(ended_by, SIG_IGN);
-  // Whoever waits for the end of our own streams waits for those who write, where that goes on to them.
+  // A reader that waits for the end of our own streams also waits for the writers, if their output goes there.
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     const bool is_used = (streams_[0].reader.valid() && streams_[0].console == standard) ||

@@ -72,7 +72,7 @@ class OutputCapture {
     std::deque<Chunk> queue LOCKSTEP_GUARDED_BY(mutex);
     size_t queued_bytes LOCKSTEP_GUARDED_BY(mutex) = 0;
     uint64_t lost_lines LOCKSTEP_GUARDED_BY(mutex) = 0;
-    /// The queue was full for too long; nobody waits until it has been taken.
+    /// The queue was full for too long; writers do not wait until it has been emptied.
     bool is_stuck LOCKSTEP_GUARDED_BY(mutex) = false;
     bool is_closed LOCKSTEP_GUARDED_BY(mutex) = false;
     bool is_done LOCKSTEP_GUARDED_BY(mutex) = false;

@@ -37,7 +37,7 @@ constexpr time_t kForgotten_s = 3600;  ///< No file of ours takes that long.
 
 enum class State { kRunning, kDone, kFailed };
 
-/// Only what nobody else needs: processor and disk. Where the system refuses, it is an ordinary thread.
+/// It runs with idle priority for processor and disk. If the system refuses, it is an ordinary thread.
 void BecomeIdle() {
   const sched_param none = {};
   ::sched_setscheduler(0, SCHED_IDLE, &none);
@@ -89,7 +89,7 @@ struct RotatedCompressor::Work {
 };
 
 bool RotatedCompressor::Work::Compress() {
-  // Before zlib's memory, which nothing frees where there is none for these.
+  // Before zlib's memory, which would not be freed if these could not be allocated.
   std::vector<unsigned char> in(kBlockBytes), out(kBlockBytes);
   std::string comment = CompressedFromComment(plain.st_ino);
   z_stream stream = {};
@@ -230,7 +230,7 @@ void RotatedCompressor::Finish() {
   struct stat status = {};
   const bool is_there = age_ <= oldest_age_ && ::stat(plain.c_str(), &status) == 0 &&
                         status.st_ino == work->plain.st_ino && status.st_size == work->plain.st_size;
-  // Who reads it finds one of both at any time, and while both are there the plain one.
+  // A reader finds one of the two at any time, and the plain one while both exist.
   if (is_good && is_there && ::rename(temporary().c_str(), (plain + kEnding).c_str()) == 0) {
     ::unlink(plain.c_str());
   } else {

@@ -7,11 +7,11 @@
 
 namespace lockstep::logs {
 
-/// Turns a log's rotated files into gzip, one after the other, in a thread that the system runs when nobody else wants
-/// the processor or the disk. The thread has two open files and knows no name: names are changed by who writes the log,
-/// between two lines, so that nobody ever waits for it. What goes wrong (no thread, a full disk) leaves the plain file,
-/// and so does the end of the process, whenever it comes; a plain file goes when its compressed one is whole on disk.
-/// The forked child of a process compresses nothing. Not thread-safe.
+/// Turns a log's rotated files into gzip, one after the other, in a thread that the system runs when processor and disk
+/// are otherwise idle. The thread has two open files and knows no name: the writer of the log changes names, between
+/// two lines, so that it never waits for the thread. After an error (no thread, a full disk) or the end of the process
+/// the plain file is still there; it is removed when the compressed one is complete on disk. The forked child of a
+/// process compresses nothing. Not thread-safe.
 class RotatedCompressor {
  public:
   /// Of the files PATH.1 to PATH.`oldest_age`.
@@ -41,7 +41,7 @@ class RotatedCompressor {
   const pid_t owner_;
   std::shared_ptr<Work> work_;  ///< Null: none is under way.
   int age_ = 0;                 ///< Of the file that it compresses.
-  bool is_off_ = false;         ///< After a failure: who has no room for one has none for the next.
+  bool is_off_ = false;         ///< After a failure: if there is no room for one file, there is none for the next.
 };
 
 }  // namespace lockstep::logs

@@ -115,8 +115,8 @@ Status RotatingFile::WriteWhole(std::string_view lines, size_t* whole) {
   return {};
 }
 
-// The new file is there before an old one moves: where there is none to be had, each is kept, however often it is
-// tried.
+// The new file is made before an old one is renamed: if it cannot be made, all old files are kept, however often this
+// is tried.
 Status RotatingFile::Rotate() {
   const std::string next = options_.path + kNextEnding;
   ::unlink(next.c_str());  // Of a process that was killed right here.
@@ -138,7 +138,7 @@ Status RotatingFile::Rotate() {
 }
 
 Status RotatingFile::MakeWay() {
-  // Taken away by somebody: a new one is begun, and the others stay as they are.
+  // The file was removed by another program: a new one is begun, and the older ones stay as they are.
   if (::access(options_.path.c_str(), F_OK) != 0 && errno == ENOENT) return {};
   const auto aged = [this](int age) { return fmt::format("{}.{}", options_.path, age); };
   const int oldest = options_.file_count - 1;

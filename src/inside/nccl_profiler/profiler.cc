@@ -79,7 +79,7 @@ bool IsOver(uint64_t progress, uint8_t channel_count) {
   return kernels_begun == 0 ? proxies_begun > 0 : kernels_ended >= channel_count;
 }
 
-/// Goes forward only: who is told of an earlier state later says nothing new.
+/// Goes forward only: a callback that reports an earlier state late adds nothing new.
 void Advance(RingOperation* operation, OperationState to) { Raise(&operation->state, to); }
 
 const char* TextOrCode(const Layout& layout, const void* descriptor, uint16_t offset, const char* (*name)(uint8_t)) {
@@ -330,7 +330,7 @@ void Profiler::Progress(RingOperation* operation, uint64_t what) {
     Count(&total->duration_ns, DurationNs(*operation));
     __atomic_fetch_add(&total->completed, 1, __ATOMIC_RELEASE);
   }
-  // From here on the slot may be anybody's.
+  // From here on the slot may belong to another operation.
   Store(&operation->state, OperationState::kDone, __ATOMIC_RELEASE);
 }
 

@@ -51,13 +51,14 @@ class Profiler {
   void* StartStep(void* parent);
   void ChangeStep(Step* step, WaitingFor waiting_for);
   RingOperation* OperationOf(void* handle) const;
-  /// Adds to what is known to have begun and ended; whoever adds the last writes down that it is over.
+  /// Adds to the counts of parts that have begun and ended; the caller that adds the last end records that the
+  /// operation is over.
   void Progress(RingOperation* operation, uint64_t what);
 
   Ring ring_;
   Pool<Proxy, kMostProxies> proxies_;
   Pool<Step, kMostSteps> steps_;
-  int opening_ = 0;  ///< 0 not yet, 1 somebody is at it, 2 done.
+  int opening_ = 0;  ///< 0 not yet, 1 in progress, 2 done.
   bool records_steps_ = false;
   bool disabled_ = false;
 };

@@ -165,7 +165,7 @@ RingOperation* Ring::Claim(uint64_t* number) {
     const uint64_t next = __atomic_fetch_add(&header_->operation_count, 1, __ATOMIC_RELAXED) + 1;
     RingOperation* const operation = &operations_[(next - 1) % header_->operation_capacity];
     OperationState state = Load(&operation->state, __ATOMIC_ACQUIRE);
-    // One that is under way stays: it is what somebody will ask for.
+    // An operation under way stays: it is what a hang is explained by.
     const bool may_go = state == OperationState::kFree || state == OperationState::kDone ||
                         (reuses_enqueued_ && state == OperationState::kEnqueued);
     if (!may_go) continue;

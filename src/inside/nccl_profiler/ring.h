@@ -12,8 +12,8 @@ inline constexpr unsigned kMostPathBytes = 1024;
 class Ring {
  public:
   /// In LOCKSTEP_NCCL_DIR, else in /dev/shm, for LOCKSTEP_NCCL_OPERATIONS operations (16384). False when there cannot
-  /// be one: then nothing is recorded.
-  /// `reuses_enqueued`: nobody will say when operations are over, so that those that are in a stream may go.
+  /// be one: then nothing is recorded. `reuses_enqueued`: NCCL never reports when operations are over, so slots of
+  /// operations that are enqueued may be reused.
   bool Open(int interface_version, bool records_steps, bool reuses_enqueued);
   bool is_open() const { return header_ != nullptr; }
 
@@ -24,7 +24,7 @@ class Ring {
   void EndCommunicator(int index);
   RingCommunicator* communicator(int index) { return &communicators_[index]; }
 
-  /// A slot that nobody uses, cleared but for its number, which Publish writes; nullptr when none is free.
+  /// A free slot, cleared except for its number, which Publish writes; nullptr when none is free.
   RingOperation* Claim(uint64_t* number);
   /// The sums of a function on a communicator; index one up, 0 when there is no room. `function` is a RingOperation's.
   uint32_t FindOrAddTotal(uint32_t communicator, const char (&function)[24]);
@@ -35,7 +35,8 @@ class Ring {
   /// Of the process that opened it: asking the kernel each time would be a system call in NCCL's threads.
   int pid() const { return pid_; }
   bool Holds(const void* pointer) const;
-  /// Of a process that ends by itself nobody will ask: its file goes, unless the user named a folder to keep it in.
+  /// The file of a process that ends normally is not needed: it is removed, unless the user named a folder to keep it
+  /// in.
   void RemoveAtExit();
   void CountDroppedStep() { __atomic_fetch_add(&header_->dropped_step_count, 1, __ATOMIC_RELAXED); }
 
@@ -46,7 +47,7 @@ class Ring {
   RingOperation* operations_ = nullptr;
   RingTotal* totals_ = nullptr;
   bool reuses_enqueued_ = false;
-  char path_[kMostPathBytes] = "";  ///< Where nobody asked to keep it.
+  char path_[kMostPathBytes] = "";  ///< Set if the file is not to be kept.
 };
 
 int64_t MonotonicNs();

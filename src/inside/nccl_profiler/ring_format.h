@@ -39,9 +39,8 @@ struct RingHeader {
   uint32_t total_capacity;  ///< 0 in files that have no totals yet.
   uint32_t total_bytes;     ///< Of one.
   uint64_t total_offset;
-  uint64_t dropped_total_count;  ///< Operations that no total had room for.
-  uint64_t
-      dropped_operation_count;  ///< Those of dropped_count that are operations; they have their number all the same.
+  uint64_t dropped_total_count;      ///< Operations that no total had room for.
+  uint64_t dropped_operation_count;  ///< Those of dropped_count that are operations; they still have their number.
 };
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
 

@@ -11,8 +11,8 @@
 
 namespace lockstep::instrument {
 
-/// Takes a chunk's records away before its place is used again. Its head still says how long it is, without the magic:
-/// who reads what a killed process left passes over it.
+/// Takes a chunk's records away before its place is used again. Its head still has the length, without the magic, so a
+/// reader of a killed process's file skips it.
 inline void EmptyChunk(ChunkHeader* chunk, uint32_t size_bytes) {
   __atomic_store_n(&chunk->magic, 0, __ATOMIC_RELEASE);
   memset(static_cast<void*>(chunk + 1), 0, size_bytes - sizeof(ChunkHeader));

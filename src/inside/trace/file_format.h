@@ -65,6 +65,10 @@ static_assert(sizeof(ChunkHeader) == 96);
 struct Slot {
   uint64_t tick;
   uint64_t word;  ///< Kind: 4 bits, name: 20, then 40 by kind.
+
+  uint64_t kind() const { return word & 15; }
+  uint32_t name() const { return static_cast<uint32_t>(word >> 4 & 0xfffff); }
+  uint64_t payload() const { return word >> 24; }
 };
 static_assert(sizeof(Slot) == 16);
 

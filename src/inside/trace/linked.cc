@@ -22,7 +22,7 @@ using lockstep::instrument::Word;
 namespace {
 
 // Ids must differ between processes and between the two sides of a fork: the kernel's random numbers, through a
-// generator of the thread's own (splitmix64) that begins anew in another process.
+// generator per thread (splitmix64) that is seeded again in a forked process.
 __thread uint64_t random_state __attribute__((tls_model("initial-exec")));
 __thread pid_t random_process __attribute__((tls_model("initial-exec")));
 

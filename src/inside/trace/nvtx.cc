@@ -183,7 +183,7 @@ void Fill(const nvtx::CallbackTable& callbacks, uint32_t module, const Entry (&e
 
 }  // namespace
 
-/// Called once by each copy of NVTX in the program. 0: NVTX then calls nobody, which is cheapest.
+/// Called once by each copy of NVTX in the program. 0: NVTX then calls no tool, which is cheapest.
 extern "C" LOCKSTEP_API int InitializeInjectionNvtx2(nvtx::GetTable get_table) {
   if (lockstep_recording == 0 || get_table == nullptr) return 0;
   const auto* const callbacks = static_cast<const nvtx::CallbackTable*>(get_table(nvtx::kCallbackTable));

@@ -91,7 +91,8 @@ Slot* Recorder::Refill(uint32_t count) {
   pthread_mutex_unlock(&mutex_);
   const uint32_t wanted = thread.chunk_count == 0 ? kFirstChunkBytes : kLargestChunkBytes;
   const auto least = static_cast<uint32_t>(sizeof(ChunkHeader) + count * sizeof(Slot));
-  // The oldest that nobody writes into may be our own. Elsewhere spans in it can still end when there is no other.
+  // The oldest chunk that is not being written may be our own. In other files, spans in it can still end if there is no
+  // other chunk.
   if (is_open && file_.keeps_newest()) LeaveChunk();
   const Chunk chunk = is_open ? file_.Take(wanted, least) : Chunk{};
   if (chunk.header == nullptr) {

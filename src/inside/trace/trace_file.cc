@@ -159,7 +159,7 @@ Chunk TraceFile::TakeRest(uint32_t least_bytes) {
   return {};
 }
 
-// Under the lock. The one that was left longest ago gives way.
+// Under the lock. The chunk that its thread left longest ago is replaced.
 Chunk TraceFile::TakeLeft(uint32_t least_bytes) {
   const auto at = [this](uint32_t i) -> Rest& { return left_[(next_left_ + i) % kMostLeft]; };
   for (uint32_t i = 0; i < left_count_; ++i) {
@@ -183,7 +183,7 @@ Chunk TraceFile::Take(uint32_t wanted_bytes, uint32_t least_bytes) {
     return rest;
   }
   if ((segment_count_ == 0 || used_of_last_ == segments_[segment_count_ - 1].size_bytes) && !Grow()) {
-    // Where the oldest give way, threads that have a chunk can go on even when nothing was left.
+    // If the oldest chunks are replaced, threads that have a chunk can continue even when no space is left.
     const Chunk left = is_full() || !keeps_newest_ ? Chunk{} : TakeLeft(least_bytes);
     if (!keeps_newest_) BecomeFull();
     Unlock();
@@ -260,7 +260,7 @@ TraceFile::Copy* TraceFile::ReserveCopy() {
   }
   if (copy != nullptr) copy->is_busy = true;
   Unlock();
-  // Whoever reads it meanwhile, or after we were killed, finds no chunk here.
+  // A reader finds no chunk here meanwhile, and neither after we were killed.
   const uint32_t no_magic = 0;
   if (copy != nullptr && is_used) {
     (void)!pwrite(fd_, &no_magic, sizeof(no_magic), static_cast<off_t>(uint64_t{copy->page} * kPageBytes));
@@ -288,7 +288,7 @@ bool TraceFile::WriteCopy(uint64_t offset, const ChunkHeader* chunk, uint64_t pl
   head.magic = 0;
   head.is_copy = 1;  // Only there: whoever follows the file need not look at it again.
   head.size_bytes = static_cast<uint32_t>(place_bytes);
-  // How long it is first, so that who reads what a killed process left passes over it.
+  // Its length comes first, so that a reader of a killed process's file skips it.
   if (!WriteAt(offset, &head, sizeof(head))) return false;
   if (!WriteAt(offset + sizeof(head), chunk + 1, chunk->size_bytes - sizeof(head))) return false;
   for (uint64_t at = chunk->size_bytes; at < place_bytes; at += sizeof(zeros)) {

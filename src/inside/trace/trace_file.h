@@ -41,10 +41,10 @@ class TraceFile {
   /// A mapped chunk of about `wanted` bytes, and no less than `least`: zeros, writable without a page fault. Where the
   /// newest are kept, it may be one that was left longest ago.
   Chunk Take(uint32_t wanted_bytes, uint32_t least_bytes);
-  /// Nobody will write into the chunk any more. `rest`: what of it is still zeros, which is handed out again.
+  /// The chunk will not be written any more. `rest`: its part that is still zeros, which is handed out again.
   void Leave(ChunkHeader* chunk, Slot* rest, uint32_t rest_bytes);
-  /// Copies a chunk to the file's end, or over the oldest copy. Where as many threads copy as there are places, it is
-  /// this one that counts as overwritten. False: there is no room, and none will be.
+  /// Copies a chunk to the file's end, or over the oldest copy. If as many threads copy as there are places, this chunk
+  /// counts as overwritten. False: there is no room, and none will be.
   bool Append(const ChunkHeader* chunk);
   bool keeps_newest() const { return keeps_newest_; }
 
@@ -116,7 +116,7 @@ class TraceFile {
   uint64_t end_;           ///< Of the file.
   Rest rests_[kMostRests];
   int rest_count_;
-  Rest left_[kMostLeft];  ///< Chunks that nobody writes into, in a circle: the next to be used again, and how many.
+  Rest left_[kMostLeft];  ///< Chunks that are not being written, in a circle: the next to be used again, and how many.
   uint32_t next_left_;
   uint32_t left_count_;
   uint64_t chunk_count_;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+
+#include "base/split.h"
+#include "base/text_scan.h"
 
 namespace lockstep::collective_bench {
 namespace {
@@ -16,17 +18,13 @@ Error Misused(std::string message) { return {.code = ErrorCode::kInvalidArgument
 
 template <typename T>
 std::optional<T> Number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return WholeNumber<T>(text);
 }
 
 template <typename Visit>
 void EachPart(std::string_view list, Visit visit) {
   while (!list.empty()) {
-    const std::string_view part = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(part.size() + 1, list.size()));
+    const std::string_view part = TakePart(&list, ',');
     visit(part);
   }
 }

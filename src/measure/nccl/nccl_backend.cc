@@ -98,7 +98,7 @@ NcclBackend::~NcclBackend() {
 Status NcclBackend::OpenAll(const launch::Environment& environment, int32_t local_rank) {
   ASSIGN_OR_RETURN(nccl_, OpenNccl(NcclCandidates(options_.library_path, environment)));
   auto cuda = CudaDriver::Open();
-  // That NCCL is there is worth knowing beside it.
+  // The message also says that NCCL itself was found.
   if (!cuda) {
     Error error = std::move(cuda).error();
     error.message += fmt::format(" (NCCL {} is there: {})", nccl_.version, nccl_.library.path());

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/split.h"
+
 namespace lockstep::nccl_bench {
 namespace {
 
@@ -44,8 +46,7 @@ std::vector<std::string> NcclCandidates(const std::string& chosen, const launch:
   }
   std::string_view path = environment.Get("PATH");
   while (!path.empty()) {
-    const std::string_view folder = path.substr(0, path.find(':'));
-    path.remove_prefix(std::min(folder.size() + 1, path.size()));
+    const std::string_view folder = TakePart(&path, ':');
     std::error_code error;
     const std::filesystem::path python = std::filesystem::path(folder) / "python3";
     if (folder.empty() || !std::filesystem::exists(python, error)) continue;

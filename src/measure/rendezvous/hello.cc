@@ -7,7 +7,7 @@
 namespace lockstep::rendezvous {
 namespace {
 
-// "lkstpjob": what speaks another protocol does not begin so.
+// "lkstpjob": a client of another protocol does not begin with this.
 constexpr uint64_t kMagic = 0x626f6a7074736b6c;
 constexpr uint32_t kVersion = 1;
 

@@ -13,7 +13,7 @@ constexpr const char* kJobVariables[] = {
     "WORLD_SIZE",   "MASTER_PORT",   "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT",
     "SLURM_JOB_ID", "SLURM_STEP_ID", "LOCKSTEP_BENCH_TOKEN"};
 
-/// FNV-1a. Against mistakes, not against malice: whoever can read the job's environment can join it.
+/// FNV-1a. Against mistakes, not against malice: a process that can read the job's environment can join it.
 uint64_t Digest(const launch::Environment& environment) {
   uint64_t digest = 0xcbf29ce484222325;
   const auto add = [&](std::string_view text) {

@@ -35,7 +35,7 @@ class TcpCommunicator::Connections {
     for (Socket& socket : sockets) {
       SystemError ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-      // A host that dies without a word is noticed.
+      // A host that dies without closing its connections is noticed.
       socket.set_option(Socket::keep_alive(true), ignored);
       Peer& peer = peers_.emplace_back(std::move(socket));
       peer.rank = place_.rank == 0 ? peers_.size() : 0;
@@ -99,7 +99,8 @@ class TcpCommunicator::Connections {
   void Finish(const char* what) {
     const auto deadline = std::chrono::steady_clock::now() + limits_.message;
     context_.restart();
-    // One that is lost is told at once, without waiting for the others, and a stranger from the meeting for nobody.
+    // A lost connection is reported at once, without waiting for the others. Strangers of the meeting are not waited
+    // for.
     const auto all_done = [this] { return std::ranges::all_of(peers_, &Peer::is_done); };
     while (Ranks(&Peer::is_lost).empty() && !all_done() && context_.run_one_until(deadline) > 0) {
     }

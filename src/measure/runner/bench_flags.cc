@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/nearest.h"
+#include "base/split.h"
 
 namespace lockstep::bench_program {
 namespace {
@@ -86,8 +87,7 @@ Result<Plan> BenchFlags::MakePlan(const std::vector<std::string>& operations) co
   } else {
     std::string_view list = sizes_.empty() ? kDefaultSizes : std::string_view(sizes_);
     while (!list.empty()) {
-      const std::string_view part = list.substr(0, list.find(','));
-      list.remove_prefix(std::min(part.size() + 1, list.size()));
+      const std::string_view part = TakePart(&list, ',');
       ASSIGN_OR_RETURN(const int64_t size, collective_bench::ParseBytes(part));
       plan.sizes_bytes.push_back(size);
     }

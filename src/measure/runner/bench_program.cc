@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -10,6 +9,7 @@
 #include <sstream>
 
 #include "base/output_file.h"
+#include "base/text_scan.h"
 #include "ingest/bench_results/bench_results.h"
 #include "measure/report/collective_bench_report.h"
 #include "present/page/fabric/fabric_page.h"
@@ -21,16 +21,13 @@ constexpr int kMostSeconds = 1'000'000;
 constexpr int kMostRanks = 1024;
 
 Result<int> Number(const std::string& text, int least, int most) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < least || number > most) {
-    return Error{.code = ErrorCode::kInvalidArgument,
-                 .message = fmt::format("'{}' is not a number from {} to {}", text, least, most)};
-  }
-  return number;
+  const auto number = WholeNumber<int>(text);
+  if (number && *number >= least && *number <= most) return *number;
+  return Error{.code = ErrorCode::kInvalidArgument,
+               .message = fmt::format("'{}' is not a number from {} to {}", text, least, most)};
 }
 
-/// What the root has at hand before anybody measures, so that nothing is measured in vain.
+/// What the root has ready before any rank measures, so that no measurement is wasted.
 struct Outputs {
   std::ofstream csv;
   std::optional<model::Fabric> before;

@@ -37,7 +37,7 @@ Result<Words> FromArguments(const std::vector<std::string>& arguments);
 /// where they name it; the others do not know then, and the process has to end the job.
 Result<int> MeasureAndTell(collective_bench::Backend* backend, const Words& words);
 
-/// "lockstep-nccl-bench: rank 3: ..." on stderr: of all ranks' common errors rank 0 speaks alone.
+/// "lockstep-nccl-bench: rank 3: ..." on stderr: an error that all ranks have is printed by rank 0 only.
 void Complain(const char* program, bool is_root, const Error& error);
 
 }  // namespace lockstep::bench_program

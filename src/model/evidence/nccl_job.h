@@ -21,7 +21,7 @@ struct NcclSetting {
   std::string name;
   std::string value;
   NcclPlace place;
-  bool by_plugin = false;  ///< A plugin set it for its process; it says nothing of the user's environment.
+  bool by_plugin = false;  ///< A plugin set it for its process; not from the user's environment.
 };
 
 /// An interface or adapter: "eth0", "10.0.0.1", "" of sockets; "mlx5_0", "", "RoCE" of adapters.

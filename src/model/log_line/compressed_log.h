@@ -7,8 +7,8 @@
 
 namespace lockstep::logs {
 
-/// What the header of a gzip file that a log became says as its comment: the number that the plain file had, so that
-/// who reads that one knows it again.
+/// The comment in the header of a log's gzip file: the inode number of the plain file, so that a reader of the plain
+/// file recognises it.
 std::string CompressedFromComment(uint64_t inode);
 
 /// The inode, from the first bytes of a gzip file; nullopt: it says none.

@@ -19,8 +19,8 @@ std::optional<Level> LevelOfName(std::string_view name);
 /// capitals within the first 96 bytes, the marks of an uncaught exception or of a fatal signal; nullopt: nothing.
 std::optional<Level> ReadLevel(std::string_view text);
 
-/// ReadLevel line by line, for one stream of one process: a Python traceback is one error to its last line. What says
-/// nothing is kInfo.
+/// ReadLevel line by line, for one stream of one process: a Python traceback is one error to its last line. A line
+/// without a level is kInfo.
 class LevelReader {
  public:
   Level Next(std::string_view text);

@@ -17,7 +17,7 @@ struct LineHead {
   int64_t time_unix_ns = 0;
   std::optional<int64_t> monotonic_ns = {};  ///< CLOCK_MONOTONIC of the host.
   Level level = Level::kInfo;
-  std::optional<int32_t> rank = {};  ///< Nullopt: of several ranks, or of nobody knows which.
+  std::optional<int32_t> rank = {};  ///< Nullopt: of several ranks, or not known.
   std::string_view host = {};
   std::string_view source = {};  ///< "out", "err": the program's streams; else who logged it.
 };

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/small_file.h"
+#include "base/split.h"
 #include "base/subprocess.h"
 #include "base/trim.h"
 #include "base/utf8.h"
@@ -106,12 +107,10 @@ void AskGpus(const WorkerPipe& pipe, int64_t deadline_ns) {
 std::vector<DeviceState> ParseGpuLines(std::string_view text, std::string_view query) {
   std::vector<DeviceState> devices;
   while (!text.empty() && devices.size() < kMaxDevices) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    std::string_view line = TakePart(&text, '\n');
     std::vector<std::string> values;
     while (!line.empty()) {
-      const std::string_view value = line.substr(0, line.find(','));
-      line.remove_prefix(std::min(value.size() + 1, line.size()));
+      const std::string_view value = TakePart(&line, ',');
       values.push_back(Printable(Trimmed(value, kBlanks).substr(0, kMaxValueBytes)));
     }
     if (values.size() < 2) continue;
@@ -119,8 +118,7 @@ std::vector<DeviceState> ParseGpuLines(std::string_view text, std::string_view q
         .kind = "gpu", .name = fmt::format("{} {}", values[0], values[1]), .state = "ok", .facts = {}};
     std::string_view names = query;
     for (const std::string& value : values) {
-      const std::string_view name = names.substr(0, names.find(','));
-      names.remove_prefix(std::min(name.size() + 1, names.size()));
+      const std::string_view name = TakePart(&names, ',');
       if (name == "index" || name == "name" || value == "[N/A]") continue;
       if (value == "[Unknown Error]" || value == "[GPU is lost]") device.state = "error";
       if (name.starts_with("ecc.") && value != "0") device.state = "error";

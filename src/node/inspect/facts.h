@@ -10,9 +10,9 @@
 
 namespace lockstep::inspect {
 
-/// Fills what /proc tells of a process: who it is, its state over `options.state_window_ns`, its threads without
-/// frames. All reading is done by a worker, since a process can hold up whoever reads its memory or files; what
-/// was read until `deadline_monotonic_ns` stays, the rest is in `missing`.
+/// Fills in what /proc tells about a process: its identity, its state over `options.state_window_ns`, its threads
+/// without frames. A worker does all reading, because a process can block a reader of its memory or files. What was
+/// read before `deadline_monotonic_ns` is kept; the rest is listed in `missing`.
 void ReadFacts(pid_t pid, const InspectOptions& options, int64_t deadline_monotonic_ns,
                evidence::InspectedProcess* process);
 

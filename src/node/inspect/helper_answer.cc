@@ -1,9 +1,10 @@
 // The answer of python/lockstep/_hang.py, and where its socket is.
 #include <algorithm>
 
+#include "base/split.h"
+#include "base/text_scan.h"
 #include "node/inspect/job_dump.h"
 #include "node/inspect/proc_files.h"
-#include "node/inspect/read_number.h"
 #include "node/inspect/shown_text.h"
 #include "node/inspect/stack_limits.h"
 
@@ -11,19 +12,6 @@ namespace lockstep::inspect {
 namespace {
 
 constexpr size_t kMaxHelperFrames = 1024;
-
-std::string_view NextLine(std::string_view* text) {
-  const std::string_view line = text->substr(0, text->find('\n'));
-  text->remove_prefix(std::min(line.size() + 1, text->size()));
-  return line;
-}
-
-// What stands before the next space, which is taken off too.
-std::string_view TakeToSpace(std::string_view* line) {
-  const std::string_view word = line->substr(0, line->find(' '));
-  line->remove_prefix(std::min(word.size() + 1, line->size()));
-  return word;
-}
 
 /// "hang-1234-0a1b2c3d.sock".
 bool IsHelperName(std::string_view name) {
@@ -36,14 +24,12 @@ bool IsHelperName(std::string_view name) {
 
 std::string FindHelperSocket(std::string_view unix_table, const std::vector<uint64_t>& inodes) {
   while (!unix_table.empty()) {
-    std::string_view line = NextLine(&unix_table);
+    std::string_view line = TakePart(&unix_table, '\n');
     // Num RefCount Protocol Flags Type St Inode Path
-    uint64_t inode = 0;
-    for (int field = 0; field < 7; ++field) {
-      line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-      const std::string_view word = TakeToSpace(&line);
-      if (field == 6 && !ReadNumber(word, &inode)) inode = 0;
-    }
+    const std::vector<std::string_view> words = SplitAt(line, " ");
+    if (words.size() < 8) continue;
+    const uint64_t inode = WholeNumber<uint64_t>(words[6]).value_or(0);
+    line = line.substr(static_cast<size_t>(words[7].data() - line.data()));
     const size_t slash = line.rfind('/');
     if (inode == 0 || !line.starts_with('/') || !IsHelperName(line.substr(slash + 1))) continue;
     if (std::binary_search(inodes.begin(), inodes.end(), inode)) return std::string(line);
@@ -54,10 +40,10 @@ std::string FindHelperSocket(std::string_view unix_table, const std::vector<uint
 std::vector<evidence::ThreadStack> ParseHelperStacks(std::string_view text) {
   std::vector<evidence::ThreadStack> threads;
   while (!text.empty()) {
-    std::string_view line = NextLine(&text);
-    const std::string_view kind = TakeToSpace(&line);
+    std::string_view line = TakePart(&text, '\n');
+    const std::string_view kind = TakePart(&line, ' ');
     int64_t number = 0;
-    if (!ReadNumber(TakeToSpace(&line), &number) || number < 0) continue;
+    if (!ReadNumber(TakePart(&line, ' '), &number) || number < 0) continue;
     if (kind == "T" && threads.size() < kMaxThreads) {
       evidence::ThreadStack thread;
       thread.tid = number;
@@ -77,12 +63,12 @@ std::vector<evidence::ThreadStack> ParseHelperStacks(std::string_view text) {
 }
 
 bool ParseHelperAnswer(std::string_view answer, JobDump* dump) {
-  if (NextLine(&answer) != "lockstep.hang/1") return false;
+  if (TakePart(&answer, '\n') != "lockstep.hang/1") return false;
   dump->source = "helper";
   int64_t made_unix_ns = 0;  // Of the next section.
   while (!answer.empty()) {
-    std::string_view line = NextLine(&answer);
-    const std::string_view name = TakeToSpace(&line);
+    std::string_view line = TakePart(&answer, '\n');
+    const std::string_view name = TakePart(&line, ' ');
     if (name == "end") break;
     if (name == "error") {
       dump->reason = "its Python helper says: " + ShownText(line);
@@ -99,8 +85,8 @@ bool ParseHelperAnswer(std::string_view answer, JobDump* dump) {
     answer.remove_prefix(size);
     if (name == "facts") {
       while (!content.empty()) {
-        std::string_view fact = NextLine(&content);
-        const std::string_view key = TakeToSpace(&fact);
+        std::string_view fact = TakePart(&content, '\n');
+        const std::string_view key = TakePart(&fact, ' ');
         dump->facts[ShownText(key)] = ShownText(fact);
       }
     } else if (name == "stacks") {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/text_scan.h"
 #include "node/inspect/devices.h"
 #include "node/inspect/facts.h"
 #include "node/inspect/job_dump.h"
@@ -43,9 +44,9 @@ Error NoSuchProcess(pid_t pid) {
 }
 
 /// The process as /proc/PID/stat names it, when this process may look at it at all.
-Result<StatFields> CheckProcess(pid_t pid) {
+Result<ProcStat> CheckProcess(pid_t pid) {
   const auto text = pid > 0 ? ReadProcFile(pid, "stat") : std::nullopt;
-  const auto stat = ParseStat(text.value_or(""));
+  const auto stat = ParseProcStat(text.value_or(""));
   const auto owner = OwnerOf(pid);
   if (!stat || !owner) return NoSuchProcess(pid);
   if (::geteuid() != 0 && owner->uid != ::geteuid()) {
@@ -79,7 +80,7 @@ void TakeNative(NativeStacks stacks, InspectedProcess* process) {
   if (!stacks.reason.empty()) AddMissing(process, "native_stacks", std::move(stacks.reason), std::move(stacks.remedy));
 }
 
-/// Python frames go to the thread of the same id; threads that nobody else knows are added.
+/// Python frames go to the thread of the same id; threads known only from Python are added.
 void TakePython(std::vector<ThreadStack> threads, InspectedProcess* process) {
   for (ThreadStack& python : threads) {
     const auto same = std::find_if(process->stacks.begin(), process->stacks.end(), [&](const ThreadStack& thread) {
@@ -97,7 +98,7 @@ void TakePython(std::vector<ThreadStack> threads, InspectedProcess* process) {
   }
 }
 
-/// Puts what the process said of itself beside what was seen from outside.
+/// Adds the process's own answer to what was seen from outside.
 void TakeJobDump(JobDump dump, const InspectOptions& options, InspectedProcess* process) {
   const auto number = [&](const char* name) -> std::optional<int32_t> {
     const auto found = dump.facts.find(name);
@@ -124,7 +125,7 @@ void TakeJobDump(JobDump dump, const InspectOptions& options, InspectedProcess* 
 }
 
 Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64_t deadline_ns) {
-  ASSIGN_OR_RETURN(const StatFields stat, CheckProcess(pid));
+  ASSIGN_OR_RETURN(const ProcStat stat, CheckProcess(pid));
   InspectedProcess process;
   process.pid = pid;
   process.start_ticks = stat.start_ticks;
@@ -138,7 +139,7 @@ Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64
     tids.push_back(static_cast<pid_t>(thread.tid));
     input.thread_names.push_back(thread.name);
   }
-  // A process that is stopped answers nothing, and its threads show all the same where they are.
+  // A stopped process does not answer, but its threads can still be read.
   const bool is_stopped = process.state && (process.state->state == 'T' || process.state->state == 't');
   NativeStacks native;
   PythonStacks python;
@@ -165,7 +166,7 @@ Result<InspectedProcess> Inspect(pid_t pid, const InspectOptions& options, int64
   if (options.python_stacks && !has_python)
     AddMissing(&process, "python_stacks", std::move(python.reason), std::move(python.remedy));
   // What was read is only its own when it is still the same process.
-  const auto now = ParseStat(ReadProcFile(pid, "stat").value_or(""));
+  const auto now = ParseProcStat(ReadProcFile(pid, "stat").value_or(""));
   if (!now || now->start_ticks != stat.start_ticks) return NoSuchProcess(pid);
   process.liveness = now->state == 'Z' || now->state == 'X' ? Liveness::kGone : Liveness::kRunning;
   return process;

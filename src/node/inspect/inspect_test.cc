@@ -171,7 +171,7 @@ TEST(InspectTest, ProcessThatHasEndedIsNotFound) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   ASSERT_TRUE(TargetProcess::WaitUntil([&] {
-    const auto stat = ParseStat(ReadProcFile(child, "stat").value_or(""));
+    const auto stat = ParseProcStat(ReadProcFile(child, "stat").value_or(""));
     return stat && stat->state == 'Z';
   }));
   auto process = InspectProcess(child, kQuick);

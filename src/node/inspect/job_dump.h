@@ -12,7 +12,7 @@
 
 namespace lockstep::inspect {
 
-/// What a process said of itself when it was asked: flight record, Python stacks, rank.
+/// A process's own answer to a request: flight record, Python stacks, rank.
 struct JobDump {
   std::string source;                                     ///< "helper", "debug_server", "pipe"; "" = none answered.
   std::string format;                                     ///< "pickle", "json"; "" = no record.

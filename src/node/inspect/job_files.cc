@@ -14,14 +14,21 @@
 #include <cstring>
 #include <vector>
 
+#include "base/small_file.h"
+#include "base/split.h"
 #include "base/timespec.h"
 #include "base/unique_fd.h"
 #include "base/utf8.h"
 #include "node/inspect/privilege.h"
 #include "node/inspect/proc_files.h"
+#include "node/proc/job_environment.h"
 
 namespace lockstep::inspect {
 namespace {
+
+std::string Variable(std::string_view environment, std::string_view name) {
+  return std::string(proc::EnvironmentValue(environment, name));
+}
 
 constexpr size_t kMaxEnvironmentBytes = size_t{1} << 20;
 constexpr size_t kMaxRecordBytes = size_t{128} << 20;
@@ -37,18 +44,6 @@ UniqueFd OpenIn(pid_t pid, const std::string& path, uint64_t flags) {
   return UniqueFd(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how))));
 }
 
-std::string ReadAll(int fd, size_t limit_bytes) {
-  std::string bytes;
-  std::array<char, 65536> chunk;
-  while (bytes.size() < limit_bytes) {
-    const ssize_t size = ::read(fd, chunk.data(), chunk.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) break;
-    bytes.append(chunk.data(), static_cast<size_t>(size));
-  }
-  return bytes;
-}
-
 struct FileMark {
   int64_t modified_ns = -1;
   int64_t size = -1;
@@ -61,14 +56,14 @@ FileMark MarkOf(pid_t pid, const std::string& path) {
   return {.modified_ns = Nanoseconds(status.st_mtim), .size = status.st_size};
 }
 
-/// Where versions of PyTorch put their dumps when nobody told them.
+/// Where versions of PyTorch put their dumps by default.
 std::vector<std::string> DumpPaths(std::string_view environment, int32_t rank) {
   for (const char* name : {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"}) {
-    if (const std::string prefix = EnvironmentValue(environment, name); !prefix.empty())
+    if (const std::string prefix = Variable(environment, name); !prefix.empty())
       return {fmt::format("{}{}", prefix, rank)};
   }
-  std::string cache = EnvironmentValue(environment, "XDG_CACHE_HOME");
-  if (cache.empty()) cache = EnvironmentValue(environment, "HOME") + "/.cache";
+  std::string cache = Variable(environment, "XDG_CACHE_HOME");
+  if (cache.empty()) cache = Variable(environment, "HOME") + "/.cache";
   return {fmt::format("{}/torch/comm_lib_trace_rank_{}", cache, rank),
           fmt::format("{}/torch/nccl_trace_rank_{}", cache, rank), fmt::format("/tmp/nccl_trace_rank_{}", rank)};
 }
@@ -80,19 +75,9 @@ void Sleep(int64_t ns) {
 
 }  // namespace
 
-std::string EnvironmentValue(std::string_view environment, std::string_view name) {
-  while (!environment.empty()) {
-    const std::string_view entry = environment.substr(0, environment.find('\0'));
-    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
-    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
-      return std::string(entry.substr(name.size() + 1));
-  }
-  return {};
-}
-
 PipeDump AskPipe(pid_t pid, int32_t rank, int64_t deadline_monotonic_ns) {
   const std::string environment = ReadProcFile(pid, "environ", kMaxEnvironmentBytes).value_or("");
-  const std::string prefix = EnvironmentValue(environment, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE");
+  const std::string prefix = Variable(environment, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE");
   if (prefix.empty()) return {};
   if (rank < 0) return {.problem = "it has a pipe for dumps, whose name ends with its rank, which is not known"};
   const std::string path = fmt::format("{}{}.pipe", prefix, rank);
@@ -114,7 +99,7 @@ PipeDump AskPipe(pid_t pid, int32_t rank, int64_t deadline_monotonic_ns) {
       // Written anew, and not being written any more.
       if (now == before[i] || !still || now.size <= 0) continue;
       const UniqueFd file = OpenIn(pid, files[i], O_RDONLY);
-      return {.record = ReadAll(file.get(), kMaxRecordBytes), .problem = {}};
+      return {.record = ReadSome(file.get(), kMaxRecordBytes).value_or(""), .problem = {}};
     }
   }
   return {.problem = fmt::format("no dump came at {} after a byte into its pipe", Printable(files[0]))};

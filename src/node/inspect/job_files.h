@@ -8,9 +8,6 @@
 
 namespace lockstep::inspect {
 
-/// The first value of `name` in an environment (NAME=VALUE, zero bytes between); "" = it has none.
-std::string EnvironmentValue(std::string_view environment, std::string_view name);
-
 /// What PyTorch's NCCL flight recorder wrote when a byte came through its pipe.
 struct PipeDump {
   std::string record = {};

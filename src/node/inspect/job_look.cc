@@ -100,7 +100,7 @@ void LookClosely(const InspectionSpec& spec, const std::vector<proc::JobProcess>
   std::move(ended.begin(), ended.end(), std::back_inserter(inspection->processes));
 }
 
-/// All ranks here of the jobs that were chosen, asked for or not: any of them may be the one that RAS speaks through.
+/// All ranks here of the jobs that were chosen, asked for or not: any of them may be the one that answers for RAS.
 std::vector<proc::JobProcess> WithSiblings(const InspectionSpec& spec, std::vector<proc::JobProcess> chosen,
                                            const std::function<bool(uint32_t uid)>& allowed) {
   if (spec.pids.empty() && spec.ranks.empty()) return chosen;

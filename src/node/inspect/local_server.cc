@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <linux/openat2.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -14,11 +13,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 #include "base/letter_case.h"
 #include "base/nanoseconds.h"
+#include "base/text_scan.h"
+#include "base/timed_socket_io.h"
 #include "node/inspect/privilege.h"
 #include "node/inspect/proc_files.h"
 
@@ -26,18 +26,6 @@ namespace lockstep::inspect {
 namespace {
 
 constexpr size_t kMaxAnswerBytes = size_t{256} << 20;
-
-/// Waits until `socket` can be read or written; false: not within the time.
-bool WaitFor(int socket, short events, int64_t deadline_ns) {
-  while (true) {
-    const int64_t left_ns = deadline_ns - MonotonicNs();
-    if (left_ns <= 0) return false;
-    pollfd waited = {.fd = socket, .events = events, .revents = 0};
-    const int ready = ::poll(&waited, 1, static_cast<int>(std::min<int64_t>(left_ns / kMillisecondNs + 1, 1000)));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return false;
-  }
-}
 
 UniqueFd ConnectLoopback(int family, uint16_t port, int64_t deadline_ns) {
   UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -52,11 +40,7 @@ UniqueFd ConnectLoopback(int family, uint16_t port, int64_t deadline_ns) {
   v6.sin6_addr = in6addr_loopback;
   const auto* address = family == AF_INET ? reinterpret_cast<sockaddr*>(&v4) : reinterpret_cast<sockaddr*>(&v6);
   const socklen_t size = family == AF_INET ? sizeof(v4) : sizeof(v6);
-  if (::connect(socket.get(), address, size) == 0) return socket;
-  if (errno != EINPROGRESS || !WaitFor(socket.get(), POLLOUT, deadline_ns)) return {};
-  int error = 0;
-  socklen_t error_size = sizeof(error);
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &error_size) != 0 || error != 0) return {};
+  if (ConnectWithin(socket.get(), address, size, deadline_ns) != 0) return {};
   return socket;
 }
 
@@ -91,21 +75,14 @@ UniqueFd ConnectTo(pid_t pid, const std::string& path) {
 
 bool Exchange(int socket, std::string_view request, int64_t deadline_monotonic_ns,
               const std::function<bool(std::string_view)>& take) {
-  while (!request.empty()) {
-    if (!WaitFor(socket, POLLOUT, deadline_monotonic_ns)) return false;
-    const ssize_t sent = ::send(socket, request.data(), request.size(), MSG_NOSIGNAL);
-    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (sent <= 0) return false;
-    request.remove_prefix(static_cast<size_t>(sent));
-  }
+  if (SendWithin(socket, request, deadline_monotonic_ns) != 0) return false;
   std::array<char, 65536> chunk;
   for (size_t total = 0; total <= kMaxAnswerBytes;) {
-    if (!WaitFor(socket, POLLIN, deadline_monotonic_ns)) return false;
-    const ssize_t size = ::recv(socket, chunk.data(), chunk.size(), 0);
-    if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    size_t size = 0;
+    if (ReceiveWithin(socket, chunk.data(), chunk.size(), &size, deadline_monotonic_ns) != 0) return false;
     if (size == 0) return true;
-    if (size < 0 || !take(std::string_view(chunk.data(), static_cast<size_t>(size)))) return false;
-    total += static_cast<size_t>(size);
+    if (!take(std::string_view(chunk.data(), size))) return false;
+    total += size;
   }
   return false;
 }
@@ -115,19 +92,19 @@ std::optional<HttpAnswer> ParseHttpAnswer(std::string_view bytes) {
   if (end == std::string_view::npos || !bytes.starts_with("HTTP/1.")) return std::nullopt;
   std::string_view head = bytes.substr(0, end);
   HttpAnswer answer;
-  if (head.size() < 12 || std::from_chars(head.data() + 9, head.data() + 12, answer.status).ec != std::errc())
-    return std::nullopt;
+  const auto status = LeadingNumber<decltype(answer.status)>(head.substr(std::min<size_t>(head.size(), 9), 3));
+  if (head.size() < 12 || !status) return std::nullopt;
+  answer.status = *status;
   answer.body = bytes.substr(end + 4);
   while (!head.empty()) {
     const std::string_view line = head.substr(0, head.find("\r\n"));
     head.remove_prefix(std::min(line.size() + 2, head.size()));
     if (!Lowered(line.substr(0, 15)).starts_with("content-length:")) continue;
-    std::string_view value = line.substr(15);
-    value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
-    size_t length = 0;
-    if (std::from_chars(value.data(), value.data() + value.size(), length).ec != std::errc()) return std::nullopt;
-    if (answer.body.size() < length) return std::nullopt;
-    answer.body.resize(length);
+    TextCursor value(line.substr(15));
+    value.SkipBlanks();
+    const auto length = value.Number<size_t>();
+    if (!length || answer.body.size() < *length) return std::nullopt;
+    answer.body.resize(*length);
   }
   return answer;
 }

@@ -17,18 +17,6 @@ namespace {
 
 using namespace std::string_literals;
 
-TEST(ParseTest, StatIsReadBehindAnyName) {
-  const auto stat = ParseStat("12 (a) R (b) S 1 12 12 0 -1 4194560 1 2 3 4 50 7 0 0 20 0 3 0 9999 1 2");
-  ASSERT_TRUE(stat);
-  EXPECT_EQ(stat->name, "a) R (b");
-  EXPECT_EQ(stat->state, 'S');
-  EXPECT_EQ(stat->cpu_ticks, 57u);
-  EXPECT_EQ(stat->start_ticks, 9999u);
-  for (const char* text :
-       {"", "12", "12 (a", "12 (a) S 1", ")(", "12 (a) S 1 12 12 0 -1 4194560 1 2 3 4 x 7 0 0 20 0 3 0 9"})
-    EXPECT_FALSE(ParseStat(text)) << text;
-}
-
 TEST(ParseTest, BlockedCallTellsWhereAThreadSleeps) {
   const auto call = ParseBlockedCall("202 0x7f1 0x189 0x0 0x0 0x0 0xffffffff 0x7ffe1000 0x7f1234567890\n");
   ASSERT_TRUE(call);
@@ -161,12 +149,6 @@ TEST(ParseTest, GpuLinesOfTheLongerQueryTellHealth) {
   ASSERT_EQ(devices.size(), 1u);
   EXPECT_EQ(devices[0].facts.back(), std::make_pair("remapped_rows.failure"s, "Yes"s));
   EXPECT_EQ(devices[0].facts.at(devices[0].facts.size() - 3), std::make_pair("pcie.link.width.max"s, "16"s));
-}
-
-TEST(ParseTest, EnvironmentsFirstValueCounts) {
-  EXPECT_EQ(EnvironmentValue("AB=1\0A=2\0A=3\0B\0"s, "A"), "2");
-  EXPECT_EQ(EnvironmentValue("AB=1\0"s, "A"), "");
-  EXPECT_EQ(EnvironmentValue("", "A"), "");
 }
 
 }  // namespace

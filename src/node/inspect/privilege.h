@@ -15,8 +15,8 @@ struct Owner {
 };
 std::optional<Owner> OwnerOf(pid_t pid);
 
-/// Gives root's rights up for those of the process's user, for good; nothing where this process is not root or the
-/// other one is root's. False: it could not, or the process has gone.
+/// Gives up root's rights for those of the process's user, permanently. Does nothing if this process is not root, or if
+/// the other one belongs to root. False: it could not, or the process has gone.
 bool BecomeOwnerOf(pid_t pid);
 
 /// Why the kernel does not let this process look into another one of its own user.

@@ -7,29 +7,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 
 #include "base/small_file.h"
+#include "base/split.h"
+#include "base/text_scan.h"
 #include "base/timespec.h"
 #include "base/utf8.h"
-#include "node/inspect/read_number.h"
 
 namespace lockstep::inspect {
 namespace {
-
-/// Takes the next word off `text`; empty at its end.
-std::string_view NextWord(std::string_view* text) {
-  const size_t begin = text->find_first_not_of(" \t\n");
-  if (begin == std::string_view::npos) {
-    *text = {};
-    return {};
-  }
-  text->remove_prefix(begin);
-  const std::string_view word = text->substr(0, text->find_first_of(" \t\n"));
-  text->remove_prefix(word.size());
-  return word;
-}
 
 /// An address as the kernel writes it: "0x" and hexadecimal digits.
 bool ReadMemoryAddress(std::string_view word, uint64_t* address) {
@@ -65,35 +52,10 @@ std::vector<int64_t> ListNumbers(const std::string& folder, size_t limit) {
   return numbers;
 }
 
-std::optional<StatFields> ParseStat(std::string_view text) {
-  // The name may hold anything, brackets too: what counts begins after the last one.
-  const size_t open = text.find('(');
-  const size_t close = text.rfind(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
-  StatFields stat;
-  stat.name = Printable(text.substr(open + 1, std::min<size_t>(close - open - 1, 64)));
-  std::string_view rest = text.substr(close + 1);
-  for (int field = 3; field <= 22; ++field) {
-    const std::string_view word = NextWord(&rest);
-    if (word.empty()) return std::nullopt;
-    uint64_t number = 0;
-    if (field == 3) stat.state = word[0];
-    if (field != 14 && field != 15 && field != 22) continue;
-    if (!ReadNumber(word, &number)) return std::nullopt;
-    if (field == 22) {
-      stat.start_ticks = number;
-    } else {
-      stat.cpu_ticks += number;
-    }
-  }
-  return stat;
-}
-
 std::map<std::string, std::string, std::less<>> ParseFields(std::string_view text) {
   std::map<std::string, std::string, std::less<>> fields;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  LineScanner lines(text);
+  for (std::string_view line; lines.Next(&line);) {
     const size_t end = line.find_first_of(": \t");
     if (end == std::string_view::npos || end == 0) continue;
     std::string_view value = line.substr(end + 1);
@@ -104,13 +66,6 @@ std::map<std::string, std::string, std::less<>> ParseFields(std::string_view tex
   return fields;
 }
 
-std::optional<int64_t> LeadingNumber(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  return number;
-}
-
 std::optional<int64_t> NumberOf(const std::map<std::string, std::string, std::less<>>& fields, std::string_view name) {
   const auto found = fields.find(name);
   return found == fields.end() ? std::nullopt : LeadingNumber(found->second);
@@ -118,11 +73,9 @@ std::optional<int64_t> NumberOf(const std::map<std::string, std::string, std::le
 
 std::optional<BlockedCall> ParseBlockedCall(std::string_view text) {
   BlockedCall call;
-  if (!ReadNumber(NextWord(&text), &call.number)) return std::nullopt;  // "running".
-  std::vector<std::string_view> words;
-  for (std::string_view word = NextWord(&text); !word.empty() && words.size() < 9; word = NextWord(&text))
-    words.push_back(word);
-  if (words.size() != 8 && words.size() != 2) return std::nullopt;
+  const std::vector<std::string_view> words = SplitAt(text, " \t\n");
+  if (words.empty() || !ReadNumber(words[0], &call.number)) return std::nullopt;  // "running".
+  if (words.size() != 9 && words.size() != 3) return std::nullopt;
   if (!ReadMemoryAddress(words[words.size() - 2], &call.stack_pointer) ||
       !ReadMemoryAddress(words[words.size() - 1], &call.program_counter))
     return std::nullopt;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/proc_stat.h"
+
 namespace lockstep::inspect {
 
 /// Text of /proc/PID/`name`, at most `limit_bytes` of it; nullopt: it may not be read, or is not there.
@@ -18,20 +20,9 @@ std::string ReadProcLink(pid_t pid, std::string_view name);
 /// Entries of a folder of /proc whose names are numbers, ascending, at most `limit`.
 std::vector<int64_t> ListNumbers(const std::string& folder, size_t limit);
 
-/// Fields of /proc/PID/stat or /proc/PID/task/TID/stat that are used here.
-struct StatFields {
-  std::string name;
-  char state = '?';
-  uint64_t cpu_ticks = 0;  ///< User and system.
-  uint64_t start_ticks = 0;
-};
-std::optional<StatFields> ParseStat(std::string_view text);
-
 /// "Name:   value" lines, such as status, io and memory.events (there "name value"); values without what surrounds
 /// them.
 std::map<std::string, std::string, std::less<>> ParseFields(std::string_view text);
-/// The decimal number that `text` begins with.
-std::optional<int64_t> LeadingNumber(std::string_view text);
 /// Field `name` as a number.
 std::optional<int64_t> NumberOf(const std::map<std::string, std::string, std::less<>>& fields, std::string_view name);
 

@@ -8,6 +8,7 @@
 
 #include "base/nanoseconds.h"
 #include "base/small_file.h"
+#include "base/text_scan.h"
 #include "base/utf8.h"
 #include "node/inspect/proc_files.h"
 #include "node/inspect/stack_limits.h"
@@ -37,11 +38,9 @@ std::optional<uint64_t> Progress(int64_t before, int64_t after) {
 
 /// Limit and kills of its cgroup, as this process's own view of the cgroup file systems names it.
 void ReadCgroup(pid_t pid, evidence::ProcessState* state) {
-  std::string text = ReadProcFile(pid, "cgroup").value_or("");
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  const std::string text = ReadProcFile(pid, "cgroup").value_or("");
+  LineScanner lines(text);
+  for (std::string_view line; lines.Next(&line);) {
     std::string folder;
     bool unified = false;
     if (line.starts_with("0::/")) {
@@ -79,7 +78,7 @@ ProcCounters ReadCounters(pid_t pid) {
     const auto scheduled = LeadingNumber(ReadProcFile(pid, fmt::format("task/{}/schedstat", tid)).value_or(""));
     if (scheduled) {
       counters.thread_cpu_ns[tid] = *scheduled;
-    } else if (const auto stat = ParseStat(ReadProcFile(pid, fmt::format("task/{}/stat", tid)).value_or(""))) {
+    } else if (const auto stat = ParseProcStat(ReadProcFile(pid, fmt::format("task/{}/stat", tid)).value_or(""))) {
       counters.thread_cpu_ns[tid] = static_cast<int64_t>(stat->cpu_ticks) * tick_ns;
     }
     const auto fields = ParseFields(ReadProcFile(pid, fmt::format("task/{}/status", tid)).value_or(""));
@@ -95,7 +94,7 @@ ProcCounters ReadCounters(pid_t pid) {
 
 evidence::ProcessState ReadProcessState(pid_t pid, const ProcCounters& before, const ProcCounters& after) {
   evidence::ProcessState state;
-  const auto stat = ParseStat(ReadProcFile(pid, "stat").value_or(""));
+  const auto stat = ParseProcStat(ReadProcFile(pid, "stat").value_or(""));
   state.state = stat ? stat->state : 'X';
   state.window_ns = after.time_ns - before.time_ns;
   state.cpu_ns = Progress(before.thread_cpu_ns, after.thread_cpu_ns);
@@ -112,11 +111,11 @@ evidence::ProcessState ReadProcessState(pid_t pid, const ProcCounters& before, c
 std::vector<evidence::ThreadStack> ReadThreads(pid_t pid) {
   std::vector<evidence::ThreadStack> threads;
   for (const int64_t tid : ListThreads(pid)) {
-    const auto stat = ParseStat(ReadProcFile(pid, fmt::format("task/{}/stat", tid)).value_or(""));
+    const auto stat = ParseProcStat(ReadProcFile(pid, fmt::format("task/{}/stat", tid)).value_or(""));
     if (!stat) continue;
     evidence::ThreadStack thread;
     thread.tid = tid;
-    thread.name = stat->name;
+    thread.name = Printable(std::string_view(stat->name).substr(0, 64));
     thread.is_main = tid == pid;
     thread.state = stat->state;
     thread.source = "proc";

@@ -1,4 +1,4 @@
-// Who is asked for Python frames, and by which process.
+// Which source is asked for Python frames, and by which process.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -3,25 +3,23 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <memory>
 #include <thread>
 
 #include "base/nanoseconds.h"
 #include "base/now.h"
+#include "base/text_scan.h"
+#include "base/timed_socket_io.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::inspect {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 Error NoAnswer(const RasOptions& options, const std::string& what) {
   return Error{ErrorCode::kIo, fmt::format("RAS at {}: {}", options.address, what)};
@@ -65,19 +63,14 @@ Result<AddressInfo> ReadAddress(const RasOptions& options) {
 /// One connection: lines until STATUS, then all until its end.
 class Connection {
  public:
-  explicit Connection(const RasOptions& options, Clock::time_point deadline) : options_(options), deadline_(deadline) {}
+  explicit Connection(const RasOptions& options, int64_t deadline_ns) : options_(options), deadline_ns_(deadline_ns) {}
 
   Status Open(const addrinfo& address) {
     socket_ = UniqueFd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket_.valid()) return NoAnswer(options_, "no socket");
-    if (::connect(socket_.get(), address.ai_addr, address.ai_addrlen) == 0) return {};
-    int error = errno;
-    if (error == EINPROGRESS) {
-      if (!Wait(POLLOUT)) return NoAnswer(options_, "it does not accept a connection in time");
-      socklen_t size = sizeof(error);
-      if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-    }
+    const int error = ConnectWithin(socket_.get(), address.ai_addr, address.ai_addrlen, deadline_ns_);
     if (error == 0) return {};
+    if (error == ETIME) return NoAnswer(options_, "it does not accept a connection in time");
     if (error == ECONNREFUSED) {
       return Error{ErrorCode::kNotFound,
                    fmt::format("no process listens at {}: no job with NCCL 2.24 or newer, or NCCL_RAS_ENABLE=0",
@@ -87,16 +80,9 @@ class Connection {
   }
 
   Status Send(std::string_view line) {
-    std::string text = std::string(line) + "\n";
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      if (!Wait(POLLOUT)) return NoAnswer(options_, "it does not read in time");
-      const ssize_t sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
-      if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (sent <= 0) return NoAnswer(options_, "it closed the connection");
-      rest.remove_prefix(static_cast<size_t>(sent));
-    }
-    return {};
+    const int error = SendWithin(socket_.get(), std::string(line) + "\n", deadline_ns_);
+    if (error == 0) return {};
+    return NoAnswer(options_, error == ETIME ? "it does not read in time" : "it closed the connection");
   }
 
   /// The next line, without its end.
@@ -130,41 +116,26 @@ class Connection {
   }
 
  private:
-  bool Wait(short events) {
-    while (true) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
-      if (left < 0) return false;
-      pollfd waited = {.fd = socket_.get(), .events = events, .revents = 0};
-      const int ready = ::poll(&waited, 1, static_cast<int>(std::min<int64_t>(left + 1, 1000)));
-      if (ready > 0) return true;
-      if (ready < 0 && errno != EINTR) return false;
-    }
-  }
-
   Result<bool> ReadSome() {
     std::array<char, 65536> chunk;
-    while (true) {
-      if (!Wait(POLLIN)) return NoAnswer(options_, "no complete answer in time");
-      const ssize_t size = ::recv(socket_.get(), chunk.data(), chunk.size(), 0);
-      if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (size < 0) return NoAnswer(options_, "the connection broke");
-      buffer_.append(chunk.data(), static_cast<size_t>(size));
-      return size > 0;
-    }
+    size_t size = 0;
+    const int error = ReceiveWithin(socket_.get(), chunk.data(), chunk.size(), &size, deadline_ns_);
+    if (error != 0) return NoAnswer(options_, error == ETIME ? "no complete answer in time" : "the connection broke");
+    buffer_.append(chunk.data(), size);
+    return size > 0;
   }
 
   const RasOptions& options_;
-  Clock::time_point deadline_;
+  int64_t deadline_ns_;
   UniqueFd socket_;
   std::string buffer_;
 };
 
 /// `ask_json` off: the format is not named, as versions before 2.28.7 have only text.
-Result<RasAnswer> AskOnce(const RasOptions& options, const addrinfo& address, Clock::time_point deadline,
-                          bool ask_json) {
+Result<RasAnswer> AskOnce(const RasOptions& options, const addrinfo& address, int64_t deadline_ns, bool ask_json) {
   RasAnswer answer;
   answer.asked_unix_ns = UnixNow();
-  Connection connection(options, deadline);
+  Connection connection(options, deadline_ns);
   RETURN_IF_ERROR(connection.Open(address));
   RETURN_IF_ERROR(connection.Send("CLIENT PROTOCOL 2"));
   ASSIGN_OR_RETURN(const std::string hello, connection.ReadLine());
@@ -172,7 +143,8 @@ Result<RasAnswer> AskOnce(const RasOptions& options, const addrinfo& address, Cl
   if (!hello.starts_with(kHello)) {
     return Error{ErrorCode::kCorruptData, fmt::format("the answer from {} is not RAS's", options.address)};
   }
-  std::from_chars(hello.data() + kHello.size(), hello.data() + hello.size(), answer.protocol);
+  answer.protocol =
+      LeadingNumber<decltype(answer.protocol)>(std::string_view(hello).substr(kHello.size())).value_or(answer.protocol);
   // RAS waits so long for other processes; we wait a little longer for it.
   const int64_t seconds = std::max<int64_t>(options.timeout_ns / kSecondNs - 1, 1);
   RETURN_IF_ERROR(connection.Send(fmt::format("TIMEOUT {}", seconds)));
@@ -195,10 +167,10 @@ Result<RasAnswer> AskOnce(const RasOptions& options, const addrinfo& address, Cl
 
 Result<RasAnswer> AskRas(const RasOptions& options) {
   ASSIGN_OR_RETURN(const AddressInfo address, ReadAddress(options));
-  const Clock::time_point deadline = Clock::now() + std::chrono::nanoseconds(options.timeout_ns);
-  Result<RasAnswer> answer = AskOnce(options, *address, deadline, true);
-  if (answer || answer.error().code != ErrorCode::kIo || Clock::now() >= deadline) return answer;
-  return AskOnce(options, *address, deadline, false);
+  const int64_t deadline_ns = SteadyNow() + options.timeout_ns;
+  Result<RasAnswer> answer = AskOnce(options, *address, deadline_ns, true);
+  if (answer || answer.error().code != ErrorCode::kIo || SteadyNow() >= deadline_ns) return answer;
+  return AskOnce(options, *address, deadline_ns, false);
 }
 
 Result<std::vector<RasAnswer>> AskRasTwice(const RasOptions& options, int64_t interval_ns) {

@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
 
+#include "base/text_scan.h"
 #include "base/unique_fd.h"
 #include "node/inspect/proc_files.h"
 #include "node/inspect/ras_client.h"
@@ -37,14 +37,12 @@ std::string SettingOf(const std::vector<proc::JobProcess>& processes, std::strin
 }
 
 std::optional<uint16_t> PortOf(std::string_view address) {
-  const std::string_view text = address.substr(address.rfind(':') + 1);
-  uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
+  const auto port = WholeNumber<uint16_t>(address.substr(address.rfind(':') + 1));
+  return port && *port != 0 ? port : std::nullopt;
 }
 
-/// NCCL's threads and those of PyTorch's process group for it say so by their names; a mapped library is no use of it.
+/// A process uses NCCL if it has NCCL's threads or those of PyTorch's NCCL process group, by their names; a mapped
+/// library does not mean that it is used.
 bool UsesNccl(int32_t pid) {
   for (const int64_t tid : ListNumbers(fmt::format("/proc/{}/task", pid), kMostThreads)) {
     const std::string name = ReadProcFile(pid, fmt::format("task/{}/comm", tid), 64).value_or("");

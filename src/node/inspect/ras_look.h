@@ -24,9 +24,9 @@ struct RasLookOptions {
 /// The port where these processes' RAS takes questions: NCCL_RAS_ADDR of the first that sets it, else NCCL's default.
 std::string RasAddressOf(const std::vector<proc::JobProcess>& processes);
 
-/// Asks the RAS of a job twice. Nobody is asked who is none of `processes`: the first job on a node has the default
-/// port, and what it says is nothing of another one's. Their network namespace is entered where it is not this one's.
-/// A job that does not use NCCL and does not listen misses nothing. Blocks until the deadline at most.
+/// Asks the RAS of a job twice. Only processes of `processes` are asked: the first job on a node has the default port,
+/// and its answers say nothing about another job. Their network namespace is entered if it is not ours. If a job does
+/// not use NCCL and does not listen, nothing is reported as missing. Blocks until the deadline at most.
 RasLook LookAtRas(const std::vector<proc::JobProcess>& processes, const std::string& host,
                   const RasLookOptions& options);
 

@@ -9,11 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
-#include "node/inspect/next_column.h"
+#include "base/split.h"
+#include "base/text_scan.h"
 #include "node/inspect/proc_files.h"
-#include "node/inspect/read_number.h"
 
 namespace lockstep::inspect {
 namespace {
@@ -23,23 +22,21 @@ constexpr size_t kMaxPieces = 1024;  // IOV_MAX.
 constexpr size_t kMaxMapsBytes = size_t{32} << 20;
 
 bool ParseRange(std::string_view line, MemoryRange* range) {
-  const std::string_view addresses = NextColumn(&line);
-  const std::string_view rights = NextColumn(&line);
-  const std::string_view offset = NextColumn(&line);
-  NextColumn(&line);  // Device.
-  const std::string_view inode = NextColumn(&line);
+  // Addresses, rights, offset, device, inode; then the path, which may hold anything.
+  const std::vector<std::string_view> words = SplitAt(line, " ");
+  if (words.size() < 5) return false;
+  const std::string_view addresses = words[0], rights = words[1], offset = words[2];
   const size_t dash = addresses.find('-');
   if (dash == std::string_view::npos || rights.size() < 4) return false;
   if (!ReadNumber(addresses.substr(0, dash), &range->start, 16) ||
       !ReadNumber(addresses.substr(dash + 1), &range->end, 16) || !ReadNumber(offset, &range->file_offset, 16) ||
       range->start >= range->end)
     return false;
-  std::from_chars(inode.data(), inode.data() + inode.size(), range->inode);
+  range->inode = LeadingNumber<decltype(range->inode)>(words[4]).value_or(0);
   range->readable = rights[0] == 'r';
   range->writable = rights[1] == 'w';
   range->executable = rights[2] == 'x';
-  const size_t path = line.find_first_not_of(' ');
-  if (path != std::string_view::npos) range->path = line.substr(path);
+  if (words.size() > 5) range->path = line.substr(static_cast<size_t>(words[5].data() - line.data()));
   return true;
 }
 
@@ -72,9 +69,8 @@ std::string ReadMemory(pid_t pid, uint64_t address, size_t size_bytes) {
 
 std::vector<MemoryRange> ParseMaps(std::string_view text) {
   std::vector<MemoryRange> ranges;
-  while (!text.empty() && ranges.size() < kMaxRanges) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  LineScanner lines(text);
+  for (std::string_view line; ranges.size() < kMaxRanges && lines.Next(&line);) {
     MemoryRange range;
     if (ParseRange(line, &range)) ranges.push_back(std::move(range));
   }

@@ -51,7 +51,7 @@ std::set<uint64_t> CommunicatorsOf(const std::vector<InspectedProcess>& inspecte
 bool IsGone(const proc::RingPlace& place, int32_t own_pid) {
   if (place.own_pid != place.pid) return false;
   if (::kill(own_pid, 0) != 0 && errno == ESRCH) return true;
-  const auto stat = ParseStat(ReadProcFile(own_pid, "stat").value_or(""));
+  const auto stat = ParseProcStat(ReadProcFile(own_pid, "stat").value_or(""));
   return stat && (stat->state == 'Z' || stat->state == 'X');
 }
 

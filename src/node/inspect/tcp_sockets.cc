@@ -9,9 +9,9 @@
 #include <cstring>
 #include <string>
 
-#include "node/inspect/next_column.h"
+#include "base/split.h"
+#include "base/text_scan.h"
 #include "node/inspect/proc_files.h"
-#include "node/inspect/read_number.h"
 
 namespace lockstep::inspect {
 namespace {
@@ -64,12 +64,11 @@ std::vector<TableSocket> ReadTables(pid_t pid) {
 
 std::vector<TableSocket> ParseSocketTable(std::string_view text) {
   std::vector<TableSocket> sockets;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    std::array<std::string_view, 10>
-        words;  // sl, local, remote, state, queues, timer, retransmits, uid, timeout, inode
-    for (std::string_view& word : words) word = NextColumn(&line);
+  LineScanner lines(text);
+  for (std::string_view line; lines.Next(&line);) {
+    // sl, local, remote, state, queues, timer, retransmits, uid, timeout, inode
+    const std::vector<std::string_view> words = SplitAt(line, " ");
+    if (words.size() < 10) continue;
     TableSocket found;
     uint16_t port = 0;
     size_t state = 0;

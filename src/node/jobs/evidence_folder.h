@@ -36,8 +36,7 @@ struct CollectedJob {
 };
 
 /// Writes an evidence folder (docs/formats/evidence-folder.md) that only this user may read: stacks and logs are
-/// nobody else's. Makes `folder`, which must be empty or not there. Errors: kFailedPrecondition (something is in it),
-/// kIo.
+/// private. Makes `folder`, which must be empty or not there. Errors: kFailedPrecondition (something is in it), kIo.
 Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder);
 
 /// A name for a folder that is not there yet: "lockstep-hang-JOB-20261122T055900" in `parent`, with "-2" and so on.

@@ -16,7 +16,7 @@ struct Nodes {
   std::string job_id = {};                   ///< Only processes of this job; empty: all.
   bool is_whole_job = false;                 ///< All of the job's nodes are here, by its scheduler's word.
   size_t parallel = control::kDefaultParallel;
-  std::string scheduler_problem = {};  ///< With FindWithoutDaemon: why nobody could say which nodes the job has.
+  std::string scheduler_problem = {};  ///< With FindWithoutDaemon: why the job's nodes are not known.
 };
 
 }  // namespace lockstep::jobs

@@ -14,11 +14,11 @@
 
 namespace lockstep::jobs {
 
-/// What one node's daemon said of itself.
+/// The status that one node's daemon reported.
 struct NodeView {
   control::Endpoint endpoint;
   std::string host;            ///< As the daemon calls it, or as it was asked for.
-  std::optional<Error> error;  ///< It did not answer, or not to the end; what there is, is there all the same.
+  std::optional<Error> error;  ///< It did not answer, or not completely; the parts that arrived are kept.
   std::optional<control::NodeStatus> status;
   std::optional<control::ClockDifference> clock;
   std::vector<control::Process> processes;  ///< Of the job that was asked for.

@@ -14,51 +14,6 @@ namespace {
 
 constexpr int64_t kHoldsForNs = 12 * kSecondNs;  // A look of the coarse history, and a little.
 
-/// Figures of docs/formats/history.md by where NodeReading has them.
-constexpr std::pair<std::string_view, std::optional<double> RankReading::*> kRankFigures[] = {
-    {"up", &RankReading::up},
-    {"steps", &RankReading::steps},
-    {"step_seconds", &RankReading::step_s},
-    {"progress_unix_seconds", &RankReading::progress_unix_s},
-    {"samples", &RankReading::samples},
-    {"tokens", &RankReading::tokens},
-    {"model_flops", &RankReading::model_flops},
-    {"peak_flops_per_second", &RankReading::peak_flops_per_s},
-    {"torch_allocated_bytes", &RankReading::torch_allocated_bytes},
-    {"torch_reserved_bytes", &RankReading::torch_reserved_bytes},
-    {"cpu_seconds", &RankReading::cpu_s},
-    {"resident_bytes", &RankReading::resident_bytes},
-    {"io_read_bytes", &RankReading::io_read_bytes},
-    {"io_written_bytes", &RankReading::io_written_bytes},
-    {"events", &RankReading::events},
-    {"dropped_events", &RankReading::dropped_events},
-    {"collective_calls", &RankReading::collective_calls},
-    {"collective_seconds", &RankReading::collective_s},
-    {"collective_bytes", &RankReading::collective_bytes},
-    {"collective_bus_bytes", &RankReading::collective_bus_bytes},
-};
-constexpr std::pair<std::string_view, std::optional<double> GpuReading::*> kGpuFigures[] = {
-    {"utilization_ratio", &GpuReading::utilization_ratio},
-    {"memory_used_bytes", &GpuReading::memory_used_bytes},
-    {"memory_total_bytes", &GpuReading::memory_total_bytes},
-    {"temperature_celsius", &GpuReading::temperature_celsius},
-    {"energy_joules", &GpuReading::energy_joules},
-    {"power_limit_watts", &GpuReading::power_limit_watts},
-    {"xid_events", &GpuReading::xid_events},
-    {"uncorrected_ecc_errors", &GpuReading::uncorrected_ecc_errors},
-    {"thermal_seconds", &GpuReading::thermal_throttle_s},
-    {"hw_thermal_seconds", &GpuReading::hw_thermal_throttle_s},
-    {"unresponsive", &GpuReading::unresponsive},
-};
-constexpr std::pair<std::string_view, std::optional<double> ServingReading::*> kServingFigures[] = {
-    {"requests", &ServingReading::requests},
-    {"failures", &ServingReading::failures},
-    {"running", &ServingReading::running},
-    {"waiting", &ServingReading::waiting},
-    {"kv_cache_usage_ratio", &ServingReading::kv_cache_usage_ratio},
-    {"preemptions", &ServingReading::preemptions},
-    {"generation_tokens", &ServingReading::generation_tokens},
-};
 constexpr std::pair<std::string_view, double> kQuantiles[] = {
     {"p50_seconds", 0.5}, {"p90_seconds", 0.9}, {"p95_seconds", 0.95}, {"p99_seconds", 0.99}};
 
@@ -78,12 +33,12 @@ bool IsThere(const control::HistorySeries& series, size_t idx) {
                      [&](const auto& figure) { return idx < figure.second.size() && figure.second[idx]; });
 }
 
-template <typename Reading, size_t N>
-void Fill(const control::HistorySeries& series, size_t idx,
-          const std::pair<std::string_view, std::optional<double> Reading::*> (&figures)[N], Reading* reading) {
-  for (const auto& [name, field] : figures) {
-    const std::optional<double> value = At(series, name, idx);
-    if (value) reading->*field = (reading->*field).value_or(0) + *value;
+template <typename Reading>
+void Fill(const control::HistorySeries& series, size_t idx, Reading* reading) {
+  for (const Field<Reading>& field : FieldsOf(*reading)) {
+    if (field.figure.empty()) continue;
+    const std::optional<double> value = At(series, field.figure, idx);
+    if (value) reading->*field.field = (reading->*field.field).value_or(0) + *value;
   }
 }
 
@@ -96,7 +51,7 @@ RankReading RankAt(const control::HistorySeries& series, size_t idx) {
   rank.local_rank = LabelOf(series, "local_rank");
   rank.user = LabelOf(series, "user");
   rank.device = LabelOf(series, "device");
-  Fill(series, idx, kRankFigures, &rank);
+  Fill(series, idx, &rank);
   for (size_t i = 0; i < kPhaseCount; ++i) {
     rank.phase_s.at(i) = At(series, std::string(PhaseName(static_cast<Phase>(i))) + "_seconds", idx);
   }
@@ -111,7 +66,8 @@ GpuReading GpuAt(const control::HistorySeries& series, size_t idx) {
   gpu.is_there = std::any_of(series.figures.begin(), series.figures.end(), [&](const auto& figure) {
     return figure.first != "xid_events" && At(series, figure.first, idx);
   });
-  Fill(series, idx, kGpuFigures, &gpu);
+  Fill(series, idx, &gpu);
+  gpu.temperature_celsius = At(series, "temperature_celsius", idx);
   return gpu;
 }
 
@@ -120,7 +76,7 @@ ServingReading ServingAt(const control::HistorySeries& series, size_t idx) {
   serving.job_id = LabelOf(series, "job_id");
   serving.model = LabelOf(series, "model");
   serving.engine = LabelOf(series, "engine");
-  Fill(series, idx, kServingFigures, &serving);
+  Fill(series, idx, &serving);
   for (const auto& [name, quantile] : kQuantiles) {
     const auto duration = At(series, "request_" + std::string(name), idx);
     const auto first = At(series, "first_token_" + std::string(name), idx);
@@ -149,7 +105,7 @@ NodeReading ReadingAt(const control::History& history, size_t idx) {
     switch (series.kind) {
       case control::HistoryKind::kRank: {
         RankReading rank = RankAt(series, idx);
-        // A rank that was started anew within a span is there twice.
+        // A rank that was restarted within a span occurs twice.
         const auto [place, is_new] = ranks.emplace(std::pair(rank.job_id, rank.rank), reading.ranks.size());
         if (is_new) reading.ranks.push_back(std::move(rank));
         break;

@@ -35,7 +35,7 @@ void JobTracker::Recall(std::vector<NodeLook> looks, int64_t now_ns, int64_t now
   --look_count_;
 }
 
-/// Ranks of nodes that do not answer are kept while nobody knows better.
+/// Ranks of nodes that do not answer are kept until other nodes show that they have moved or ended.
 void JobTracker::ForgetTheDead(int64_t now_ns) {
   std::set<RankKey> heard_ranks;
   std::set<std::string> heard_jobs;
@@ -122,7 +122,7 @@ View JobTracker::Take(std::vector<NodeLook> looks, int64_t now_ns, int64_t now_u
     for (const RankView& rank : job.ranks) track.seen_ranks.insert(rank.rank);
     std::set<std::string> gone = track.seen_ranks;
     for (const RankView& rank : job.ranks) gone.erase(rank.rank);
-    // A job that was started anew with fewer ranks misses none of those that it had.
+    // A job that was restarted with fewer ranks does not miss the ranks that it had before.
     if (job.world_size) {
       std::erase_if(gone,
                     [size = *job.world_size](const std::string& rank) { return RankNumber(rank).value_or(0) >= size; });

@@ -27,8 +27,8 @@ class JobTracker {
   /// until those that answer know better: its ranks run there, or the job has ended or is smaller now.
   /// Cost: O(series), whatever came before.
   View Take(std::vector<NodeLook> looks, int64_t now_ns, int64_t now_unix_ns);
-  /// The same of looks that somebody else had before: rates and histories are made of them too, and they count for
-  /// none in View::look_count.
+  /// The same for earlier looks that a daemon recorded: they add to rates and histories, but do not count in
+  /// View::look_count.
   void Recall(std::vector<NodeLook> looks, int64_t now_ns, int64_t now_unix_ns);
 
  private:

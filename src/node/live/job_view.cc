@@ -1,16 +1,12 @@
 #include "node/live/job_view.h"
 
 #include <algorithm>
-#include <charconv>
 #include <tuple>
 
+#include "base/text_scan.h"
+
 namespace lockstep::live {
-std::optional<uint64_t> RankNumber(const std::string& rank) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(rank.data(), rank.data() + rank.size(), number);
-  if (error != std::errc() || end != rank.data() + rank.size()) return std::nullopt;
-  return number;
-}
+std::optional<uint64_t> RankNumber(const std::string& rank) { return WholeNumber<uint64_t>(rank); }
 
 const char* RankStateName(RankState state) {
   switch (state) {

@@ -52,7 +52,8 @@ struct NodePoller::Node {
   std::optional<int64_t> clock_offset_ns;
   int looks_until_clock = 0;
 
-  // Guarded by the poller's lock; what stands above belongs to who asks while `is_asked`, to the poller's caller else.
+  // Guarded by the poller's lock. The members above belong to the asking thread while `is_asked`, otherwise to the
+  // poller's caller.
   bool is_asked = false;           ///< Or waits for it.
   bool has_answered = false;       ///< The last time that it was asked.
   std::optional<Error> error;      ///< What it was then.
@@ -133,9 +134,9 @@ NodeLook NodePoller::Ask(Node& node, int64_t deadline_ns) {
     return look;
   }
   look.error = reply.error();
-  node.looks_until_clock = 0;  // Who answers next may be another machine's daemon, or one that was started anew.
+  node.looks_until_clock = 0;  // The next answer may come from another machine's daemon, or from a restarted one.
   if (look.error->code == ErrorCode::kIo || look.error->code == ErrorCode::kCancelled) {
-    std::unique_ptr<HttpConnection> broken;  // Goes when nobody waits for the lock.
+    std::unique_ptr<HttpConnection> broken;  // Closed after the lock is released.
     const MutexLock lock(mutex_);
     broken = std::move(node.connection);
   }
@@ -144,12 +145,13 @@ NodeLook NodePoller::Ask(Node& node, int64_t deadline_ns) {
 
 void NodePoller::Begin(Node& node, Standing standing, int64_t deadline_ns) {
   const bool is_heard = standing == Standing::kHeard;
-  // The first time whoever asks waits for it.
+  // The caller waits for a node's first answer, so only later tries give a tunnel more time.
   if (standing == Standing::kSilent && !node.endpoint.tunnel.empty())
     deadline_ns = std::max(deadline_ns, kTunnelTimeNs);
   const int64_t end_ns = SteadyNow() + deadline_ns;
   (is_heard ? heard_threads_ : silent_threads_).Put([this, &node, is_heard, deadline_ns, end_ns] {
-    // Many that fall silent at once are told in one look: who waits behind them has had its time.
+    // If many nodes fall silent at once, one look finds all of them: nodes that queue behind them have used up their
+    // time as well.
     const int64_t left_ns = is_heard ? end_ns - SteadyNow() : deadline_ns;
     NodeLook look = left_ns > 0 ? Ask(node, left_ns) : NotAsked(node);
     const MutexLock lock(mutex_);

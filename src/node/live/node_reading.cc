@@ -21,39 +21,32 @@ constexpr size_t kMostNames = 256;        // Of values and groups of a rank, of 
 constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"input",     "h2d",          "forward",    "backward",
                                                               "optimizer", "comm_exposed", "checkpoint", "other"};
 
-/// Where the value of a series belongs.
-template <typename Reading, typename Value = std::optional<double>>
-struct Field {
-  std::string_view name;
-  Value Reading::*field;
-};
-
 /// With nothing but who it is of. Several of one rank (by group, by reason) add up.
 constexpr Field<RankReading> kRankFields[] = {
-    {"lockstep_rank_up", &RankReading::up},
-    {"lockstep_steps_total", &RankReading::steps},
-    {"lockstep_step_seconds_total", &RankReading::step_s},
-    {"lockstep_rank_last_progress_timestamp_seconds", &RankReading::progress_unix_s},
-    {"lockstep_samples_total", &RankReading::samples},
-    {"lockstep_tokens_total", &RankReading::tokens},
-    {"lockstep_model_flops_total", &RankReading::model_flops},
-    {"lockstep_gpu_peak_flops_per_second", &RankReading::peak_flops_per_s},
-    {"lockstep_torch_memory_allocated_bytes", &RankReading::torch_allocated_bytes},
-    {"lockstep_torch_memory_reserved_bytes", &RankReading::torch_reserved_bytes},
+    {"lockstep_rank_up", &RankReading::up, "up"},
+    {"lockstep_steps_total", &RankReading::steps, "steps"},
+    {"lockstep_step_seconds_total", &RankReading::step_s, "step_seconds"},
+    {"lockstep_rank_last_progress_timestamp_seconds", &RankReading::progress_unix_s, "progress_unix_seconds"},
+    {"lockstep_samples_total", &RankReading::samples, "samples"},
+    {"lockstep_tokens_total", &RankReading::tokens, "tokens"},
+    {"lockstep_model_flops_total", &RankReading::model_flops, "model_flops"},
+    {"lockstep_gpu_peak_flops_per_second", &RankReading::peak_flops_per_s, "peak_flops_per_second"},
+    {"lockstep_torch_memory_allocated_bytes", &RankReading::torch_allocated_bytes, "torch_allocated_bytes"},
+    {"lockstep_torch_memory_reserved_bytes", &RankReading::torch_reserved_bytes, "torch_reserved_bytes"},
     {"lockstep_torch_memory_peak_bytes", &RankReading::torch_peak_bytes},
     {"lockstep_torch_alloc_retries_total", &RankReading::torch_alloc_retries},
     {"lockstep_torch_ooms_total", &RankReading::torch_ooms},
-    {"lockstep_rank_cpu_seconds_total", &RankReading::cpu_s},
-    {"lockstep_rank_resident_memory_bytes", &RankReading::resident_bytes},
+    {"lockstep_rank_cpu_seconds_total", &RankReading::cpu_s, "cpu_seconds"},
+    {"lockstep_rank_resident_memory_bytes", &RankReading::resident_bytes, "resident_bytes"},
     {"lockstep_rank_threads", &RankReading::threads},
-    {"lockstep_rank_io_read_bytes_total", &RankReading::io_read_bytes},
-    {"lockstep_rank_io_written_bytes_total", &RankReading::io_written_bytes},
-    {"lockstep_events_total", &RankReading::events},
-    {"lockstep_events_dropped_total", &RankReading::dropped_events},
-    {"lockstep_collective_calls_total", &RankReading::collective_calls},
-    {"lockstep_collective_seconds_total", &RankReading::collective_s},
-    {"lockstep_collective_bytes_total", &RankReading::collective_bytes},
-    {"lockstep_collective_bus_bytes_total", &RankReading::collective_bus_bytes},
+    {"lockstep_rank_io_read_bytes_total", &RankReading::io_read_bytes, "io_read_bytes"},
+    {"lockstep_rank_io_written_bytes_total", &RankReading::io_written_bytes, "io_written_bytes"},
+    {"lockstep_events_total", &RankReading::events, "events"},
+    {"lockstep_events_dropped_total", &RankReading::dropped_events, "dropped_events"},
+    {"lockstep_collective_calls_total", &RankReading::collective_calls, "collective_calls"},
+    {"lockstep_collective_seconds_total", &RankReading::collective_s, "collective_seconds"},
+    {"lockstep_collective_bytes_total", &RankReading::collective_bytes, "collective_bytes"},
+    {"lockstep_collective_bus_bytes_total", &RankReading::collective_bus_bytes, "collective_bus_bytes"},
 };
 
 constexpr Field<GroupReading> kGroupFields[] = {
@@ -62,26 +55,21 @@ constexpr Field<GroupReading> kGroupFields[] = {
     {"lockstep_collective_oldest_inflight_seconds", &GroupReading::oldest_inflight_s},
 };
 
-/// `label`=`value` is asked for where they are not empty. Several of one GPU are added up, of temperatures the largest
-/// counts.
-struct GpuField {
-  std::string_view name;
-  std::optional<double> GpuReading::*field;
-  std::string_view label = {};
-  std::string_view value = {};
-};
-constexpr GpuField kGpuFields[] = {
-    {"lockstep_gpu_utilization_ratio", &GpuReading::utilization_ratio},
+/// Several of one GPU are added up, of temperatures the largest counts.
+constexpr Field<GpuReading> kGpuFields[] = {
+    {"lockstep_gpu_utilization_ratio", &GpuReading::utilization_ratio, "utilization_ratio"},
     {"lockstep_gpu_sm_active_ratio", &GpuReading::sm_active_ratio},
-    {"lockstep_gpu_memory_used_bytes", &GpuReading::memory_used_bytes},
-    {"lockstep_gpu_memory_total_bytes", &GpuReading::memory_total_bytes},
-    {"lockstep_gpu_energy_joules_total", &GpuReading::energy_joules},
-    {"lockstep_gpu_power_limit_watts", &GpuReading::power_limit_watts},
-    {"lockstep_gpu_xid_events_total", &GpuReading::xid_events},
-    {"lockstep_gpu_ecc_errors_total", &GpuReading::uncorrected_ecc_errors, "error", "uncorrected"},
-    {"lockstep_gpu_throttle_seconds_total", &GpuReading::thermal_throttle_s, "reason", "thermal"},
-    {"lockstep_gpu_throttle_seconds_total", &GpuReading::hw_thermal_throttle_s, "reason", "hw_thermal"},
-    {"lockstep_gpu_unresponsive", &GpuReading::unresponsive},
+    {"lockstep_gpu_memory_used_bytes", &GpuReading::memory_used_bytes, "memory_used_bytes"},
+    {"lockstep_gpu_memory_total_bytes", &GpuReading::memory_total_bytes, "memory_total_bytes"},
+    {"lockstep_gpu_energy_joules_total", &GpuReading::energy_joules, "energy_joules"},
+    {"lockstep_gpu_power_limit_watts", &GpuReading::power_limit_watts, "power_limit_watts"},
+    {"lockstep_gpu_xid_events_total", &GpuReading::xid_events, "xid_events"},
+    {"lockstep_gpu_ecc_errors_total", &GpuReading::uncorrected_ecc_errors, "uncorrected_ecc_errors", "error",
+     "uncorrected"},
+    {"lockstep_gpu_throttle_seconds_total", &GpuReading::thermal_throttle_s, "thermal_seconds", "reason", "thermal"},
+    {"lockstep_gpu_throttle_seconds_total", &GpuReading::hw_thermal_throttle_s, "hw_thermal_seconds", "reason",
+     "hw_thermal"},
+    {"lockstep_gpu_unresponsive", &GpuReading::unresponsive, "unresponsive"},
 };
 
 constexpr Field<MigInstanceReading> kMigInstanceFields[] = {
@@ -102,13 +90,13 @@ constexpr Field<PortReading> kPortFields[] = {
 };
 
 constexpr Field<ServingReading> kServingFields[] = {
-    {"lockstep_serving_requests_total", &ServingReading::requests},
-    {"lockstep_serving_request_failures_total", &ServingReading::failures},
-    {"lockstep_serving_requests_running", &ServingReading::running},
-    {"lockstep_serving_requests_waiting", &ServingReading::waiting},
-    {"lockstep_serving_kv_cache_usage_ratio", &ServingReading::kv_cache_usage_ratio},
-    {"lockstep_serving_preemptions_total", &ServingReading::preemptions},
-    {"lockstep_serving_generation_tokens_total", &ServingReading::generation_tokens},
+    {"lockstep_serving_requests_total", &ServingReading::requests, "requests"},
+    {"lockstep_serving_request_failures_total", &ServingReading::failures, "failures"},
+    {"lockstep_serving_requests_running", &ServingReading::running, "running"},
+    {"lockstep_serving_requests_waiting", &ServingReading::waiting, "waiting"},
+    {"lockstep_serving_kv_cache_usage_ratio", &ServingReading::kv_cache_usage_ratio, "kv_cache_usage_ratio"},
+    {"lockstep_serving_preemptions_total", &ServingReading::preemptions, "preemptions"},
+    {"lockstep_serving_generation_tokens_total", &ServingReading::generation_tokens, "generation_tokens"},
 };
 
 constexpr Field<ServingReading, Quantiles> kQuantilesFields[] = {
@@ -245,7 +233,7 @@ class Reader {
     } else if (sample.name == "lockstep_gpu_temperature_celsius") {
       reading.temperature_celsius = std::max(reading.temperature_celsius.value_or(sample.value), sample.value);
     }
-    for (const GpuField& field : kGpuFields) {
+    for (const auto& field : kGpuFields) {
       if (field.name != sample.name) continue;
       if (!field.label.empty() && Text(sample, field.label) != field.value) continue;
       Add(&(reading.*field.field), sample.value);
@@ -331,6 +319,10 @@ class Reader {
 };
 
 }  // namespace
+
+std::span<const Field<RankReading>> FieldsOf(const RankReading& /*which*/) { return kRankFields; }
+std::span<const Field<GpuReading>> FieldsOf(const GpuReading& /*which*/) { return kGpuFields; }
+std::span<const Field<ServingReading>> FieldsOf(const ServingReading& /*which*/) { return kServingFields; }
 
 const char* PhaseName(Phase phase) { return kPhaseNames[static_cast<size_t>(phase)]; }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -166,6 +167,19 @@ struct NodeReading {
   uint64_t bad_line_count = 0;
   bool is_cut = false;  ///< There was more than is kept of one node.
 };
+
+/// Where the value of a series belongs.
+template <typename Reading, typename Value = std::optional<double>>
+struct Field {
+  std::string_view name;
+  Value Reading::*field;
+  std::string_view figure = {};  ///< Its name in a node's history (docs/formats/history.md); empty: it is not there.
+  std::string_view label = {};   ///< Where not empty, it must have
+  std::string_view value = {};   ///< this value.
+};
+std::span<const Field<RankReading>> FieldsOf(const RankReading& which);
+std::span<const Field<GpuReading>> FieldsOf(const GpuReading& which);
+std::span<const Field<ServingReading>> FieldsOf(const ServingReading& which);
 
 /// Series of `job_id` alone, or of all jobs where it is empty; GPUs and collectors always. Names that are not known and
 /// values that are not finite are passed over. Of one node at most 16,384 ranks, 256 values and groups of each.

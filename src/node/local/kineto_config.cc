@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +15,7 @@
 
 #include "base/output_file.h"
 #include "base/system_error.h"
+#include "base/text_scan.h"
 #include "base/trim.h"
 #include "base/unique_fd.h"
 
@@ -29,17 +29,13 @@ constexpr std::string_view kBlanks = " \t\r";
 // As Kineto reads it: '#' begins a comment anywhere, the last line wins.
 std::optional<int64_t> PollSecondsOf(std::string_view text) {
   std::optional<int64_t> seconds;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  LineScanner lines(text);
+  for (std::string_view line; lines.Next(&line);) {
     line = line.substr(0, line.find('#'));
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos || Trimmed(line.substr(0, equals), kBlanks) != kPollKey) continue;
-    const std::string_view digits = Trimmed(line.substr(equals + 1), kBlanks);
-    int64_t value = 0;
-    const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error == std::errc() && last == digits.data() + digits.size() && value > 0) seconds = value;
+    const auto value = WholeNumber(Trimmed(line.substr(equals + 1), kBlanks));
+    if (value && *value > 0) seconds = *value;
   }
   return seconds;
 }
@@ -58,7 +54,7 @@ std::string ConfigText(int64_t poll_seconds) {
 BaseConfig ReadBaseConfig(const std::string& path) {
   BaseConfig config;
   config.path = path;
-  // Not waiting: somebody's KINETO_CONFIG may name a FIFO.
+  // Opened without blocking: a user's KINETO_CONFIG may name a FIFO.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info = {};
   if (!fd.valid() || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return config;
@@ -123,7 +119,7 @@ Status PrepareSocketFolder(const std::string& path) {
     return {};
   };
   RETURN_IF_ERROR(check());
-  // Only the last folder, and only then its mode: what was there is somebody's choice.
+  // Only the last folder is made, and only then its mode is set: an existing folder is the user's choice.
   if (::mkdir(path.c_str(), 0777) == 0) {
     if (::chmod(path.c_str(), 01777) != 0) return SystemError(path, "open the folder to every user", errno);
   } else if (errno != EEXIST) {

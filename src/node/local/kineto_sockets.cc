@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +17,7 @@
 #include <system_error>
 
 #include "base/command_name.h"
+#include "base/text_scan.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::local {
@@ -34,9 +34,8 @@ std::optional<uint32_t> InodeOf(const std::string& shown_name) {
     for (int i = 0; i < 7; ++i) words >> word;  // Num RefCount Protocol Flags Type St Inode
     std::string name;
     std::getline(words >> std::ws, name);
-    uint32_t number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (name == shown_name && error == std::errc() && end == word.data() + word.size()) inode = number;
+    const auto number = WholeNumber<uint32_t>(word);
+    if (name == shown_name && number) inode = *number;
   }
   return inode;
 }
@@ -81,10 +80,8 @@ std::optional<pid_t> HolderOf(uint32_t inode) {
   const std::string link = fmt::format("socket:[{}]", inode);
   std::error_code error;
   for (const auto& process : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = process.path().filename().string();
-    pid_t pid = 0;
-    const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (bad != std::errc() || end != name.data() + name.size()) continue;
+    const auto pid = WholeNumber<pid_t>(process.path().filename().string());
+    if (!pid) continue;
     std::error_code gone;  // Not ours to look at, or ended.
     std::filesystem::directory_iterator descriptors(process.path() / "fd", gone);
     for (; !gone && descriptors != std::filesystem::directory_iterator(); descriptors.increment(gone)) {

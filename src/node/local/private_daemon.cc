@@ -35,7 +35,7 @@ constexpr int64_t kDaemonAnswerNs = kSecondNs;
 // A daemon that has just ended may hold Kineto's name for a moment longer.
 constexpr auto kNamePatience = std::chrono::seconds(3);
 
-// Nobody waits in the kernel: whoever holds the lock may hang.
+// The lock is never waited for in the kernel, because its holder may hang.
 Result<UniqueFd> LockedFile(const std::string& path, int lock, Clock::time_point deadline) {
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return SystemError(path, "open", errno);

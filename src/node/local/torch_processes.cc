@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -13,7 +12,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/proc_stat.h"
 #include "base/small_file.h"
+#include "base/text_scan.h"
 
 namespace lockstep::local {
 namespace {
@@ -82,16 +83,12 @@ TorchVersion VersionOf(const std::string& root, const std::string& library) {
   return at == std::string::npos ? TorchVersion() : ParseTorchVersion(library.substr(at + 4));
 }
 
-// Parent, start time: fields 4 and 22 of /proc/PID/stat; the name before them may hold anything.
+// Parent, start time.
 void ReadStat(const std::string& text, TorchProcess* process) {
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string field;
-  for (int i = 3; i <= 22 && fields >> field; ++i) {
-    if (i == 4) process->parent = static_cast<pid_t>(std::strtol(field.c_str(), nullptr, 10));
-    if (i == 22) process->start_ticks = std::strtoull(field.c_str(), nullptr, 10);
-  }
+  const auto stat = ParseProcStat(text);
+  if (!stat) return;
+  process->parent = stat->parent_pid;
+  process->start_ticks = stat->start_ticks;
   std::ifstream uptime("/proc/uptime");
   double now_s = 0;
   uptime >> now_s;
@@ -116,7 +113,7 @@ std::string Link(const std::string& path) {
   return fs::read_symlink(path, error).string();
 }
 
-// Who looks at a process maps the process's libraries, too, to read their symbols.
+// A debugger of a process maps the process's libraries, too, to read their symbols.
 bool IsLockstep(const std::string& folder) {
   const std::string name = fs::path(Link(folder + "/exe")).filename().string();
   return name == "lockstep" || name == "lockstepd";
@@ -148,13 +145,11 @@ std::optional<TorchProcess> LookAtProcess(pid_t pid, const std::set<std::string>
 
 TorchVersion ParseTorchVersion(const std::string& text) {
   TorchVersion version;
-  const char* end = text.data() + text.size();
-  const auto [dot, bad] = std::from_chars(text.data(), end, version.major);
-  if (bad != std::errc() || dot == end || *dot != '.' ||
-      std::from_chars(dot + 1, end, version.minor).ec != std::errc()) {
-    return {};
-  }
-  version.text = text;
+  TextCursor cursor(text);
+  const auto major = cursor.Number<decltype(version.major)>();
+  const auto minor = major && cursor.Skip(".") ? cursor.Number<decltype(version.minor)>() : std::nullopt;
+  if (!minor) return {};
+  version = {.major = *major, .minor = *minor, .text = text};
   return version;
 }
 
@@ -164,11 +159,9 @@ std::vector<TorchProcess> FindTorchProcesses() {
   std::error_code error;
   fs::directory_iterator entries("/proc", error);
   for (; !error && entries != fs::directory_iterator() && processes.size() < kMaxProcesses; entries.increment(error)) {
-    const std::string name = entries->path().filename().string();
-    pid_t pid = 0;
-    const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (bad != std::errc() || end != name.data() + name.size()) continue;
-    if (auto process = LookAtProcess(pid, client_sockets)) processes.push_back(std::move(*process));
+    const auto pid = WholeNumber<pid_t>(entries->path().filename().string());
+    if (!pid) continue;
+    if (auto process = LookAtProcess(*pid, client_sockets)) processes.push_back(std::move(*process));
   }
   std::ranges::sort(processes, {}, &TorchProcess::pid);
   return processes;

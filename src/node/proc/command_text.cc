@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/letter_case.h"
+#include "base/split.h"
 #include "base/utf8.h"
 #include "node/proc/job_environment.h"
 
@@ -68,8 +69,7 @@ std::string CommandText(std::string_view arguments) {
   std::string command;
   bool hide_next = false;
   while (!arguments.empty() && command.size() < kMaxCommandBytes) {
-    const std::string_view argument = arguments.substr(0, arguments.find('\0'));
-    arguments.remove_prefix(std::min(argument.size() + 1, arguments.size()));
+    const std::string_view argument = TakePart(&arguments, '\0');
     if (!command.empty()) AppendPrintable(" ", &command);
     const size_t equals = argument.find('=');
     const bool is_option = argument.starts_with('-');
@@ -93,8 +93,7 @@ bool IsLauncherCommand(std::string_view arguments) {
   // Interpreter, its options, then the program: what comes behind that is the program's own.
   bool is_interpreter = false;
   for (bool is_first = true; !arguments.empty(); is_first = false) {
-    const std::string_view argument = arguments.substr(0, arguments.find('\0'));
-    arguments.remove_prefix(std::min(argument.size() + 1, arguments.size()));
+    const std::string_view argument = TakePart(&arguments, '\0');
     if (argument == "-m" && is_interpreter) {
       const std::string_view module = arguments.substr(0, arguments.find('\0'));
       for (const std::string_view name :

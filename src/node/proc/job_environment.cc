@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/split.h"
 #include "base/utf8.h"
 
 namespace lockstep::proc {
@@ -22,8 +23,7 @@ using Variables = std::unordered_map<std::string_view, std::string_view>;
 Variables Split(std::string_view environment) {
   Variables variables;
   while (!environment.empty()) {
-    const std::string_view entry = environment.substr(0, environment.find('\0'));
-    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
+    const std::string_view entry = TakePart(&environment, '\0');
     const size_t equals = entry.find('=');
     if (equals == std::string_view::npos) continue;
     variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));  // As getenv: the first one counts.
@@ -36,7 +36,7 @@ std::string_view Get(const Variables& variables, std::string_view name) {
   return found == variables.end() ? std::string_view() : found->second;
 }
 
-/// An id that somebody's environment claims, as far as it can be shown and compared.
+/// A job id from a process's environment, cut to what can be shown and compared.
 std::string Id(std::string_view text) {
   std::string id;
   for (const char c : text.substr(0, kMostIdBytes)) {
@@ -115,8 +115,7 @@ std::vector<std::string> ReadSettings(std::string_view environment) {
   constexpr auto kSecrets = std::to_array<std::string_view>({"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"});
   std::vector<std::string> settings;
   while (!environment.empty() && settings.size() < kMostSettings) {
-    const std::string_view entry = environment.substr(0, environment.find('\0'));
-    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
+    const std::string_view entry = TakePart(&environment, '\0');
     const std::string_view name = entry.substr(0, entry.find('='));
     const auto begins = [name](std::string_view family) { return name.starts_with(family); };
     const auto holds = [name](std::string_view word) { return name.find(word) != std::string_view::npos; };
@@ -128,6 +127,16 @@ std::vector<std::string> ReadSettings(std::string_view environment) {
   }
   std::sort(settings.begin(), settings.end());
   return settings;
+}
+
+std::string_view EnvironmentValue(std::string_view environment, std::string_view name) {
+  while (!environment.empty()) {
+    const std::string_view entry = TakePart(&environment, '\0');
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=') {
+      return entry.substr(name.size() + 1);
+    }
+  }
+  return {};
 }
 
 std::string_view FindPodUid(std::string_view cgroup_text) {

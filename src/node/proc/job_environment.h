@@ -17,6 +17,9 @@ void ReadJobEnvironment(std::string_view environment, ProcessDetails* details);
 /// sorted, at most 128 of at most 256 bytes; names that look like a secret's are left out.
 std::vector<std::string> ReadSettings(std::string_view environment);
 
+/// The value of a variable of such an environment; empty where it is not set.
+std::string_view EnvironmentValue(std::string_view environment, std::string_view name);
+
 /// "pod0a1b..." of /proc/PID/cgroup's text as a pod's uid, or empty.
 std::string_view FindPodUid(std::string_view cgroup_text);
 

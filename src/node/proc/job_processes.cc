@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -15,7 +14,9 @@
 #include <system_error>
 #include <tuple>
 
-#include "base/split.h"
+#include "base/proc_stat.h"
+#include "base/small_file.h"
+#include "base/text_scan.h"
 #include "node/proc/job_environment.h"
 #include "node/proc/proc_reader.h"
 
@@ -73,33 +74,16 @@ void SetRoles(std::vector<JobProcess>* processes) {
 }
 
 std::string Contents(const std::string& path, size_t limit_bytes = 8192) {
-  std::string text(limit_bytes, '\0');
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(::fopen(path.c_str(), "re"), ::fclose);
-  if (file == nullptr) return {};
-  text.resize(::fread(text.data(), 1, text.size(), file.get()));
-  return text;
+  return ReadSmallFile(path, limit_bytes).value_or("");
 }
+
+int64_t Number(std::string_view text) { return LeadingNumber(text).value_or(0); }
 
 int64_t NumberAfter(std::string_view text, std::string_view name) {
   const size_t at = text.find(name);
   if (at == std::string_view::npos) return 0;
   const size_t begin = std::min(text.find_first_of("0123456789\n", at + name.size()), text.size());
-  int64_t number = 0;
-  std::from_chars(text.data() + begin, text.data() + text.size(), number);
-  return number;
-}
-
-/// Fields of a stat file from the third on.
-std::vector<std::string_view> StatFieldsOf(std::string_view text) {
-  const size_t bracket = text.rfind(')');
-  if (bracket == std::string_view::npos) return {};
-  return SplitAt(text.substr(bracket + 1), " \n");
-}
-
-int64_t Number(std::string_view text) {
-  int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  return Number(text.substr(begin));
 }
 
 // By job, rank, then pid.
@@ -121,11 +105,9 @@ std::vector<int32_t> ListProcesses(const std::string& root) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(root.c_str()), ::closedir);
   if (folder == nullptr) return pids;
   while (const dirent* entry = ::readdir(folder.get())) {
-    const std::string_view name = entry->d_name;
-    int32_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || end != name.data() + name.size() || pid <= 0) continue;
-    pids.push_back(pid);
+    const auto pid = WholeNumber<int32_t>(entry->d_name);
+    if (!pid || *pid <= 0) continue;
+    pids.push_back(*pid);
     if (pids.size() >= kMaxProcesses) break;
   }
   std::sort(pids.begin(), pids.end());
@@ -222,8 +204,7 @@ int64_t ThreadsCpuNs(int32_t pid, const std::string& folder) {
     const std::string text = Contents(task->path().string() + "/stat");
     const size_t open = text.find('(');
     if (open == std::string::npos || PollsForNccl(std::string_view(text).substr(open + 1))) continue;
-    const std::vector<std::string_view> fields = StatFieldsOf(text);
-    if (fields.size() > 12) sum_ns += (Number(fields[11]) + Number(fields[12])) * kTickNs;
+    if (const auto stat = ParseProcStat(text)) sum_ns += static_cast<int64_t>(stat->cpu_ticks) * kTickNs;
   }
   return sum_ns;
 }
@@ -232,21 +213,19 @@ int64_t ThreadsCpuNs(int32_t pid, const std::string& folder) {
 
 std::optional<Glance> ReadGlance(int32_t pid, uint64_t start_ticks, const std::string& root) {
   const std::string folder = fmt::format("{}/{}", root, pid);
-  const std::string process_text = Contents(folder + "/stat");
-  const std::vector<std::string_view> fields = StatFieldsOf(process_text);
-  if (fields.size() < 20 || static_cast<uint64_t>(Number(fields[19])) != start_ticks) return std::nullopt;
+  const auto stat = ParseProcStat(Contents(folder + "/stat"));
+  if (!stat || stat->start_ticks != start_ticks) return std::nullopt;
   Glance glance;
-  glance.state = fields[0].front();
-  glance.cpu_ns = (Number(fields[11]) + Number(fields[12])) * kTickNs;
+  glance.state = stat->state;
+  glance.cpu_ns = static_cast<int64_t>(stat->cpu_ticks) * kTickNs;
   glance.threads_cpu_ns = ThreadsCpuNs(pid, folder);
   const std::string task = fmt::format("{}/task/{}", folder, pid);
   // Exact to the ns where the kernel keeps it; ticks elsewhere.
   const std::string schedule = Contents(task + "/schedstat");
   glance.main_cpu_ns = Number(schedule);
   if (schedule.empty()) {
-    const std::string text = Contents(task + "/stat");
-    const std::vector<std::string_view> main = StatFieldsOf(text);
-    if (main.size() > 12) glance.main_cpu_ns = (Number(main[11]) + Number(main[12])) * kTickNs;
+    const auto main = ParseProcStat(Contents(task + "/stat"));
+    if (main) glance.main_cpu_ns = static_cast<int64_t>(main->cpu_ticks) * kTickNs;
   }
   const std::string status = Contents(task + "/status");
   glance.main_switches =

@@ -35,7 +35,7 @@ struct JobProcesses {
 
 /// Finds them in /proc (`root`), whether their environment or a mapped PyTorch tells that they are of a job; a pid that
 /// is named and has no ranks below it is taken as it is. `allowed` says whose processes may be read at all. Bounded: at
-/// most 65,536 processes. Blocks as long as /proc does (a process can hold up whoever reads its arguments).
+/// most 65,536 processes. Blocks as long as /proc does (a process can block a reader of its arguments).
 JobProcesses FindJobProcesses(const JobProcessSelector& selector, const std::function<bool(uint32_t uid)>& allowed,
                               const std::string& root = "/proc");
 
@@ -57,8 +57,8 @@ struct Glance {
   int64_t threads_cpu_ns = 0;  ///< The same of the other threads that live, without those that poll for NCCL.
   std::string wait_channel;    ///< Kernel function that the main thread sleeps in, "" = unknown or none.
 };
-/// Nullopt: there is no such process any more (of this start). Costs four small reads and one a thread, and holds
-/// nobody up.
+/// Nullopt: there is no such process any more (of this start). Costs four small reads and one per thread, and stops no
+/// process.
 std::optional<Glance> ReadGlance(int32_t pid, uint64_t start_ticks, const std::string& root = "/proc");
 
 }  // namespace lockstep::proc

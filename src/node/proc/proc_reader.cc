@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 
 #include "base/ascii.h"
@@ -59,28 +58,6 @@ std::string UserName(uint32_t uid) {
 }
 
 }  // namespace
-
-std::optional<ProcStat> ParseProcStat(std::string_view text) {
-  // The name may hold anything, brackets too: what counts begins after the last one.
-  const size_t bracket = text.rfind(')');
-  if (bracket == std::string_view::npos) return std::nullopt;
-  std::string_view rest = text.substr(bracket + 1);
-  constexpr int kLastNeeded = 22;
-  ProcStat stat;
-  for (int field = 3; field <= kLastNeeded || (field <= 52 && stat.state == 'Z'); ++field) {
-    const size_t begin = rest.find_first_not_of(" \n");
-    if (begin == std::string_view::npos) return field > kLastNeeded ? std::optional(stat) : std::nullopt;
-    const std::string_view word = rest.substr(begin, std::min(rest.find_first_of(" \n", begin), rest.size()) - begin);
-    rest.remove_prefix(begin + word.size());
-    std::from_chars_result read = {.ptr = word.data(), .ec = std::errc()};
-    if (field == 3) stat.state = word.front();
-    if (field == 4) read = std::from_chars(word.data(), word.data() + word.size(), stat.parent_pid);
-    if (field == 22) read = std::from_chars(word.data(), word.data() + word.size(), stat.start_ticks);
-    if (field == 52) read = std::from_chars(word.data(), word.data() + word.size(), stat.wait_status.emplace());
-    if (read.ec != std::errc()) return std::nullopt;
-  }
-  return stat;
-}
 
 std::string PythonVersionOf(std::string_view path) {
   constexpr std::string_view kPython = "python";
@@ -210,7 +187,8 @@ std::string ProcReader::FindTorchVersion(int32_t pid) const {
   if (folder.empty()) return {};
   const UniqueFd root(::open(fmt::format("{}/{}/root", root_, pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return {};
-  // In the process's own view of files, and never out of it; whoever made the file, only a short regular one is read.
+  // Opened in the process's own view of files, and never outside of it. Only a short regular file is read, because the
+  // job may have put anything there.
   open_how how = {};
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;

@@ -6,19 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/proc_stat.h"
 #include "node/proc/process_details.h"
 
 namespace lockstep::proc {
-
-/// What fields 3, 4, 22 and 52 of /proc/PID/stat say, whatever the process is called.
-struct ProcStat {
-  char state = '?';  ///< 'Z': has ended, and its parent has not asked yet.
-  int32_t parent_pid = 0;
-  uint64_t start_ticks = 0;
-  /// As waitpid() gives it, of one that has ended. The kernel shows 0 to whoever may not trace the process.
-  std::optional<int32_t> wait_status = {};
-};
-std::optional<ProcStat> ParseProcStat(std::string_view text);
 
 /// Reads what /proc shows of a process to this one. All reads are bounded; what is forbidden or odd stays unknown.
 /// Stateless; any thread.

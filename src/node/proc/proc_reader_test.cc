@@ -29,26 +29,10 @@ ProcessDetails FromEnvironment(const std::string& text) {
   return details;
 }
 
-TEST(ProcStatTest, FieldsAreFoundBehindAnyName) {
-  const std::string rest = " S 41 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 987654 22";
-  for (const char* name : {"(python)", "(a b)", "(x) S 1 1 1 (y)", "())"}) {
-    const auto stat = ParseProcStat("7 " + std::string(name) + rest);
-    ASSERT_TRUE(stat) << name;
-    EXPECT_EQ(stat->state, 'S') << name;
-    EXPECT_EQ(stat->parent_pid, 41) << name;
-    EXPECT_EQ(stat->start_ticks, 987654u) << name;
-    EXPECT_EQ(stat->wait_status, std::nullopt) << name;
-  }
-  const std::string zombie = "7 (x) Z 41 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 987654 22";
-  std::string whole = zombie;
-  for (int field = 24; field <= 51; ++field) whole += " 0";
-  EXPECT_EQ(ParseProcStat(whole + " 139\n")->wait_status, 139);
-  EXPECT_EQ(ParseProcStat(zombie)->wait_status, std::nullopt);
-  EXPECT_EQ(ParseProcStat(zombie)->start_ticks, 987654u);
-  EXPECT_FALSE(ParseProcStat(whole + " x"));
-  EXPECT_FALSE(ParseProcStat(""));
-  EXPECT_FALSE(ParseProcStat("7 (python) S 41"));
-  EXPECT_FALSE(ParseProcStat("7 (python) S x 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21"));
+TEST(EnvironmentTest, FirstValueCounts) {
+  EXPECT_EQ(EnvironmentValue(Zeros("AB=1 A=2 A=3 B"), "A"), "2");
+  EXPECT_EQ(EnvironmentValue(Zeros("AB=1"), "A"), "");
+  EXPECT_EQ(EnvironmentValue("", "A"), "");
 }
 
 TEST(TorchVersionTest, VersionIsReadFromItsAssignment) {

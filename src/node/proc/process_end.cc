@@ -36,7 +36,8 @@ std::optional<int32_t> StatusOfWaitedFor(int pidfd) {
 std::optional<int32_t> StatusOfZombie(int32_t pid) {
   const auto stat = ParseProcStat(ReadSmallFile(fmt::format("/proc/{}/stat", pid)).value_or(""));
   if (!stat || stat->state != 'Z') return std::nullopt;
-  // 0 is also what those are shown who may not trace it. They are told from others by the link that a zombie has not.
+  // The kernel also shows 0 to readers that may not trace the process. That case is recognised by the link, which a
+  // zombie does not have.
   char target;
   if (::readlink(fmt::format("/proc/{}/exe", pid).c_str(), &target, 1) < 0 && errno == EACCES) return std::nullopt;
   return stat->wait_status;

@@ -20,7 +20,7 @@ bool IsSame(std::string_view given, std::string_view expected) {
 
 std::string RandomName() {
   std::array<unsigned char, 16> bytes = {};
-  // So few bytes come whole or not at all; without them there is no safe way on.
+  // So few bytes come completely or not at all; without them it is not safe to continue.
   while (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     if (errno != EINTR) std::abort();
   }

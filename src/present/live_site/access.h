@@ -8,17 +8,17 @@
 
 namespace lockstep::live_site {
 
-/// 32 hexadecimal digits that nobody can guess.
+/// 32 random hexadecimal digits that cannot be guessed.
 std::string RandomName();
 
 /// The value of `name` in a query ("a=1&token=x"), as it is sent; nullopt: not there.
 std::optional<std::string_view> QueryValue(std::string_view query, std::string_view name);
 
-/// Whether two secrets are the same; how long that takes says nothing of how much of them is.
+/// Whether two secrets are the same; the time that this takes does not reveal how much of them is equal.
 bool IsSame(std::string_view given, std::string_view expected);
 
 /// Whether a request carries the token: `Authorization: Bearer TOKEN`, or `?token=TOKEN`, since a browser lets a page
-/// set no header of an event stream. How long that takes says nothing of how much of it is right.
+/// set no header of an event stream. The time that this takes does not reveal how much of it is right.
 bool HasToken(const http::Request& request, std::string_view token);
 
 }  // namespace lockstep::live_site

@@ -74,7 +74,7 @@ class ActionDesk {
   class Desk {
    public:
     virtual ~Desk() = default;
-    /// Calls `change` and tells everybody, if something was changed.
+    /// Calls `change` and, if something was changed, sends the new state to all clients.
     virtual void Change(const std::function<void(Action&)>& change) = 0;
     virtual const std::atomic<bool>& cancelled() const = 0;
     /// How much memory its pages hold, about; to be said before they are handed over.

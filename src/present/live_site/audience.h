@@ -12,11 +12,11 @@
 
 namespace lockstep::live_site {
 
-/// Everybody who listens to the stream of events. What is said of one kind replaces what was said of it before: who
-/// comes later hears the newest of each, who is slow misses some. Thread-safe.
+/// All clients of the stream of events. A new event replaces the previous one of its kind: a client that connects later
+/// gets the newest of each kind, and a slow client misses some. Thread-safe.
 class Audience {
  public:
-  /// `on_join` is called, without a lock, when somebody has come; from any thread.
+  /// `on_join` is called, without a lock, when a client has connected; from any thread.
   explicit Audience(std::function<void()> on_join = {}) : on_join_(std::move(on_join)) {}
 
   /// A stream that has the newest of each kind in it.

@@ -114,7 +114,7 @@ void HealthLog::LookAtNode(const live::NodeView& node, std::map<Key, HealthEntry
                               const char* what) LOCKSTEP_REQUIRES(mutex_) {
     if (!count) return;
     const auto [known, is_new] = counts_.try_emplace(Key(kind, node.host, gpu.gpu), *count);
-    // One that goes back began anew with its daemon or driver: all that it says is since.
+    // A counter that went back was restarted with its daemon or driver: its whole value is new.
     const double growth = is_new ? 0 : *count >= known->second ? *count - known->second : *count;
     known->second = *count;
     if (growth <= 0) return;

@@ -38,7 +38,7 @@ class HealthLog {
 
   /// Whether something was added.
   bool Take(const live::View& view);
-  /// What is no view's to know: an action of a user.
+  /// An event that no view shows: an action of a user.
   void Note(HealthEntry entry);
   std::string Json() const;
   std::deque<HealthEntry> entries() const;  ///< Newest first.

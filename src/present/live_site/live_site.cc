@@ -50,7 +50,7 @@ http::Response ErrorResponse(const Error& error) {
   return ErrorResponse(status(), ErrorCodeName(error.code), error.message);
 }
 
-/// Who asks, as the kernel knows it.
+/// The caller, as the kernel identifies it.
 std::string Who(const http::Peer& peer) {
   return peer.uid ? fmt::format("uid {} at {}", *peer.uid, peer.address) : peer.address;
 }
@@ -145,7 +145,7 @@ struct LiveSite::State {
     return ErrorResponse(404, "not_found", "There is nothing here.");
   }
 
-  /// An action begins or ends; each is told of.
+  /// An action begins or ends; each is logged.
   http::Response Act(std::string_view what, const http::Request& request) {
     std::string told;
     const Result<std::string> id = Begin(what, request, &told);
@@ -197,7 +197,7 @@ struct LiveSite::State {
     audience.Say("health", [this] { return health.Json(); });
   }
 
-  /// "/captures/ID/..." and "/hangs/ID/...": who knows the ID was told it by who has the token.
+  /// "/captures/ID/..." and "/hangs/ID/...": a client that knows the ID got it from a client with the token.
   http::Response Below(ActionKind kind, std::string_view rest, const http::Request& request) {
     const size_t slash = rest.find('/');
     const std::shared_ptr<const Pages> pages = actions.FindPages(kind, std::string(rest.substr(0, slash)));

@@ -15,7 +15,7 @@
 namespace lockstep::live_site {
 
 struct SiteOptions {
-  std::string token;  ///< RandomName(): who has it may look and act.
+  std::string token;  ///< RandomName(): a client that has it may look and act.
   /// RandomName(), or empty: "/?code=..." leads to the page with its token, once and only for the user that this
   /// program runs as. For where others may read the address: a browser's command line.
   std::string browser_code = {};

@@ -194,8 +194,7 @@ size_t ViewHistory::ColumnCount() {
 }
 
 void ViewHistory::Shrink() {
-  // By how long they span, not by how many there are: who draws them has a place for each bucket, also where nobody
-  // looked.
+  // By the time that they span, not by their number: a chart has a place for each bucket, also where there was no look.
   const auto span = [&](size_t from) LOCKSTEP_REQUIRES(mutex_) {
     return static_cast<size_t>((times_.back() - times_[from]) / bucket_ns_) + 1;
   };

@@ -24,7 +24,7 @@ Watcher::~Watcher() {
 }
 
 void Watcher::Wake() {
-  // Between looking who listens and beginning to wait nothing may be missed.
+  // No change may be missed between the check for clients and the beginning of the wait.
   const MutexLock lock(mutex_);
   changed_.notify_all();
 }

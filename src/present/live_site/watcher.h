@@ -21,7 +21,7 @@ struct WatchOptions {
   /// Hands over what was before, oldest first; called once, from that thread, before the first look. May be empty.
   std::function<void(const std::function<void(const live::View&)>& take)> recall = {};
   int64_t interval_ns = kSecondNs;
-  int64_t idle_interval_ns = 10'000'000'000;  ///< While nobody listens.
+  int64_t idle_interval_ns = 10'000'000'000;  ///< While no client is connected.
 };
 
 /// Looks on and on, in a thread of its own, and tells the audience: "view", and "health" when something befell. One
@@ -35,7 +35,7 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  /// Somebody has come: looks now, if the last look is old.
+  /// A client has connected: looks now, if the last look is old.
   void Wake();
   /// lockstep.top/1; null before the first look.
   std::shared_ptr<const std::string> newest() const;

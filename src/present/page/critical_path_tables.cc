@@ -122,7 +122,7 @@ void AddSums(const PageModel& model, const PathSums& sums, JsonRow* json) {
   json->Key("rest_names_ns").Int(rest_ns);
 }
 
-/// Indices of the steps that are told one by one, in order of time: the longest where there are too many.
+/// Indices of the steps that are listed one by one, in order of time; if there are too many, the longest.
 std::vector<size_t> ChooseSteps(const PageModel& model, std::vector<Reduction>* reductions) {
   const std::vector<CriticalPathStep>& steps = model.result().Get<analysis::CriticalPath>().steps;
   std::vector<size_t> chosen(steps.size());

@@ -39,7 +39,7 @@ std::string DocumentJson(PageKind kind, std::string_view title, bool partial, co
 struct PageFrame {
   PageKind kind = PageKind::kAnalyze;
   std::string title;         ///< Plain text; escaped here.
-  std::string summary_html;  ///< The part that needs no script: sections of HTML, escaped by whoever wrote it (html.h).
+  std::string summary_html;  ///< The part that needs no script: sections of HTML, escaped by its writer (html.h).
 };
 
 /// Writes a whole page: the template that was built into the program, the summary, the blocks in the order given.

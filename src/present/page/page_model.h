@@ -17,8 +17,8 @@ struct PageModel {
   analysis::RunContext shared;
   int64_t origin_ns = 0;  ///< First start of any event on the common clock: the page's zero.
   int64_t span_ns = 0;    ///< To the last end of any event of any window.
-  /// What the instants of each rank count from: origin_ns, but a rank of which nobody knows how its clock lies to the
-  /// others' (its file lost the base time, and it shares no collective) begins at the page's zero.
+  /// What the instants of each rank count from: origin_ns, but a rank whose clock cannot be aligned with the others
+  /// (its file lost the base time, and it shares no collective) begins at the page's zero.
   std::vector<int64_t> rank_origin_ns;
 
   const model::Run& run() const { return input.run; }

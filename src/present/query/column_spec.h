@@ -14,9 +14,9 @@ enum class ColumnType : uint8_t {
   kJson,     ///< Text that holds a JSON array; json_each() takes it apart.
 };
 
-/// "INTEGER", "REAL", "TEXT", "INTEGER", "TEXT": what SQLite is told.
+/// "INTEGER", "REAL", "TEXT", "INTEGER", "TEXT": SQLite's name of the type.
 const char* SqlTypeName(ColumnType type);
-/// "integer", "number", "text", "0 or 1", "JSON": what people are told.
+/// "integer", "number", "text", "0 or 1", "JSON": the name in documents and messages.
 const char* ShownTypeName(ColumnType type);
 
 /// A column, declared once: the virtual table, `--describe`, the table `catalog` and docs/query.md all come from this.

@@ -18,7 +18,7 @@ class RowWriter {
   virtual void Row(const std::vector<Cell>& cells) = 0;
   /// Only after the last row of a query that did not fail.
   virtual void End() = 0;
-  /// Whether nobody reads any more, so that the query may end.
+  /// Whether the reader has gone, so that the query may end.
   virtual bool closed() const { return false; }
 };
 

@@ -6,7 +6,7 @@
 
 namespace lockstep::query {
 
-/// Ends a query early: asked for by somebody else (another thread, a signal handler) or by the clock.
+/// Ends a query early, on request of another thread or a signal handler, or by the clock.
 class StopSign {
  public:
   using Clock = std::chrono::steady_clock;

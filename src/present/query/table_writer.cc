@@ -27,7 +27,7 @@ ShownCell Shown(const Cell& cell) {
     ShownCell operator()(int64_t value) const { return {fmt::format("{}", value), false, true}; }
     ShownCell operator()(uint64_t value) const { return {fmt::format("{}", value), false, true}; }
     ShownCell operator()(double value) const {
-      // Seventeen digits tell nobody anything; --format csv and json have them.
+      // Seventeen digits are of no use in a table; --format csv and json have them.
       return {fmt::format("{:.6g}", value).find('e') == std::string::npos ? fmt::format("{:.6g}", value)
                                                                           : fmt::format("{:.1f}", value),
               false, true};

@@ -142,7 +142,7 @@ void WriteTimeSplit(const TextPage& page, const Summary& summary) {
 }
 
 // A pointer for a rank that holds the others up, a bullet for one of a few that another finding names; a finding about
-// most of the ranks marks nobody.
+// most of the ranks marks none of them.
 TableCell Mark(const TextPage& page, int32_t rank, size_t rank_count) {
   TableCell mark("");
   for (const Finding& finding : page.result.findings) {

@@ -77,7 +77,7 @@ bool Named(const TextOptions& options, std::string_view name) {
   return std::find(options.sections.begin(), options.sections.end(), name) != options.sections.end();
 }
 
-/// What "all" passes over: what nobody asked for, and what a run of operations cannot have.
+/// Sections that "all" leaves out: those that were not requested, and those that a run of operations cannot have.
 bool Pointless(const model::Run& run, const Section& section, bool computed) {
   const std::string_view name = section.name;
   if (run.operations) return !computed || name == "clocks";

@@ -28,7 +28,7 @@ struct TextPage {
   bool HasWindows() const;
   /// "7", or "7 w1" for the second window of a job that has several.
   std::string RankLabel(size_t rank_index) const;
-  /// A blank line, the heading in capitals, and what is said of it behind it.
+  /// A blank line, the heading in capitals, and a remark behind it.
   void Heading(std::string_view title, std::string_view note = {}) const;
   /// The table's rows up to --top, and a line that says how many were left out.
   void Write(TextTable& table, size_t row_count) const;

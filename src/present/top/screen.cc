@@ -344,7 +344,7 @@ void Screen::AddRanks(int width, int height, std::vector<ScreenLine>* lines) {
     lines->push_back({filter.empty() ? "" : fmt::format("  no rank matches '{}'", filter)});
     return;
   }
-  // Until somebody chooses, it is the first one; then it is the chosen rank, wherever it stands.
+  // Until the user chooses a rank, it is the first one; then it is the chosen rank, at whatever place.
   selected_row_ = is_chosen_ ? std::min(selected_row_, ranks.size() - 1) : 0;
   for (size_t row = 0; is_chosen_ && row < ranks.size(); ++row) {
     if (ranks[row]->rank == selected_->first && ranks[row]->host == selected_->second) selected_row_ = row;

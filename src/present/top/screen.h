@@ -17,7 +17,7 @@ struct KeyPress {
   std::string text = {};  ///< kText: one character, UTF-8.
 };
 
-/// A process that somebody wants to look at closely.
+/// A process that the user wants to examine.
 struct RankTarget {
   std::string job_id;
   std::string rank;

@@ -182,7 +182,7 @@ Result<std::unique_ptr<Terminal>> Terminal::Open(const Options& options) {
     }
     state->colour = true;
   }
-  // After newterm, which sets handlers of its own that end the process without a word.
+  // After newterm, which sets handlers of its own that end the process silently.
   state->SetSignals();
   return std::unique_ptr<Terminal>(new Terminal(std::move(state)));
 }

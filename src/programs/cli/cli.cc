@@ -166,7 +166,7 @@ class Program {
     return kMisused;
   }
 
-  // What is left over after parsing: a flag that nobody knows, or an argument too many.
+  // What is left over after parsing: an unknown flag, or an argument too many.
   int Surplus(Console& console) const {
     const CLI::App* app = Parsed();
     const std::vector<std::string> rest = root_.remaining(true);

@@ -14,7 +14,7 @@ enum ExitStatus : int { kDone = 0, kFailed = 1, kMisused = 2, kFinding = 3, kPar
 int Main(int argc, char** argv);
 
 /// The root's part of the `lockstep-mpi` program: analyze, compare, hang and merge over what the teams read. Standard
-/// output counts as no terminal: launchers put one in between that nobody looks at.
+/// output counts as no terminal: launchers put a pseudo-terminal in between.
 int TeamMain(int argc, char** argv, ingest::TeamIngest* team, ingest::TeamEvidence* team_evidence);
 
 }  // namespace lockstep::cli

@@ -17,7 +17,7 @@ struct MergeLogs {
   uint64_t kept_count = 0;        ///< In `lines`.
   uint64_t outside_count = 0;     ///< Of times at which their rank was not traced, or of ranks without a trace.
   uint64_t undated_count = 0;     ///< Of ranks whose traces do not say when they were (no base of their times).
-  uint64_t unplaced_count = 0;    ///< Of nobody knows which rank or time.
+  uint64_t unplaced_count = 0;    ///< Without a known rank or time.
   uint64_t over_limit_count = 0;  ///< More than a timeline takes.
   uint64_t line_count() const { return kept_count + outside_count + undated_count + unplaced_count + over_limit_count; }
   std::vector<std::string> problems = {};  ///< Files that could not be read whole, one sentence each.

@@ -25,7 +25,7 @@ constexpr std::string_view kBegin = "{\"schema\":\"lockstep.mpi-check/1\"";
 constexpr size_t kShown = 200;
 constexpr int64_t kGraceNs = 5'000'000'000;  // mpirun ends its ranks on all nodes when it is asked to.
 // MPICH's launcher (4.0.2) ends by SIGPIPE before it has passed on why its ranks could not start, one time in twenty on
-// a busy machine. Who ends without a word is asked again.
+// a busy machine. A launcher that ends without output is started again.
 constexpr int kMostTries = 5;
 
 const char* const kAdvice =

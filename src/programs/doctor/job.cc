@@ -28,7 +28,7 @@ std::string JobSubject(const jobs::JobView& job, size_t job_count) {
 
 std::string RanksText(const std::vector<int32_t>& ranks) { return report::RankList(ranks, kRanksShown); }
 
-/// Values of something that should be equal on all ranks, and who has which; the commonest first.
+/// Values of something that should be equal on all ranks, and which ranks have which value; the most common first.
 struct Variants {
   std::vector<std::pair<std::string, std::vector<int32_t>>> values;
   std::vector<int32_t> odd_ranks() const {

@@ -22,8 +22,8 @@ struct JobFacts {
   std::optional<hang::Diagnosis> verdict = {};  ///< Of the job's live evidence, where it was collected;
   std::string no_verdict = {};                  ///< else why not.
   std::vector<int32_t> moved_ranks = {};        ///< As JobLook has them.
-  std::vector<NodeDevices> devices = {};        ///< By host; empty: nobody could look.
-  std::vector<RankLoad> loads = {};             ///< By rank; empty: nobody could look.
+  std::vector<NodeDevices> devices = {};        ///< By host; empty: no host could be examined.
+  std::vector<RankLoad> loads = {};             ///< By rank; empty: no rank could be examined.
 };
 
 /// All of them, in the order in which they are worth reading. Pure.

@@ -128,7 +128,8 @@ void CheckProgress(const JobFacts& facts, std::vector<Check>* checks) {
   for (const hang::RankState& rank : facts.verdict->ranks) {
     if (rank.mean_lateness_ns) lateness_ns.push_back(static_cast<double>(*rank.mean_lateness_ns));
   }
-  // Late in turn: each waits for whoever had less of a processor or link this time, and none is the one to look at.
+  // The ranks are late in turn: each waits for the one that had less of a processor or link this time, so no single
+  // rank is the cause.
   const bool are_most_late = 2 * verdict.culprit_ranks.size() > facts.verdict->ranks.size();
   if (is_slow && are_most_late) {
     slow.finding = "most ranks are late in turn, no single one: " + verdict.explanation;

@@ -27,7 +27,7 @@ struct NodeDevices {
 
 /// What one look at all ranks of a job gave.
 struct JobLook {
-  std::optional<hang::Diagnosis> verdict;  ///< As `lockstep hang` has it; unset: nobody could look,
+  std::optional<hang::Diagnosis> verdict;  ///< As `lockstep hang` has it; unset: no rank could be examined,
   std::string no_verdict;                  ///< and why.
   std::vector<int32_t> moved_ranks;        ///< Issued something between two looks, ascending; empty after one look.
   std::vector<RankLoad> loads;             ///< By rank; of processes that say which rank they are.

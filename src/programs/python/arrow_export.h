@@ -10,8 +10,8 @@ namespace lockstep::python {
 
 /// Arrow's view of a table: a struct whose fields are the columns, each with its unit in the metadata ("unit"). Values,
 /// offsets and texts are handed out where they lie; only null marks and bools are packed into bits. Categories are
-/// dictionary-encoded, lists and texts have 64-bit offsets. Whoever takes a structure calls its release; until then it
-/// keeps what it shows alive. Cost: O(columns), O(rows) for columns with nulls or bools.
+/// dictionary-encoded, lists and texts have 64-bit offsets. The consumer of a structure calls its release; until then
+/// the structure keeps its data alive. Cost: O(columns), O(rows) for columns with nulls or bools.
 
 void ExportSchema(const Table& table, ArrowSchema* out);
 void ExportArray(const Table& table, ArrowArray* out);

@@ -45,7 +45,7 @@ class ColumnBuilder {
   Field Finish() &&;
 
  private:
-  /// A value that nobody reads, for a null's place.
+  /// A value for a null's place, which is never read.
   void Blank();
   void Mark(bool is_null);
 

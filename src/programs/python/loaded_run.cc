@@ -55,7 +55,7 @@ Error NotRun(std::string_view pass) {
       .message = fmt::format("the pass '{}' was not run; leave passes= out of load(), or name it there", pass)};
 }
 
-/// SQLite's limit of memory is one for the process: whoever else uses SQLite in it gets his own back.
+/// SQLite's memory limit is per process: the previous limit is restored for other users of SQLite in it.
 class MemoryLimitKeeper {
  public:
   MemoryLimitKeeper() : before_(sqlite3_hard_heap_limit64(-1)) {}

@@ -47,8 +47,8 @@ class QueryCancel {
 };
 
 /// A job that was read, and the answers to what is asked of it. The passes run once, at the first question that needs
-/// them. Thread-safe: every member may be called from several threads; whoever comes second waits for the first.
-/// Whatever is handed out keeps the run alive, so columns outlive every other use of it.
+/// them. Thread-safe: every member may be called from several threads; the second caller waits for the first.
+/// Everything that is handed out keeps the run alive, so columns may outlive it.
 class LoadedRun : public std::enable_shared_from_this<LoadedRun> {
  public:
   /// Errors: those of ingest::IngestRun; kInvalidArgument for an unknown pass.

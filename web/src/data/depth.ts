@@ -174,7 +174,7 @@ export function decades(low: number, high: number): number[] {
 /** Why a view has nothing; null when it has. */
 export function causesMissing(data: AnalyzeData): string | null {
   if (data.wait_states === null) return 'The pass wait_states did not run; `lockstep analyze` without --pass runs it.';
-  return data.wait_states.states.length === 0 ? 'No waiting between ranks is told: it takes collectives or messages that are complete in the traces of two ranks.' : null;
+  return data.wait_states.states.length === 0 ? 'No waiting between ranks is known: that needs collectives or messages that are complete in the traces of at least two ranks.' : null;
 }
 export function pathMissing(data: AnalyzeData): string | null {
   if (data.critical_path === null) return 'The pass critical_path did not run; `lockstep analyze` without --pass runs it.';
@@ -182,11 +182,11 @@ export function pathMissing(data: AnalyzeData): string | null {
 }
 export function whatIfMissing(data: AnalyzeData): string | null {
   return data.what_if === null && data.bubbles === null
-    ? 'Nothing was simulated: it takes some time and is done when asked for. `lockstep analyze TRACES --what-if -o report.html` writes the page with it.' : null;
+    ? 'Nothing was simulated, because it takes some time and was not asked for. `lockstep analyze TRACES --what-if -o report.html` writes the page with it.' : null;
 }
 export function regionsMissing(data: AnalyzeData): string | null {
   if (data.regions === null) return 'The pass regions did not run; `lockstep analyze` without --pass runs it.';
-  return data.regions.length === 0 ? 'The program marks no range: torch.profiler.record_function("name") or torch.cuda.nvtx.range("name") does.' : null;
+  return data.regions.length === 0 ? 'The program marks no ranges. torch.profiler.record_function("name") and torch.cuda.nvtx.range("name") mark them.' : null;
 }
 export function measuredMissing(data: AnalyzeData): string | null {
   if (data.kernel_launches === null) return 'The pass measured_kernels did not run; `lockstep analyze` without --pass runs it.';
@@ -196,5 +196,5 @@ export function measuredMissing(data: AnalyzeData): string | null {
 export function groupsMissing(data: AnalyzeData): string | null {
   if (data.groups === null && data.flops === null) return 'The passes about groups did not run; `lockstep analyze` without --pass runs them.';
   return (data.groups ?? []).length === 0 && (data.flops ?? []).length === 0
-    ? 'No collective and no message was recorded, and no shapes of operators: there is no process group to tell of, and no FLOPs.' : null;
+    ? 'No collectives, messages or shapes of operators were recorded, so there are no process groups and no FLOPs to show.' : null;
 }

@@ -71,7 +71,7 @@ function Form({ store, job_ids, job_id }: { store: LiveStore; job_ids: string[];
       </div>
       <div class="tools">
         <button type="submit" class="tool primary">Capture</button>
-        <button type="button" class="tool" title="Collects stacks and flight records of all ranks; each is held for moments" onClick={() => void run('hang', { job_id: job }, 'Evidence is being collected.')}>Why is it stuck?</button>
+        <button type="button" class="tool" title="Collects stacks and flight records of all ranks; each process is stopped for a moment" onClick={() => void run('hang', { job_id: job }, 'Evidence is being collected.')}>Why is it stuck?</button>
         <OpenByItself store={store} />
       </div>
       <p role="status" class="muted">{said}</p>
@@ -89,14 +89,14 @@ function CapturesView({ data }: Props) {
     <>
       {store.data.may_capture
         ? <Form store={store} job_ids={(view?.jobs ?? []).map((each) => each.job_id)} job_id={job?.job_id ?? ''} />
-        : <Note>This server was not allowed to capture or to look into processes; it only watches.</Note>}
+        : <Note>This server may not capture or inspect processes; it only watches.</Note>}
       {problem !== null && <p class="note warning" role="alert">{problem}</p>}
       <DataTable<Capture>
         id="captures"
         caption="Captures, newest first"
         rows={captures}
         rowKey={(row) => row.id}
-        empty="None was made since this server started."
+        empty="No capture was made since this server started."
         columns={[
           { key: 'asked_unix_ns', title: 'Asked', value: (row) => row.asked_unix_ns, text: (row) => clock(row.asked_unix_ns) },
           { key: 'job_id', title: 'Job', value: (row) => row.job_id },
@@ -116,7 +116,7 @@ function CapturesView({ data }: Props) {
         caption="Why is it stuck?"
         rows={hangs}
         rowKey={(row) => row.id}
-        empty="Nobody asked since this server started."
+        empty="No job was examined since this server started."
         columns={[
           { key: 'asked_unix_ns', title: 'Asked', value: (row) => row.asked_unix_ns, text: (row) => clock(row.asked_unix_ns) },
           { key: 'job_id', title: 'Job', value: (row) => row.job_id },
@@ -127,7 +127,7 @@ function CapturesView({ data }: Props) {
           { key: 'folder', title: 'Folder', value: (row) => row.folder, width: 40 },
         ]}
       />
-      <p class="muted after">A capture traces processes with PyTorch’s own profiler, where they were started with KINETO_USE_DAEMON=1; the traces stay in the folder. Looking why a job is stuck holds each process for moments while its stacks are copied.</p>
+      <p class="muted after">A capture traces processes with PyTorch’s own profiler, if they were started with KINETO_USE_DAEMON=1; the traces stay in the folder. To find out why a job is stuck, each process is stopped for a moment while its stacks are copied.</p>
     </>
   );
 }

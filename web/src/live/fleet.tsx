@@ -45,7 +45,7 @@ function Card({ place: { node, ranks }, job }: { place: Place; job: string }) {
         <h3>{node.host}</h3>
         <span>{node.problem !== null ? <span class="severity-word error">does not answer</span> : 'answers'}</span>
       </div>
-      {node.problem !== null && <p>{node.silent_ns === null ? 'It never has' : `Not for ${duration(node.silent_ns)}`}: {node.problem}</p>}
+      {node.problem !== null && <p>{node.silent_ns === null ? 'It has never answered' : `No answer for ${duration(node.silent_ns)}`}: {node.problem}</p>}
       {node.alarms.map((each) => <p key={`${each.kind} ${each.text}`}><SeverityWord severity={each.severity} />: {each.text}</p>)}
       <p class="muted">
         {plural(ranks.length, 'rank')}{worst && <>, the worst is <a href={href('rank', { rank: worst.rank, job })}>rank {worst.rank}</a> (<StateWord state={worst.state} />)</>} · clock {clockWords(node)} · {node.version ? `lockstepd ${node.version}` : 'version not known'}

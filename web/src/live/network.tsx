@@ -63,7 +63,7 @@ function sentence(job: LiveJob): { kind: 'info' | 'warning' | 'critical'; text: 
   if (job.communication_ratio === null) return { kind: 'info', text: 'Exposed communication is not measured for this job.' };
   return {
     kind: job.communication_ratio > 0.3 ? 'warning' : 'info',
-    text: `${percent(job.communication_ratio)} of all step time is communication that nothing hides${job.slowest_rank !== null ? `; rank ${job.slowest_rank} is waited for` : ''}.`,
+    text: `${percent(job.communication_ratio)} of all step time is communication that no computation hides${job.slowest_rank !== null ? `; rank ${job.slowest_rank} is waited for` : ''}.`,
   };
 }
 
@@ -89,7 +89,7 @@ function Network({ data }: Props) {
   return (
     <>
       <Answer kind={said.kind} sentence={said.text}>
-        {groups[0]?.oldest_ns ? `The oldest operation in flight is in ${groups[0].name}, open for ${duration(groups[0].oldest_ns)}${groups[0].last_rank !== null ? `; rank ${groups[0].last_rank} has called least there` : ''}.` : 'The rank that has least of it is the one that the others wait for.'}
+        {groups[0]?.oldest_ns ? `The oldest operation in flight is in ${groups[0].name}, open for ${duration(groups[0].oldest_ns)}${groups[0].last_rank !== null ? `; rank ${groups[0].last_rank} has called the fewest operations there` : ''}.` : 'The rank with the least exposed communication is the one that the others wait for.'}
       </Answer>
       <Figure id="share" title="Exposed communication over time" summary={`Share of step time in which a rank communicates and does nothing else, over ${words}.`} controls={picker} {...lineTable(store, lines, percent, 'ratio')}>
         <Legend items={lines.map((line) => ({ mark: `series-${line.series}`, label: line.label }))} />
@@ -119,13 +119,13 @@ function Network({ data }: Props) {
         rows={groups}
         rowKey={(row) => row.name}
         search={['name']}
-        empty="No rank tells of its process groups: the NCCL plugin counts their operations."
+        empty="No rank reports its process groups: the NCCL plugin counts their operations."
         columns={[
           { key: 'name', title: 'Group', value: (row) => row.name, width: 40 },
           { key: 'ranks', title: 'Ranks', numeric: true, value: (row) => row.ranks },
           { key: 'enqueued', title: 'Last enqueued', numeric: true, value: (row) => row.enqueued },
           { key: 'completed', title: 'Completed by all', numeric: true, value: (row) => row.completed },
-          { key: 'last_rank', title: 'Called least', value: (row) => row.last_rank, text: (row) => (row.last_rank === null ? 'nobody is behind' : `rank ${row.last_rank}`) },
+          { key: 'last_rank', title: 'Called least', value: (row) => row.last_rank, text: (row) => (row.last_rank === null ? 'no rank is behind' : `rank ${row.last_rank}`) },
           { key: 'behind', title: 'Behind', numeric: true, value: (row) => row.behind },
           { key: 'oldest_inflight_ns', title: 'Oldest in flight', numeric: true, value: (row) => row.oldest_ns, text: (row) => duration(row.oldest_ns) },
         ]}

@@ -17,7 +17,7 @@ function Quality({ data }: Props) {
     <>
       <Answer
         kind={grave.length > 0 ? worst!.severity : 'info'}
-        sentence={grave.length > 0 ? `${plural(grave.length, 'thing')} ${grave.length === 1 ? 'makes' : 'make'} this page incomplete: ${worst!.what.charAt(0).toLowerCase()}${worst!.what.slice(1)}.` : 'This page shows all that its nodes know.'}
+        sentence={grave.length > 0 ? `${plural(grave.length, 'thing')} ${grave.length === 1 ? 'makes' : 'make'} this page incomplete: ${worst!.what.charAt(0).toLowerCase()}${worst!.what.slice(1)}.` : 'Every node answered, and no figures were lost.'}
       >
         {count(answered)} of {plural(view.nodes.length, 'node')} answered{job && <>; {worldWords(job)} of job {job.job_id}</>}. Figures are means over {duration(view.window_ns)}, from look {count(view.look_count)}.
       </Answer>
@@ -41,7 +41,7 @@ function Quality({ data }: Props) {
 export const qualityView: View<LiveStore> = {
   id: 'quality',
   title: 'Data quality',
-  shows: 'May I trust this page? Nodes and ranks that are missing, records that were dropped, clocks, and what nobody measures.',
+  shows: 'May I trust this page? Nodes and ranks that are missing, records that were dropped, clocks, and what is not measured.',
   group: 'Trust',
   component: Quality,
 };

@@ -36,10 +36,10 @@ const COLUMNS: readonly Column<Serving>[] = [
 ];
 
 function preempted(row: Serving): string {
-  if (row.preemption_count === null) return 'How many requests were put back for want of it the engine does not say.';
+  if (row.preemption_count === null) return 'The engine does not report how many requests it put back because the cache was full.';
   const per_s = row.preemptions_per_s;
   const lately = per_s === null ? '' : per_s === 0 ? ', none lately' : `, ${rateText(per_s)} a second lately`;
-  return `Requests put back for want of it since the engine was started: ${count(row.preemption_count)}${lately}.`;
+  return `Requests put back because the cache was full, since the engine was started: ${count(row.preemption_count)}${lately}.`;
 }
 
 function ServingView({ data }: Props) {

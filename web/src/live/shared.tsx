@@ -165,7 +165,7 @@ export function Actions({ store, job_id, ranks }: { store: LiveStore; job_id: st
     }
   };
   const mine = [...store.captures.captures, ...store.captures.hangs].filter((each) => begun.includes(each.id));
-  if (!store.data.may_capture) return <Note>This server was not allowed to capture or to look into processes; it only watches.</Note>;
+  if (!store.data.may_capture) return <Note>This server may not capture or inspect processes; it only watches.</Note>;
   return (
     <div class="actions">
       <span class="tools">
@@ -173,7 +173,7 @@ export function Actions({ store, job_id, ranks }: { store: LiveStore; job_id: st
           <button type="button" class="tool" disabled={asking} onClick={() => void run('captures', { job_id, ranks: numbers })}>Capture {rankList(numbers)} now</button>
         )}
         <button type="button" class="tool" disabled={asking} onClick={() => void run('captures', { job_id })}>Capture the whole job now</button>
-        <button type="button" class="tool" disabled={asking} onClick={() => void run('hang', { job_id })} title="Collects stacks and flight records of all ranks; each is held for moments">Why is it stuck?</button>
+        <button type="button" class="tool" disabled={asking} onClick={() => void run('hang', { job_id })} title="Collects stacks and flight records of all ranks; each process is stopped for a moment">Why is it stuck?</button>
         <OpenByItself store={store} />
         <a class="tool" href={href('captures', { ...(numbers.length > 0 ? { ranks: numbers.join(',') } : {}), job: job_id })}>More choices</a>
       </span>

@@ -84,8 +84,8 @@ function jobVerdict(job: LiveJob, nodes: readonly LiveNode[]): LiveVerdict {
     const silence = nodes.find((node) => node.host === hosts[0])?.silent_ns ?? null;
     return {
       severity: 'critical', words: `unheard: ${names(unheard)}`,
-      sentence: `Nothing is heard of ${names(unheard)}: ${hosts.length === 1 ? `${hosts[0]} has not answered for ${silence === null ? 'as long as this page looks' : duration(silence)}` : `${plural(hosts.length, 'node')} do not answer`}.`,
-      why: 'What is shown of them is from when they last did.',
+      sentence: `No figures from ${names(unheard)}: ${hosts.length === 1 ? `${hosts[0]} has not answered ${silence === null ? 'since this server started' : `for ${duration(silence)}`}` : `${plural(hosts.length, 'node')} do not answer`}.`,
+      why: 'Their figures are from the last answer.',
     };
   }
   if (job.slowest_rank !== null) {
@@ -96,7 +96,7 @@ function jobVerdict(job: LiveJob, nodes: readonly LiveNode[]): LiveVerdict {
       severity: straggler ? straggler.severity : 'info', words: `rank ${job.slowest_rank} is the slowest`,
       sentence: `Rank ${job.slowest_rank}${slow?.host ? ` on ${slow.host}` : ''} is the slowest: its own time is ${number(job.slowest_ratio)} times the median rank’s.`,
       why: (victims.length > 0 ? `${capital(names(victims))} ${victims.length === 1 ? 'waits' : 'wait'} for it. ` : '') +
-        (job.communication_ratio === null ? '' : `${percent(job.communication_ratio)} of all step time is communication that nothing hides.`),
+        (job.communication_ratio === null ? '' : `${percent(job.communication_ratio)} of all step time is communication that no computation hides.`),
     };
   }
   if (alarm) return { severity: alarm.severity, sentence: `${capital(alarm.text)}.`, why: '', words: alarm.kind };
@@ -156,8 +156,8 @@ export function doubts(view: LiveView, job: LiveJob | null): Doubt[] {
   const say = (severity: Severity, what: string, advice = '') => found.push({ severity, what, advice });
   for (const node of view.nodes) {
     if (node.problem !== null) say('critical', `${node.host} does not answer${node.silent_ns === null ? '' : ` for ${duration(node.silent_ns)}`}: ${node.problem}`, 'lockstep doctor on that node says why');
-    if (node.is_cut) say('warning', `${node.host} said more than is kept of one node: the rest was left out`, 'name a job (--job)');
-    if (node.bad_line_count > 0) say('warning', `${plural(node.bad_line_count, 'line')} of what ${node.host} says could not be read`, 'are lockstep and lockstepd of the same version?');
+    if (node.is_cut) say('warning', `${node.host} reported more than is kept per node: the rest was left out`, 'name a job (--job)');
+    if (node.bad_line_count > 0) say('warning', `${plural(node.bad_line_count, 'line')} from ${node.host} could not be read`, 'are lockstep and lockstepd of the same version?');
     if (node.clock_offset_ns !== null && Math.abs(node.clock_offset_ns) > 0.1e9) {
       say('warning', `${node.host}’s clock is ${duration(Math.abs(node.clock_offset_ns))} ${node.clock_offset_ns > 0 ? 'ahead' : 'behind'}`, 'ages are corrected for it; let it be set by NTP or PTP');
     }
@@ -174,7 +174,7 @@ export function doubts(view: LiveView, job: LiveJob | null): Doubt[] {
   const dropped = job.ranks.filter((rank) => (rank.dropped_event_count ?? 0) > 0);
   if (dropped.length > 0) {
     const sum = dropped.reduce((total, rank) => total + rank.dropped_event_count!, 0);
-    say('warning', `${plural(sum, 'record')} of ${names(dropped)} were dropped: nobody read them in time`, 'raise LOCKSTEP_TRACE_LIMIT_MIB, or record less');
+    say('warning', `${plural(sum, 'record')} of ${names(dropped)} were dropped because they were not read in time`, 'raise LOCKSTEP_TRACE_LIMIT_MIB, or record less');
   }
   const since = job.ranks.filter((rank) => rank.is_since_start);
   if (since.length > 0) say('info', `No step of ${names(since)} has ended while this server looked: means since they began`);

@@ -28,7 +28,7 @@ function fabricSummary(source: FabricSource, curves: readonly Curve[]): string {
 /** The question that the benchmark was run for. */
 function Share({ source, rows }: { source: FabricSource; rows: readonly FabricRow[] }) {
   if (source.ratio === null) {
-    return <Answer sentence="What the fabric can do was measured, but none of this job's collectives.">{`Measured: ${[...new Set(source.points.map((point) => point.operation))].join(', ')}.`}</Answer>;
+    return <Answer sentence="The fabric was measured, but for none of this job's collectives.">{`Measured: ${[...new Set(source.points.map((point) => point.operation))].join(', ')}.`}</Answer>;
   }
   const drawn = rows.slice(0, DRAWN);
   const first = rows[0]!;
@@ -74,7 +74,7 @@ function Bandwidth({ data }: ViewProps) {
     <>
       {source && source.ratio !== null && (
         <Answer sentence={`The job gets ${percent(source.ratio)} of what this fabric can do, by the time that its collectives take.`}>
-          {`Fabric: ${plural(source.rank_count, 'rank')}, ${source.backend || 'library not named'} (${source.source}). That both used the same devices and network is for you to see to.`}
+          {`Fabric: ${plural(source.rank_count, 'rank')}, ${source.backend || 'library not named'} (${source.source}). Check that both used the same devices and network.`}
         </Answer>
       )}
       <Figure<TableRow>

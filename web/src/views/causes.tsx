@@ -31,7 +31,7 @@ function First({ data, waits }: { data: AnalyzeData; waits: WaitStatesData }) {
   const causes = waits.causes;
   const drawn = causes.slice(0, CAUSES_DRAWN);
   const known = causes.reduce((sum, cause) => sum + cause.wait_ratio, 0);
-  const summary = `${plural(waits.cause_count, 'cause')} ${waits.cause_count === 1 ? 'explains' : 'explain'} ${percent(Math.min(1, known))} of ${duration(waits.wait_ns)} of waiting. Waiting for the rank itself is filled; hatched is what ranks passed on that were late because they had waited for it.` +
+  const summary = `${plural(waits.cause_count, 'cause')} ${waits.cause_count === 1 ? 'explains' : 'explain'} ${percent(Math.min(1, known))} of ${duration(waits.wait_ns)} of waiting. Filled: waiting for the rank itself. Hatched: waiting for other ranks that were late because they had waited for it.` +
     (causes.length > drawn.length ? ` The ${CAUSES_DRAWN} largest are drawn, the table has ${waits.cause_count > causes.length ? count(causes.length) : 'all'}.` : '') +
     (waits.rest_causes_ns > 0 ? ` ${count(waits.cause_count - causes.length)} more are not on this page; they hold ${duration(waits.rest_causes_ns)}.` : '');
   return (
@@ -224,7 +224,7 @@ function Causes({ data }: ViewProps) {
       {first !== undefined && <First data={data} waits={waits} />}
       {first !== undefined && <Chains data={data} waits={waits} />}
       {first !== undefined && <When data={data} waits={waits} />}
-      {first === undefined && <Note>What is left is waiting without one cause, as it always is to a small degree.</Note>}
+      {first === undefined && <Note>What is left is waiting without a single cause; every job has a little of it.</Note>}
       <States data={data} waits={waits} />
     </>
   );

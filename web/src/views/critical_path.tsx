@@ -156,7 +156,7 @@ function ByName({ path, slice, of }: { path: CriticalPathData; slice: PathSlice;
       title="By operator, call and kernel"
       summary={summary}
       columns={[
-        { key: 'name', title: 'Name', width: 70, value: (row: PathName) => row.name, text: (row) => (row.name === null ? 'nobody’s time' : shortName(row.name)) },
+        { key: 'name', title: 'Name', width: 70, value: (row: PathName) => row.name, text: (row) => (row.name === null ? 'outside all operations' : shortName(row.name)) },
         { key: 'category', title: 'Category', value: (row) => words(row.category) },
         timeColumn('path_ns', 'On the path'),
         { key: 'ratio', title: 'Share', numeric: true, value: (row) => total(row, slice.path_ns), text: (row) => percent(total(row, slice.path_ns)) },

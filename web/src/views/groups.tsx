@@ -34,7 +34,7 @@ function Groups({ groups }: { groups: readonly GroupRow[] }) {
   const first = rows[0]!;
   const unknown = groups.filter((group) => group.kind === 'unknown').length;
   const summary = `${plural(groups.length, 'process group')}; ${groupLabel(groups, first.group_number)} (${first.size === null ? 'of unknown size' : plural(first.size, 'rank')}) costs most: ${duration(first.exposed_ns)} exposed of ${duration(first.communication_ns)}, all its ranks added.` +
-    (unknown > 0 ? ` Of ${count(unknown)} it is not known what ${unknown === 1 ? 'it is' : 'they are'} for; the table says why.` : '') + (rows.length > drawn.length ? ` The ${GROUPS_DRAWN} that cost most are drawn.` : '');
+    (unknown > 0 ? ` The purpose of ${count(unknown)} is not known; the table says why.` : '') + (rows.length > drawn.length ? ` The ${GROUPS_DRAWN} that cost most are drawn.` : '');
   return (
     <Figure
       id="groups"

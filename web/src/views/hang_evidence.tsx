@@ -15,7 +15,7 @@ function Evidence({ data, source }: ViewProps<HangData>) {
           <h3 class="section-title">Sources that disagree</h3>
           <ul class="plain-list">{against.map((item) => <li key={`${item.source} ${item.fact}`}><strong>{item.source}</strong>{item.ranks.length > 0 ? `, ${rankList(item.ranks)}` : ''}: {item.fact}</li>)}</ul>
         </section>
-      ) : <Note>Nothing that was read speaks against the verdict.</Note>}
+      ) : <Note>No evidence contradicts the verdict.</Note>}
       <DataTable
         id="evidence"
         caption="Evidence"
@@ -34,7 +34,7 @@ function Evidence({ data, source }: ViewProps<HangData>) {
       {ledger.length > 0 && (
         <DataTable
           id="ledger"
-          caption="What could not be read, or not whole"
+          caption="What could not be read, or only in part"
           columns={[
             { key: 'severity', title: 'Severity', value: (row: LedgerEntry) => row.severity, render: (row) => <span class={`severity-word ${row.severity}`}>{row.severity}</span> },
             { key: 'message', title: 'What', value: (row) => row.message, width: 80 },

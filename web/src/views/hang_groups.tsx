@@ -34,7 +34,7 @@ function counters(cell: GroupCell): string {
 function standingWords(cell: GroupCell): string {
   const open = cell.at?.open_operation ?? '';
   switch (cell.standing) {
-    case 'no_record': return 'a member of which there is no record';
+    case 'no_record': return 'a member without a record';
     case 'behind': return `has not called the last ${plural(cell.behind_enqueued ?? 0, 'operation')} that others called${open ? `, is in ${open}` : ''}`;
     case 'device_behind': return `called ${open}, which others have completed`;
     case 'waiting': return `waits in ${open}`;
@@ -120,8 +120,8 @@ function Groups({ data }: ViewProps<HangData>) {
   const waiting = cells.filter((cell) => cell.standing === 'waiting' || cell.standing === 'device_behind');
   const uniq = (list: readonly GroupCell[]) => [...new Set(list.map((cell) => cell.rank))];
   const summary = `${plural(data.groups.length, 'group')} × ${plural(width, 'rank')}. ` +
-    (waiting.length > 0 ? `${capital(rankList(uniq(waiting)))} ${uniq(waiting).length === 1 ? 'waits' : 'wait'}; ` : 'Nobody waits; ') +
-    (lag.length > 0 ? `${rankList(uniq(lag))} ${uniq(lag).length === 1 ? 'is' : 'are'} behind in a group.` : 'nobody is behind.') +
+    (waiting.length > 0 ? `${capital(rankList(uniq(waiting)))} ${uniq(waiting).length === 1 ? 'waits' : 'wait'}; ` : 'No rank waits; ') +
+    (lag.length > 0 ? `${rankList(uniq(lag))} ${uniq(lag).length === 1 ? 'is' : 'are'} behind in a group.` : 'no rank is behind.') +
     (silent.length > 0 ? ` No record of ${rankList(uniq(silent))}.` : '');
   const name = (group: GroupCell['group']) => groupLabel(group);
   const key = (cell: GroupCell) => `${data.groups.indexOf(cell.group)},${cell.rank}`;

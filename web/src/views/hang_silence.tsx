@@ -63,7 +63,7 @@ function Silence({ data }: ViewProps<HangData>) {
   const to_ns = part ? last - wide * 0.25 : 0;
   const longest = silent.length > 0 ? known.filter((row) => row.silent_ns === Math.max(...silent)) : [];
   const unknown = known.filter((row) => row.silent_ns === null);
-  const summary = (silent.length === 0 ? 'Nobody’s last call is known.' :
+  const summary = (silent.length === 0 ? 'No rank’s last call is known.' :
     `${capital(rankList(longest.map((row) => row.rank)))} fell silent first${collected ? `, ${duration(longest[0]!.silent_ns)} before the collection` : ''}${wide > 0 ? `; the last rank ${duration(wide)} later` : ''}.${collected ? '' : ' When the evidence was collected is not known.'}`) +
     (unknown.length > 0 && silent.length > 0 ? ` Not known for ${rankList(unknown.map((row) => row.rank))}.` : '');
   const openText = (row: SilenceRow) => row.open.map((open) => open.text).join(', ');

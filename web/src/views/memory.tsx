@@ -22,7 +22,7 @@ const keyOf = (row: { rank_index: number; device: number }) => `${row.rank_index
 function Changes({ data }: { data: AnalyzeData }) {
   return (
     <>
-      <Note>The trace has single allocations, but not how much was held in all: peaks are not measured.</Note>
+      <Note>The trace has single allocations but not the total that was allocated, so peaks are not measured.</Note>
       <DataTable
         id="allocations"
         caption="Allocations, rank by rank"

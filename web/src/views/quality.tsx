@@ -102,8 +102,8 @@ function Clocks({ data }: { data: AnalyzeData }) {
   const summary = others.length === 0
     ? 'One clock: nothing to compare.'
     : (farthest.clock.offset_ns === 0 ? 'No offset between the clocks was found. ' : `Largest offset: ${rankLabel(data, farthest.index)} with ${duration(farthest.clock.offset_ns)}. `) +
-      (known.length > 0 ? `Uncertainty at most ± ${duration(least)}: an order of ranks that is closer than that means nothing. ` : '') +
-      (unknown > 0 ? `Not known for ${plural(unknown, 'trace')}: they share no collective, so no order between them and others is claimed.` : '');
+      (known.length > 0 ? `Uncertainty at most ± ${duration(least)}: ranks that are closer than that have no known order. ` : '') +
+      (unknown > 0 ? `Not known for ${plural(unknown, 'trace')}: they share no collective, so their order against others is not known.` : '');
   return (
     <Figure
       id="clocks"
@@ -111,7 +111,7 @@ function Clocks({ data }: { data: AnalyzeData }) {
       summary={summary}
       columns={[
         { key: 'rank', title: 'Rank', value: (row) => rankLabel(data, row.index) },
-        { key: 'offset_ns', title: 'Offset', numeric: true, value: (row) => row.clock.offset_ns, text: (row) => duration(row.clock.offset_ns), help: 'What this clock reads more than the reference' },
+        { key: 'offset_ns', title: 'Offset', numeric: true, value: (row) => row.clock.offset_ns, text: (row) => duration(row.clock.offset_ns), help: 'How far this clock is ahead of the reference' },
         { key: 'uncertainty_ns', title: 'Uncertainty', numeric: true, value: (row) => row.clock.uncertainty_ns, text: (row) => (row.clock.uncertainty_ns === null ? '–' : `± ${duration(row.clock.uncertainty_ns)}`) },
         { key: 'drift_ppm', title: 'Drift', numeric: true, value: (row) => row.clock.drift_ppm, text: (row) => `${number(row.clock.drift_ppm)} ppm` },
         { key: 'sample_count', title: 'Collectives used', numeric: true, value: (row) => row.clock.sample_count },

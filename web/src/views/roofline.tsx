@@ -21,7 +21,7 @@ export function Utilisation({ data, rows }: { data: AnalyzeData; rows: readonly 
     ? `Model FLOPs utilisation (MFU) of ${known.length === 1 ? `${rankLabel(data, worst.rank_index)}: ${percent(worst.mfu)}` : `${plural(known.length, 'rank')}: from ${percent(worst.mfu)} (${rankLabel(data, worst.rank_index)}) to ${percent(known[known.length - 1]!.mfu)}`} of ${flopRate(worst.peak_flops_per_s)} that the device can do in ${worst.precision}. Recomputation counts again.`
     : rates.length > 0
       ? `The matrix operators of ${plural(rates.length, 'rank')} do ${flopRate(rates[0]!.flops_per_s)} to ${flopRate(rates[rates.length - 1]!.flops_per_s)}. What the device can do at most is not known, so there is no utilisation.`
-      : 'No call of a matrix operator has shapes that tell its work.') + (unknown > 0 ? ` ${plural(unknown, 'call')} ${unknown === 1 ? 'has' : 'have'} shapes that do not tell the work.` : '');
+      : 'No call of a matrix operator has shapes from which its FLOPs follow.') + (unknown > 0 ? ` ${plural(unknown, 'call')} ${unknown === 1 ? 'has' : 'have'} shapes from which no FLOPs follow.` : '');
   const sorted = known.length > 0 ? [...known, ...rows.filter((row) => row.mfu === null)] : [...rates, ...rows.filter((row) => row.flops_per_s === null)];
   return (
     <Figure

@@ -125,7 +125,7 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
   const key = (ref: EventRef) => `${ref.rank_index}.${ref.track}.${ref.event}`;
   return (
     <>
-      {!timeline.has_events && <Note>Single events were left out of this page to keep it small, so it shows how busy each rank was and goes no deeper. `lockstep serve` on the same traces shows every event.</Note>}
+      {!timeline.has_events && <Note>Single events were left out of this page to keep it small, so it shows only how busy each rank was. `lockstep serve` on the same traces shows every event.</Note>}
       <Figure
         id="timeline"
         title="All ranks over time"
@@ -159,7 +159,7 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
       >
         <Legend items={classes.map(({ name }) => ({ mark: name, label: CLASS_LABELS[name] }))} />
         {arrows.length > 0 && timeline.has_events && <p class="muted">{`${plural(arrows.length, 'arrow')} from spans to those that they called; open a rank to see its own.`}</p>}
-        {matches && <p class="muted" role="status">{match_count === 0 ? 'No name has this in it.' : `${plural(match_count, 'name')} ${match_count === 1 ? 'has' : 'have'} this in ${match_count === 1 ? 'it' : 'them'}; N in the picture goes to the next.`}</p>}
+        {matches && <p class="muted" role="status">{match_count === 0 ? 'No name contains this.' : `${plural(match_count, 'name')} ${match_count === 1 ? 'contains' : 'contain'} this; N in the picture goes to the next.`}</p>}
         <TimelineView
           source={source}
           levels={levels}

@@ -117,7 +117,7 @@ function LastArrivals({ data }: { data: AnalyzeData }) {
   const summary = first === undefined
     ? 'No rank shares a collective with others.'
     : `Share of its collectives that a rank enters last, by more than the clocks’ uncertainty. ${rankLabel(data, first.rank_index)}: ${percent(first.last_ratio)} (${count(first.last_count)} of ${count(first.collective_count)}); ` +
-      `were it chance, each would have at most ${percent(fair)}.` + (rows.length > BARS ? ` The ${BARS} highest are drawn, all are in the table.` : '');
+      `by chance alone, each rank would have at most ${percent(fair)}.` + (rows.length > BARS ? ` The ${BARS} highest are drawn, all are in the table.` : '');
   return (
     <Figure
       id="last"
@@ -167,6 +167,6 @@ export const waitsView: View = {
   shows: 'Which rank makes which others wait in collectives, and how often each rank is the last to arrive.',
   group: 'Communication',
   missing: (data) => (data.stragglers.length < 2 || data.stragglers.every((row) => row.collective_count === 0)
-    ? 'No collective was seen on two ranks, so nobody is known to wait for another.' : null),
+    ? 'No collective was recorded on two ranks, so waiting between ranks is not known.' : null),
   component: Waits,
 };

@@ -241,7 +241,7 @@ function One({ data, table }: { data: AnalyzeData; table: CollectiveTable }) {
     return (
       <>
         <div class="figure-bar"><span class="tools">{controls}</span></div>
-        <Note>No collective is like this.{last !== null ? ' None of those in the page has this rank as the last by more than the clocks can tell.' : ''}</Note>
+        <Note>No collective fits these choices.{last !== null ? ' In none of those on the page is this rank the last by more than the clocks’ uncertainty.' : ''}</Note>
       </>
     );
   }
@@ -250,7 +250,7 @@ function One({ data, table }: { data: AnalyzeData; table: CollectiveTable }) {
   const known_waits = rows.some((row) => row.wait_ns !== null);
   const summary = `${instanceText(instance)}: ${plural(rows.length, 'rank')}${instance.bytes === null ? '' : `, ${bytes(instance.bytes)}`}. ` +
     (known_waits ? `Waiting in all ${duration(instance.total_wait_ns)}, transfer ${duration(instance.transfer_ns)}${instance.busbw_bytes_per_s === null ? '' : ` at ${rate(instance.busbw_bytes_per_s)} busbw`}. ` : 'Waiting was not measured. ') +
-    (late === null ? 'Who came last is unknown: the margin is below what the clocks may be off.' : `${rankLabel(data, late)} came last, ${duration(instance.last_arrival_ns - instance.first_arrival_ns)} after the first.`) +
+    (late === null ? 'Which rank came last is unknown: the margin is below the clocks’ uncertainty.' : `${rankLabel(data, late)} came last, ${duration(instance.last_arrival_ns - instance.first_arrival_ns)} after the first.`) +
     (unknown > 0 && unknown < rows.length ? ` The place of ${plural(unknown, 'rank')} in the order is unknown.` : '');
   const place = picked.indexOf(index!);
   const step_to = (by: number) => {
@@ -298,7 +298,7 @@ function One({ data, table }: { data: AnalyzeData; table: CollectiveTable }) {
       >
         <Legend items={[{ mark: 'wait', label: 'waits for the last to arrive' }, { mark: 'communication', label: 'transfers' }, { mark: 'absent', label: 'not measured' }]} />
         <Rows data={data} rows={rows} label={`Waterfall of one collective. ${summary}`} />
-        <p class="muted">A line across the arrival is what the rank’s clock may be off. “order ?”: arrivals nearer than that can not be put in order.</p>
+        <p class="muted">The line across an arrival is the uncertainty of the rank’s clock. “order ?”: arrivals closer than that cannot be put in order.</p>
       </Figure>
     </>
   );

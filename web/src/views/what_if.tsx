@@ -63,12 +63,12 @@ function Simulated({ what_if }: { what_if: WhatIfData }) {
   type Row = WhatIfData['steps'][number];
   const off = (row: Row) => (row.observed_ns > 0 ? (row.simulated_ns - row.observed_ns) / row.observed_ns : null);
   const ideal = steps.some((row) => row.ideal_ns !== null);
-  const summary = `A step takes ${duration(what_if.observed_step_ns)} as observed and ${duration(what_if.simulated_step_ns)} as simulated with nothing changed, ${percent(what_if.error_ratio)} off in the mean; gains are counted from the latter.` +
+  const summary = `A step takes ${duration(what_if.observed_step_ns)} as observed and ${duration(what_if.simulated_step_ns)} as simulated with nothing changed, ${percent(what_if.error_ratio)} off on average; gains are counted from the simulated time.` +
     (steps.length < what_if.step_count ? ` The first ${count(steps.length)} of ${count(what_if.step_count)} steps are drawn.` : '');
   return (
     <Figure
       id="simulated"
-      title="How well the simulation knows this job"
+      title="How well the simulation fits this job"
       summary={summary}
       columns={[
         numberColumn('step', 'Step'),

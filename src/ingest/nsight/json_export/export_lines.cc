@@ -1,9 +1,9 @@
 #include "ingest/nsight/json_export/export_lines.h"
 
-#include <charconv>
 #include <initializer_list>
 #include <utility>
 
+#include "base/text_scan.h"
 #include "ingest/nsight/report_events.h"
 
 namespace lockstep::ingest::nsight {
@@ -68,11 +68,8 @@ std::optional<int64_t> WholeNumber(const element& value) {
   if (!value.get(large)) return static_cast<int64_t>(large);
   std::string_view text;
   if (value.get(text)) return std::nullopt;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && stop == end) return number;
-  const auto [large_stop, large_error] = std::from_chars(text.data(), end, large);
-  if (large_error == std::errc() && large_stop == end) return static_cast<int64_t>(large);
+  if (const auto read = lockstep::WholeNumber(text)) return read;
+  if (const auto read = lockstep::WholeNumber<uint64_t>(text)) return static_cast<int64_t>(*read);
   return std::nullopt;
 }
 

@@ -190,7 +190,7 @@ std::vector<CaptureManagerImpl::Look> CaptureManagerImpl::Gather() const {
     for (size_t i = 0; i < entry->runs.size(); ++i) {
       const TargetRun& run = entry->runs[i];
       if (run.progress.final()) continue;
-      // A request that nobody has fetched has no file, unless an earlier daemon handed it over.
+      // A request that no process has fetched has no file, unless an earlier daemon handed it over.
       const bool file_matters = !IsBeforeFile(run.progress.state()) || run.restored || run.placed || run.has_leftover;
       looks.push_back({.capture_id = entry->record.capture.id,
                        .idx = i,
@@ -235,7 +235,8 @@ void CaptureManagerImpl::Apply(const Look& look, const Instant& now) {
   control::CaptureTarget& target = entry->record.capture.targets[look.idx];
   TargetProgress& progress = run.progress;
   if (look.ended && !run.end) {
-    // How it ended is told by the registry, a moment before or after; where it cannot tell, it is not waited for.
+    // The registry reports how it ended, a moment before or after; if the registry does not know, this is not waited
+    // for.
     if (!run.end_seen_ns) run.end_seen_ns = now.monotonic_ns;
     if (now.monotonic_ns - *run.end_seen_ns < kSecondNs) return;
     run.end = control::ProcessEnd{.unix_ns = now.wall_ns};
@@ -256,7 +257,7 @@ void CaptureManagerImpl::Apply(const Look& look, const Instant& now) {
     run.has_leftover = true;
   }
   if (progress.WantsWithdrawal()) GiveUp(&run, look.process, now);
-  // Nobody waits for it any more; a tracer can be told, and nothing is lost on Kineto.
+  // The capture no longer waits for it. A tracer can be told to stop; with Kineto this does nothing.
   if (progress.state() == TargetState::kTimedOut) registry_->Stop(look.process.id, look.trace_id);
   if (Show(run, entry->record.places[look.idx], &target)) entry->changed = entry->unsaved = true;
   if (!run.end || target.end || !progress.final()) return;

@@ -168,7 +168,7 @@ Result<control::Capture> CaptureManagerImpl::StartAt(const control::CaptureSpec&
   const Selection selection = Select(processes, spec, caller);
   const int64_t startup_left = options_.startup_wait_ns - (now.monotonic_ns - started_.monotonic_ns);
   const int64_t wait_ns = std::max(spec.wait_ns, startup_left);
-  // Whoever is named and forbidden is there already: waiting for more changes nothing.
+  // The processes that are named but not allowed are already registered: waiting for more changes nothing.
   const auto& named = spec.selector;
   const bool is_named = !named.job_id.empty() || !named.pids.empty() || !named.process_ids.empty();
   if (selection.chosen.empty() && (wait_ns <= 0 || (is_named && selection.forbidden_count > 0))) {

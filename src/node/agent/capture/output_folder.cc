@@ -60,7 +60,7 @@ UniqueFd OpenFolderBelow(int root, const std::string& relative) {
   return OpenBeneath(root, relative, O_PATH | O_DIRECTORY);
 }
 
-// The folder that those of all captures lie in. Only one of ours will do: whoever owns it can swap what is below.
+// The parent folder of all captures. It must be ours, because its owner can replace everything below it.
 UniqueFd OpenBase(int parent, const std::string& leaf, std::string* problem) {
   const mode_t mode = geteuid() == 0 ? 0711 : 0700;  // Other users pass through root's; no one lists it.
   const bool made = mkdirat(parent, leaf.c_str(), 0700) == 0;

@@ -239,7 +239,7 @@ void TargetProgress::TickQueued(const Instant& now) {
   reason_ = waits;
   const int64_t needed_ns = plan_.at_steps ? 0 : plan_.warmup_ns + kSecondNs;
   if (plan_.start_unix_ns && now.wall_ns + needed_ns > *plan_.start_unix_ns) {
-    // Handed over now, Kineto would drop it without a word, and a tracer begin behind the others.
+    // If it were handed over now, Kineto would silently drop it, and a tracer would begin later than the others.
     if (MissedStart()) return AskAgain(now);
     wants_withdrawal_ = true;
     withdrawal_times_out_ = false;

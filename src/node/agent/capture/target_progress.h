@@ -52,7 +52,7 @@ class TargetProgress {
  public:
   /// Queued, at `now`.
   TargetProgress(const TargetPlan& plan, const Instant& now);
-  /// As an earlier daemon left it; time without progress counts anew.
+  /// The state that an earlier daemon left; the time without progress starts again.
   TargetProgress(const TargetPlan& plan, const Instant& now, const control::CaptureTarget& left);
 
   // What happened; nothing changes in a final state.
@@ -75,7 +75,7 @@ class TargetProgress {
   void GiveUp(const Instant& now);
 
   /// Kineto dropped the request, or no daemon was there in time for its start, and it is queued once more: true once
-  /// each time. The caller removes what is left of the unfinished file, and then offers it anew.
+  /// each time. The caller removes the rest of the unfinished file and then offers the request again.
   bool TakeAskAgain() { return std::exchange(ask_again_, false); }
 
   control::TargetState state() const { return state_; }

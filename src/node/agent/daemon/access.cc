@@ -74,7 +74,7 @@ Access::Decision Access::IdentifyToken(std::string_view authorization) const {
   if (!ReadBearer(authorization, &token)) return {Outcome::kUnknown, {}, "an Authorization header of another kind"};
   unsigned char digest[SHA256_DIGEST_LENGTH];
   ::SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest);
-  // All are compared, each in constant time: how long it takes says nothing of which came close.
+  // All are compared, each in constant time, so the time does not reveal which one was close.
   const Credential* match = nullptr;
   for (const Credential& credential : tokens_) {
     if (credential.token_digest.size() == sizeof(digest) &&

@@ -59,7 +59,7 @@ class Access {
   /// `users` and `limiter` are borrowed; the limiter outlives changes of the configuration.
   Access(const DaemonConfig& config, Users* users, FailureLimiter* limiter);
 
-  /// A bearer token goes first, then a client certificate, then what the kernel says of a local peer.
+  /// A bearer token counts first, then a client certificate, then the kernel's credentials of a local peer.
   Decision Identify(const http::Peer& peer, std::string_view authorization, int64_t now_ns) const;
   /// A user of this host, over `how`; unset: one that is not known, and may look only.
   Identity IdentifyUser(std::optional<uint32_t> uid, std::string_view how) const;

@@ -43,7 +43,7 @@ class Api {
   Api(ApiParts parts, std::shared_ptr<const Access> access);
 
   http::Response Handle(const http::Request& request);
-  /// An answer that the transport gives by itself, as the routes' own errors look.
+  /// An answer that the transport gives itself, in the form of the routes' errors.
   static http::Response Refuse(int status, const std::string& sentence);
 
   /// From here on, callers are told apart by this.

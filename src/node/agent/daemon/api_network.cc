@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kAddressesInAudit = 8;
 
-/// Whom this node is made to connect to, for who reads the audit; the reader of the spec took addresses alone.
+/// The addresses that this node is asked to connect to, for the audit log. The reader of the spec has accepted only
+/// addresses.
 std::string Addresses(const control::NetworkTestSpec& spec) {
   std::string text;
   for (size_t i = 0; i < std::min(spec.addresses.size(), kAddressesInAudit); ++i) {

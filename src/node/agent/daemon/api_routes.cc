@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
-#include "base/ascii.h"
 #include "base/mutex.h"
 #include "node/agent/daemon/answer.h"
 #include "node/agent/daemon/api.h"
@@ -18,17 +16,6 @@ using http::Method;
 using http::Response;
 
 constexpr size_t kStreams = 64;
-
-bool IsCaptureId(std::string_view id) {
-  return id.size() == 16 &&
-         std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || IsDigit(c); });
-}
-
-bool IsTraceName(std::string_view name) {
-  return name.size() <= 255 && name.ends_with(".json") && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return IsAlphanumeric(c) || c == '.' || c == '_' || c == '-'; });
-}
 
 Error NoSuchCapture(std::string_view id) {
   return Error{ErrorCode::kNotFound, fmt::format("no capture {} on this node that you may see", id)};
@@ -104,13 +91,13 @@ Response Api::PostCapture(const Call& call) {
 }
 
 Response Api::GetCapture(const Call& call) {
-  if (!IsCaptureId(call.segments.at(0))) return ErrorAnswer(NoSuchCapture("of this name"));
+  if (!control::IsCaptureId(call.segments.at(0))) return ErrorAnswer(NoSuchCapture("of this name"));
   const Result<Capture> capture = parts_.captures->Get(call.segments[0], call.identity.caller);
   return capture ? JsonAnswer(200, ToJson(*capture)) : ErrorAnswer(capture.error());
 }
 
 Response Api::DeleteCapture(const Call& call) {
-  if (!IsCaptureId(call.segments.at(0))) return ErrorAnswer(NoSuchCapture("of this name"));
+  if (!control::IsCaptureId(call.segments.at(0))) return ErrorAnswer(NoSuchCapture("of this name"));
   // One that has ended is forgotten with this: it counts before.
   if (const auto before = parts_.captures->Get(call.segments[0], call.identity.caller)) {
     parts_.metrics->CountEnded({*before});
@@ -122,7 +109,7 @@ Response Api::DeleteCapture(const Call& call) {
 }
 
 Response Api::GetEvents(const Call& call) {
-  if (!IsCaptureId(call.segments.at(0))) return ErrorAnswer(NoSuchCapture("of this name"));
+  if (!control::IsCaptureId(call.segments.at(0))) return ErrorAnswer(NoSuchCapture("of this name"));
   const std::string& id = call.segments[0];
   const Result<Capture> first = parts_.captures->Get(id, call.identity.caller);
   if (!first) return ErrorAnswer(first.error());
@@ -147,7 +134,7 @@ Response Api::GetEvents(const Call& call) {
     PushState(held.get(), capture);
   });
   {
-    // Read anew behind the subscription: a change in between would be lost.
+    // Read again after the subscription, because a change in between would be lost.
     const MutexLock lock(stream->order);
     const Result<Capture> now = parts_.captures->Get(id, call.identity.caller);
     PushState(stream.get(), now ? *now : *first);
@@ -160,8 +147,8 @@ Response Api::GetEvents(const Call& call) {
 Response Api::GetTrace(const Call& call) {
   const std::string& id = call.segments.at(0);
   const std::string& name = call.segments.at(1);
-  if (!IsCaptureId(id)) return ErrorAnswer(NoSuchCapture("of this name"));
-  if (!IsTraceName(name)) {
+  if (!control::IsCaptureId(id)) return ErrorAnswer(NoSuchCapture("of this name"));
+  if (!control::IsTraceName(name)) {
     return ErrorAnswer(Error{ErrorCode::kNotFound, "the capture has no trace of this name"});
   }
   Result<OpenTrace> trace = parts_.captures->Open(id, name, call.identity.caller);
@@ -202,7 +189,7 @@ Response Api::PostInspection(const Call& call) {
 
 Response Api::GetInspection(const Call& call) {
   const std::string& id = call.segments.at(0);
-  if (!IsCaptureId(id)) return ErrorAnswer(Error{ErrorCode::kNotFound, "no inspection has such a name"});
+  if (!control::IsCaptureId(id)) return ErrorAnswer(Error{ErrorCode::kNotFound, "no inspection has such a name"});
   bool is_done = false;
   const Result<std::string> answer = parts_.inspections->Get(id, call.identity.caller, &is_done);
   if (!answer) return ErrorAnswer(answer.error());

@@ -9,12 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 
 #include "base/host_name.h"
+#include "base/small_file.h"
+#include "base/text_scan.h"
 #include "base/unique_fd.h"
 #include "base/utf8.h"
 #include "node/agent/engines/engine_reading.h"
@@ -47,18 +48,10 @@ Result<std::string> ReadSmallFile(const std::string& file, size_t most, Status (
     safe.error().file = file;
     return safe.error();
   }
-  std::string text(most + 1, '\0');
-  size_t used = 0;
-  while (used < text.size()) {
-    const ssize_t got = ::read(fd.get(), text.data() + used, text.size() - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return FileError(file, "cannot be read");
-    if (got == 0) break;
-    used += static_cast<size_t>(got);
-  }
-  if (used > most) return Error{ErrorCode::kLimitExceeded, fmt::format("is longer than {} bytes", most), file};
-  text.resize(used);
-  return text;
+  std::optional<std::string> text = ReadSome(fd.get(), most + 1);
+  if (!text) return FileError(file, "cannot be read");
+  if (text->size() > most) return Error{ErrorCode::kLimitExceeded, fmt::format("is longer than {} bytes", most), file};
+  return std::move(*text);
 }
 
 bool IsOurs(const struct stat& info) { return info.st_uid == 0 || info.st_uid == ::geteuid(); }
@@ -100,9 +93,7 @@ Result<uint32_t> FindUser(const std::string& name) {
   struct passwd* found = nullptr;
   ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
   if (found != nullptr) return found->pw_uid;
-  uint32_t uid = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), uid);
-  if (error == std::errc() && end == name.data() + name.size()) return uid;
+  if (const auto uid = WholeNumber<uint32_t>(name)) return *uid;
   return Error{ErrorCode::kNotFound, fmt::format("user '{}' is unknown on this host", name)};
 }
 
@@ -219,9 +210,9 @@ Result<ListenAddress> ParseListenAddress(std::string_view text) {
   ListenAddress listen{std::string(address), 0};
   unsigned char bytes[16];
   if (::inet_pton(in_brackets ? AF_INET6 : AF_INET, listen.address.c_str(), bytes) != 1) return fail();
-  const std::string_view port = text.substr(colon + 1);
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), listen.port);
-  if (error != std::errc() || end != port.data() + port.size()) return fail();
+  const auto port = WholeNumber<uint16_t>(text.substr(colon + 1));
+  if (!port) return fail();
+  listen.port = *port;
   return listen;
 }
 

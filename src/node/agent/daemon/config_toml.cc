@@ -26,6 +26,8 @@ constexpr double kMostObjectiveSeconds = 24 * 3600;
 constexpr int64_t kMostFineHours = 24;
 constexpr int64_t kMostCoarseHours = 24 * 31;
 constexpr int64_t kMostHistoryMebibytes = 1024;
+constexpr int64_t kMebibyte = int64_t{1} << 20;
+constexpr int64_t kGibibyte = int64_t{1} << 30;
 
 /// A key's value, and where it stands.
 struct Entry {
@@ -122,10 +124,12 @@ Reader Duration(int64_t least_ns, int64_t most_ns, int64_t* out) {
   };
 }
 
-Reader Count(int64_t least, int64_t most, uint64_t* out) {
+/// `unit`: what one of them is in `out`.
+template <typename T>
+Reader Number(int64_t least, int64_t most, T* out, int64_t unit = 1) {
   return [=](const Entry& entry) -> Status {
     ASSIGN_OR_RETURN(const int64_t count, entry.Int(least, most));
-    *out = static_cast<uint64_t>(count);
+    *out = static_cast<T>(count * unit);
     return {};
   };
 }
@@ -273,52 +277,25 @@ Keys AllKeys(DaemonConfig* config) {
       {"kineto", Section({{"name", Text(&config->kineto_name)}, {"directories", Texts(&config->kineto_directories)}})},
       {"capture", Section({{"output", Text(&config->output_folder)},
                            {"allow_unsafe", Bool(&config->allow_unsafe_captures)},
-                           {"quota_gibibytes",
-                            [config](const Entry& entry) -> Status {
-                              ASSIGN_OR_RETURN(const int64_t value, entry.Int(1, kMaxGibibytes));
-                              config->trace_quota_bytes = static_cast<uint64_t>(value) << 30;
-                              return {};
-                            }},
-                           {"keep_hours",
-                            [config](const Entry& entry) -> Status {
-                              ASSIGN_OR_RETURN(const int64_t value, entry.Int(1, kMaxHours));
-                              config->keep_ns = value * kHourNs;
-                              return {};
-                            }}})},
+                           {"quota_gibibytes", Number(1, kMaxGibibytes, &config->trace_quota_bytes, kGibibyte)},
+                           {"keep_hours", Number(1, kMaxHours, &config->keep_ns, kHourNs)}})},
       {"dynolog_rpc", Section({{"enabled", Bool(&config->dynolog_rpc)},
                                {"addresses", Texts(&config->dynolog_addresses)},
-                               {"port",
-                                [config](const Entry& entry) -> Status {
-                                  ASSIGN_OR_RETURN(const int64_t port, entry.Int(0, UINT16_MAX));
-                                  config->dynolog_port = static_cast<uint16_t>(port);
-                                  return {};
-                                }},
+                               {"port", Number(0, UINT16_MAX, &config->dynolog_port)},
                                {"output_folders", Texts(&config->dynolog_output_folders)}})},
-      {"sensors", Section({{"gpu", Bool(&config->sensors.gpu)},
-                           {"nvml_library", Text(&config->sensors.nvml_library)},
-                           {"gpus_expected",
-                            [config](const Entry& entry) -> Status {
-                              ASSIGN_OR_RETURN(const int64_t count, entry.Int(0, kMostGpus));
-                              config->sensors.gpus_expected = static_cast<uint32_t>(count);
-                              return {};
-                            }},
-                           {"host", Bool(&config->sensors.host)},
-                           {"sysfs", Text(&config->sensors.sysfs)},
-                           {"logs", Bool(&config->sensors.logs)},
-                           {"rank_series", Count(1, kMostSeries, &config->sensors.series.of_rank)},
-                           {"job_series", Count(1, kMostSeries, &config->sensors.series.of_job)},
-                           {"node_series", Count(1, kMostSeries, &config->sensors.series.of_node)},
-                           {"find_engines", Bool(&config->sensors.find_engines)},
-                           {"engine_period_seconds",
-                            [config](const Entry& entry) -> Status {
-                              ASSIGN_OR_RETURN(config->sensors.engine_period_s, entry.Int(1, kMostEnginePeriodSeconds));
-                              return {};
-                            }},
-                           {"gpu_retry_seconds",
-                            [config](const Entry& entry) -> Status {
-                              ASSIGN_OR_RETURN(config->sensors.gpu_retry_s, entry.Int(1, kMostRetrySeconds));
-                              return {};
-                            }}})},
+      {"sensors",
+       Section({{"gpu", Bool(&config->sensors.gpu)},
+                {"nvml_library", Text(&config->sensors.nvml_library)},
+                {"gpus_expected", Number(0, kMostGpus, &config->sensors.gpus_expected)},
+                {"host", Bool(&config->sensors.host)},
+                {"sysfs", Text(&config->sensors.sysfs)},
+                {"logs", Bool(&config->sensors.logs)},
+                {"rank_series", Number(1, kMostSeries, &config->sensors.series.of_rank)},
+                {"job_series", Number(1, kMostSeries, &config->sensors.series.of_job)},
+                {"node_series", Number(1, kMostSeries, &config->sensors.series.of_node)},
+                {"find_engines", Bool(&config->sensors.find_engines)},
+                {"engine_period_seconds", Number(1, kMostEnginePeriodSeconds, &config->sensors.engine_period_s)},
+                {"gpu_retry_seconds", Number(1, kMostRetrySeconds, &config->sensors.gpu_retry_s)}})},
       {"engines", Engines(&config->engines)},
       {"serving", Section({{"slo_request_seconds", Objective(&config->serving.request_s)},
                            {"slo_first_token_seconds", Objective(&config->serving.first_token_s)},
@@ -327,12 +304,7 @@ Keys AllKeys(DaemonConfig* config) {
        Section({{"keep", Duration(0, kMostFineHours * kHourNs, &config->history.keep_ns)},
                 {"coarse_keep", Duration(kHourNs / 3600, kMostCoarseHours * kHourNs, &config->history.coarse_keep_ns)},
                 {"coarse_every", Duration(kHourNs / 3600, kHourNs, &config->history.coarse_every_ns)},
-                {"limit_mebibytes",
-                 [config](const Entry& entry) -> Status {
-                   ASSIGN_OR_RETURN(const int64_t value, entry.Int(1, kMostHistoryMebibytes));
-                   config->history.limit_bytes = static_cast<uint64_t>(value) << 20;
-                   return {};
-                 }}})},
+                {"limit_mebibytes", Number(1, kMostHistoryMebibytes, &config->history.limit_bytes, kMebibyte)}})},
       {"logs", Section({{"paths", Texts(&config->log_paths)}})},
       {"log", Section({{"level",
                         [config](const Entry& entry) {

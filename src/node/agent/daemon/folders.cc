@@ -28,7 +28,7 @@ Status MakeOwnFolder(const std::string& path, uint32_t mode) {
     above = above.empty() || above == "/" ? above + part.string() : above + "/" + part.string();
     if (above == "/" || above.empty()) continue;
     if (::mkdir(above.c_str(), mode) != 0 && errno != EEXIST) return FolderError(above, "the folder cannot be made");
-    // In a folder where everybody may write, another could have made it first.
+    // In a folder that all users may write, another user could have made it first.
     struct stat info = {};
     if (::lstat(above.c_str(), &info) != 0) return FolderError(above, "the folder cannot be examined");
     if (info.st_uid != 0 && info.st_uid != ::geteuid() && info.st_uid != kUnmappedUid) {

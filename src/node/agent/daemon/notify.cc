@@ -4,11 +4,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/text_scan.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::agent {
@@ -17,11 +17,7 @@ namespace {
 std::optional<int64_t> NumberOf(const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return std::nullopt;
-  int64_t value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [at, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || at != end) return std::nullopt;
-  return value;
+  return WholeNumber(text);
 }
 
 }  // namespace

@@ -3,41 +3,24 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/proc_stat.h"
 #include "base/small_file.h"
-#include "base/split.h"
+#include "base/text_scan.h"
 
 namespace lockstep::agent {
 namespace {
 
 std::string ReadAll(const char* path) { return ReadSmallFile(path, size_t{4} << 20).value_or(""); }
 
-// Fields of /proc/self/stat behind the command, which may hold anything: field 3 is the first. Source: proc(5).
-std::vector<std::string> StatFields() {
-  const std::string text = ReadAll("/proc/self/stat");
-  const size_t end = text.rfind(')');
-  if (end == std::string::npos) return {};
-  const std::vector<std::string_view> fields = SplitAt(std::string_view(text).substr(end + 1), " \n");
-  return {fields.begin(), fields.end()};
-}
-
-std::optional<double> Number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc()) return std::nullopt;
-  return value;
-}
-
 std::optional<double> BootTimeSeconds() {
   const std::string text = ReadAll("/proc/stat");
   const size_t at = text.find("\nbtime ");
   if (at == std::string::npos) return std::nullopt;
-  return Number(std::string_view(text).substr(at + 7));
+  return LeadingNumber<double>(std::string_view(text).substr(at + 7));
 }
 
 }  // namespace
@@ -49,15 +32,12 @@ OwnProcess ReadOwnProcess() {
     own.cpu_seconds = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                       static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
   }
-  const std::vector<std::string> fields = StatFields();
-  constexpr size_t kStart = 22 - 3;
-  constexpr size_t kResidentPages = 24 - 3;
-  if (fields.size() > kResidentPages) {
-    const std::optional<double> start = Number(fields[kStart]);
+  if (const auto stat = ParseProcStat(ReadAll("/proc/self/stat"))) {
+    const auto start = static_cast<double>(stat->start_ticks);
     const std::optional<double> boot = BootTimeSeconds();
-    if (start && boot) own.start_time_seconds = *boot + *start / static_cast<double>(::sysconf(_SC_CLK_TCK));
-    const std::optional<double> pages = Number(fields[kResidentPages]);
-    if (pages) own.resident_bytes = *pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
+    if (boot) own.start_time_seconds = *boot + start / static_cast<double>(::sysconf(_SC_CLK_TCK));
+    const auto pages = stat->resident_pages;
+    if (pages) own.resident_bytes = static_cast<double>(*pages) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   }
   std::error_code error;
   double count = 0;
@@ -71,7 +51,7 @@ OwnProcess ReadOwnProcess() {
 }
 
 std::optional<int32_t> PtraceScope() {
-  const auto scope = Number(ReadAll("/proc/sys/kernel/yama/ptrace_scope"));
+  const auto scope = LeadingNumber<double>(ReadAll("/proc/sys/kernel/yama/ptrace_scope"));
   if (!scope || *scope < 0 || *scope > 3) return std::nullopt;
   return static_cast<int32_t>(*scope);
 }
@@ -82,10 +62,8 @@ bool HasPtraceCapability() {
   const std::string status = ReadAll("/proc/self/status");
   const size_t at = status.find(kName);
   if (at == std::string::npos) return false;
-  uint64_t capabilities = 0;
-  const char* digits = status.data() + at + kName.size();
-  const auto [end, error] = std::from_chars(digits, status.data() + status.size(), capabilities, 16);
-  return error == std::errc() && (capabilities >> kSysPtrace & 1) != 0;
+  const auto capabilities = LeadingNumber<uint64_t>(std::string_view(status).substr(at + kName.size()), 16);
+  return capabilities && (*capabilities >> kSysPtrace & 1) != 0;
 }
 
 }  // namespace lockstep::agent

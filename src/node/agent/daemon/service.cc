@@ -93,7 +93,7 @@ Result<std::unique_ptr<Service>> Service::Open(const DaemonConfig& config, Log* 
 Status Service::Start() {
   RETURN_IF_ERROR(MakeOwnFolder(config_.state_folder, 0700));
   ASSIGN_OR_RETURN(state_lock_, LockState(config_.state_folder));
-  // Whoever may reach the socket is told by its credentials; an ordinary user's daemon serves that user and root.
+  // Clients of the socket are identified by their credentials; an ordinary user's daemon serves that user and root.
   RETURN_IF_ERROR(
       MakeOwnFolder(std::filesystem::path(config_.unix_socket).parent_path().string(), ::geteuid() == 0 ? 0755 : 0700));
 

@@ -1,7 +1,8 @@
 #include "node/agent/dynolog/request_match.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/text_scan.h"
 
 namespace lockstep::agent {
 namespace {
@@ -9,9 +10,7 @@ namespace {
 /// The job id that the process's own libkineto reports: the digits that SLURM_JOB_ID begins with; 0 without.
 int64_t KinetoJobId(const control::Process& process) {
   if (process.job_kind != control::JobKind::kSlurm) return 0;
-  int64_t number = 0;
-  std::from_chars(process.job_id.data(), process.job_id.data() + process.job_id.size(), number);
-  return number;
+  return LeadingNumber(process.job_id).value_or(0);
 }
 
 bool HasPid(const control::Process& process, int64_t pid) {

@@ -40,8 +40,8 @@ struct Shared {
   size_t connection_count = 0;
 };
 
-/// One connection: one request, one answer, closed. A client that is slow, lies about its length or says nothing costs
-/// a socket until the deadline and no more.
+/// One connection: one request, one answer, closed. A client that is slow, gives a wrong length or sends nothing costs
+/// only one socket until the deadline.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(tcp::socket socket, Shared& shared)

@@ -25,9 +25,9 @@ class EngineClient {
   EngineClient(const EngineClient&) = delete;
   EngineClient& operator=(const EngineClient&) = delete;
 
-  /// Hands out what each answered (its place in `asks`) as soon as it has, within `timeout` in all, and holds it no
-  /// longer. Redirects are not followed, no proxy is asked. Errors: kIo (who is not there, or answers another status
-  /// than 200), kCancelled (too late), kLimitExceeded (over kMostEngineBytes, or the longest of answers that are over
+  /// Hands out each answer (by its place in `asks`) as soon as it is complete, within `timeout` in all, and then drops
+  /// it. Redirects are not followed, no proxy is used. Errors: kIo (not reachable, or a status other than 200),
+  /// kCancelled (too late), kLimitExceeded (over kMostEngineBytes, or the longest of answers that are over
   /// kMostEngineBytesHeld together).
   using Take = std::function<void(size_t ask_idx, Result<std::string> answer)>;
   void Fetch(const std::vector<Ask>& asks, std::chrono::milliseconds timeout, const Take& take);

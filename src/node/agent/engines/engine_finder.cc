@@ -8,6 +8,7 @@
 #include <climits>
 #include <map>
 
+#include "base/split.h"
 #include "base/text_scan.h"
 #include "node/agent/sensors/small_file.h"
 #include "node/proc/job_processes.h"
@@ -62,7 +63,7 @@ std::optional<FoundEngine> EngineOfCommand(std::string_view command) {
     if (words[i] == "--port" && i + 1 < words.size()) port = words[i + 1];
     if (words[i].starts_with("--port=")) port = words[i].substr(7);
     if (port.empty()) continue;
-    const auto number = lockstep::WholeNumber<uint16_t>(port);
+    const auto number = WholeNumber<uint16_t>(port);
     if (!number || *number == 0) return std::nullopt;
     found->port = *number;
   }
@@ -75,15 +76,7 @@ std::set<std::pair<uint16_t, uint32_t>> LoopbackListeners(std::string_view text)
   std::string_view line;
   while (lines.Next(&line)) {
     // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid
-    std::vector<std::string_view> fields;
-    while (fields.size() < 8) {
-      const size_t begin = line.find_first_not_of(' ');
-      if (begin == std::string_view::npos) break;
-      line.remove_prefix(begin);
-      const size_t end = std::min(line.find(' '), line.size());
-      fields.push_back(line.substr(0, end));
-      line.remove_prefix(end);
-    }
+    const std::vector<std::string_view> fields = SplitAt(line, " ");
     if (fields.size() < 8 || fields[3] != kListens) continue;
     const size_t colon = fields[1].find(':');
     if (colon == std::string_view::npos) continue;
@@ -93,8 +86,8 @@ std::set<std::pair<uint16_t, uint32_t>> LoopbackListeners(std::string_view text)
         std::find(std::begin(kAnyAddresses), std::end(kAnyAddresses), address) == std::end(kAnyAddresses)) {
       continue;
     }
-    const auto port = lockstep::WholeNumber<uint16_t>(fields[1].substr(colon + 1), 16);
-    const auto uid = lockstep::WholeNumber<uint32_t>(fields[7]);
+    const auto port = WholeNumber<uint16_t>(fields[1].substr(colon + 1), 16);
+    const auto uid = WholeNumber<uint32_t>(fields[7]);
     if (port && uid) listeners.emplace(*port, *uid);
   }
   return listeners;

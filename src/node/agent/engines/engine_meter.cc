@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kRecentNs = 60'000'000'000;
 constexpr double kQuantiles[] = {0.5, 0.9, 0.95, 0.99};
 
-/// Histograms whose last minute is told, and as what.
+/// Histograms whose last minute is shown, and under which name.
 constexpr std::pair<std::string_view, const char*> kRecent[] = {
     {"lockstep_serving_request_duration_seconds", "lockstep_serving_recent_request_duration_seconds"},
     {"lockstep_serving_time_to_first_token_seconds", "lockstep_serving_recent_time_to_first_token_seconds"},

@@ -16,8 +16,8 @@ namespace lockstep::agent {
 /// What a histogram has gained within the last minute. Not thread-safe.
 class RecentHistogram {
  public:
-  /// As it stands at `now_ns`. Where counts went back or bounds changed, the engine was started anew: what was before
-  /// is forgotten.
+  /// The state at `now_ns`. If counts went back or bounds changed, the engine was restarted: earlier values are
+  /// forgotten.
   void Take(const EngineHistogram& histogram, int64_t now_ns);
   /// How many were observed within the last minute.
   uint64_t count() const;

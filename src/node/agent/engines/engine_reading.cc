@@ -68,7 +68,8 @@ constexpr Row kSglang[] = {
     {"sglang:queue_time_seconds", "lockstep_serving_queue_time_seconds", Shape::kHistogram},
 };
 
-// Ranks of one model's parts say the same of it: the first speaks for all. Those of data parallelism do not.
+// Ranks that hold parts of one model report the same values, so only the first counts. Data-parallel ranks report
+// different ones.
 constexpr const char* kPartLabels[] = {"tp_rank", "pp_rank", "moe_ep_rank"};
 
 /// What a sample is for a row.

@@ -14,9 +14,9 @@
 
 namespace lockstep::agent {
 
-/// The helper's own program, `lockstepd --gpu-helper LIBRARY`: reads GPUs for whoever writes requests to its standard
-/// input, and ends with it; `argv[1]` is the library. The daemon starts itself again for it: nothing more is to be
-/// installed, and the two are never of different versions.
+/// The helper's own program, `lockstepd --gpu-helper LIBRARY`: reads GPUs on requests from its standard input, and ends
+/// when that closes; `argv[1]` is the library. The daemon starts itself again for it: nothing more is to be installed,
+/// and the two are never of different versions.
 int GpuHelperMain(int argc, char** argv);
 
 /// What came of a request.

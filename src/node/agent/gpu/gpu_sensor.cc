@@ -30,7 +30,7 @@ GpuMetrics::Unresponsive GpuSensor::Unresponsive() const {
 
 Result<Reading> GpuSensor::Standing() const {
   if (!hung_.empty()) return Reading{true, metrics_.Collect(Unresponsive()), false};
-  // What should be there and what was counted is told without a driver, too, and most of all when it has failed.
+  // The expected GPUs and the counts are reported without a driver, too, above all when it has failed.
   return Reading{is_present_, metrics_.Collect({}), trouble_.empty(), trouble_};
 }
 

@@ -33,7 +33,7 @@ class GpuSensor final : public Sensor {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// What there is to say while there is no helper.
+  /// The metrics while there is no helper.
   Result<Reading> Standing() const;
   Result<Reading> AfterHang(const GpuAnswer& answer);
   GpuMetrics::Unresponsive Unresponsive() const;

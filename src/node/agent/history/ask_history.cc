@@ -38,7 +38,7 @@ class Picker {
       picked.kind = series.kind;
       picked.labels = series.labels;
     }
-    // Wall clocks may be set back: then the later one counts all the same.
+    // If the wall clock was set back, the later look still counts.
     int64_t& last_ms = spans_[span];
     last_ms = std::max(last_ms, time_ms);
     const bool has_point = !picked.points.empty() && picked.points.back().span == span;
@@ -131,7 +131,7 @@ control::History AskHistory(const HistoryView& view, const control::HistoryQuery
   if (until_ms <= since_ms) return history;
   const auto points = static_cast<int64_t>(query.points.value_or(control::kHistoryPoints));
   const int64_t span_ms = std::max<int64_t>((until_ms - since_ms + points - 1) / points, 1);
-  // On a grid of its own length, so that who asks again and again gets the same instants.
+  // On a grid of its own length, so that a client that asks repeatedly gets the same instants.
   const int64_t origin_ms = points == 1 ? since_ms : since_ms - since_ms % span_ms;
 
   Picker picker(query, origin_ms, span_ms);

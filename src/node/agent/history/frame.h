@@ -17,8 +17,8 @@ namespace lockstep::agent {
 constexpr size_t kMostFrameBytes = 24 * 1024;
 constexpr size_t kMostBlockSeries = 8192;
 
-/// What frames of one block build on: each says what has changed since the one before. Whoever writes and whoever reads
-/// a block has the same.
+/// The state that the frames of one block build on: each frame holds what has changed since the previous one. Writer
+/// and reader of a block have the same state.
 struct HistoryFrameState {
   struct Series {
     HistoryKind kind = HistoryKind::kRank;

@@ -24,7 +24,7 @@ struct Rule {
   const char* metric;
   const char* kind;
   How how;
-  /// While it goes on growing it is told again after so long without.
+  /// It is reported again only after this time without growth.
   int64_t quiet_ns = 0;
   /// Its first sight says that it happened: such a series is not there before.
   bool begins_at_zero = false;
@@ -113,7 +113,7 @@ std::vector<control::HistoryEvent> HealthWatch::Finish(const std::vector<History
     }
   }
   ranks_ = std::move(ranks);
-  // What is gone for a moment only (a sensor that hangs) is known on for a while; when there is no room, not.
+  // A series that is missing only for a moment (a sensor that hangs) is remembered for a while, if there is room.
   if (seen_.size() == kMostSeen) std::erase_if(seen_, [](const auto& entry) { return !entry.second.is_there; });
   for (auto& [key, seen] : seen_) seen.is_there = false;
   has_looked_ = true;

@@ -89,7 +89,7 @@ Status WriteAt(const UniqueFd& fd, off_t offset, std::string_view bytes) {
 }  // namespace
 
 Result<std::unique_ptr<HistoryFile>> HistoryFile::Open(const Options& options, int64_t now_ms, std::string* problem) {
-  // Not through a link, and no FIFO or device that somebody laid there.
+  // Links are not followed, and a FIFO or device in its place is not opened.
   UniqueFd fd(::open(options.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   struct stat info = {};
   if (!fd.valid() || ::fstat(fd.get(), &info) != 0) {
@@ -267,7 +267,7 @@ Status HistoryFile::Append(HistoryTier tier, int64_t now_ms, const std::vector<H
     if (begins_block) writer.state = {};
     std::string frame = EncodeFrame(now_ms, &samples_left, &events_left, &writer.state);
     if (!begins_block && blocks_[*writer.block].used_bytes + sizeof(FrameHeader) + frame.size() > kBlockBytes) {
-      // The next block stands for itself: what has changed is said anew, against nothing.
+      // The next block is independent: it repeats all values, because there is no earlier frame in it to compare with.
       begins_block = true;
       writer.state = {};
       samples_left = samples_before;

@@ -37,7 +37,7 @@ class HistoryFile {
   /// could not be used. Errors: kIo, kPermissionDenied: no file can be had.
   static Result<std::unique_ptr<HistoryFile>> Open(const Options& options, int64_t now_ms, std::string* problem);
 
-  /// Errors: kIo (no room): what did not fit is left out, and the next call begins anew.
+  /// Errors: kIo (no room): what did not fit is left out, and the next call tries again.
   Status Append(HistoryTier tier, int64_t now_ms, const std::vector<HistorySample>& samples,
                 const std::vector<control::HistoryEvent>& events);
 

@@ -49,7 +49,7 @@ class HistoryRecorder {
   void Look(int64_t now_unix_ns);
 
   const Options options_;
-  // Of the thread that looks: nobody waits for its disk.
+  // Used only by the thread that looks, so no other thread waits for its disk.
   std::unique_ptr<HistoryFile> file_;
   HistorySampler sampler_;
   HealthWatch health_;

@@ -18,8 +18,8 @@ class HistorySampler {
   /// By kind, then labels. At most `most`; the rest is left out. What was taken is forgotten afterwards.
   ///
   /// Sensors look at times of their own: one may know of a rank before or after the one that says who it is
-  /// (`lockstep_rank_info`). A rank is who it was at the instant before then; one that nobody has named yet is left
-  /// out, since by half of its labels it would be another.
+  /// (`lockstep_rank_info`). A rank keeps the identity of the previous instant. A rank without an identity yet is left
+  /// out, because with half of its labels it would be another series.
   std::vector<HistorySample> Finish(size_t most);
 
  private:

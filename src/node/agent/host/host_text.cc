@@ -1,7 +1,6 @@
 #include "node/agent/host/host_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/split.h"
@@ -21,34 +20,16 @@ constexpr std::string_view kBlanks = " \t\n";
 std::optional<double> ParsePortRate(std::string_view text) {
   const std::vector<std::string_view> words = SplitAt(text, kBlanks);
   if (words.size() < 2 || words[1] != "Gb/sec") return std::nullopt;
-  double gigabits = 0;
-  const auto [end, error] = std::from_chars(words[0].data(), words[0].data() + words[0].size(), gigabits);
-  const bool is_sound = error == std::errc() && end == words[0].data() + words[0].size() && std::isfinite(gigabits);
-  if (!is_sound || gigabits < 0) return std::nullopt;
-  return gigabits * 1e9 / 8;
+  const auto gigabits = WholeNumber<double>(words[0]);
+  if (!gigabits || !std::isfinite(*gigabits) || *gigabits < 0) return std::nullopt;
+  return *gigabits * 1e9 / 8;
 }
 
 bool IsActivePort(std::string_view state) { return state.starts_with("4:"); }
 
-std::optional<ProcessUsage> ParseProcessUsage(std::string_view stat) {
-  // Behind the command, which may hold anything; the first word is field 3. Source: proc(5).
-  const size_t bracket = stat.rfind(')');
-  if (bracket == std::string_view::npos) return std::nullopt;
-  const std::vector<std::string_view> words = SplitAt(stat.substr(bracket + 1), kBlanks);
-  const auto field = [&](size_t number) {
-    return number - 3 < words.size() ? WholeNumber(words[number - 3]) : std::nullopt;
-  };
-  const auto user = field(14);
-  const auto system = field(15);
-  const auto threads = field(20);
-  const auto start = field(22);
-  if (!user || !system || !threads || !start) return std::nullopt;
-  return ProcessUsage{*user + *system, *threads, *start};
-}
-
 std::optional<uint64_t> ParseResidentPages(std::string_view statm) {
   const std::vector<std::string_view> words = SplitAt(statm, kBlanks);
-  return words.size() < 2 ? std::nullopt : WholeNumber(words[1]);
+  return words.size() < 2 ? std::nullopt : WholeNumber<uint64_t>(words[1]);
 }
 
 std::optional<uint64_t> ValueOfLine(std::string_view text, std::string_view name) {
@@ -56,7 +37,7 @@ std::optional<uint64_t> ValueOfLine(std::string_view text, std::string_view name
   for (std::string_view line; lines.Next(&line);) {
     if (!line.starts_with(name) || line.substr(name.size()).substr(0, 1) != ":") continue;
     const std::vector<std::string_view> words = SplitAt(line.substr(name.size() + 1), kBlanks);
-    return words.empty() ? std::nullopt : WholeNumber(words[0]);
+    return words.empty() ? std::nullopt : WholeNumber<uint64_t>(words[0]);
   }
   return std::nullopt;
 }
@@ -68,7 +49,7 @@ std::vector<std::pair<const char*, uint64_t>> ParseCpuTicks(std::string_view sta
   const std::vector<std::string_view> words = SplitAt(stat.substr(0, stat.find('\n')), kBlanks);
   if (words.empty() || words[0] != "cpu") return ticks;
   for (size_t i = 0; i < std::size(kModes) && i + 1 < words.size(); ++i) {
-    if (const auto value = WholeNumber(words[i + 1])) ticks.emplace_back(kModes[i], *value);
+    if (const auto value = WholeNumber<uint64_t>(words[i + 1])) ticks.emplace_back(kModes[i], *value);
   }
   return ticks;
 }
@@ -82,8 +63,8 @@ std::vector<InterfaceBytes> ParseInterfaces(std::string_view text) {
     const std::vector<std::string_view> name = SplitAt(line.substr(0, colon), kBlanks);
     const std::vector<std::string_view> values = SplitAt(line.substr(colon + 1), kBlanks);
     if (name.size() != 1 || name[0] == "lo" || values.size() < 9) continue;
-    const auto received = WholeNumber(values[0]);
-    const auto transmitted = WholeNumber(values[8]);
+    const auto received = WholeNumber<uint64_t>(values[0]);
+    const auto transmitted = WholeNumber<uint64_t>(values[8]);
     if (!received || !transmitted) continue;
     InterfaceBytes found{Printable(name[0].substr(0, kNameBytes)), *received, *transmitted};
     const bool is_known = std::any_of(interfaces.begin(), interfaces.end(),

@@ -16,13 +16,6 @@ std::optional<double> ParsePortRate(std::string_view text);
 /// "4: ACTIVE": true.
 bool IsActivePort(std::string_view state);
 
-struct ProcessUsage {
-  uint64_t cpu_ticks = 0;  ///< User and system.
-  uint64_t thread_count = 0;
-  uint64_t start_ticks = 0;
-};
-/// /proc/PID/stat, whatever the process is called.
-std::optional<ProcessUsage> ParseProcessUsage(std::string_view stat);
 /// Resident pages by /proc/PID/statm; what stat says of them may lag behind.
 std::optional<uint64_t> ParseResidentPages(std::string_view statm);
 /// Value behind "NAME:" of a line, as in /proc/PID/io and /proc/meminfo (there in kB: as it stands).

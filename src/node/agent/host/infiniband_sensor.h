@@ -10,7 +10,8 @@ namespace lockstep::agent {
 /// lockstep_ib_port_*.
 const MetricSpecs& InfinibandMetricSpecs();
 
-/// InfiniBand and RoCE ports of the node. Read file by file: what one port lacks or refuses is no other's trouble.
+/// InfiniBand and RoCE ports of the node. Read file by file: a file that is missing or unreadable does not affect other
+/// ports.
 class InfinibandSensor final : public Sensor {
  public:
   /// `sysfs`: "/sys".

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/proc_stat.h"
 #include "node/agent/host/host_text.h"
 #include "node/agent/sensors/rank_label.h"
 #include "node/agent/sensors/small_file.h"
@@ -51,7 +52,7 @@ Result<Reading> ProcessSensor::Look() {
     SmallFiles files;
     const std::string folder = proc_ + "/" + std::to_string(watched.pid) + "/";
     const auto stat = files.Text(folder + "stat");
-    const auto usage = stat ? ParseProcessUsage(*stat) : std::nullopt;
+    const auto usage = stat ? ParseProcStat(*stat) : std::nullopt;
     if (!usage || usage->start_ticks != watched.start_ticks) continue;  // It has ended.
     const auto add = [&](const char* name, double value) { out.Add(name, watched.labels, value); };
     add("lockstep_rank_cpu_seconds_total", static_cast<double>(usage->cpu_ticks) / kTicksPerSecond);

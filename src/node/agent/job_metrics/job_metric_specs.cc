@@ -4,7 +4,8 @@ namespace lockstep::agent {
 
 const MetricSpecs& JobMetricSpecs() {
   static const MetricSpecs specs = {
-      {"lockstep_rank_info", "gauge", "job_id,rank,host,pid,local_rank,user,device", "1; who a rank is."},
+      {"lockstep_rank_info", "gauge", "job_id,rank,host,pid,local_rank,user,device",
+       "1; the labels identify the rank."},
       {"lockstep_rank_up", "gauge", "job_id,rank,host", "1: the rank's process is there."},
       {"lockstep_job_world_size", "gauge", "job_id", "Ranks that the job has, where its launcher names it."},
       {"lockstep_steps_total", "counter", "job_id,rank,host", "Steps that have ended."},

@@ -19,7 +19,7 @@ using prometheus::MetricFamily;
 constexpr size_t kMostKinds = 64;  // Of requests of one job; further ones are "other".
 constexpr const char* kEngine = "liblockstep";
 
-// A millisecond to ten minutes, four a factor of ten: what a step takes is told by its sum, this by its spread.
+// A millisecond to ten minutes, four a factor of ten: the sum gives the mean step time, the buckets its spread.
 prometheus::Histogram::BucketBoundaries StepBuckets() {
   return {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600};
 }
@@ -92,7 +92,7 @@ void JobMetrics::AddRank(const Rank& rank, MetricFamilies* out) {
   if (!rank.records) return;
   out->Add("lockstep_steps_total", labels, static_cast<double>(meter.step_count()));
   out->Add("lockstep_step_seconds_total", labels, Seconds(meter.step_ns()));
-  // What is not known is absent, and its time is nobody's.
+  // A phase that is not known is absent, and its time counts for no phase.
   auto phase_ns = meter.phase_ns();
   const auto unknown = meter.values().find(kNoCommunication);
   const bool hides = unknown != meter.values().end() && unknown->second > 0;
@@ -150,7 +150,8 @@ void JobMetrics::Take(const RankIdentity& identity, const ingest::span_follow::F
   See(identity);
   Rank& rank = ranks_[identity.pid];
   rank.meter.Take(followed, name_of);
-  // What a file held before we came would look as if it all happened now: it is told once it was read to its end.
+  // Records from before the daemon started would look as if they all happened now, so the records of a file count only
+  // after it was read to its end once.
   rank.records = rank.records || !followed.has_more;
   if (!rank.records) return;
   Job& job = *jobs_[rank.job];

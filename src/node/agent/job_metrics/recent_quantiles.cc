@@ -20,8 +20,8 @@ int32_t BucketOf(double value) {
   return static_cast<int32_t>(std::ceil(std::log(counted) / std::log(kGrowth)));
 }
 
-// As far from either bound, by their size. Whole nanoseconds: further digits would say nothing, and not every format of
-// /metrics writes all of them.
+// The geometric middle between the two bounds. Whole nanoseconds: further digits have no meaning, and not every format
+// of /metrics writes them.
 double ValueOf(int32_t bucket) { return std::round(2e9 * std::pow(kGrowth, bucket) / (kGrowth + 1)) / 1e9; }
 
 }  // namespace

@@ -37,7 +37,7 @@ void ServingMeter::Take(const EndedRequest& request) {
   ++request_count_;
   failure_count_ += request.failed ? 1 : 0;
   output_count_ += std::min(request.output_count, UINT64_MAX - output_count_);
-  // How long a request took that failed says nothing of how long one takes.
+  // The duration of a failed request does not show how long requests take.
   if (request.failed) return;
   // When it ended, not when it was read: of a file that has been there for long all comes at once.
   const int64_t ended_ns = SteadyNow() - std::max<int64_t>(UnixNow() - request.end_ns, 0);

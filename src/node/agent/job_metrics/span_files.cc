@@ -6,10 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <climits>
 #include <optional>
 #include <string_view>
+
+#include "base/text_scan.h"
 
 namespace lockstep::agent {
 namespace {
@@ -33,12 +34,10 @@ std::unique_ptr<SpanFile> SpanFile::Find(int32_t pid, uint32_t uid, const std::s
   if (entries == nullptr) return nullptr;
   int looked_at = 0;
   while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string_view name = entry->d_name;
-    int number = -1;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error != std::errc() || end != name.data() + name.size()) continue;
+    const auto number = WholeNumber<int>(entry->d_name);
+    if (!number) continue;
     if (++looked_at > kMostDescriptors) break;
-    const std::string path = fmt::format("{}/{}", folder, number);
+    const std::string path = fmt::format("{}/{}", folder, *number);
     char target[PATH_MAX];
     const ssize_t length = ::readlink(path.c_str(), target, sizeof(target));
     if (length <= 0 || !std::string_view(target, static_cast<size_t>(length)).ends_with(kSuffix)) continue;
@@ -53,7 +52,7 @@ std::unique_ptr<SpanFile> SpanFile::Find(int32_t pid, uint32_t uid, const std::s
     });
     if (!follower) continue;
     return std::unique_ptr<SpanFile>(
-        new SpanFile(std::move(file), number, {info.st_dev, info.st_ino}, std::move(*follower)));
+        new SpanFile(std::move(file), *number, {info.st_dev, info.st_ino}, std::move(*follower)));
   }
   return nullptr;
 }

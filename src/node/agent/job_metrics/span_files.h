@@ -16,7 +16,7 @@ namespace lockstep::agent {
 /// file that another user has put somewhere.
 class SpanFile {
  public:
-  /// Nullptr: it has none (yet). `uid` is whose process it is; a file of somebody else's is not read.
+  /// Nullptr: it has none (yet). `uid` owns the process; a file of another user is not read.
   static std::unique_ptr<SpanFile> Find(int32_t pid, uint32_t uid, const std::string& root = "/proc");
 
   ingest::span_follow::SpanFollower& follower() { return follower_; }

@@ -1,14 +1,14 @@
-// ReadConfigText: somebody else's configuration text, through a list of keys.
+// ReadConfigText: a configuration text from another program, filtered by a list of keys.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 
 #include "base/invalid_argument.h"
 #include "base/letter_case.h"
 #include "base/nanoseconds.h"
+#include "base/text_scan.h"
 #include "base/trim.h"
 #include "node/agent/kineto/config_text.h"
 
@@ -31,11 +31,9 @@ struct Reading {
 };
 
 Result<int64_t> ReadNumber(std::string_view value, int64_t most) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (value.empty() || error != std::errc() || end != value.data() + value.size() || number < 0 || number > most)
-    return InvalidArgument(fmt::format("is not a whole number in 0 .. {}", most));
-  return number;
+  const auto number = WholeNumber(value);
+  if (number && *number >= 0 && *number <= most) return *number;
+  return InvalidArgument(fmt::format("is not a whole number in 0 .. {}", most));
 }
 
 Result<bool> ReadBool(std::string_view value) {

@@ -40,7 +40,7 @@ std::string FinalTracePath(std::string_view log_file, int32_t client_pid);
 /// Whether a version of PyTorch ("2.6.0+cu124"; empty: unknown) takes this name in ACTIVITY_TYPES.
 bool KnowsActivity(std::string_view torch_version, std::string_view activity);
 
-/// A configuration text that somebody else wrote, as far as it is let through.
+/// The allowed part of a configuration text that another program wrote.
 struct ForeignConfig {
   control::CaptureWindow window;
   control::CaptureOptions options;

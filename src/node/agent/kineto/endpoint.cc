@@ -54,7 +54,7 @@ Ancillary ReadAncillary(msghdr* header) {
       std::memcpy(&sent, CMSG_DATA(part), sizeof(sent));
       ancillary.sent_unix_ns = Nanoseconds(sent);
     } else if (part->cmsg_type == SCM_RIGHTS) {
-      // Nobody was asked for descriptors; kept open, they would use up ours.
+      // Descriptors are not expected here; if they were kept open, they would use up ours.
       for (size_t at = 0; at + sizeof(int) <= part->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
         int fd;
         std::memcpy(&fd, CMSG_DATA(part) + at, sizeof(fd));
@@ -69,7 +69,7 @@ Ancillary ReadAncillary(msghdr* header) {
 
 /// Buffers of one recvmmsg.
 struct KinetoEndpoint::Batch {
-  // Just what is asked for: descriptors that somebody sends along find no room.
+  // Room only for what is expected: descriptors that a sender adds do not fit.
   static constexpr size_t kControlBytes = CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(sizeof(timespec));
 
   std::array<std::array<std::byte, kSlotBytes>, kBatch> bytes;

@@ -61,7 +61,7 @@ std::string FindHolder(const std::string& inode) {
   return {};
 }
 
-/// Who has an address that /proc/net/unix shows so.
+/// The process whose address /proc/net/unix shows like this.
 std::string DescribeHolder(const std::string& shown) {
   std::ifstream sockets("/proc/net/unix");
   for (std::string line; std::getline(sockets, line);) {
@@ -95,7 +95,7 @@ void RemoveDeadClientFiles(const std::string& directory) {
   }
 }
 
-/// chmod without following what somebody may have put there meanwhile.
+/// chmod without following a link that another process may have put there meanwhile.
 Status OpenToAll(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat status = {};

@@ -28,8 +28,8 @@ inline constexpr size_t kMaxDirectoryChars = 54;
 /// Binds NUL NAME NUL. Errors: kFailedPrecondition when another process has it (names it if possible); kIo.
 Result<KinetoSocket> BindAbstractSocket(const std::string& name);
 
-/// Binds DIRECTORY/NAME with mode 0666. A socket that nobody listens on any more is replaced, and those of clients that
-/// have ended are removed. Errors: kInvalidArgument (not absolute, over 54 characters), kNotFound (no such directory),
+/// Binds DIRECTORY/NAME with mode 0666. A socket without a listener is replaced, and sockets of clients that have ended
+/// are removed. Errors: kInvalidArgument (not absolute, over 54 characters), kNotFound (no such directory),
 /// kFailedPrecondition (a process answers on it; or something else has its name), kIo.
 Result<KinetoSocket> BindDirectorySocket(const std::string& directory, const std::string& name);
 

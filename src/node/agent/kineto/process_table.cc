@@ -102,8 +102,8 @@ ProcessTable::Next ProcessTable::Handle(const Arrival& arrival, ReplySink* sink)
   return next;
 }
 
-/// It reads whatever comes whenever it comes, so that nothing is late. It is answered also where there is nothing: so
-/// it knows that it speaks to a lockstepd.
+/// It reads replies at any time, so none can be late. It gets a reply even if there is no request, so that it knows
+/// that it talks to a lockstepd.
 void ProcessTable::AnswerTracer(Client* client, const Arrival& arrival, bool is_free, ReplySink* sink) {
   const uint64_t serial = client->serial;
   if (!client->stop.empty()) {
@@ -244,7 +244,7 @@ void ProcessTable::Reply(Client* client, const Arrival& arrival, std::string_vie
   const int64_t now_unix_ns = options_.wall_clock_ns();
   if (outcome != ReplySink::Outcome::kSent) {
     ++counters_.failed_replies;
-    // Nobody reads there any more. Remove frees the client.
+    // The process no longer reads its socket. Remove frees the client.
     if (outcome == ReplySink::Outcome::kGone) Remove(client->serial);
     return;
   }
@@ -313,7 +313,7 @@ void ProcessTable::Remove(uint64_t serial, std::optional<control::ProcessEnd> en
 
 void ProcessTable::Emit(const Client& client, RegistryEvent::Kind kind, int64_t unix_ns, std::string token,
                         control::ProcessEnd end) {
-  // Until a client is published nobody knows it. A listener that never takes its events does not make them pile up.
+  // Before a client is published, no other thread knows it. If a listener never takes its events, they do not pile up.
   if (!client.published() || events_.size() >= kMaxEvents) return;
   events_.push_back({.kind = kind, .process_id = client.id, .token = std::move(token), .unix_ns = unix_ns, .end = end});
 }

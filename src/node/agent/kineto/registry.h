@@ -59,7 +59,7 @@ class Registry {
   /// Tells lockstep's tracer in the process, at its next poll, to drop or break off the request with this
   /// REQUEST_TRACE_ID. Kineto cannot be told.
   virtual void Stop(const std::string& process_id, const std::string& trace_id) = 0;
-  /// What the tracer last said of a request, "TRACE_ID waits WHY" or "TRACE_ID refused WHY"; empty: nothing.
+  /// The tracer's last report on a request, "TRACE_ID waits WHY" or "TRACE_ID refused WHY"; empty: nothing.
   virtual std::string Note(const std::string& process_id) const = 0;
   /// Calls `listener` for every event from now on, from a thread of the registry's that it must not hold up (queue, and
   /// return); one listener. Null: none; returns when no call is under way.

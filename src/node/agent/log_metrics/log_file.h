@@ -19,7 +19,7 @@ class LogFile {
   LogFile(UniqueFd fd, Identity identity, bool begins_at_end);
 
   /// Hands over what came since the last look: at most kMostLogBytes, in pieces. Of more than kMostBehindBytes the
-  /// older part is skipped. A file that became shorter was begun anew: it is read from its beginning.
+  /// older part is skipped. A file that became shorter was truncated: it is read from its beginning.
   struct Look {
     uint64_t skipped_bytes = 0;
     bool breaks = false;  ///< What was handed over does not go on with what came before.

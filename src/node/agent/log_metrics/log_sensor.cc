@@ -24,7 +24,7 @@ using evidence::LogEventKind;
 using logs::Level;
 
 constexpr auto kSearchEvery = std::chrono::seconds(5);
-// What a rank wrote when it died is told for as long as two scrapes may be apart.
+// The last lines of a rank that died are counted for as long as two scrapes may be apart.
 constexpr auto kKeepEnded = std::chrono::seconds(30);
 constexpr size_t kMostFiles = 256;
 constexpr size_t kMostRanks = 1024;
@@ -119,7 +119,7 @@ void LogSensor::Follow(UniqueFd fd, uint32_t uid, const RankKey& owner, bool ski
   const auto known = watched_.find(identity);
   if (known != watched_.end()) {
     Watched& watched = known->second;
-    // One file of several ranks: who says nothing is none of them.
+    // A file of two owners holds several ranks: the rank of a line that names none is unknown.
     if (watched.is_current && watched.owner != owner) watched.owner.second = kUnknownRank;
     if (!watched.is_current) watched.owner = owner;
     watched.skips_own = skips_own;
@@ -167,7 +167,8 @@ void LogSensor::SearchPattern(const std::string& pattern) {
       if (::lstat(path, &info) != 0 || !S_ISREG(info.st_mode)) continue;
       const auto known = watched_.find({info.st_dev, info.st_ino});
       if (known != watched_.end() && known->second.is_current) continue;  // A rank's.
-      // With its owner's rights: a path that somebody changes meanwhile leads nowhere that this user may not go.
+      // Opened with the owner's rights, so that a path that is changed meanwhile cannot lead to files that this user
+      // may not read.
       UniqueFd fd;
       AsUser(info.st_uid, info.st_gid,
              [&] { fd = UniqueFd(::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)); });
@@ -210,7 +211,7 @@ LogCounts* LogSensor::CountsOf(const RankKey& owner, std::optional<int32_t> rank
     const RankKey key(owner.first, std::to_string(*rank));
     const auto known = counts_.find(key);
     if (known != counts_.end()) return &known->second.counts;
-    // Of files nobody knows which ranks there are.
+    // Files do not tell which ranks there are.
     if (owner.first == kFilesJob && counts_.size() < kMostRanks) {
       Counted& counted = counts_[key];
       counted.there_at = now_();

@@ -138,7 +138,7 @@ Result<Reading> NcclSensor::Look() {
     const auto pulse = ingest::ReadNcclRingPulse(
         [&ring = *process.ring](uint64_t offset, std::span<char> into) { return ring.ReadAt(offset, into); });
     if (!pulse) {
-      // A file that was cut, or written over, is none any more: somebody may lay another one there.
+      // A file that was truncated or overwritten is no longer used; a new one may appear in its place.
       process.ring.reset();
       continue;
     }

@@ -62,7 +62,7 @@ class NcclSensor final : public Sensor {
     std::string rank;  ///< Empty: as the ring says.
     std::optional<proc::RingFile> ring;
   };
-  /// Looks at all processes anew.
+  /// Examines all processes again.
   void FindRings(int64_t now_ns);
   void OpenRing(int32_t pid, bool is_registered, int64_t now_ns, Process* process);
 

@@ -9,11 +9,11 @@
 
 namespace lockstep::agent {
 
-// What two ends say to each other; docs/formats/daemon-api.md#network-tests has the bytes. The end that listens greets
-// first, so that the other one sends nothing to a stranger, and goes on only for who knows the secret.
+// The protocol between the two ends; docs/formats/daemon-api.md#network-tests has the bytes. The listening end greets
+// first, so that the other one sends nothing to a stranger, and continues only with a peer that knows the secret.
 
 /// The end that listens, first: greets, and waits for the secret until the socket's deadline. Errors: kPermissionDenied
-/// (a wrong secret), those of TimedSocket. Whoever does not come this far is a stranger.
+/// (a wrong secret), those of TimedSocket. A peer that fails here is a stranger.
 Status AdmitPeer(TimedSocket* socket, const std::string& secret);
 
 /// Then, with who was admitted. Errors: those of TimedSocket, kCorruptData.

@@ -90,7 +90,7 @@ NetworkTester::NetworkTester(std::string host)
 NetworkTester::~NetworkTester() {
   const uint64_t one = 1;
   if (::write(stop_.get(), &one, sizeof(one)) < 0) {
-    // Their limits end them all the same.
+    // Their time limits end them in any case.
   }
 }
 

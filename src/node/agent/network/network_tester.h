@@ -19,7 +19,7 @@ class NetworkTester {
  public:
   static constexpr size_t kAtATime = 8;
   static constexpr size_t kOfOne = 4;  ///< Of one caller, so that none takes them all.
-  static constexpr size_t kKept = 64;  ///< Finished ones that nobody has asked for; the oldest go.
+  static constexpr size_t kKept = 64;  ///< Finished tests that were not fetched; the oldest are dropped.
 
   explicit NetworkTester(std::string host);
   /// Ends what is under way.
@@ -27,9 +27,9 @@ class NetworkTester {
   NetworkTester(const NetworkTester&) = delete;
   NetworkTester& operator=(const NetworkTester&) = delete;
 
-  /// Begins one end. `by`: who asks; only the same may ask for it again. A test that listens is done when one peer has
-  /// measured or its limit is over; who connects without knowing the secret is turned away after a second. Errors:
-  /// kLimitExceeded (too many at a time), kIo (no socket to be had).
+  /// Begins one end. `by`: the caller; only the same caller may ask for the result. A listening test is done when one
+  /// peer has measured or its time limit is over. A peer that connects without the secret is disconnected after a
+  /// second. Errors: kLimitExceeded (too many at a time), kIo (no socket to be had).
   Result<control::NetworkTest> Start(const control::NetworkTestSpec& spec, const std::string& by);
   /// How far it is. Errors: kNotFound.
   Result<control::NetworkTest> Get(const std::string& id, const std::string& by) const;

@@ -2,33 +2,33 @@
 
 #include <arpa/inet.h>
 #include <linux/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "base/timed_socket_io.h"
+
 namespace lockstep::agent {
 namespace {
 
-Error SystemError(int number) { return {ErrorCode::kIo, std::strerror(number)}; }
+Status Said(int error) {
+  switch (error) {
+    case 0: return {};
+    case ETIME: return Error{ErrorCode::kCancelled, "no answer in time"};
+    case ECANCELED: return Error{ErrorCode::kCancelled, "the daemon stops"};
+    default: return Error{ErrorCode::kIo, std::strerror(error)};
+  }
+}
+
+int64_t SteadyNs(NetworkClock::time_point time) { return std::chrono::nanoseconds(time.time_since_epoch()).count(); }
 
 }  // namespace
 
 Status WaitFor(int fd, short events, NetworkClock::time_point until, int stop_fd) {
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - NetworkClock::now()).count();
-    if (left <= 0) return Error{ErrorCode::kCancelled, "no answer in time"};
-    std::array<pollfd, 2> fds = {{{fd, events, 0}, {stop_fd, POLLIN, 0}}};
-    const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(std::min<int64_t>(left, 60'000)));
-    if (ready < 0 && errno != EINTR) return SystemError(errno);
-    if (ready > 0 && fds[1].revents != 0) return Error{ErrorCode::kCancelled, "the daemon stops"};
-    if (ready > 0 && fds[0].revents != 0) return {};
-  }
+  return Said(WaitWithin(fd, events, SteadyNs(until), stop_fd));
 }
 
 TimedSocket::TimedSocket(UniqueFd fd, NetworkClock::time_point deadline, int stop_fd)
@@ -51,54 +51,24 @@ Result<TimedSocket> TimedSocket::Connect(const control::NetworkAddress& address,
   v6.sin6_family = AF_INET6;
   v6.sin6_port = htons(port);
   UniqueFd fd(::socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd.valid()) return SystemError(errno);
+  if (!fd.valid()) return Said(errno).error();
   const sockaddr* target = is_v4 ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
-  if (::connect(fd.get(), target, is_v4 ? sizeof(v4) : sizeof(v6)) != 0) {
-    if (errno != EINPROGRESS) return SystemError(errno);
-    RETURN_IF_ERROR(WaitFor(fd.get(), POLLOUT, until, stop_fd));
-    int error = 0;
-    socklen_t size = sizeof(error);
-    if (::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) return SystemError(errno);
-    if (error != 0) return SystemError(error);
-  }
+  RETURN_IF_ERROR(Said(ConnectWithin(fd.get(), target, is_v4 ? sizeof(v4) : sizeof(v6), SteadyNs(until), stop_fd)));
   return TimedSocket(std::move(fd), deadline, stop_fd);
 }
 
-Status TimedSocket::Wait(short events) const { return WaitFor(fd_.get(), events, deadline_, stop_fd_); }
-
 Status TimedSocket::Send(const void* data, size_t size) {
-  const auto* at = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t count = ::send(fd_.get(), at, size, MSG_NOSIGNAL);
-    if (count >= 0) {
-      at += count;
-      size -= static_cast<size_t>(count);
-    } else if (errno == EAGAIN) {
-      RETURN_IF_ERROR(Wait(POLLOUT));
-    } else if (errno != EINTR) {
-      return SystemError(errno);
-    }
-    // A peer that takes every byte at once must not carry this past its time.
-    if (NetworkClock::now() > deadline_) return Error{ErrorCode::kCancelled, "no answer in time"};
-  }
-  return {};
+  return Said(SendWithin(fd_.get(), {static_cast<const char*>(data), size}, SteadyNs(deadline_), stop_fd_));
 }
 
 Status TimedSocket::Receive(void* data, size_t size) {
   auto* at = static_cast<char*>(data);
   while (size > 0) {
-    const ssize_t count = ::recv(fd_.get(), at, size, 0);
-    if (count > 0) {
-      at += count;
-      size -= static_cast<size_t>(count);
-    } else if (count == 0) {
-      return Error{ErrorCode::kIo, "closed by the other end"};
-    } else if (errno == EAGAIN) {
-      RETURN_IF_ERROR(Wait(POLLIN));
-    } else if (errno != EINTR) {
-      return SystemError(errno);
-    }
-    if (NetworkClock::now() > deadline_) return Error{ErrorCode::kCancelled, "no answer in time"};
+    size_t count = 0;
+    RETURN_IF_ERROR(Said(ReceiveWithin(fd_.get(), at, size, &count, SteadyNs(deadline_), stop_fd_)));
+    if (count == 0) return Error{ErrorCode::kIo, "closed by the other end"};
+    at += count;
+    size -= count;
   }
   return {};
 }
@@ -106,7 +76,7 @@ Status TimedSocket::Receive(void* data, size_t size) {
 Result<TimedSocket::Segments> TimedSocket::CountSegments() const {
   tcp_info info = {};
   socklen_t size = sizeof(info);
-  if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return SystemError(errno);
+  if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return Said(errno).error();
   return Segments{info.tcpi_segs_out, info.tcpi_total_retrans};
 }
 

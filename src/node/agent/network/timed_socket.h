@@ -38,8 +38,6 @@ class TimedSocket {
   void set_deadline(NetworkClock::time_point deadline) { deadline_ = deadline; }
 
  private:
-  Status Wait(short events) const;
-
   UniqueFd fd_;
   NetworkClock::time_point deadline_;
   int stop_fd_ = -1;

@@ -23,9 +23,9 @@ struct SeriesDrops {
   uint64_t label = 0;  ///< A label over 256 bytes, or no UTF-8: Prometheus would refuse the whole answer.
 };
 
-/// Leaves out what is beyond the limits: values of the program's own first, then collectives and logs, then requests,
-/// then what else jobs have, and what is no job's last (GPUs, ports, the node); each in the order of `families`, so
-/// that the same ones stay from look to look.
+/// Leaves out series beyond the limits: the program's own values first, then collectives and logs, then requests, then
+/// other series of jobs, and last those of no job (GPUs, ports, the node); each in the order of `families`, so that the
+/// same ones stay from look to look.
 SeriesDrops LimitSeries(const SeriesLimits& limits, std::vector<prometheus::MetricFamily>* families);
 
 }  // namespace lockstep::agent

@@ -4,8 +4,7 @@
 
 namespace lockstep::agent {
 
-/// Metrics of requests, whoever measured them: ranks that mark them, or an inference engine. Labels job_id, model,
-/// engine.
+/// Metrics of requests, measured by ranks that mark them or by an inference engine. Labels job_id, model, engine.
 const MetricSpecs& ServingMetricSpecs();
 
 }  // namespace lockstep::agent

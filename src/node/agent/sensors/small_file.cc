@@ -4,19 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <memory>
 
 #include "base/small_file.h"
+#include "base/text_scan.h"
 
 namespace lockstep::agent {
-
-std::optional<uint64_t> WholeNumber(std::string_view text) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 std::optional<std::string> SmallFiles::Text(const std::string& path) {
   std::optional<std::string> text = ReadSmallFile(path);
@@ -31,7 +24,7 @@ std::optional<std::string> SmallFiles::Text(const std::string& path) {
 std::optional<uint64_t> SmallFiles::Number(const std::string& path) {
   const std::optional<std::string> text = Text(path);
   if (!text) return std::nullopt;
-  const std::optional<uint64_t> number = WholeNumber(*text);
+  const std::optional<uint64_t> number = WholeNumber<uint64_t>(*text);
   if (!number) ++skipped_count_;
   return number;
 }

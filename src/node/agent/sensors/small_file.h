@@ -26,7 +26,4 @@ class SmallFiles {
 /// Names in a folder, sorted, without those that begin with a dot; at most `most`. Empty: there is none.
 std::vector<std::string> NamesIn(const std::string& folder, size_t most = 256);
 
-/// "123" and nothing else.
-std::optional<uint64_t> WholeNumber(std::string_view text);
-
 }  // namespace lockstep::agent

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -114,6 +115,11 @@ struct Capture {
   std::optional<int64_t> finished_unix_ns;
   std::vector<CaptureTarget> targets;  ///< By rank, then pid.
 };
+
+/// Of an inspection too: 16 of a-z and 0-9.
+bool IsCaptureId(std::string_view id);
+/// Which becomes a file's name at the other end.
+bool IsTraceName(std::string_view name);
 
 const char* TargetStateName(TargetState state);    ///< "queued", "delivered", "warming", ..., "timed_out", "cancelled".
 const char* CaptureStateName(CaptureState state);  ///< "waiting", "running", "done", "partial", "failed", "cancelled".

@@ -6,7 +6,9 @@
 #include <set>
 
 #include "base/ascii.h"
+#include "base/json_object.h"
 #include "base/json_writer.h"
+#include "base/split.h"
 #include "base/utf8.h"
 #include "node/control/api/history.h"
 #include "node/control/api/names.h"
@@ -133,8 +135,7 @@ std::string HistoryPath(const HistoryQuery& query) {
 Result<HistoryQuery> ReadHistoryQuery(std::string_view text) {
   HistoryQuery query;
   while (!text.empty()) {
-    const std::string_view part = text.substr(0, text.find('&'));
-    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    const std::string_view part = TakePart(&text, '&');
     if (part.empty()) continue;
     const std::string_view name = part.substr(0, part.find('='));
     const std::optional<std::string> value =

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/ascii.h"
+#include "base/json_object.h"
 #include "base/signal_name.h"
 
 namespace lockstep::control {
@@ -24,6 +28,15 @@ bool IsSameJob(const Process& a, const Process& b) {
   // A shell may have started several: only ranks have a launcher in common.
   return a.rank && b.rank && a.world_size == b.world_size && a.client_pids.size() > 1 && b.client_pids.size() > 1 &&
          a.client_pids[1] == b.client_pids[1];
+}
+
+bool IsCaptureId(std::string_view id) {
+  return id.size() == 16 &&
+         std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || IsDigit(c); });
+}
+
+bool IsTraceName(std::string_view name) {
+  return name.size() <= 255 && name.ends_with(".json") && name.front() != '.' && IsWord(name, "._-");
 }
 
 bool IsFinal(TargetState state) { return state >= TargetState::kDone; }

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/small_file.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::control {
@@ -44,17 +45,12 @@ Result<std::string> ReadToken(const std::string& path) {
     return failed(ErrorCode::kPermissionDenied,
                   fmt::format("may be read by others (mode {:04o}); run 'chmod 600' on it", info.st_mode & 07777U));
   }
-  std::array<char, kTokenBytes + 1> bytes;
-  size_t size = 0;
-  while (size < bytes.size()) {
-    const ssize_t got = ::read(fd.get(), bytes.data() + size, bytes.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed(ErrorCode::kIo, fmt::format("cannot be read: {}", std::strerror(errno)));
-    if (got == 0) break;
-    size += static_cast<size_t>(got);
+  const std::optional<std::string> text = ReadSome(fd.get(), kTokenBytes + 1);
+  if (!text) return failed(ErrorCode::kIo, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (text->size() > kTokenBytes) {
+    return failed(ErrorCode::kCorruptData, "is longer than 4 KiB; it holds one line, the token");
   }
-  if (size > kTokenBytes) return failed(ErrorCode::kCorruptData, "is longer than 4 KiB; it holds one line, the token");
-  std::string token(bytes.data(), size);
+  std::string token = *text;
   token.erase(token.find_last_not_of(" \t\r\n") + 1);
   // What may stand in a header, and nothing that ends it.
   const auto is_plain = [](char c) { return c > ' ' && c < '\x7f'; };

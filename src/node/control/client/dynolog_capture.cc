@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -14,6 +13,7 @@
 
 #include "base/nanoseconds.h"
 #include "base/now.h"
+#include "base/text_scan.h"
 #include "base/unique_fd.h"
 #include "node/control/client/job_links.h"
 #include "node/control/client/trace_file.h"
@@ -22,7 +22,7 @@
 namespace lockstep::control {
 namespace {
 
-// Kineto's poll period, its warm-up, its ticks and a margin: Dynolog tells nothing from which to know better.
+// Kineto's poll period, its warm-up, its ticks and a margin: Dynolog gives no better information.
 constexpr int64_t kLeadNs = 13 * kSecondNs;
 constexpr auto kFollowEvery = std::chrono::milliseconds(300);
 
@@ -66,12 +66,12 @@ class DynologCapturer {
     }
     DynologRequest question;
     if (!selector.job_id.empty()) {
-      const char* end = selector.job_id.data() + selector.job_id.size();
-      const auto [stop, error] = std::from_chars(selector.job_id.data(), end, question.job_id);
-      if (error != std::errc() || stop != end) {
+      const auto job_id = WholeNumber(selector.job_id);
+      if (!job_id) {
         return Error{.code = ErrorCode::kInvalidArgument,
                      .message = fmt::format("Dynolog selects jobs by SLURM's number only, not '{}'", selector.job_id)};
       }
+      question.job_id = *job_id;
     }
     question.pids = selector.pids;
     question.window = request_.window;

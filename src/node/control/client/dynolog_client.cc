@@ -3,18 +3,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <netdb.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <memory>
 
 #include "base/json_value.h"
 #include "base/json_writer.h"
 #include "base/nanoseconds.h"
+#include "base/now.h"
+#include "base/timed_socket_io.h"
 #include "base/unique_fd.h"
 
 namespace lockstep::control {
@@ -29,8 +29,7 @@ Error Failed(const DynologNode& node, ErrorCode code, std::string_view what) {
 /// A conversation under one deadline.
 class Connection {
  public:
-  Connection(const DynologNode& node, int64_t deadline_ns)
-      : node_(node), until_(std::chrono::steady_clock::now() + std::chrono::nanoseconds(deadline_ns)) {}
+  Connection(const DynologNode& node, int64_t deadline_ns) : node_(node), until_ns_(SteadyNow() + deadline_ns) {}
 
   Status Connect() {
     addrinfo hints = {};
@@ -46,13 +45,8 @@ class Connection {
         error = errno;
         continue;
       }
-      if (::connect(fd_.get(), address->ai_addr, address->ai_addrlen) == 0) return {};
-      error = errno;
-      if (error != EINPROGRESS) continue;
-      RETURN_IF_ERROR(Wait(POLLOUT));
-      socklen_t size = sizeof(error);
-      ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-      if (error == 0) return {};
+      error = ConnectWithin(fd_.get(), address->ai_addr, address->ai_addrlen, until_ns_);
+      if (error == 0 || error == ETIME) return Said(error);
     }
     return Failed(
         node_, error == ECONNREFUSED ? ErrorCode::kNotFound : ErrorCode::kIo,
@@ -61,52 +55,31 @@ class Connection {
             : std::strerror(error));
   }
 
-  Status Send(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (count > 0) {
-        bytes.remove_prefix(static_cast<size_t>(count));
-      } else if (errno == EAGAIN) {
-        RETURN_IF_ERROR(Wait(POLLOUT));
-      } else if (errno != EINTR) {
-        return Failed(node_, ErrorCode::kIo, std::strerror(errno));
-      }
-    }
-    return {};
-  }
+  Status Send(std::string_view bytes) { return Said(SendWithin(fd_.get(), bytes, until_ns_)); }
 
   Status Receive(char* bytes, size_t size) {
     while (size > 0) {
-      const ssize_t count = ::recv(fd_.get(), bytes, size, 0);
-      if (count > 0) {
-        bytes += count;
-        size -= static_cast<size_t>(count);
-      } else if (count == 0) {
+      size_t count = 0;
+      RETURN_IF_ERROR(Said(ReceiveWithin(fd_.get(), bytes, size, &count, until_ns_)));
+      if (count == 0) {
         return Failed(node_, ErrorCode::kUnsupported,
                       "closed the connection without an answer; it does not know this request");
-      } else if (errno == EAGAIN) {
-        RETURN_IF_ERROR(Wait(POLLIN));
-      } else if (errno != EINTR) {
-        return Failed(node_, ErrorCode::kIo, std::strerror(errno));
       }
+      bytes += count;
+      size -= count;
     }
     return {};
   }
 
  private:
-  Status Wait(short events) {
-    while (true) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - std::chrono::steady_clock::now()).count();
-      if (left <= 0) return Failed(node_, ErrorCode::kCancelled, "no answer in time");
-      pollfd poll = {.fd = fd_.get(), .events = events, .revents = 0};
-      const int ready = ::poll(&poll, 1, static_cast<int>(std::min<int64_t>(left, 60'000)));
-      if (ready > 0) return {};
-      if (ready < 0 && errno != EINTR) return Failed(node_, ErrorCode::kIo, std::strerror(errno));
-    }
+  Status Said(int error) const {
+    if (error == 0) return {};
+    if (error == ETIME) return Failed(node_, ErrorCode::kCancelled, "no answer in time");
+    return Failed(node_, ErrorCode::kIo, std::strerror(error));
   }
 
   const DynologNode& node_;
-  const std::chrono::steady_clock::time_point until_;
+  const int64_t until_ns_;
   UniqueFd fd_;
 };
 
@@ -203,14 +176,6 @@ Result<DynologAnswer> AskDynolog(const DynologNode& node, const DynologRequest& 
   ASSIGN_OR_RETURN(answer.triggered, Pids(node, document, "activityProfilersTriggered"));
   answer.busy_count = document["activityProfilersBusy"].Int32().value_or(answer.busy_count);
   return answer;
-}
-
-Result<std::string> DynologVersion(const DynologNode& node, int64_t deadline_ns) {
-  ASSIGN_OR_RETURN(const std::string text, Ask(node, R"({"fn":"getVersion"})", deadline_ns));
-  ASSIGN_OR_RETURN(const JsonTree tree, Read(node, text));
-  const std::optional<std::string_view> version = tree.root()["version"].Text();
-  if (!version) return Failed(node, ErrorCode::kCorruptData, "the answer has no version");
-  return std::string(*version);
 }
 
 }  // namespace lockstep::control

@@ -42,6 +42,5 @@ std::string DynologTracePath(std::string_view log_file, int32_t pid);
 /// One request to one node. Errors: kNotFound (no process listens), kCancelled (deadline), kIo, kCorruptData (an answer
 /// that is none), kUnsupported (closed without an answer).
 Result<DynologAnswer> AskDynolog(const DynologNode& node, const DynologRequest& request, int64_t deadline_ns);
-Result<std::string> DynologVersion(const DynologNode& node, int64_t deadline_ns);
 
 }  // namespace lockstep::control

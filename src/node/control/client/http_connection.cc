@@ -111,7 +111,7 @@ class CurlConnection : public HttpConnection {
       Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
       Set(CURLOPT_POSTFIELDS, body.c_str());
       // On a kept connection that turns out to be closed libcurl repeats the request, and cannot know whether the first
-      // one took effect. A tunnel is kept all the same: starting one may take seconds.
+      // one took effect. A tunnel is kept anyway, because starting one may take seconds.
       if (endpoint_.tunnel.empty()) Set(CURLOPT_FRESH_CONNECT, 1L);
     } else if (method == Method::kDelete) {
       Set(CURLOPT_CUSTOMREQUEST, "DELETE");

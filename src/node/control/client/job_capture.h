@@ -113,10 +113,10 @@ struct JobCaptureResult {
 };
 
 /// Captures a job on all its nodes: asks what is registered, chooses, decides the start, starts, follows, brings the
-/// traces to the folder under their names and removes them from the nodes. Blocks until then.
-/// Errors: kNotFound (no node could be reached, or nothing matches: says what is registered and what to do);
-/// kFailedPrecondition (several jobs match: says which); kInvalidArgument (a lead that would lose ranks, with the least
-/// that works); kPermissionDenied; kIo for the folder. A part that fails is told in the result.
+/// traces to the folder under their names and removes them from the nodes. Blocks until then. Errors: kNotFound (no
+/// node could be reached, or nothing matches: says what is registered and what to do); kFailedPrecondition (several
+/// jobs match: says which); kInvalidArgument (a lead that would lose ranks, with the least that works);
+/// kPermissionDenied; kIo for the folder. A part that fails is reported in the result.
 Result<JobCaptureResult> CaptureJob(const JobCaptureRequest& request);
 
 }  // namespace lockstep::control

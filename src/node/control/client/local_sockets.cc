@@ -40,8 +40,8 @@ std::vector<std::string> Candidates() {
 
 bool IsOurs(const struct stat& info) { return info.st_uid == 0 || info.st_uid == ::geteuid(); }
 
-/// A socket of root's or ours in a directory of theirs that others cannot write: in /tmp anybody may make a directory
-/// of the name that we look for, and lead us with a link to another service's socket.
+/// True for a socket of root or ours in a directory of root or ours that others cannot write. In /tmp any user may make
+/// a directory with the name that we look for, and use a link to lead us to another service's socket.
 bool IsTrusted(const std::string& path) {
   struct stat info = {};
   if (::lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode) || !IsOurs(info)) return false;
@@ -75,7 +75,7 @@ Result<std::unique_ptr<NodeClient>> ConnectLocal(int64_t deadline_ns) {
     ASSIGN_OR_RETURN(std::unique_ptr<NodeClient> client, NodeClient::Create(endpoint));
     const Result<NodeStatus> status = client->Status(deadline_ns);
     if (status) return client;
-    // A socket that a dead daemon left behind says no more than that there is none.
+    // A socket that a dead daemon left behind only means that there is no daemon.
     if (status.error().code != ErrorCode::kNotFound) last = status.error();
   }
   return last;

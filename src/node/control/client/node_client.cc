@@ -35,7 +35,7 @@ ErrorCode CodeOf(int status) {
 /// What a reply other than success says.
 Error Refusal(const HttpReply& reply) {
   Error error = ReadError(reply.body);
-  // No error of ours in the body: the server below the routes, or somebody else's server.
+  // The body has no error of ours: it comes from the HTTP server below the routes, or from another program's server.
   if (error.code == ErrorCode::kCorruptData) {
     error = {CodeOf(reply.status), fmt::format("the daemon answered {}: {}", reply.status, error.message)};
   }
@@ -43,7 +43,7 @@ Error Refusal(const HttpReply& reply) {
   return error;
 }
 
-/// Identifiers go into a URL's path as they are: anything that is not of their alphabet is nobody's identifier.
+/// Identifiers go into a URL's path unescaped: a text with other characters is not a valid identifier.
 Status CheckSegment(const std::string& segment, const char* what) {
   const auto is_plain = [](char c) { return IsAlphanumeric(c) || c == '.' || c == '-' || c == '_'; };
   if (segment.empty() || segment.size() > 255 || segment.front() == '.' ||

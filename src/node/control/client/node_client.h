@@ -50,9 +50,9 @@ class NodeClient {
   virtual ~NodeClient() = default;
   virtual const Endpoint& endpoint() const = 0;
 
-  // `deadline_ns` is a length from the call on: how long it may take, connecting included. Errors: kNotFound (nobody
-  // listens there: says what to start), kPermissionDenied, kCancelled (deadline), kIo, kLimitExceeded (a body over
-  // 64 MiB), kCorruptData; or the daemon's own. Where connecting failed the message says where; else that is the
+  // `deadline_ns` is a length from the call on: how long it may take, connecting included. Errors: kNotFound (no
+  // process listens there: says what to start), kPermissionDenied, kCancelled (deadline), kIo, kLimitExceeded (a body
+  // over 64 MiB), kCorruptData; or the daemon's own. Where connecting failed the message says where; else that is the
   // caller's to add.
   virtual Result<NodeStatus> Status(int64_t deadline_ns) = 0;
   virtual Result<std::vector<Process>> Processes(int64_t deadline_ns) = 0;

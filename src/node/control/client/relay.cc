@@ -28,7 +28,7 @@ class Flow {
   bool wants_to_read() const { return !is_at_end_ && begin_ == end_; }
   bool wants_to_write() const { return begin_ < end_; }
   bool is_at_end() const { return is_at_end_; }
-  bool is_broken() const { return is_broken_; }  ///< Nobody takes what is written.
+  bool is_broken() const { return is_broken_; }  ///< The other end no longer reads.
   int error() const { return error_; }
 
   /// One read; `from` is readable or at its end.
@@ -48,7 +48,7 @@ class Flow {
   void Write() {
     ssize_t sent = ::send(to_, window_.data() + begin_, end_ - begin_, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == ENOTSOCK) {
-      // A pipe that is writable takes this much at once, whether it is told to wait or not.
+      // A writable pipe takes this much at once, whether it is blocking or not.
       sent = ::write(to_, window_.data() + begin_, std::min<size_t>(end_ - begin_, PIPE_BUF));
     }
     if (sent >= 0) {

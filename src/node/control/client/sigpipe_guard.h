@@ -19,7 +19,7 @@ class SigpipeGuard {
     ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
   }
   ~SigpipeGuard() {
-    // One of ours is taken away before the mask goes; one that was there before is somebody else's.
+    // A SIGPIPE that we caused is removed before the mask is restored; one that was pending before is left alone.
     const timespec at_once = {};
     if (!was_pending_) ::sigtimedwait(&pipe_, nullptr, &at_once);
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/ascii.h"
+#include "base/text_scan.h"
 
 namespace lockstep::control {
 namespace {
@@ -24,15 +25,8 @@ std::string_view AfterColon(std::string_view text) {
   return text.substr(at);
 }
 
-std::optional<int64_t> WholeNumber(std::string_view text) {
-  if (text.empty() || !IsDigit(text[0])) return std::nullopt;
-  int64_t value = 0;
-  for (size_t i = 0; i < text.size() && IsDigit(text[i]); ++i) {
-    if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, text[i] - '0', &value)) {
-      return std::nullopt;
-    }
-  }
-  return value;
+std::optional<int64_t> DigitsOf(std::string_view text) {
+  return text.empty() || !IsDigit(text[0]) ? std::nullopt : LeadingNumber(text);
 }
 
 // The value of "ts" in what is left of an event, before it ends.
@@ -99,13 +93,13 @@ void TraceScanner::Scan(size_t limit) {
 
 void TraceScanner::Note(size_t needle, std::string_view rest) {
   switch (needle) {
-    case kBase: base_ns_ = WholeNumber(AfterColon(rest)); break;
+    case kBase: base_ns_ = DigitsOf(AfterColon(rest)); break;
     case kEvents: has_events_ = true; break;
     case kStart: start_ns_ = TimeIn(rest); break;
     case kEnd: end_ns_ = TimeIn(rest); break;
     case kStep: ++facts_.optimizer_step_count; break;
-    case kStepCount: facts_.step_count = WholeNumber(AfterColon(rest)); break;
-    case kFirstStep: facts_.first_step = WholeNumber(AfterColon(rest)); break;
+    case kStepCount: facts_.step_count = DigitsOf(AfterColon(rest)); break;
+    case kFirstStep: facts_.first_step = DigitsOf(AfterColon(rest)); break;
     default: break;
   }
 }

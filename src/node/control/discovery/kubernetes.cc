@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 
 #include "base/ascii.h"
 #include "base/subprocess.h"
+#include "base/text_scan.h"
 #include "node/control/discovery/command_json.h"
 #include "node/control/discovery/command_words.h"
 
@@ -22,10 +22,8 @@ constexpr std::string_view kSidecar = "lockstepd";
 
 // A count or index; nullopt for another text, such as "auto".
 std::optional<int32_t> Number(const std::string& text) {
-  int32_t number = 0;
-  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || at != text.data() + text.size() || number < 0 || number > 1'000'000) return std::nullopt;
-  return number;
+  const auto number = WholeNumber<int32_t>(text);
+  return number && *number >= 0 && *number <= 1'000'000 ? number : std::nullopt;
 }
 
 // The value of a variable that a container of the pod is given literally.

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "base/ascii.h"
 #include "base/split.h"
 #include "base/subprocess.h"
+#include "base/text_scan.h"
 #include "node/control/discovery/command_words.h"
 
 namespace lockstep::control {
@@ -46,11 +46,8 @@ Result<std::string> WithoutStep(const std::string& id) {
 std::optional<int32_t> HetGroup(const std::string& id) {
   const size_t plus = id.find('+');
   if (plus == std::string::npos) return std::nullopt;
-  int32_t group = 0;
-  const char* end = id.data() + id.size();
-  const auto [at, error] = std::from_chars(id.data() + plus + 1, end, group);
-  if (error != std::errc() || at != end || group < 0) return std::nullopt;
-  return group;
+  const auto group = WholeNumber<int32_t>(std::string_view(id).substr(plus + 1));
+  return group && *group >= 0 ? group : std::nullopt;
 }
 
 Error NoneRuns(const std::string& id, const std::vector<const SqueueRow*>& rows) {
@@ -155,10 +152,9 @@ std::map<std::string, std::vector<int32_t>> ParseTaskLayout(std::string_view out
     }
     std::vector<int32_t>& tasks = layout[std::string(line.substr(open + 2, close - open - 2))];
     for (const std::string_view word : SplitAt(line.substr(colon + 9))) {
-      int32_t task = -1;
-      const auto [at, error] = std::from_chars(word.data(), word.data() + word.size(), task);
-      if (error != std::errc() || at != word.data() + word.size() || task < 0 || task > kMostTasks) return {};
-      tasks.push_back(task);
+      const auto task = WholeNumber<int32_t>(word);
+      if (!task || *task < 0 || *task > kMostTasks) return {};
+      tasks.push_back(*task);
     }
   }
   return layout;
@@ -177,8 +173,8 @@ Result<JobNodes> FindSlurmJob(const std::string& id) {
   ASSIGN_OR_RETURN(const std::vector<SqueueRow> rows, ParseSqueue(asked.output));
   ASSIGN_OR_RETURN(JobNodes found, SelectSlurmJob(id, rows));
 
-  // Who has which task is worth knowing (a node that is down is then missed by its ranks), but never needed: whatever
-  // goes wrong here is passed over. With several steps, which one trains is not known.
+  // Which node has which task is useful (it tells which ranks a node that is down has) but not needed, so errors here
+  // are ignored. With several steps, which one trains is not known.
   const bool element = job.find('_') != std::string::npos;  // By its number, the first would stand for the whole array.
   const auto steps = RunCommand({"squeue", "-s", "-h", "-j", element ? job : found.job_id, "-o", "%i"}, options);
   if (!steps || steps->exit_status != 0) return found;

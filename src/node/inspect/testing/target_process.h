@@ -53,7 +53,7 @@ class TargetProcess {
   /// Its main thread's letter in /proc.
   char State() const { return StateOf(pid_); }
   char StateOf(pid_t tid) const {
-    const auto stat = ParseStat(ReadProcFile(pid_, fmt::format("task/{}/stat", tid)).value_or(""));
+    const auto stat = ParseProcStat(ReadProcFile(pid_, fmt::format("task/{}/stat", tid)).value_or(""));
     return stat ? stat->state : 'X';
   }
   std::vector<pid_t> Threads() const {

@@ -11,13 +11,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <functional>
 #include <string_view>
 #include <utility>
 
 #include "base/as_user.h"
+#include "base/small_file.h"
+#include "base/split.h"
+#include "base/text_scan.h"
 #include "ingest/nccl_ring/ring_pulse.h"
+#include "node/proc/job_environment.h"
 
 namespace lockstep::proc {
 namespace {
@@ -28,42 +31,14 @@ constexpr size_t kMostEntries = 1 << 16;
 constexpr uint64_t kMostRingBytes = uint64_t{5} << 28;  // 1.25 GiB: the most operations that the plugin takes.
 constexpr std::string_view kBegin = "lockstep-nccl.", kEnd = ".ring";
 
-std::string ReadWhole(const std::string& path, size_t limit_bytes) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  std::array<char, 16384> chunk;
-  while (file.valid() && text.size() < limit_bytes) {
-    const ssize_t got = ::read(file.get(), chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    text.append(chunk.data(), static_cast<size_t>(got));
-  }
-  return text;
-}
-
-std::string_view VariableOf(std::string_view environment, std::string_view name) {
-  while (!environment.empty()) {
-    const std::string_view entry = environment.substr(0, environment.find('\0'));
-    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
-    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=') {
-      return entry.substr(name.size() + 1);
-    }
-  }
-  return {};
-}
-
 /// Numbers of a line "Name: a b c" of /proc/PID/status.
 std::vector<int64_t> NumbersOf(std::string_view status, std::string_view name) {
   std::vector<int64_t> numbers;
-  while (!status.empty()) {
-    const std::string_view line = status.substr(0, status.find('\n'));
-    status.remove_prefix(std::min(line.size() + 1, status.size()));
+  LineScanner lines(status);
+  for (std::string_view line; lines.Next(&line);) {
     if (!line.starts_with(name)) continue;
-    for (const char* at = line.data() + name.size(); at != line.data() + line.size();) {
-      int64_t number = 0;
-      const auto [end, error] = std::from_chars(at, line.data() + line.size(), number);
-      if (error == std::errc()) numbers.push_back(number);
-      at = error == std::errc() ? end : at + 1;
+    for (const std::string_view word : SplitAt(line.substr(name.size()))) {
+      if (const auto number = WholeNumber(word)) numbers.push_back(*number);
     }
     break;
   }
@@ -164,7 +139,7 @@ bool RingFile::ReadAt(uint64_t offset, std::span<char> into) const {
 }
 
 std::optional<RingPlace> FindRingPlace(int32_t pid) {
-  const std::string status = ReadWhole(fmt::format("/proc/{}/status", pid), 16384);
+  const std::string status = ReadSmallFile(fmt::format("/proc/{}/status", pid), 16384).value_or("");
   const std::vector<int64_t> uids = NumbersOf(status, "Uid:");  // Real, effective, ...
   const std::vector<int64_t> gids = NumbersOf(status, "Gid:");
   const std::vector<int64_t> pids = NumbersOf(status, "NSpid:");
@@ -174,18 +149,19 @@ std::optional<RingPlace> FindRingPlace(int32_t pid) {
   place.uid = static_cast<uint32_t>(uids[1]);
   place.gid = static_cast<uint32_t>(gids[1]);
   place.own_pid = pids.empty() ? pid : static_cast<int32_t>(pids.back());
-  place.environment = ReadWhole(fmt::format("/proc/{}/environ", pid), kMostEnvironmentBytes);
+  place.environment = ReadSmallFile(fmt::format("/proc/{}/environ", pid), kMostEnvironmentBytes).value_or("");
   if (place.environment.empty()) return std::nullopt;
-  place.folder = VariableOf(place.environment, "LOCKSTEP_NCCL_DIR");
-  place.is_named = !place.folder.empty() ||
-                   VariableOf(place.environment, "NCCL_PROFILER_PLUGIN").find("lockstep") != std::string_view::npos;
+  place.folder = EnvironmentValue(place.environment, "LOCKSTEP_NCCL_DIR");
+  place.is_named =
+      !place.folder.empty() ||
+      EnvironmentValue(place.environment, "NCCL_PROFILER_PLUGIN").find("lockstep") != std::string_view::npos;
   if (place.folder.empty()) place.folder = "/dev/shm";
   return place;
 }
 
 std::optional<RingFile> OpenRing(const RingPlace& place) {
   constexpr size_t kMost = 100;  // As many as the plugin makes for one pid.
-  const std::string maps = ReadWhole(fmt::format("/proc/{}/maps", place.pid), kMostMapsBytes);
+  const std::string maps = ReadSmallFile(fmt::format("/proc/{}/maps", place.pid), kMostMapsBytes).value_or("");
   std::optional<RingFile> newest;
   int64_t newest_unix_ns = INT64_MIN;
   const auto is_its_own = [&](std::string_view name) { return IsRingOf(name, place.own_pid) && IsMapped(maps, name); };

@@ -19,7 +19,7 @@ struct Frame {
   NameId name;
   int64_t end_ns = 0;
   uint64_t id = 0;    ///< Another call is another id.
-  uint32_t node = 0;  ///< For whoever visits; 0 when the frame opens.
+  uint32_t node = 0;  ///< For the visitor's use; 0 when the frame opens.
 };
 using Stack = std::vector<Frame>;
 

@@ -37,7 +37,7 @@ class Board {
     uint64_t before = 0;               ///< and those of processes that were the rank before.
     std::optional<int64_t> last_step;  ///< That was written.
 
-    /// Never goes back: a rank that begins anew counts on.
+    /// Never goes back: a restarted rank continues the count.
     int64_t Number(uint64_t count);
   };
 

@@ -12,7 +12,7 @@ using live::ServingView;
 constexpr bool kOfSteps = true;
 constexpr bool kOfNow = false;
 
-// Times are told in seconds.
+// Times are in seconds.
 std::optional<double> Told(const std::optional<double>& value) { return value; }
 std::optional<double> Told(const std::optional<int64_t>& ns) {
   if (!ns) return std::nullopt;

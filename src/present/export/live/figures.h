@@ -8,7 +8,7 @@
 namespace lockstep::export_live {
 
 /// One figure of what a job does now, as other tools are given it. Values are in base units: seconds, bytes, shares
-/// 0..1, amounts by second; nullopt is what nobody measured.
+/// 0..1, amounts by second; nullopt means not measured.
 template <typename Subject>
 struct Figure {
   const char* tag;      ///< TensorBoard's, with its unit: "step/time_ms".

@@ -26,7 +26,7 @@ struct OtlpReply {
   uint64_t rejected_count = 0;
   std::string message;
 };
-/// What cannot be read says nothing.
+/// An answer that cannot be read is ignored.
 OtlpReply ReadOtlpReply(std::string_view bytes);
 
 }  // namespace lockstep::export_live

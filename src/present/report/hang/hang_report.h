@@ -22,7 +22,7 @@ void WriteHangText(const hang::Diagnosis& diagnosis, const HangTextOptions& opti
 void WriteHangJson(const hang::Diagnosis& diagnosis, std::ostream& out);
 /// Its member "data" alone, compact: what the page embeds.
 std::string HangDataJson(const hang::Diagnosis& diagnosis);
-/// Its member "ledger": what could not be read, and ranks of which nothing at all is known.
+/// Its member "ledger": what could not be read, and ranks without any evidence.
 model::Ledger HangLedger(const hang::Diagnosis& diagnosis);
 /// Its member "partial": a file could not be read whole, or nothing at all is known of a rank below the world size.
 bool IsPartial(const hang::Diagnosis& diagnosis);

@@ -18,7 +18,7 @@ struct HangTextPage {
   Style style;
   std::ostream& out;
 
-  /// A blank line, the heading in capitals, and what is said of it behind it.
+  /// A blank line, the heading in capitals, and a remark behind it.
   void Heading(std::string_view title, std::string_view note = {}) const;
   /// A paragraph with a mark in front; the text is made printable.
   void Item(std::string_view mark, std::string_view text, Paint paint = Paint::kPlain) const;

@@ -28,7 +28,8 @@ bool Same(const StackFrame& a, const StackFrame& b) {
   return a.function == b.function && a.file == b.file && a.line == b.line;
 }
 
-/// What a site says of one rank, before "at FILE", said of as many as it has: "is in" of two ranks is "are".
+/// A site's text about one rank, before "at FILE", adapted to its number of ranks: "is in" becomes "are in" for two
+/// ranks.
 std::string Doing(std::string what, size_t rank_count) {
   if (what == "is in" || what == "is stopped in") what.erase(what.size() - 3);
   if (rank_count < 2) return what;

@@ -35,7 +35,7 @@ struct NcclRing {
 struct NcclTree {
   std::vector<int32_t> channels;
   std::map<int32_t, std::vector<int32_t>> down;  ///< Of each rank that tells.
-  std::vector<int32_t> roots;                    ///< Ranks with nobody above, and ranks whose above is not known.
+  std::vector<int32_t> roots;  ///< Ranks without a rank above, and ranks whose rank above is not known.
 };
 std::vector<NcclRing> RingsOf(const evidence::NcclJob& job, const evidence::NcclCommunicator& communicator);
 std::vector<NcclTree> TreesOf(const evidence::NcclJob& job, const evidence::NcclCommunicator& communicator);

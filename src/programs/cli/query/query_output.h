@@ -22,7 +22,7 @@ struct QueryFormat {
 std::unique_ptr<query::RowWriter> MakeRowWriter(const QueryFormat& format, bool partial, std::ostream& out);
 
 /// A buffer over another stream's that fails once standard output's reader has gone, which FdBuffer swallows: so that a
-/// query whose rows nobody reads ends. Borrows the stream; other streams' buffers pass through as they are.
+/// query ends if its rows are no longer read. Borrows the stream; other streams' buffers pass through as they are.
 class AttentiveBuffer : public std::streambuf {
  public:
   explicit AttentiveBuffer(std::ostream& out);

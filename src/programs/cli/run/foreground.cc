@@ -68,8 +68,8 @@ int ShellStatus(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-// Reaps those who have ended, up to the command; true once it is reaped. Whoever ended after it is left: it may be its
-// successor, whose status counts.
+// Reaps processes that have ended, up to the command; true once the command is reaped. A process that ended after it is
+// left: it may be the command's successor, whose status counts.
 bool Reap(pid_t command, int* status) {
   int wait_status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;) {

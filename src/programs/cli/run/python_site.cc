@@ -187,7 +187,7 @@ Result<StepRecording> MakeStepRecording() {
   ASSIGN_OR_RETURN(std::string library, FindLibrary());
   recording.variables.emplace_back("LOCKSTEP_STEPS_LIBRARY", std::move(library));
   if (IsSet("LOCKSTEP_TRACE")) return recording;
-  // Read by lockstepd while it is written, and by nobody else: it need not reach a disk.
+  // Only lockstepd reads it, while it is written: it need not reach a disk.
   const bool has_memory = ::access(kMemoryFolder, W_OK | X_OK) == 0;
   recording.folder = std::make_unique<TemporaryFolder>("lockstep-steps", has_memory ? kMemoryFolder : "");
   if (!recording.folder->made()) {

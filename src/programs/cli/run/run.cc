@@ -36,8 +36,8 @@ namespace lockstep::cli {
 namespace {
 
 /// `lockstep run [flags] -- CMD...`: CMD with what lets its PyTorch processes be captured, and on request a daemon for
-/// as long as it runs. What goes wrong on the way is told, and CMD runs all the same. With --profile nsys or ncu: the
-/// chosen ranks under that profiler, the others as they are.
+/// as long as it runs. Problems are reported, and CMD runs anyway. With --profile nsys or ncu: the chosen ranks under
+/// that profiler, the others as they are.
 class RunCommand : public Subcommand {
  public:
   const char* name() const override { return "run"; }

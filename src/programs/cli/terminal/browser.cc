@@ -19,8 +19,8 @@ bool OpenInBrowser(const std::string& url) {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
   const UniqueFd failure(ends[0]);
   UniqueFd failure_in(ends[1]);
-  // Nobody waits for a browser: it is the child of a child that ends at once, so that it is not a child of ours, and
-  // ours are waited for as ever. Other threads run here: between fork and exec there are system calls only.
+  // The browser is not waited for: it is the child of a child that ends at once, so it is not a child of ours, and our
+  // own children are waited for as before. Other threads run here: between fork and exec there are system calls only.
   const pid_t child = ::fork();
   if (child < 0) return false;
   if (child == 0) {

@@ -15,7 +15,7 @@
 namespace lockstep::cli {
 namespace {
 
-/// What signals wake; -1 while nobody waits for them.
+/// The descriptor that signals wake; -1 while no thread waits for them.
 volatile sig_atomic_t signal_fd = -1;
 
 void OnEndingSignal(int) {

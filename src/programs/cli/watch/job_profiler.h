@@ -19,8 +19,8 @@
 
 namespace lockstep::cli {
 
-/// Captures a job on a schedule beside whoever watches it, keeps what the captures say, and says when the job has
-/// become slower. Captures and their analysis run on a thread of their own; all else on the caller's.
+/// Captures a watched job on a schedule, keeps the figures of the captures, and reports when the job has become slower.
+/// Captures and their analysis run on a thread of their own; all else on the caller's.
 class JobProfiler {
  public:
   /// Opens the folder. `request` and `input` outlive this. Errors: those of HistoryStore::Open.

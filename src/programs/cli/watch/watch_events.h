@@ -12,8 +12,8 @@
 
 namespace lockstep::cli {
 
-/// What `lockstep watch` says: a line each, or a JSON object each (lockstep.watch/1, docs/json.md). Flushed with every
-/// event, since somebody waits for it.
+/// What `lockstep watch` says: a line each, or a JSON object each (lockstep.watch/1, docs/json.md). Flushed after every
+/// event, because a reader may wait for it.
 class WatchEvents {
  public:
   WatchEvents(std::ostream& out, bool json) : out_(out), json_(json) {}
