@@ -303,7 +303,7 @@ Collectives MatchCollectives(const RunContext& shared) {
 
 namespace {
 
-// SQL and CSV have a row for each member; see present/query/collective_tables.cc.
+// SQL and CSV have a row for each member; see present/report/run_tables.cc.
 std::vector<RowColumn<CollectiveInstance>> InstanceColumns() {
   using Row = CollectiveInstance;
   using Member = CollectiveMember;

@@ -54,11 +54,10 @@ void FindComputeImbalance(const FindingContext& context, std::vector<Finding>* f
   finding.severity = context.SeverityOf(finding.gain_ns_per_step);
   finding.title = fmt::format("Computation is uneven: rank {} computes {} more than the mean",
                               context.RankOf(row->max_rank_index), PercentText(*row->ratio));
-  finding.evidence.push_back(
-      {"compute_imbalance_ratio", *row->ratio,
-       fmt::format("computation: rank {} {}, mean {}, rank {} {}", context.RankOf(row->max_rank_index),
-                   TimeText(static_cast<int64_t>(row->max)), TimeText(static_cast<int64_t>(row->mean)),
-                   context.RankOf(row->min_rank_index), TimeText(static_cast<int64_t>(row->min)))});
+  AddEvidence(&finding, "compute_imbalance_ratio", *row->ratio, "computation: rank {} {}, mean {}, rank {} {}",
+              context.RankOf(row->max_rank_index), TimeText(static_cast<int64_t>(row->max)),
+              TimeText(static_cast<int64_t>(row->mean)), context.RankOf(row->min_rank_index),
+              TimeText(static_cast<int64_t>(row->min)));
   finding.advice = {
       "give every rank the same work: sort or bucket samples by length, balance layers, experts or embedding tables "
       "by measured time",
@@ -81,12 +80,10 @@ void FindMemoryImbalance(const FindingContext& context, std::vector<Finding>* fi
   finding.ranks = {context.RankOf(worst->max_rank_index)};
   finding.title = fmt::format("Memory is uneven: rank {} peaks {} above the mean", finding.ranks.front(),
                               PercentText(*worst->ratio));
-  finding.evidence.push_back(
-      {worst->quantity + "_imbalance_ratio", *worst->ratio,
-       fmt::format("{}: rank {} {}, mean {}, rank {} {}",
-                   worst->quantity == "peak_allocated_bytes" ? "peak allocated" : "peak reserved",
-                   finding.ranks.front(), BytesText(worst->max), BytesText(worst->mean),
-                   context.RankOf(worst->min_rank_index), BytesText(worst->min))});
+  AddEvidence(&finding, worst->quantity + "_imbalance_ratio", *worst->ratio, "{}: rank {} {}, mean {}, rank {} {}",
+              worst->quantity == "peak_allocated_bytes" ? "peak allocated" : "peak reserved", finding.ranks.front(),
+              BytesText(worst->max), BytesText(worst->mean), context.RankOf(worst->min_rank_index),
+              BytesText(worst->min));
   finding.advice = {
       "the fullest rank limits batch size and model: shard or move what only it holds (embeddings, the last "
       "stage's logits, optimizer state)",

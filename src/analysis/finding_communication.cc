@@ -55,20 +55,17 @@ void FindExposed(const FindingContext& context, std::vector<Finding>* findings) 
   finding.gain_ns_per_step = least_ns;
   finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
   finding.title = "Communication is not hidden behind computation";
-  finding.evidence.push_back(
-      {"mean_exposed_communication_ns", static_cast<double>(mean_ns),
-       fmt::format("ranks spend {}{} on average in communication with no computation beside it, {} of it",
-                   TimeText(mean_ns), context.per_step(), PercentText(Ratio(mean_ns, context.step_ns())))});
+  AddEvidence(&finding, "mean_exposed_communication_ns", mean_ns,
+              "ranks spend {}{} on average in communication with no computation beside it, {} of it", TimeText(mean_ns),
+              context.per_step(), PercentText(Ratio(mean_ns, context.step_ns())));
   const BreakdownRow& worst = *over.front();
-  finding.evidence.push_back({"exposed_communication_ns", static_cast<double>(worst.exposed_communication_ns),
-                              fmt::format("rank {}: {} exposed of {} communication, beside {} of computation",
-                                          context.RankOf(worst.rank_index), TimeText(worst.exposed_communication_ns),
-                                          TimeText(worst.communication_ns), TimeText(worst.compute_ns))});
+  AddEvidence(&finding, "exposed_communication_ns", worst.exposed_communication_ns,
+              "rank {}: {} exposed of {} communication, beside {} of computation", context.RankOf(worst.rank_index),
+              TimeText(worst.exposed_communication_ns), TimeText(worst.communication_ns), TimeText(worst.compute_ns));
   if (const auto wait_ns = WaitOf(context, worst.rank_index)) {
-    finding.evidence.push_back(
-        {"wait_ns", static_cast<double>(*wait_ns),
-         fmt::format("{} of rank {}'s communication is waiting for ranks that come late, not transfer",
-                     TimeText(*wait_ns), context.RankOf(worst.rank_index))});
+    AddEvidence(&finding, "wait_ns", *wait_ns,
+                "{} of rank {}'s communication is waiting for ranks that come late, not transfer", TimeText(*wait_ns),
+                context.RankOf(worst.rank_index));
   } else {
     finding.evidence.push_back({"wait_ns", 0, "waiting and transfer cannot be told apart without all ranks' traces"});
   }
@@ -102,9 +99,9 @@ void FindLowOverlap(const FindingContext& context, std::vector<Finding>* finding
   for (const BreakdownRow* row : low) finding.ranks.push_back(context.RankOf(row->rank_index));
   const double ratio = Ratio(overlapped_ns, communication_ns);
   finding.title = fmt::format("Only {} of the communication runs beside computation", PercentText(ratio));
-  finding.evidence.push_back({"communication_overlap_ratio", ratio,
-                              fmt::format("{} of {} of communication overlaps with computation, over all ranks",
-                                          TimeText(overlapped_ns), TimeText(communication_ns))});
+  AddEvidence(&finding, "communication_overlap_ratio", ratio,
+              "{} of {} of communication overlaps with computation, over all ranks", TimeText(overlapped_ns),
+              TimeText(communication_ns));
   finding.advice = {
       "start collectives earlier: smaller first buckets, communication on a stream of its own, prefetch of the "
       "next layer's weights",

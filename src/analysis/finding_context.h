@@ -1,8 +1,11 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/analysis_result.h"
@@ -71,6 +74,13 @@ std::string BytesText(double bytes);
 std::string PercentText(double ratio);
 /// "rank 2", "ranks 2 and 5", "ranks 1, 2, 3 and 12 more".
 std::string RanksText(const std::vector<int32_t>& ranks);
+
+/// A number that supports it, and what is said of it.
+template <typename Number, typename... Args>
+void AddEvidence(Finding* finding, std::string name, Number value, fmt::format_string<Args...> text, Args&&... args) {
+  finding->evidence.push_back(
+      {std::move(name), static_cast<double>(value), fmt::format(text, std::forward<Args>(args)...)});
+}
 
 // One function per question; each appends what it finds.
 void FindStragglerFindings(const FindingContext& context, std::vector<Finding>* findings);

@@ -33,9 +33,8 @@ void FindRanksWithoutDevice(const FindingContext& context, std::vector<Finding>*
   if (is_gap) finding.ranks = without;
   finding.title = is_gap ? fmt::format("No device events from {}", RanksText(without))
                          : "No device events: the figures are about the CPU's work";
-  finding.evidence.push_back({"rank_count", static_cast<double>(without.size()),
-                              fmt::format("{} of {} traces hold no kernel, copy or set", without.size(),
-                                          without.size() + (others_have_them ? context.breakdown().size() : 0))});
+  AddEvidence(&finding, "rank_count", without.size(), "{} of {} traces hold no kernel, copy or set", without.size(),
+              without.size() + (others_have_them ? context.breakdown().size() : 0));
   if (is_gap) {
     finding.advice = {
         "record with ProfilerActivity.CUDA; another profiler on the device (nsys, ncu, DCGM) keeps it from recording",
@@ -62,11 +61,10 @@ void DescribeUnrecordedWaits(const FindingContext& context, Finding* finding) {
   const auto longest =
       std::max_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   const int64_t wait_ns = longest->second / context.StepsOf(longest->first);
-  finding->evidence.push_back(
-      {"unrecorded_wait_ns", static_cast<double>(wait_ns),
-       fmt::format("in {} of the {} collectives that lack a rank's trace such a rank came last; rank {} waited longest "
-                   "for them, {}{}",
-                   last_count, count, context.RankOf(longest->first), TimeText(wait_ns), context.per_step())});
+  AddEvidence(finding, "unrecorded_wait_ns", wait_ns,
+              "in {} of the {} collectives that lack a rank's trace such a rank came last; rank {} waited longest "
+              "for them, {}{}",
+              last_count, count, context.RankOf(longest->first), TimeText(wait_ns), context.per_step());
 }
 
 void FindMissingRanks(const FindingContext& context, std::vector<Finding>* findings) {
@@ -80,11 +78,10 @@ void FindMissingRanks(const FindingContext& context, std::vector<Finding>* findi
   const auto complete = std::count_if(context.result().Get<Collectives>().instances.begin(),
                                       context.result().Get<Collectives>().instances.end(),
                                       [](const CollectiveInstance& instance) { return instance.complete; });
-  finding.evidence.push_back(
-      {"missing_rank_count", static_cast<double>(missing),
-       fmt::format("{} of {} collectives have all their members; of the others waiting is told up to the last "
-                   "member that has a trace: at least so long",
-                   complete, context.result().Get<Collectives>().instances.size())});
+  AddEvidence(&finding, "missing_rank_count", missing,
+              "{} of {} collectives have all their members; of the others waiting is told up to the last "
+              "member that has a trace: at least so long",
+              complete, context.result().Get<Collectives>().instances.size());
   DescribeUnrecordedWaits(context, &finding);
   finding.advice = {
       "analyse the folder with every rank's trace: only ranks that were recorded can be named, and only beside ranks "

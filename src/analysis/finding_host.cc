@@ -84,19 +84,16 @@ void FindHostBound(const FindingContext& context, std::vector<Finding>* findings
   finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
   finding.title = "The device waits for the host to launch work";
   const BreakdownRow& row = *worst.breakdown;
-  finding.evidence.push_back(
-      {"host_wait_ns", static_cast<double>(worst.time_ns),
-       fmt::format("rank {}: the device is idle {} of {} ({}); for {} of it the next launch had not been made yet",
-                   context.RankOf(row.rank_index), TimeText(row.idle_ns), TimeText(row.span_ns),
-                   PercentText(Ratio(row.idle_ns, row.span_ns)), TimeText(worst.time_ns))});
+  AddEvidence(&finding, "host_wait_ns", worst.time_ns,
+              "rank {}: the device is idle {} of {} ({}); for {} of it the next launch had not been made yet",
+              context.RankOf(row.rank_index), TimeText(row.idle_ns), TimeText(row.span_ns),
+              PercentText(Ratio(row.idle_ns, row.span_ns)), TimeText(worst.time_ns));
   if (const IdleHostRow* host = HostRow(context, row.rank_index)) {
-    finding.evidence.push_back(
-        {"idle_operator_ns", static_cast<double>(host->operator_ns),
-         fmt::format(
-             "while it was idle, the host was in operators {}, in runtime calls {}, in data loaders {}, in nothing "
-             "recorded {}",
-             TimeText(host->operator_ns), TimeText(host->runtime_ns), TimeText(host->data_loader_ns),
-             TimeText(host->unknown_ns))});
+    AddEvidence(&finding, "idle_operator_ns", host->operator_ns,
+                "while it was idle, the host was in operators {}, in runtime calls {}, in data loaders {}, in nothing "
+                "recorded {}",
+                TimeText(host->operator_ns), TimeText(host->runtime_ns), TimeText(host->data_loader_ns),
+                TimeText(host->unknown_ns));
   }
   finding.advice = {
       "launch less often: torch.compile, CUDA graphs (torch.cuda.make_graphed_callables), fused or foreach "
@@ -119,12 +116,10 @@ void FindLaunchGaps(const FindingContext& context, std::vector<Finding>* finding
   finding.severity = context.SeverityOf(finding.gain_ns_per_step);
   finding.title = "Much time goes into short gaps between kernels";
   const BreakdownRow& row = *worst.breakdown;
-  finding.evidence.push_back(
-      {"kernel_wait_ns", static_cast<double>(worst.time_ns),
-       fmt::format("rank {}: {} of {} ({}) lie in gaps under {} between kernels that were already launched",
-                   context.RankOf(row.rank_index), TimeText(worst.time_ns), TimeText(row.span_ns),
-                   PercentText(Ratio(worst.time_ns, row.span_ns)),
-                   TimeText(context.options().kernel_wait_threshold_ns))});
+  AddEvidence(&finding, "kernel_wait_ns", worst.time_ns,
+              "rank {}: {} of {} ({}) lie in gaps under {} between kernels that were already launched",
+              context.RankOf(row.rank_index), TimeText(worst.time_ns), TimeText(row.span_ns),
+              PercentText(Ratio(worst.time_ns, row.span_ns)), TimeText(context.options().kernel_wait_threshold_ns));
   finding.advice = {"record the step as a CUDA graph: kernels of a graph follow each other with shorter gaps",
                     "fuse small kernels (torch.compile), so that there are fewer gaps"};
   findings->push_back(std::move(finding));
@@ -161,17 +156,14 @@ void FindDataLoader(const FindingContext& context, std::vector<Finding>* finding
   finding.title =
       fmt::format("{} {} for input data", RanksText(finding.ranks), finding.ranks.size() == 1 ? "waits" : "wait");
   finding.title.front() = 'R';
-  finding.evidence.push_back(
-      {"data_loader_ns", static_cast<double>(worst.time_ns),
-       fmt::format("rank {}: {} of {} ({}) in the data loader{}", context.RankOf(row.rank_index),
-                   TimeText(worst.time_ns), TimeText(row.span_ns), PercentText(Ratio(worst.time_ns, row.span_ns)),
-                   on_device ? " while the device was idle" : "")});
+  AddEvidence(&finding, "data_loader_ns", worst.time_ns, "rank {}: {} of {} ({}) in the data loader{}",
+              context.RankOf(row.rank_index), TimeText(worst.time_ns), TimeText(row.span_ns),
+              PercentText(Ratio(worst.time_ns, row.span_ns)), on_device ? " while the device was idle" : "");
   if (finding.ranks.size() < all.size()) {
-    finding.evidence.push_back(
-        {"least_data_loader_ns", static_cast<double>(finding.gain_ns_per_step.value_or(0)),
-         fmt::format("the rank that loads fastest needs {}{}: what these ranks lose beyond that is "
-                     "counted under straggler",
-                     TimeText(finding.gain_ns_per_step.value_or(0)), context.per_step())});
+    AddEvidence(&finding, "least_data_loader_ns", finding.gain_ns_per_step.value_or(0),
+                "the rank that loads fastest needs {}{}: what these ranks lose beyond that is "
+                "counted under straggler",
+                TimeText(finding.gain_ns_per_step.value_or(0)), context.per_step());
   }
   finding.advice = {
       "load ahead: DataLoader(num_workers > 0, prefetch_factor, persistent_workers=True, pin_memory=True)",
@@ -199,10 +191,9 @@ void FindShortKernels(const FindingContext& context, std::vector<Finding>* findi
   std::stable_partition(finding.ranks.begin(), finding.ranks.end(), [&](int32_t rank) { return rank == worst_rank; });
   finding.severity = FindingSeverity::kInfo;  // what it costs is in host_bound and kernel_launch_gaps
   finding.title = "Most kernels are shorter than the call that launches them";
-  finding.evidence.push_back(
-      {"short_kernel_ratio", worst_ratio,
-       fmt::format("rank {}: {} of {} launches ({}) start work that is shorter than the call", worst_rank,
-                   worst->short_kernel_count, worst->launch_count, PercentText(worst_ratio))});
+  AddEvidence(&finding, "short_kernel_ratio", worst_ratio,
+              "rank {}: {} of {} launches ({}) start work that is shorter than the call", worst_rank,
+              worst->short_kernel_count, worst->launch_count, PercentText(worst_ratio));
   finding.advice = {"give every kernel more to do: larger batches, fused optimizers (fused=True), torch.compile",
                     "CUDA graphs take the launch of a whole step into one call"};
   findings->push_back(std::move(finding));
@@ -226,11 +217,9 @@ void FindQueueFull(const FindingContext& context, std::vector<Finding>* findings
       .reset();  // a full queue keeps the device busy; it costs only where the host has other things to do
   finding.severity = FindingSeverity::kInfo;
   finding.title = "The launch queue is full: the host is far ahead of the device";
-  finding.evidence.push_back(
-      {"full_ns", static_cast<double>(worst.time_ns),
-       fmt::format("rank {}: 1024 or more launches wait for {} of {}; launch calls block meanwhile",
-                   context.RankOf(worst.breakdown->rank_index), TimeText(worst.time_ns),
-                   TimeText(worst.breakdown->span_ns))});
+  AddEvidence(&finding, "full_ns", worst.time_ns,
+              "rank {}: 1024 or more launches wait for {} of {}; launch calls block meanwhile",
+              context.RankOf(worst.breakdown->rank_index), TimeText(worst.time_ns), TimeText(worst.breakdown->span_ns));
   finding.advice = {"the device is the bottleneck here: work on its kernels, not on the host",
                     "if the blocked thread also loads data or drives another device, move that to a thread of its own"};
   findings->push_back(std::move(finding));

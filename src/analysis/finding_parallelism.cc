@@ -47,12 +47,10 @@ void FindSmallBuckets(const FindingContext& context, const Ddp& ddp, std::vector
     finding.severity = FindingSeverity::kInfo;  // what it costs is in exposed_communication
     finding.title = fmt::format("Gradients go in {} buckets of {} on average", count,
                                 BytesText(static_cast<double>(bytes) / static_cast<double>(count)));
-    finding.evidence.push_back(
-        {"mean_bucket_bytes", static_cast<double>(bytes / count),
-         fmt::format("{} in {} all_reduces per backward pass", BytesText(static_cast<double>(bytes)), count)});
-    finding.evidence.push_back(
-        {"exposed_ns_per_pass", static_cast<double>(exposed_ns / passes),
-         fmt::format("{} of them per pass and rank with nothing computed beside them", TimeText(exposed_ns / passes))});
+    AddEvidence(&finding, "mean_bucket_bytes", bytes / count, "{} in {} all_reduces per backward pass",
+                BytesText(static_cast<double>(bytes)), count);
+    AddEvidence(&finding, "exposed_ns_per_pass", exposed_ns / passes,
+                "{} of them per pass and rank with nothing computed beside them", TimeText(exposed_ns / passes));
     finding.advice = {"raise DDP's bucket_cap_mb (default 25): fewer, larger all_reduces pay the latency less often",
                       "gradients of many small parameters: gradient_as_bucket_view=True saves their copies"};
     findings->push_back(std::move(finding));
@@ -79,17 +77,15 @@ void FindTail(const FindingContext& context, const Ddp& ddp, std::vector<Finding
   finding.severity = FindingSeverity::kInfo;  // what it costs is in exposed_communication
   finding.ranks = {context.RankOf(worst->rank_index)};
   finding.title = fmt::format("The optimizer waits {} for gradients after the backward pass", TimeText(tail(*worst)));
-  finding.evidence.push_back(
-      {"tail_ns_per_pass", static_cast<double>(tail(*worst)),
-       fmt::format("rank {}: {} from the end of its backward kernels to the end of the last of "
-                   "{:.1f} buckets, {} of a step",
-                   context.RankOf(worst->rank_index), TimeText(tail(*worst)), worst->buckets_per_pass,
-                   PercentText(Ratio(tail(*worst), context.step_ns())))});
+  AddEvidence(&finding, "tail_ns_per_pass", tail(*worst),
+              "rank {}: {} from the end of its backward kernels to the end of the last of "
+              "{:.1f} buckets, {} of a step",
+              context.RankOf(worst->rank_index), TimeText(tail(*worst)), worst->buckets_per_pass,
+              PercentText(Ratio(tail(*worst), context.step_ns())));
   if (last != nullptr && last->bytes) {
-    finding.evidence.push_back(
-        {"last_bucket_bytes", static_cast<double>(*last->bytes),
-         fmt::format("the last bucket has {} and is issued when {} of the backward pass is over",
-                     BytesText(static_cast<double>(*last->bytes)), PercentText(last->issue_ratio))});
+    AddEvidence(&finding, "last_bucket_bytes", *last->bytes,
+                "the last bucket has {} and is issued when {} of the backward pass is over",
+                BytesText(static_cast<double>(*last->bytes)), PercentText(last->issue_ratio));
   }
   if (worst->buckets_per_pass < 2) {
     finding.advice.emplace_back(
@@ -120,13 +116,11 @@ void FindExposedGathers(const FindingContext& context, const std::vector<FsdpRow
   finding.ranks = {context.RankOf(worst->rank_index)};
   finding.title = fmt::format("Sharded weights arrive late: {}{} of gathering with nothing computed",
                               TimeText(per_step_ns), context.per_step());
-  finding.evidence.push_back(
-      {"gather_exposed_ns", static_cast<double>(worst->gather_exposed_ns),
-       fmt::format("rank {}: {} of {} in all_gathers are exposed", context.RankOf(worst->rank_index),
-                   TimeText(worst->gather_exposed_ns), TimeText(worst->gather_ns))});
-  finding.evidence.push_back({"prefetched_count", static_cast<double>(worst->prefetched_count),
-                              fmt::format("{} of {} gathers run beside computation for half of their time or more",
-                                          worst->prefetched_count, worst->gather_count)});
+  AddEvidence(&finding, "gather_exposed_ns", worst->gather_exposed_ns, "rank {}: {} of {} in all_gathers are exposed",
+              context.RankOf(worst->rank_index), TimeText(worst->gather_exposed_ns), TimeText(worst->gather_ns));
+  AddEvidence(&finding, "prefetched_count", worst->prefetched_count,
+              "{} of {} gathers run beside computation for half of their time or more", worst->prefetched_count,
+              worst->gather_count);
   finding.advice = {
       "prefetch: FSDP backward_prefetch=BACKWARD_PRE and forward_prefetch=True; FSDP2 set_modules_to_forward_prefetch",
       "wrap in units large enough that computing one takes as long as gathering the next"};
@@ -178,16 +172,12 @@ void FindUnevenExchange(const FindingContext& context, std::vector<Finding>* fin
     finding.title =
         fmt::format("One rank or another gets {:.2f} times the mean of the {}", *worst->exchange_load_ratio, what);
   }
-  finding.evidence.push_back(
-      {"load_ratio", *worst->load_ratio,
-       fmt::format("group '{}', {} ranks, {} exchanges: the largest load is {:.2f} times the mean over all of them, "
-                   "{:.2f} times within one",
-                   group.name, worst->rank_count, worst->exchange_count, *worst->load_ratio,
-                   *worst->exchange_load_ratio)});
-  finding.evidence.push_back(
-      {"exposed_ns", static_cast<double>(waits->exposed_ns),
-       fmt::format("rank {}: {}{} in them with nothing computed", context.RankOf(waits->rank_index),
-                   TimeText(per_step_ns), context.per_step())});
+  AddEvidence(&finding, "load_ratio", *worst->load_ratio,
+              "group '{}', {} ranks, {} exchanges: the largest load is {:.2f} times the mean over all of them, "
+              "{:.2f} times within one",
+              group.name, worst->rank_count, worst->exchange_count, *worst->load_ratio, *worst->exchange_load_ratio);
+  AddEvidence(&finding, "exposed_ns", waits->exposed_ns, "rank {}: {}{} in them with nothing computed",
+              context.RankOf(waits->rank_index), TimeText(per_step_ns), context.per_step());
   if (worst->pattern == LoadPattern::kOnce) {
     finding.advice.emplace_back("trace more steps: one exchange does not tell whether it is always this rank");
   } else if (named) {

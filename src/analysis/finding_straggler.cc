@@ -83,22 +83,19 @@ std::string ActivityText(int32_t rank, const LateActivity& activity) {
 void Describe(const FindingContext& context, const StragglerRow& row, Finding* finding) {
   const int32_t rank = context.RankOf(row.rank_index);
   if (row.last_count == 0) {
-    finding->evidence.push_back(
-        {"wait_ns", static_cast<double>(row.wait_ns),
-         fmt::format("rank {} comes late as well, just before the last: it would hold the others up if "
-                     "the ranks before it in this list came in time",
-                     rank)});
+    AddEvidence(finding, "wait_ns", row.wait_ns,
+                "rank {} comes late as well, just before the last: it would hold the others up if "
+                "the ranks before it in this list came in time",
+                rank);
     return;
   }
-  finding->evidence.push_back(
-      {"wait_given_ns", static_cast<double>(row.wait_given_ns),
-       fmt::format(
-           "the other ranks waited {} in all for rank {}, last to arrive in {} of {} collectives; it waited {} itself",
-           TimeText(row.wait_given_ns), rank, row.last_count, row.collective_count, TimeText(row.wait_ns))});
+  AddEvidence(
+      finding, "wait_given_ns", row.wait_given_ns,
+      "the other ranks waited {} in all for rank {}, last to arrive in {} of {} collectives; it waited {} itself",
+      TimeText(row.wait_given_ns), rank, row.last_count, row.collective_count, TimeText(row.wait_ns));
   if (row.step_count >= 2) {
-    finding->evidence.push_back({"late_step_count", static_cast<double>(row.late_step_count),
-                                 fmt::format("rank {} delayed {} of {} steps most: {}", rank, row.late_step_count,
-                                             row.step_count, row.chronic ? "chronic" : "not in most steps")});
+    AddEvidence(finding, "late_step_count", row.late_step_count, "rank {} delayed {} of {} steps most: {}", rank,
+                row.late_step_count, row.step_count, row.chronic ? "chronic" : "not in most steps");
   }
   // An idle device is what the host's delay looks like from the other side: it comes after the causes.
   for (const bool effects : {false, true}) {
@@ -113,9 +110,8 @@ void Describe(const FindingContext& context, const StragglerRow& row, Finding* f
   for (const CollectiveMember& member : worst.members) longest_ns = std::max(longest_ns, member.wait_ns.value_or(0));
   const std::string transfer =
       worst.transfer_ns ? fmt::format(" for a transfer of {}", TimeText(*worst.transfer_ns)) : "";
-  finding->evidence.push_back({"worst_wait_ns", static_cast<double>(longest_ns),
-                               fmt::format("worst: {} number {} of group {}, where a rank waited {}{}", worst.name,
-                                           worst.sequence, worst.group, TimeText(longest_ns), transfer)});
+  AddEvidence(finding, "worst_wait_ns", longest_ns, "worst: {} number {} of group {}, where a rank waited {}{}",
+              worst.name, worst.sequence, worst.group, TimeText(longest_ns), transfer);
 }
 
 /// The chain that shows most of the way.
@@ -128,9 +124,8 @@ const WaitChain* LongestChain(const RootCauseRow& cause) {
 
 void DescribeCause(const FindingContext& context, const RootCauseRow& cause, Finding* finding) {
   const auto wait_ns = static_cast<double>(cause.direct_wait_ns + cause.propagated_wait_ns);
-  finding->evidence.push_back({"first_cause_wait_ns", wait_ns,
-                               fmt::format("first cause of {} of all waiting: {}; {}", PercentText(cause.wait_ratio),
-                                           CauseText(context.run(), cause), PatternText(cause))});
+  AddEvidence(finding, "first_cause_wait_ns", wait_ns, "first cause of {} of all waiting: {}; {}",
+              PercentText(cause.wait_ratio), CauseText(context.run(), cause), PatternText(cause));
   const WaitChain* chain = LongestChain(cause);
   if (chain == nullptr || chain->hops.size() < 2) return;
   finding->evidence.push_back({"chain_wait_ns", static_cast<double>(chain->wait_ns),
@@ -274,10 +269,10 @@ void FindLateRanks(const FindingContext& context, std::vector<Finding>* findings
     finding.evidence.push_back({"chance", culprits[i]->chance, ChanceText(*culprits[i])});
   }
   if (const auto [recorded, world_size] = context.recorded(); recorded < world_size) {
-    finding.evidence.push_back({"recorded_rank_count", static_cast<double>(recorded),
-                                fmt::format("told from the {} of {} ranks that have a trace; one of the others may be "
-                                            "late as well",
-                                            recorded, world_size)});
+    AddEvidence(&finding, "recorded_rank_count", recorded,
+                "told from the {} of {} ranks that have a trace; one of the others may be "
+                "late as well",
+                recorded, world_size);
   }
   const std::string advice = AdviceOf(finding.ranks.front(), causes[worst.causes.front()]);
   if (!advice.empty()) finding.advice.push_back(advice);
@@ -329,25 +324,22 @@ void FindOtherWaiting(const FindingContext& context, std::vector<Finding>* findi
   const int64_t wait_ns = MeanWait(context);
   if (Ratio(wait_ns, context.step_ns()) < kSpreadShareOfStep) return;
   Finding finding;
-  finding.evidence.push_back({"wait_ns", static_cast<double>(wait_ns),
-                              fmt::format("a rank waits {} for others{} on average, {} of it", TimeText(wait_ns),
-                                          context.per_step(), PercentText(Ratio(wait_ns, context.step_ns())))});
+  AddEvidence(&finding, "wait_ns", wait_ns, "a rank waits {} for others{} on average, {} of it", TimeText(wait_ns),
+              context.per_step(), PercentText(Ratio(wait_ns, context.step_ns())));
   if (states.late_start.IsWorthAWord()) {
     finding.id = "late_start";
     finding.title = fmt::format("Ranks came up to {} apart to what they did first: why lies before the recording",
                                 TimeText(states.late_start.spread_ns));
-    finding.evidence.push_back(
-        {"late_start_wait_ns", static_cast<double>(states.late_start.wait_ns),
-         fmt::format("{} of all waiting began before the recording", PercentText(states.late_start.wait_ratio))});
+    AddEvidence(&finding, "late_start_wait_ns", states.late_start.wait_ns,
+                "{} of all waiting began before the recording", PercentText(states.late_start.wait_ratio));
     finding.advice = {
         "record more steps, the first of them as warm-up (schedule(warmup=1)), so that what comes before is seen"};
   } else if (CulpritsOf(context, false).empty() && CulpritsOf(context, true).empty()) {
     finding.id = "spread_waiting";
     finding.title = "Ranks wait for each other in turn: no rank stands out";
     if (!states.causes.empty()) {
-      finding.evidence.push_back({"largest_wait_ratio", states.causes.front().wait_ratio,
-                                  fmt::format("the largest cause is behind {} of all waiting",
-                                              PercentText(states.causes.front().wait_ratio))});
+      AddEvidence(&finding, "largest_wait_ratio", states.causes.front().wait_ratio,
+                  "the largest cause is behind {} of all waiting", PercentText(states.causes.front().wait_ratio));
     }
     finding.advice = {
         "even the work out over the ranks of a step: sort or bucket samples by length, larger micro-batches; fewer "

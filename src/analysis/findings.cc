@@ -92,7 +92,7 @@ std::vector<RowColumn<Finding>> FindingColumns() {
 
 Table FindingTable() {
   return DeclareTableOver<Finding>(
-      [](const AnalysisResult& result) -> const std::vector<Finding>& { return result.findings; }, "", "findings",
+      [](const TableSource& source) -> const std::vector<Finding>& { return source.result.findings; }, "", "findings",
       "findings", "What is wrong, for whom, how that is known, what to do; largest gain first", FindingColumns(),
       {"", TableOrder::kVerdicts});
 }

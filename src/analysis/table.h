@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,15 +70,21 @@ struct TablePlace {
   TableOrder order = TableOrder::kMeasured;
 };
 
-/// A pass's rows, whatever their type.
+/// Rows of a table, whatever their type.
 struct TableRows {
   const std::byte* first = nullptr;
   size_t count = 0;
   size_t row_bytes = 0;
+  std::shared_ptr<const void> owner = {};  ///< Where they were made for the table and lie nowhere else.
 
   size_t size() const { return count; }
   const void* operator[](size_t row) const { return first + row * row_bytes; }
 };
+
+template <typename Row>
+TableRows RowsOf(const std::vector<Row>& rows) {
+  return {reinterpret_cast<const std::byte*>(rows.data()), rows.size(), sizeof(Row)};
+}
 
 struct Table {
   std::string_view name;      ///< Key under `data`, and the CSV file's name without ".csv".
@@ -85,7 +92,7 @@ struct Table {
   std::string_view sentence;  ///< What a row is, without a full stop.
   std::string_view pass;      ///< Empty: it is drawn from all that ran.
   std::vector<TableColumn> columns;
-  std::function<TableRows(const AnalysisResult&)> rows;
+  std::function<TableRows(const TableSource&)> rows;
   TablePlace place = {};
   bool in_rank_order = false;  ///< Rows are sorted by `window`, then `rank`: its first columns, in the other order.
 };
@@ -131,15 +138,12 @@ RowColumn<Row> JoinedInCsv(std::string_view name, TextOf text_of) {
 
 /// A table over rows that `rows_of` finds; with an empty pass it is there whatever ran.
 template <typename Row>
-Table DeclareTableOver(std::function<const std::vector<Row>&(const AnalysisResult&)> rows_of, std::string_view pass,
+Table DeclareTableOver(std::function<const std::vector<Row>&(const TableSource&)> rows_of, std::string_view pass,
                        std::string_view name, std::string_view sql_name, std::string_view sentence,
                        const std::vector<RowColumn<Row>>& columns, TablePlace place) {
   Table table{name, sql_name, sentence, pass, {}, nullptr, std::move(place)};
   if (table.place.json_path.empty()) table.place.json_path = std::string(name) + "[]";
-  table.rows = [rows_of = std::move(rows_of)](const AnalysisResult& result) {
-    const std::vector<Row>& rows = rows_of(result);
-    return TableRows{reinterpret_cast<const std::byte*>(rows.data()), rows.size(), sizeof(Row)};
-  };
+  table.rows = [rows_of = std::move(rows_of)](const TableSource& source) { return RowsOf(rows_of(source)); };
   for (const RowColumn<Row>& column : columns) {
     table.columns.push_back(column.Of([value = column.value](const TableSource& source, const void* row) {
       return value(source, *static_cast<const Row*>(row));
@@ -152,8 +156,8 @@ Table DeclareTableOver(std::function<const std::vector<Row>&(const AnalysisResul
 template <typename Output, typename Row>
 Table DeclareTable(std::string_view name, std::string_view sql_name, std::string_view sentence,
                    std::vector<Row> Output::*rows, const std::vector<RowColumn<Row>>& columns, TablePlace place = {}) {
-  const auto rows_of = [rows](const AnalysisResult& result) -> const std::vector<Row>& {
-    return result.Get<Output>().*rows;
+  const auto rows_of = [rows](const TableSource& source) -> const std::vector<Row>& {
+    return source.result.Get<Output>().*rows;
   };
   return DeclareTableOver<Row>(rows_of, Output::kPass, name, sql_name, sentence, columns, std::move(place));
 }
@@ -294,7 +298,9 @@ RowColumn<Row> FieldAt(Find find, RowColumn<Item> of_item) {
                         [find, value = of_item.value](const TableSource& source, const Row& row) {
                           const Item* item = find(source, row);
                           return item == nullptr ? Cell() : value(source, *item);
-                        }};
+                        },
+                        of_item.place,
+                        of_item.is_key};
   column.fields = std::move(of_item.fields);
   return column;
 }

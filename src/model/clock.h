@@ -29,5 +29,6 @@ struct ClockMap {
   }
   int64_t ToRun(int64_t trace_ns) const { return trace_ns - OffsetAt(trace_ns); }
 };
+const char* ClockBasisName(ClockMap::Basis basis);  ///< "reference", "collectives", "wall_clock".
 
 }  // namespace lockstep::model

@@ -15,12 +15,12 @@ const char* SeverityName(Severity severity);
 struct LedgerEntry {
   std::string code;  ///< Stable snake_case name, such as "truncated_file" (docs/json.md lists them).
   Severity severity = Severity::kWarning;
-  std::string source;  ///< File (and member) it concerns, or empty for the whole run.
+  std::string source = {};  ///< File (and member) it concerns, or empty for the whole run.
   std::optional<int32_t> rank = {};
   std::optional<uint64_t> byte_offset = {};  ///< Where it was seen first, in decompressed bytes.
   uint64_t count = 1;                        ///< How often.
   std::string message;                       ///< What was seen.
-  std::string advice;                        ///< What the reader can do; may be empty.
+  std::string advice = {};                   ///< What the reader can do; may be empty.
 };
 
 /// Entries in order of appearance; equal (code, source, rank) are counted together, the first offset and message are

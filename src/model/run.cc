@@ -6,6 +6,15 @@
 
 namespace lockstep::model {
 
+const char* ClockBasisName(ClockMap::Basis basis) {
+  switch (basis) {
+    case ClockMap::Basis::kReference: return "reference";
+    case ClockMap::Basis::kCollectives: return "collectives";
+    case ClockMap::Basis::kWallClock: return "wall_clock";
+  }
+  return "wall_clock";
+}
+
 const char* RankSourceName(RankSource source) {
   switch (source) {
     case RankSource::kDistributedInfo: return "distributed_info";

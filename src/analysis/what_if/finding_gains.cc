@@ -49,10 +49,8 @@ void TakeSimulatedGains(const WhatIf& what_if, std::vector<Finding>* findings) {
     if (lever == nullptr || lever->gain_ns < 0) continue;
     finding.gain_ns_per_step = lever->gain_ns;
     finding.gain_ratio = lever->gain_ratio;
-    finding.evidence.push_back(
-        {"simulated_step_ns", static_cast<double>(lever->step_ns),
-         fmt::format("by simulation a step takes {} instead of {} if {}", TimeText(lever->step_ns),
-                     TimeText(what_if.simulated_step_ns), lever->title)});
+    AddEvidence(&finding, "simulated_step_ns", lever->step_ns, "by simulation a step takes {} instead of {} if {}",
+                TimeText(lever->step_ns), TimeText(what_if.simulated_step_ns), lever->title);
   }
   std::stable_sort(findings->begin(), findings->end(), [](const Finding& a, const Finding& b) {
     return std::tuple(b.gain_ns_per_step.value_or(-1), b.severity, std::string_view(a.id)) <

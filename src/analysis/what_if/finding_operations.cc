@@ -81,10 +81,10 @@ class StudyWords {
       finding.gain_ratio = static_cast<double>(*gain_ns) / static_cast<double>(study_.no_delay_ns);
     }
     finding.severity = std::max(FindingSeverity::kWarning, SeverityOf(gain_ns.value_or(0), study_.no_delay_ns));
-    finding.evidence.push_back({"slowdown", study_.slowdown,
-                                fmt::format("a step takes {:.2f} times as long as if every operation took what its "
-                                            "kind takes on average ({} against {})",
-                                            study_.slowdown, TimeText(study_.no_delay_ns), TimeText(study_.ideal_ns))});
+    AddEvidence(&finding, "slowdown", study_.slowdown,
+                "a step takes {:.2f} times as long as if every operation took what its "
+                "kind takes on average ({} against {})",
+                study_.slowdown, TimeText(study_.no_delay_ns), TimeText(study_.ideal_ns));
     return finding;
   }
 
@@ -102,11 +102,10 @@ class StudyWords {
                                        one ? "one worker" : "a few workers", one ? "is" : "are", who),
                            study_.slow_workers, gain_ns);
     const double ratio = *study_.slow_workers_ratio;
-    finding.evidence.push_back(
-        {"slow_workers_ratio", ratio,
-         fmt::format("with {} as fast as the average a step takes {}: {} of what stragglers "
-                     "cost (M_W)",
-                     one ? "this one" : "these", TimeText(study_.slow_workers_fixed_ns), Percent(ratio))});
+    AddEvidence(&finding, "slow_workers_ratio", ratio,
+                "with {} as fast as the average a step takes {}: {} of what stragglers "
+                "cost (M_W)",
+                one ? "this one" : "these", TimeText(study_.slow_workers_fixed_ns), Percent(ratio));
     finding.advice.emplace_back(
         "compare its machine with the others': clocks, temperature, other processes, memory errors, slots; "
         "if nothing is found, replace it");
@@ -118,17 +117,15 @@ class StudyWords {
         Make("stage_imbalance", fmt::format("{} ({}) is the straggler: the stages' work is uneven", what, stage),
              RanksWith(trace_, [&](const model::Operation& o) { return o.stage == stage; }), gain_ns);
     if (stage == study_.last_stage && study_.last_stage_ratio) {
-      finding.evidence.push_back(
-          {"last_stage_ratio", *study_.last_stage_ratio,
-           fmt::format("with it as fast as the stages' average a step takes {}: {} of what "
-                       "stragglers cost (M_S)",
-                       TimeText(study_.last_stage_fixed_ns), Percent(*study_.last_stage_ratio))});
+      AddEvidence(&finding, "last_stage_ratio", *study_.last_stage_ratio,
+                  "with it as fast as the stages' average a step takes {}: {} of what "
+                  "stragglers cost (M_S)",
+                  TimeText(study_.last_stage_fixed_ns), Percent(*study_.last_stage_ratio));
     }
     for (const StudyShare& share : study_.by_stage) {
       if (share.name != std::to_string(stage)) continue;
-      finding.evidence.push_back(
-          {"stage_slowdown", share.slowdown,
-           fmt::format("its work alone makes the ideal step {:.2f} times as long", share.slowdown)});
+      AddEvidence(&finding, "stage_slowdown", share.slowdown,
+                  "its work alone makes the ideal step {:.2f} times as long", share.slowdown);
     }
     finding.advice.emplace_back(stage == study_.last_stage
                                     ? "give it fewer layers: the last stage also has the output layer and the loss"
@@ -149,9 +146,8 @@ class StudyWords {
       const int32_t index = std::stoi(data_rank->name);
       Finding finding = Make("slow_pipeline", fmt::format("the pipeline of DP rank {} is slow", index),
                              RanksWith(trace_, [&](const model::Operation& o) { return o.data_rank == index; }), {});
-      finding.evidence.push_back(
-          {"data_rank_slowdown", data_rank->slowdown,
-           fmt::format("its work alone makes the ideal step {:.2f} times as long", data_rank->slowdown)});
+      AddEvidence(&finding, "data_rank_slowdown", data_rank->slowdown,
+                  "its work alone makes the ideal step {:.2f} times as long", data_rank->slowdown);
       finding.advice.emplace_back(
           "compare its machines, and its share of the data (lengths of sequences), with the others'");
       findings_.push_back(std::move(finding));
@@ -159,9 +155,9 @@ class StudyWords {
       Finding finding = Make("uneven_operations", "operations take unequally long, on no worker or stage in particular",
                              {}, study_.no_delay_ns - study_.ideal_ns);
       if (operation != nullptr) {
-        finding.evidence.push_back({"operation_slowdown", operation->slowdown,
-                                    fmt::format("most by {}: it alone makes the ideal step {:.2f} times as long",
-                                                operation->name, operation->slowdown)});
+        AddEvidence(&finding, "operation_slowdown", operation->slowdown,
+                    "most by {}: it alone makes the ideal step {:.2f} times as long", operation->name,
+                    operation->slowdown);
       }
       finding.advice.emplace_back("look for uneven micro-batches (lengths of sequences) and for pauses of Python");
       findings_.push_back(std::move(finding));
@@ -197,10 +193,9 @@ void AddBubbles(const Bubbles& bubbles, std::vector<Finding>* findings) {
   if (step_ns > 0) finding.gain_ratio = gain_ns / step_ns;
   finding.severity = SeverityOf(*finding.gain_ns_per_step, std::llround(step_ns / count));
   finding.title = fmt::format("pipeline stages have no work for {} of a step", Percent(ratio / count));
-  finding.evidence.push_back(
-      {"bubble_ratio", ratio / count,
-       fmt::format("{} stages with {} micro-batches idle {} where their work is even and transfers are free",
-                   row.stage_count, row.micro_batch_count, Percent(ideal / count))});
+  AddEvidence(&finding, "bubble_ratio", ratio / count,
+              "{} stages with {} micro-batches idle {} where their work is even and transfers are free",
+              row.stage_count, row.micro_batch_count, Percent(ideal / count));
   finding.advice.emplace_back("even the stages out, use more micro-batches, or interleave model chunks");
   findings->push_back(std::move(finding));
 }

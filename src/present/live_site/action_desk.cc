@@ -30,21 +30,17 @@ void WriteAction(JsonRow& row, const Action& action) {
   action.state == ActionState::kReady ? row.Text(FolderOf(action.kind) + action.id + "/") : row.Null();
   row.Key("is_partial").Bool(action.is_partial);
   if (action.kind == ActionKind::kCapture) {
-    row.Key("iterations");
-    action.iterations ? row.Int(*action.iterations) : row.Null();
+    row.Key("iterations").Optional(action.iterations);
     row.Key("duration_ns").Optional(action.duration_ns).Key("ranks");
     if (action.ranks.empty()) {
       row.Null();
     } else {
-      row.StartArray();
-      for (const int32_t rank : action.ranks) row.Int(rank);
-      row.EndArray();
+      row.List(action.ranks);
     }
     row.Key("target_count").Uint(action.target_count).Key("kept_count").Uint(action.kept_count);
   } else {
     row.Key("done_count").Uint(action.done_count).Key("total_count").Uint(action.total_count);
-    row.Key("kind").TextOrNull(action.verdict).Key("confidence");
-    action.confidence ? row.Double(*action.confidence) : row.Null();
+    row.Key("kind").TextOrNull(action.verdict).Key("confidence").Optional(action.confidence);
   }
   row.EndObject();
 }

@@ -22,8 +22,7 @@ void WriteAlert(report::JsonRow& row, const Alert& alert) {
   row.Key("severity").TextOrNull(alert.severity).Key("summary").TextOrNull(alert.summary);
   row.Key("runbook").TextOrNull(alert.runbook).Key("labels").StartObject();
   for (const auto& [name, value] : alert.labels) row.Key(name).Text(value);
-  row.EndObject().Key("since_unix_ns").Optional(alert.since_unix_ns).Key("value");
-  alert.value ? row.Double(*alert.value) : row.Null();
+  row.EndObject().Key("since_unix_ns").Optional(alert.since_unix_ns).Key("value").Optional(alert.value);
   row.EndObject();
 }
 

@@ -216,15 +216,14 @@ void HealthLog::Add(HealthEntry entry) {
 std::string HealthLog::Json() const {
   const MutexLock lock(mutex_);
   report::JsonRow row;
-  row.Key("dropped_count").Uint(entry_count_ - entries_.size()).Key("entries").StartArray();
-  for (const HealthEntry& entry : entries_) {
-    row.StartObject().Key("id").Uint(entry.id).Key("at_unix_ns").Int(entry.at_unix_ns);
+  row.Key("dropped_count").Uint(entry_count_ - entries_.size());
+  row.Key("entries").Each(entries_, [&](const HealthEntry& entry) {
+    row.Key("id").Uint(entry.id).Key("at_unix_ns").Int(entry.at_unix_ns);
     row.Key("kind").Text(entry.kind).Key("phase").Text(PhaseName(entry.phase));
     row.Key("severity").Text(live::AlarmSeverityName(entry.severity)).Key("text").Text(entry.text);
     row.Key("host").TextOrNull(entry.host).Key("job_id").TextOrNull(entry.job_id);
-    row.Key("rank").TextOrNull(entry.rank).Key("device").TextOrNull(entry.device).EndObject();
-  }
-  row.EndArray();
+    row.Key("rank").TextOrNull(entry.rank).Key("device").TextOrNull(entry.device);
+  });
   return std::string(row.Finish());
 }
 

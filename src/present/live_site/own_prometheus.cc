@@ -81,9 +81,8 @@ Result<std::string> PrometheusConfig(const PrometheusSetup& setup, const std::ve
   const std::string interval = fmt::format("{}ms", setup.interval_ns / kMillisecondNs);
   report::JsonRow row;
   row.Key("global").StartObject().Key("scrape_interval").Text(interval).Key("evaluation_interval").Text(interval);
-  row.EndObject().Key("rule_files").StartArray();
-  for (const std::string& file : rules) row.Text(file);
-  row.EndArray().Key("scrape_configs").StartArray().StartObject().Key("job_name").Text("lockstep");
+  row.EndObject().Key("rule_files").List(rules).Key("scrape_configs").StartArray().StartObject();
+  row.Key("job_name").Text("lockstep");
   if (!setup.nodes.empty()) {
     const control::Endpoint& any = setup.nodes.front();  // One set of flags is for all.
     row.Key("scheme").Text(any.tls ? "https" : "http");

@@ -277,9 +277,7 @@ std::string ViewHistory::Json() const {
     for (const auto& [name, column] : columns) row.Key(name).Raw(column.Json(times_.size()));
   };
   row.Key("schema").Text("lockstep.live-history/1").Key("until_unix_ns").Int(until_unix_ns_);
-  row.Key("bucket_ns").Int(bucket_ns_).Key("times_unix_ns").StartArray();
-  for (const int64_t time : times_) row.Int(time);
-  row.EndArray().Key("jobs").StartArray();
+  row.Key("bucket_ns").Int(bucket_ns_).Key("times_unix_ns").List(times_).Key("jobs").StartArray();
   for (const auto& [id, job] : jobs_) {
     row.StartObject().Key("job_id").Text(id);
     write(job.columns);

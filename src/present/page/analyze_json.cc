@@ -15,15 +15,6 @@ namespace {
 
 using report::JsonRow;
 
-const char* ClockBasisName(model::ClockMap::Basis basis) {
-  switch (basis) {
-    case model::ClockMap::Basis::kReference: return "reference";
-    case model::ClockMap::Basis::kCollectives: return "collectives";
-    case model::ClockMap::Basis::kWallClock: return "wall_clock";
-  }
-  return "wall_clock";
-}
-
 /// Empty when no rank used one.
 std::string DeviceName(const model::Run& run) {
   bool any = false;
@@ -39,13 +30,9 @@ void AddJob(const PageModel& model, JsonRow* json) {
   const report::JobFacts facts = report::FactsOf(model.run());
   json->Key("job").StartObject().Key("name").Text(JobName(model.run()));
   json->Key("origin_ns").Text(std::to_string(model.origin_ns)).Key("span_ns").Int(model.result().job_span_ns);
-  json->Key("rank_count").Uint(facts.rank_count).Key("world_size");
-  facts.world_size ? json->Int(*facts.world_size) : json->Null();
-  json->Key("missing_ranks").StartArray();
-  for (const int32_t rank : facts.missing_ranks) json->Int(rank);
-  json->EndArray().Key("hosts").StartArray();
-  for (const std::string& host : facts.hosts) json->Text(host);
-  json->EndArray().Key("backend").TextOrNull(facts.backend);
+  json->Key("rank_count").Uint(facts.rank_count).Key("world_size").Optional(facts.world_size);
+  json->Key("missing_ranks").List(facts.missing_ranks).Key("hosts").List(facts.hosts);
+  json->Key("backend").TextOrNull(facts.backend);
   json->Key("step_count").Int(model.result().step_count).Key("event_count").Uint(facts.event_count);
   json->Key("device_name").TextOrNull(DeviceName(model.run())).EndObject();
 }
@@ -72,7 +59,7 @@ void AddRanks(const PageModel& model, JsonRow* json) {
     json->Key("source").Text(trace.source).Key("origin_ns").Text(std::to_string(model.rank_origin_ns[i]));
     json->Key("step_count").Uint(steps[i].size());
     json->Key("event_count").Uint(trace.event_count).Key("clock").StartObject();
-    json->Key("basis").Text(ClockBasisName(clock.basis)).Key("offset_ns").Int(clock.offset_ns);
+    json->Key("basis").Text(model::ClockBasisName(clock.basis)).Key("offset_ns").Int(clock.offset_ns);
     json->Key("drift_ppm").Double(clock.drift_ppm).Key("uncertainty_ns").Optional(clock.uncertainty_ns);
     json->Key("sample_count").Uint(clock.sample_count).EndObject().EndObject();
   }
@@ -80,22 +67,17 @@ void AddRanks(const PageModel& model, JsonRow* json) {
 }
 
 void AddFindings(const PageModel& model, JsonRow* json) {
-  json->Key("findings").StartArray();
-  for (const analysis::Finding& finding : model.result().findings) {
-    json->StartObject().Key("id").Text(finding.id);
-    json->Key("severity").Text(analysis::FindingSeverityName(finding.severity)).Key("ranks").StartArray();
-    for (const int32_t rank : finding.ranks) json->Int(rank);
-    json->EndArray().Key("title").Text(finding.title).Key("evidence").StartArray();
-    for (const analysis::Evidence& evidence : finding.evidence) {
-      json->StartObject().Key("name").Text(evidence.name).Key("value").Double(evidence.value);
-      json->Key("text").Text(evidence.text).EndObject();
-    }
-    json->EndArray().Key("advice").StartArray();
-    for (const std::string& advice : finding.advice) json->Text(advice);
-    json->EndArray().Key("gain_ns_per_step").Optional(finding.gain_ns_per_step);
-    json->Key("gain_ratio").Optional(finding.gain_ratio).EndObject();
-  }
-  json->EndArray();
+  json->Key("findings").Each(model.result().findings, [&](const analysis::Finding& finding) {
+    json->Key("id").Text(finding.id);
+    json->Key("severity").Text(analysis::FindingSeverityName(finding.severity)).Key("ranks").List(finding.ranks);
+    json->Key("title").Text(finding.title);
+    json->Key("evidence").Each(finding.evidence, [&](const analysis::Evidence& evidence) {
+      json->Key("name").Text(evidence.name).Key("value").Double(evidence.value);
+      json->Key("text").Text(evidence.text);
+    });
+    json->Key("advice").List(finding.advice).Key("gain_ns_per_step").Optional(finding.gain_ns_per_step);
+    json->Key("gain_ratio").Optional(finding.gain_ratio);
+  });
 }
 
 }  // namespace

@@ -25,17 +25,15 @@ namespace {
 using report::JsonRow;
 
 void AddBreakdown(const PageModel& model, JsonRow* json) {
-  json->Key("breakdown").StartArray();
-  for (const analysis::BreakdownRow& row : model.result().Get<analysis::Breakdown>().ranks) {
-    json->StartObject().Key("rank_index").Uint(row.rank_index).Key("basis").Text(analysis::BasisName(row.basis));
+  json->Key("breakdown").Each(model.result().Get<analysis::Breakdown>().ranks, [&](const analysis::BreakdownRow& row) {
+    json->Key("rank_index").Uint(row.rank_index).Key("basis").Text(analysis::BasisName(row.basis));
     json->Key("span_ns").Int(row.span_ns).Key("busy_ns").Int(row.busy_ns).Key("compute_ns").Int(row.compute_ns);
     json->Key("communication_ns").Int(row.communication_ns);
     json->Key("exposed_communication_ns").Int(row.exposed_communication_ns);
     json->Key("overlapped_communication_ns").Int(row.overlapped_communication_ns);
     json->Key("memory_ns").Int(row.memory_ns).Key("exposed_memory_ns").Int(row.exposed_memory_ns);
-    json->Key("idle_ns").Int(row.idle_ns).EndObject();
-  }
-  json->EndArray();
+    json->Key("idle_ns").Int(row.idle_ns);
+  });
 }
 
 void AddIdle(const PageModel& model, JsonRow* json) {
@@ -51,57 +49,44 @@ void AddIdle(const PageModel& model, JsonRow* json) {
     json->StartObject().Key("rank_index").Uint(rank_index).Key("host_wait_ns").Int(row.host_wait_ns);
     json->Key("kernel_wait_ns").Int(row.kernel_wait_ns).Key("other_ns").Int(row.other_ns).EndObject();
   }
-  json->EndArray().Key("idle_host").StartArray();
-  for (const analysis::IdleHostRow& row : model.result().Get<analysis::Idle>().host) {
-    json->StartObject().Key("rank_index").Uint(row.rank_index).Key("runtime_ns").Int(row.runtime_ns);
-    json->Key("data_loader_ns").Int(row.data_loader_ns).Key("operator_ns").Int(row.operator_ns);
-    json->Key("unknown_ns").Int(row.unknown_ns).EndObject();
-  }
   json->EndArray();
+  json->Key("idle_host").Each(model.result().Get<analysis::Idle>().host, [&](const analysis::IdleHostRow& row) {
+    json->Key("rank_index").Uint(row.rank_index).Key("runtime_ns").Int(row.runtime_ns);
+    json->Key("data_loader_ns").Int(row.data_loader_ns).Key("operator_ns").Int(row.operator_ns);
+    json->Key("unknown_ns").Int(row.unknown_ns);
+  });
 }
 
 void AddImbalance(const PageModel& model, JsonRow* json) {
-  json->Key("imbalance").StartArray();
-  for (const analysis::ImbalanceRow& row : model.result().Get<analysis::Imbalance>().rows) {
-    json->StartObject().Key("quantity").Text(row.quantity).Key("mean").Double(row.mean).Key("min").Double(row.min);
+  json->Key("imbalance").Each(model.result().Get<analysis::Imbalance>().rows, [&](const analysis::ImbalanceRow& row) {
+    json->Key("quantity").Text(row.quantity).Key("mean").Double(row.mean).Key("min").Double(row.min);
     json->Key("max").Double(row.max).Key("ratio").Optional(row.ratio);
-    json->Key("max_rank_index").Uint(row.max_rank_index).Key("min_rank_index").Uint(row.min_rank_index).EndObject();
-  }
-  json->EndArray();
+    json->Key("max_rank_index").Uint(row.max_rank_index).Key("min_rank_index").Uint(row.min_rank_index);
+  });
 }
 
 void AddLaunch(const PageModel& model, JsonRow* json) {
-  json->Key("launch").StartArray();
-  for (const analysis::LaunchRow& row : model.result().Get<analysis::Launch>().rows) {
-    json->StartObject().Key("rank_index").Uint(row.rank_index).Key("launch_count").Uint(row.launch_count);
+  json->Key("launch").Each(model.result().Get<analysis::Launch>().rows, [&](const analysis::LaunchRow& row) {
+    json->Key("rank_index").Uint(row.rank_index).Key("launch_count").Uint(row.launch_count);
     json->Key("median_delay_ns").Optional(row.median_delay_ns).Key("max_delay_ns").Int(row.max_delay_ns);
     json->Key("long_delay_count").Uint(row.long_delay_count).Key("short_kernel_count").Uint(row.short_kernel_count);
-    json->Key("long_call_count").Uint(row.long_call_count).EndObject();
-  }
-  json->EndArray();
+    json->Key("long_call_count").Uint(row.long_call_count);
+  });
 }
 
 void AddStragglers(const PageModel& model, JsonRow* json) {
-  json->Key("stragglers").StartArray();
-  for (const analysis::StragglerRow& row : model.result().Get<analysis::Stragglers>().rows) {
-    json->StartObject().Key("rank_index").Uint(row.rank_index).Key("collective_count").Uint(row.collective_count);
+  json->Key("stragglers").Each(model.result().Get<analysis::Stragglers>().rows, [&](const analysis::StragglerRow& row) {
+    json->Key("rank_index").Uint(row.rank_index).Key("collective_count").Uint(row.collective_count);
     json->Key("last_count").Uint(row.last_count).Key("wait_ns").Int(row.wait_ns);
     json->Key("wait_given_ns").Int(row.wait_given_ns).Key("delay_ns").Int(row.delay_ns);
-    json->Key("last_ratio")
-        .Double(row.last_ratio)
-        .Key("role")
-        .Text(WaitRoleName(row.role))
-        .Key("chronic")
-        .Bool(row.chronic);
+    json->Key("last_ratio").Double(row.last_ratio).Key("role").Text(WaitRoleName(row.role));
+    json->Key("chronic").Bool(row.chronic);
     json->Key("late_step_count").Int(row.late_step_count).Key("step_count").Int(row.step_count);
-    json->Key("activities").StartArray();
-    for (const analysis::LateActivity& activity : row.activities) {
-      json->StartObject().Key("cause").Text(analysis::LateCauseName(activity.cause)).Key("name").Text(activity.name);
-      json->Key("excess_ns").Int(activity.excess_ns).EndObject();
-    }
-    json->EndArray().EndObject();
-  }
-  json->EndArray();
+    json->Key("activities").Each(row.activities, [&](const analysis::LateActivity& activity) {
+      json->Key("cause").Text(analysis::LateCauseName(activity.cause)).Key("name").Text(activity.name);
+      json->Key("excess_ns").Int(activity.excess_ns);
+    });
+  });
 }
 
 void AddWaits(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
@@ -124,37 +109,30 @@ void AddWaits(const PageModel& model, JsonRow* json, std::vector<Reduction>* red
                                    report::FormatPercent(all_ns > 0 ? kept_ns / all_ns : 1))});
     pairs.resize(model.limits.wait_pairs);
   }
-  json->Key("waits").StartArray();
-  for (const analysis::WaitPair& pair : pairs) {
-    json->StartObject().Key("victim_rank_index").Uint(pair.victim_rank_index);
+  json->Key("waits").Each(pairs, [&](const analysis::WaitPair& pair) {
+    json->Key("victim_rank_index").Uint(pair.victim_rank_index);
     json->Key("culprit_rank_index").Uint(pair.culprit_rank_index).Key("wait_ns").Int(pair.wait_ns);
-    json->Key("count").Uint(pair.count).EndObject();
-  }
-  json->EndArray();
+    json->Key("count").Uint(pair.count);
+  });
 }
 
 void AddBandwidth(const PageModel& model, JsonRow* json) {
-  json->Key("bandwidth").StartArray();
-  for (const analysis::BandwidthRow& row : analysis::ComputeBandwidth(model.result().Get<analysis::Collectives>())) {
-    json->StartObject().Key("name").Text(row.name).Key("group_size");
-    row.group_size ? json->Int(*row.group_size) : json->Null();
-    json->Key("bytes").Int(row.bytes).Key("count").Uint(row.count).Key("busbw_bytes_per_s").StartArray();
-    for (const double value : row.busbw_bytes_per_s) json->Double(value);
-    json->EndArray().Key("algbw_median_bytes_per_s").Double(row.algbw_median_bytes_per_s).EndObject();
-  }
-  json->EndArray();
+  const auto rows = analysis::ComputeBandwidth(model.result().Get<analysis::Collectives>());
+  json->Key("bandwidth").Each(rows, [&](const analysis::BandwidthRow& row) {
+    json->Key("name").Text(row.name).Key("group_size").Optional(row.group_size);
+    json->Key("bytes").Int(row.bytes).Key("count").Uint(row.count).Key("busbw_bytes_per_s").List(row.busbw_bytes_per_s);
+    json->Key("algbw_median_bytes_per_s").Double(row.algbw_median_bytes_per_s);
+  });
 }
 
 void AddMemory(const PageModel& model, JsonRow* json) {
-  json->Key("memory").StartArray();
-  for (const analysis::MemoryRow& row : model.result().Get<analysis::Memory>().rows) {
-    json->StartObject().Key("rank_index").Uint(row.rank_index).Key("device").Int(row.device);
+  json->Key("memory").Each(model.result().Get<analysis::Memory>().rows, [&](const analysis::MemoryRow& row) {
+    json->Key("rank_index").Uint(row.rank_index).Key("device").Int(row.device);
     json->Key("peak_allocated_bytes").Optional(row.peak_allocated_bytes);
     json->Key("peak_reserved_bytes").Optional(row.peak_reserved_bytes);
     json->Key("device_memory_bytes").Optional(row.device_memory_bytes);
-    json->Key("allocation_count").Uint(row.allocation_count).Key("net_bytes").Int(row.net_bytes).EndObject();
-  }
-  json->EndArray();
+    json->Key("allocation_count").Uint(row.allocation_count).Key("net_bytes").Int(row.net_bytes);
+  });
 }
 
 void AddNumbers(const char* key, const std::vector<int64_t>& values, int64_t less, JsonRow* json) {

@@ -45,11 +45,7 @@ class TextTable {
     if (added) texts_.push_back(text);
     return at->second;
   }
-  void AddTo(const char* key, report::JsonRow* json) const {
-    json->Key(key).StartArray();
-    for (const std::string& text : texts_) json->Text(text);
-    json->EndArray();
-  }
+  void AddTo(const char* key, report::JsonRow* json) const { json->Key(key).List(texts_); }
 
  private:
   std::map<std::string, uint32_t> index_;

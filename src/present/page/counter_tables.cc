@@ -51,11 +51,7 @@ std::vector<const model::CounterSeries*> SeriesOf(const model::Run& run, const s
 void AddSeries(const analysis::ExtremesOverTime<double>& series, int64_t origin_ns, JsonRow* json) {
   json->Key("time_ns").StartArray();
   for (const int64_t time_ns : series.time_ns) json->Int(time_ns - origin_ns);
-  json->EndArray().Key("low").StartArray();
-  for (const double value : series.min) json->Double(value);
-  json->EndArray().Key("high").StartArray();
-  for (const double value : series.max) json->Double(value);
-  json->EndArray();
+  json->EndArray().Key("low").List(series.min).Key("high").List(series.max);
 }
 
 }  // namespace
@@ -69,8 +65,7 @@ void AddCounters(const PageModel& model, JsonRow* json, std::vector<Reduction>* 
   json->Key("counters").StartArray();
   for (const size_t i : kept) {
     const CounterRow& row = rows[i];
-    json->StartObject().Key("rank_index").Uint(row.rank_index).Key("device");
-    row.device ? json->Int(*row.device) : json->Null();
+    json->StartObject().Key("rank_index").Uint(row.rank_index).Key("device").Optional(row.device);
     json->Key("name").Text(row.name).Key("unit").TextOrNull(row.unit).Key("sample_count").Uint(row.sample_count);
     json->Key("mean").Double(row.mean).Key("min").Double(row.min).Key("median").Double(row.median);
     json->Key("p95").Double(row.p95).Key("max").Double(row.max);

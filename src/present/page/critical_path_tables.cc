@@ -197,9 +197,7 @@ void AddRows(const PageModel& model, const std::vector<size_t>& chosen, NameList
     json->StartArray().Uint(step->second).Uint(row.rank_index).Uint(static_cast<uint64_t>(row.kind));
     json->Uint(names->Place(row.name)).Int(row.path_ns).EndArray();
   }
-  json->EndArray().Key("rest_ns").StartArray();
-  for (const int64_t rest : rest_ns) json->Int(rest);
-  json->EndArray().Key("rows_per_step");
+  json->EndArray().Key("rest_ns").List(rest_ns).Key("rows_per_step");
   left_out > 0 ? json->Uint(most) : json->Null();
   if (left_out > 0 && model.limits.path_rows < PageLimits().path_rows) {
     reductions->push_back(

@@ -32,15 +32,9 @@ using report::JsonRow;
 constexpr size_t kMostSteps = 1'000;  ///< Of a cause, of a simulation.
 constexpr size_t kMostRanksOfLink = 256;
 
-void AddOptional(const char* key, const std::optional<double>& value, JsonRow* json) {
-  json->Key(key);
-  value ? json->Double(*value) : json->Null();  // Double makes what is not finite null.
-}
-
 void AddCause(const PageModel& model, const RootCauseRow& cause, JsonRow* json) {
   const analysis::Collectives& collectives = model.result().Get<analysis::Collectives>();
-  json->StartObject().Key("cause").Text(RootCauseName(cause.cause)).Key("rank_index");
-  cause.rank_index ? json->Uint(*cause.rank_index) : json->Null();
+  json->StartObject().Key("cause").Text(RootCauseName(cause.cause)).Key("rank_index").Optional(cause.rank_index);
   json->Key("rank_count").Uint(cause.rank_indices.size()).Key("rank_indices").StartArray();
   for (size_t i = 0; i < cause.rank_indices.size() && i < kMostRanksOfLink; ++i) json->Uint(cause.rank_indices[i]);
   json->EndArray().Key("name").TextOrNull(cause.name).Key("own_ns").Int(cause.own_ns);
@@ -51,9 +45,9 @@ void AddCause(const PageModel& model, const RootCauseRow& cause, JsonRow* json) 
   json->Key("period_steps").Optional(cause.period_steps).Key("step_count").Int(cause.step_count);
   json->Key("late_step_count").Uint(cause.steps.size()).Key("steps").StartArray();
   for (size_t i = 0; i < cause.steps.size() && i < kMostSteps; ++i) json->Int(cause.steps[i]);
-  json->EndArray().Key("text").Text(CauseText(model.run(), cause)).Key("chains").StartArray();
-  for (const analysis::WaitChain& chain : cause.chains) {
-    json->StartObject().Key("rank_index").Uint(chain.victim_rank_index).Key("wait_ns").Int(chain.wait_ns);
+  json->EndArray().Key("text").Text(CauseText(model.run(), cause));
+  json->Key("chains").Each(cause.chains, [&](const analysis::WaitChain& chain) {
+    json->Key("rank_index").Uint(chain.victim_rank_index).Key("wait_ns").Int(chain.wait_ns);
     json->Key("text").Text(ChainText(model.run(), collectives, cause, chain)).Key("hops").StartArray();
     for (const analysis::WaitHop& hop : chain.hops) {
       const analysis::CollectiveInstance& instance = collectives.instances[hop.instance];
@@ -62,17 +56,15 @@ void AddCause(const PageModel& model, const RootCauseRow& cause, JsonRow* json) 
       json->Key("late_rank").Int(model.run().ranks[hop.late_rank_index].rank.value);
       json->Key("wait_ns").Int(hop.wait_ns).EndObject();
     }
-    json->EndArray().EndObject();
-  }
-  json->EndArray().EndObject();
+    json->EndArray();
+  });
+  json->EndObject();
 }
 
 void AddShares(const char* key, const std::vector<StudyShare>& shares, JsonRow* json) {
-  json->Key(key).StartArray();
-  for (const StudyShare& share : shares) {
-    json->StartObject().Key("name").Text(share.name).Key("slowdown").Double(share.slowdown).EndObject();
-  }
-  json->EndArray();
+  json->Key(key).Each(shares, [&](const StudyShare& share) {
+    json->Key("name").Text(share.name).Key("slowdown").Double(share.slowdown);
+  });
 }
 
 void AddStudy(const std::optional<StragglerStudy>& study, JsonRow* json) {
@@ -82,30 +74,25 @@ void AddStudy(const std::optional<StragglerStudy>& study, JsonRow* json) {
     return;
   }
   json->StartObject();
-  AddOptional("slowdown", study->slowdown, json);
-  AddOptional("launch_slowdown", study->launch_slowdown, json);
-  AddOptional("slow_workers_ratio", study->slow_workers_ratio, json);
-  AddOptional("last_stage_ratio", study->last_stage_ratio, json);
+  json->Key("slowdown").Double(study->slowdown).Key("launch_slowdown").Double(study->launch_slowdown);
+  json->Key("slow_workers_ratio").Optional(study->slow_workers_ratio);
+  json->Key("last_stage_ratio").Optional(study->last_stage_ratio);
   AddShares("by_stage", study->by_stage, json);
   AddShares("by_dp_rank", study->by_data_rank, json);
   AddShares("by_operation", study->by_operation, json);
   json->Key("no_delay_step_ns").Int(study->no_delay_ns).Key("ideal_step_ns").Int(study->ideal_ns);
-  json->Key("last_stage").Int(study->last_stage).Key("slow_workers").StartArray();
-  for (const int32_t rank : study->slow_workers) json->Int(rank);
-  json->EndArray().EndObject();
+  json->Key("last_stage").Int(study->last_stage).Key("slow_workers").List(study->slow_workers).EndObject();
 }
 
 void AddSimulation(const PageModel& model, JsonRow* json, std::vector<Reduction>* reductions) {
   const analysis::WhatIf& what_if = model.result().Get<analysis::WhatIf>();
   json->Key("observed_step_ns").Int(what_if.observed_step_ns).Key("simulated_step_ns").Int(what_if.simulated_step_ns);
-  AddOptional("error_ratio", what_if.error_ratio, json);
-  json->Key("replayed_step_ns").Optional(what_if.replayed_step_ns);
+  json->Key("error_ratio").Double(what_if.error_ratio).Key("replayed_step_ns").Optional(what_if.replayed_step_ns);
   json->Key("levers").StartArray();
   for (size_t i = 0; i < what_if.levers.size() && i < model.limits.name_rows; ++i) {
     const analysis::Lever& lever = what_if.levers[i];
-    json->StartObject().Key("id").Text(lever.id).Key("title").Text(lever.title).Key("ranks").StartArray();
-    for (const int32_t rank : lever.ranks) json->Int(rank);
-    json->EndArray().Key("step_ns").Int(lever.step_ns).Key("gain_ns").Int(lever.gain_ns);
+    json->StartObject().Key("id").Text(lever.id).Key("title").Text(lever.title).Key("ranks").List(lever.ranks);
+    json->Key("step_ns").Int(lever.step_ns).Key("gain_ns").Int(lever.gain_ns);
     json->Key("gain_ratio").Double(lever.gain_ratio).EndObject();
   }
   json->EndArray().Key("lever_count").Uint(what_if.levers.size());
@@ -234,18 +221,15 @@ void AddWaitStates(const PageModel& model, JsonRow* json, std::vector<Reduction>
   }
   const analysis::WaitStates& waits = model.result().Get<analysis::WaitStates>();
   json->StartObject().Key("wait_ns").Int(waits.wait_ns).Key("text").Text(WaitVerdictText(model.run(), waits));
-  json->Key("culprits").StartArray();
-  for (const analysis::WaitCulprit& culprit : waits.culprits) {
-    json->StartObject().Key("rank_index");
-    culprit.rank_index ? json->Uint(*culprit.rank_index) : json->Null();
-    json->Key("wait_ns").Int(culprit.wait_ns).Key("wait_ratio").Double(culprit.wait_ratio).EndObject();
-  }
-  json->EndArray().Key("states").StartArray();
-  for (const analysis::WaitStateRow& row : waits.rows) {
-    json->StartObject().Key("rank_index").Uint(row.rank_index).Key("kind").Text(WaitStateKindName(row.kind));
-    json->Key("count").Uint(row.count).Key("wait_ns").Int(row.wait_ns).EndObject();
-  }
-  json->EndArray().Key("causes").StartArray();
+  json->Key("culprits").Each(waits.culprits, [&](const analysis::WaitCulprit& culprit) {
+    json->Key("rank_index").Optional(culprit.rank_index);
+    json->Key("wait_ns").Int(culprit.wait_ns).Key("wait_ratio").Double(culprit.wait_ratio);
+  });
+  json->Key("states").Each(waits.rows, [&](const analysis::WaitStateRow& row) {
+    json->Key("rank_index").Uint(row.rank_index).Key("kind").Text(WaitStateKindName(row.kind));
+    json->Key("count").Uint(row.count).Key("wait_ns").Int(row.wait_ns);
+  });
+  json->Key("causes").StartArray();
   int64_t rest_ns = 0;
   for (size_t i = 0; i < waits.causes.size(); ++i) {
     if (i < model.limits.causes) {

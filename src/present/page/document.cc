@@ -8,19 +8,16 @@ std::string DocumentJson(PageKind kind, std::string_view title, bool partial, co
   report::JsonRow json;
   json.Key("schema").Text("lockstep.page/1").Key("kind").Text(PageKindName(kind)).Key("version").Text(LOCKSTEP_VERSION);
   json.Key("title").Text(title).Key("partial").Bool(partial);
-  json.Key("reductions").StartArray();
-  for (const Reduction& reduction : reductions) {
-    json.StartObject().Key("what").Text(reduction.what).Key("message").Text(reduction.message).EndObject();
-  }
-  json.EndArray().Key("ledger").StartArray();
-  for (const model::LedgerEntry& entry : ledger.entries()) {
-    json.StartObject().Key("code").Text(entry.code).Key("severity").Text(model::SeverityName(entry.severity));
-    json.Key("source").TextOrNull(entry.source).Key("rank");
-    entry.rank ? json.Int(*entry.rank) : json.Null();
+  json.Key("reductions").Each(reductions, [&](const Reduction& reduction) {
+    json.Key("what").Text(reduction.what).Key("message").Text(reduction.message);
+  });
+  json.Key("ledger").Each(ledger.entries(), [&](const model::LedgerEntry& entry) {
+    json.Key("code").Text(entry.code).Key("severity").Text(model::SeverityName(entry.severity));
+    json.Key("source").TextOrNull(entry.source).Key("rank").Optional(entry.rank);
     json.Key("byte_offset").Optional(entry.byte_offset).Key("count").Uint(entry.count);
-    json.Key("message").Text(entry.message).Key("advice").TextOrNull(entry.advice).EndObject();
-  }
-  json.EndArray().Key("data").Raw(data_json);
+    json.Key("message").Text(entry.message).Key("advice").TextOrNull(entry.advice);
+  });
+  json.Key("data").Raw(data_json);
   return std::string(json.Finish());
 }
 

@@ -45,9 +45,8 @@ struct PageBlocks::State {
 std::string PageBlocks::State::TimelineJson() const {
   if (timeline.bucket_counts.empty()) return "null";
   report::JsonRow json;
-  json.Key("span_ns").Int(model.span_ns).Key("level_bucket_counts").StartArray();
-  for (const size_t count : timeline.bucket_counts) json.Uint(count);
-  json.EndArray().Key("has_events").Bool(has_events);
+  json.Key("span_ns").Int(model.span_ns).Key("level_bucket_counts").List(timeline.bucket_counts);
+  json.Key("has_events").Bool(has_events);
   return std::string(json.Finish());
 }
 

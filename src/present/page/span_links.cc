@@ -37,9 +37,7 @@ void AddSpanLinks(const PageModel& model, report::JsonRow* json, std::vector<Red
     add_end(found.parts[drawn[i]->called]);
     json->EndArray();
   }
-  json->EndArray().Key("names").StartArray();
-  for (const std::string_view name : names) json->Text(name);
-  json->EndArray().EndObject();
+  json->EndArray().Key("names").List(names).EndObject();
   if (kept < drawn.size()) {
     reductions->push_back(
         {"span_links", fmt::format("arrows between spans: {} of {}, an even spread", kept, drawn.size())});

@@ -151,15 +151,8 @@ StepPlan PlanSteps(const PageModel& model, std::vector<Reduction>* reductions) {
 std::string StepShapeJson(const StepPlan& plan) {
   if (plan.step_numbers.empty()) return "null";
   report::JsonRow json;
-  json.Key("step_numbers").StartArray();
-  for (const int64_t number : plan.step_numbers) json.Int(number);
-  json.EndArray().Key("start_ns").StartArray();
-  for (const int64_t time_ns : plan.start_ns) json.Int(time_ns);
-  json.EndArray().Key("end_ns").StartArray();
-  for (const int64_t time_ns : plan.end_ns) json.Int(time_ns);
-  json.EndArray().Key("rank_indices").StartArray();
-  for (const size_t rank : plan.rank_indices) json.Uint(rank);
-  json.EndArray().Key("quantities").StartArray();
+  json.Key("step_numbers").List(plan.step_numbers).Key("start_ns").List(plan.start_ns).Key("end_ns").List(plan.end_ns);
+  json.Key("rank_indices").List(plan.rank_indices).Key("quantities").StartArray();
   for (const Quantity& quantity : kQuantities) json.Text(quantity.name);
   json.EndArray();
   return std::string(json.Finish());

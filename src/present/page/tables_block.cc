@@ -40,7 +40,7 @@ const char* TypeName(ColumnType type) {
 
 bool IsShown(const analysis::TableColumn& column) { return IsIn(column.place, analysis::ColumnPlace::kOnlyInJson); }
 
-size_t RowCount(const PageModel& model, const Table& table) { return table.rows(model.result()).size(); }
+size_t RowCount(const PageModel& model, const Table& table) { return table.rows({model.run(), model.result()}).size(); }
 
 size_t RowsShown(const PageModel& model, const Table& table) {
   return std::min(RowCount(model, table), model.limits.table_rows);
@@ -88,7 +88,7 @@ std::string TablesBytes(const PageModel& model, const std::vector<const Table*>&
       json.Key("unit").Text(column.unit).Key("meaning").Text(column.meaning).EndObject();
     }
     json.EndArray().Key("rows").StartArray();
-    const analysis::TableRows rows = table->rows(model.result());
+    const analysis::TableRows rows = table->rows({model.run(), model.result()});
     const size_t row_count = RowsShown(model, *table);
     for (size_t row = 0; row < row_count; ++row) {
       json.StartArray();

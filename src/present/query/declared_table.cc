@@ -1,10 +1,14 @@
+#include <functional>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "analysis/pass_registry.h"
 #include "analysis/table.h"
 #include "base/cell.h"
-#include "present/query/rank_fields.h"
+#include "present/query/row_table.h"
 #include "present/query/tables.h"
+#include "present/report/run_tables.h"
 
 namespace lockstep::query {
 namespace {
@@ -47,18 +51,30 @@ Field<const void*> FieldOf(const analysis::TableColumn& column) {
   return field;
 }
 
+using Declared = RowTable<const void*, analysis::TableRows>;
+
+std::unique_ptr<Declared> Make(const analysis::Table& table, std::string_view pass, std::vector<int> sorted_by,
+                               std::function<analysis::TableRows(const Source&)> rows) {
+  Declared::Parts parts{table.sql_name, table.sentence, pass, {}, std::move(rows), std::move(sorted_by)};
+  for (const analysis::TableColumn& column : table.columns) {
+    if (IsIn(column.place, analysis::ColumnPlace::kOnlyInSql)) parts.fields.push_back(FieldOf(column));
+  }
+  return std::make_unique<Declared>(std::move(parts));
+}
+
+std::unique_ptr<Declared> Make(const analysis::Table& table, std::string_view pass, std::vector<int> sorted_by) {
+  return Make(table, pass, std::move(sorted_by), [&table](const Source& source) {
+    return table.rows({source.run(), source.result()});
+  });
+}
+
 template <typename Wanted>
 void AddTables(Wanted wanted, TableList* tables) {
-  using Declared = RowTable<const void*, analysis::TableRows>;
   for (const analysis::Table* table : analysis::Tables()) {
     if (table->sql_name.empty() || !wanted(table->place.order)) continue;
-    Declared::Parts parts{table->sql_name, table->sentence, table->pass.empty() ? "all" : table->pass, {}, {}};
-    for (const analysis::TableColumn& column : table->columns) {
-      if (IsIn(column.place, analysis::ColumnPlace::kOnlyInSql)) parts.fields.push_back(FieldOf(column));
-    }
-    parts.rows = [table](const Source& source) { return table->rows(source.result()); };
-    if (table->in_rank_order) parts.sorted_by = {kWindowColumn, kRankColumn};
-    tables->push_back(std::make_unique<Declared>(std::move(parts)));
+    const std::vector<int> sorted_by =
+        table->in_rank_order ? std::vector{kWindowColumn, kRankColumn} : std::vector<int>();
+    tables->push_back(Make(*table, table->pass.empty() ? "all" : table->pass, sorted_by));
   }
 }
 
@@ -70,6 +86,17 @@ void AddMeasuredTables(TableList* tables) {
 
 void AddVerdictTables(TableList* tables) {
   AddTables([](analysis::TableOrder order) { return order != analysis::TableOrder::kMeasured; }, tables);
+}
+
+std::unique_ptr<Table> MakeRankTable() { return Make(report::RankTable(), "", {kWindowColumn, kRankColumn}); }
+
+std::unique_ptr<Table> MakeLedgerTable() { return Make(report::LedgerTable(), "all", {}); }
+
+void AddCollectiveTables(TableList* tables) {
+  const analysis::Table& members = report::MemberTable();
+  tables->push_back(
+      Make(members, members.pass, {0}, [](const Source& source) { return analysis::RowsOf(source.members()); }));
+  tables->push_back(Make(report::InstanceTable(), members.pass, {0}));
 }
 
 }  // namespace lockstep::query

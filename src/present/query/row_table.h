@@ -27,6 +27,11 @@ struct Field {
   Key key;  ///< The value as a number, for `column = ?`; null where scans do not look at it. Must agree with `get`.
 };
 
+/// Places of `rank` and `window` in a table that begins with them and whose rows are in the order of ranks: for
+/// Parts::sorted_by.
+inline constexpr int kRankColumn = 0;
+inline constexpr int kWindowColumn = 1;
+
 /// A table over an array of rows that is there anyway (a pass's result). `column = ?` on columns with a key is decided
 /// here; where the rows are sorted by such columns, by binary search. `Rows` has size() and operator[].
 template <typename Row, typename Rows = std::span<const Row>>

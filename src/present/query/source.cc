@@ -5,7 +5,6 @@
 #include <queue>
 #include <utility>
 
-#include "analysis/collectives.h"
 #include "analysis/kernel_kind.h"
 #include "analysis/step_windows.h"
 
@@ -15,7 +14,6 @@ Source::Source(const model::Run& run, const analysis::AnalysisResult& result, co
                StopSign* stop)
     : run_(run), result_(result), options_(options), stop_(stop) {
   for (size_t r = 0; r < run.ranks.size(); ++r) {
-    first_track_.push_back(static_cast<uint32_t>(tracks_.size()));
     const std::vector<model::Track>& tracks = run.ranks[r].tracks;
     for (size_t t = 0; t < tracks.size(); ++t) {
       tracks_.push_back({static_cast<uint32_t>(r), static_cast<uint32_t>(t), event_count_, &tracks[t]});
@@ -23,7 +21,6 @@ Source::Source(const model::Run& run, const analysis::AnalysisResult& result, co
       if (tracks[t].lane == model::Lane::kDevice) device_event_count_ += tracks[t].events.size();
     }
   }
-  first_track_.push_back(static_cast<uint32_t>(tracks_.size()));
   depths_.resize(tracks_.size());
   block_ends_.resize(tracks_.size());
   steps_.resize(run.ranks.size());
@@ -102,14 +99,8 @@ analysis::KernelKind Source::KindOf(const model::EventColumns& events, size_t ro
                                                            : analysis::KernelKind::kCompute;
 }
 
-std::span<const MemberPlace> Source::members() const {
-  if (members_.empty()) {
-    const auto& instances = result_.Get<analysis::Collectives>().instances;
-    for (size_t i = 0; i < instances.size(); ++i) {
-      for (size_t m = 0; m < instances[i].members.size(); ++m)
-        members_.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(m)});
-    }
-  }
+const std::vector<report::MemberPlace>& Source::members() const {
+  if (members_.empty()) members_ = report::MemberPlaces(result_);
   return members_;
 }
 

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "analysis/analysis_result.h"
@@ -13,6 +12,7 @@
 #include "model/run.h"
 #include "model/step.h"
 #include "present/query/stop_sign.h"
+#include "present/report/run_tables.h"
 
 namespace lockstep::query {
 
@@ -22,12 +22,6 @@ struct TrackPlace {
   uint32_t track_index = 0;  ///< Into RankTrace::tracks.
   uint64_t first_event = 0;  ///< Id of its first event: events are numbered through all tracks from 0.
   const model::Track* track = nullptr;
-};
-
-/// A member of a collective instance.
-struct MemberPlace {
-  uint32_t instance = 0;  ///< Into Collectives::instances.
-  uint32_t member = 0;    ///< Into CollectiveInstance::members.
 };
 
 /// What the tables read: a run whose clocks are aligned, the passes' tables, and what is worked out of them on demand
@@ -46,10 +40,6 @@ class Source {
 
   /// By (rank index, track index).
   std::span<const TrackPlace> tracks() const { return tracks_; }
-  /// Ids of the tracks of a rank: [first, second).
-  std::pair<uint32_t, uint32_t> TracksOf(size_t rank_index) const {
-    return {first_track_[rank_index], first_track_[rank_index + 1]};
-  }
   /// Whether all traces are of one window: then the order of ranks is the order of traces.
   bool HasOneWindow() const { return run_.ranks.empty() || run_.ranks.front().window == run_.ranks.back().window; }
   uint64_t event_count() const { return event_count_; }
@@ -68,7 +58,7 @@ class Source {
   /// What a device event is.
   analysis::KernelKind KindOf(const model::EventColumns& events, size_t row) const;
   /// Every member of every instance, in the instances' order. First call costs 8 bytes a member.
-  std::span<const MemberPlace> members() const;
+  const std::vector<report::MemberPlace>& members() const;
 
   /// Loops over rows end early when it is set; the query then fails.
   StopSign& stop() const { return *stop_; }
@@ -86,7 +76,6 @@ class Source {
   const analysis::AnalysisOptions options_;
   StopSign* stop_;
   std::vector<TrackPlace> tracks_;
-  std::vector<uint32_t> first_track_;  // by rank index, and one more
   uint64_t event_count_ = 0;
   uint64_t device_event_count_ = 0;
 
@@ -95,7 +84,7 @@ class Source {
   mutable std::vector<std::vector<int64_t>> block_ends_;
   mutable std::vector<std::unique_ptr<RankSteps>> steps_;
   mutable std::unique_ptr<analysis::RunContext> shared_;
-  mutable std::vector<MemberPlace> members_;
+  mutable std::vector<report::MemberPlace> members_;
 };
 
 }  // namespace lockstep::query

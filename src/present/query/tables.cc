@@ -11,7 +11,8 @@ TableList MakeAll() {
   TableList tables;
   tables.push_back(MakeEventTable());
   tables.push_back(MakeKernelTable());
-  AddRankTables(&tables);
+  tables.push_back(MakeRankTable());
+  tables.push_back(MakeTrackTable());
   AddCollectiveTables(&tables);
   AddMeasuredTables(&tables);
   tables.push_back(MakeMemoryEventTable());

@@ -18,10 +18,11 @@ const Table* FindTable(std::string_view name);
 std::vector<std::string> TableNames();
 
 /// The parts of AllTables().
-void AddRankTables(TableList* tables);        ///< ranks, tracks.
 void AddCollectiveTables(TableList* tables);  ///< collectives, collective_instances.
 void AddMeasuredTables(TableList* tables);    ///< Those declared (analysis/table.h) as TableOrder::kMeasured.
 void AddVerdictTables(TableList* tables);     ///< The others that are declared.
+std::unique_ptr<Table> MakeRankTable();
+std::unique_ptr<Table> MakeTrackTable();
 std::unique_ptr<Table> MakeMemoryEventTable();
 std::unique_ptr<Table> MakeCounterSampleTable();
 std::unique_ptr<Table> MakeLinkedSpanTable();

@@ -4,6 +4,7 @@
 
 #include "base/cell.h"
 #include "present/query/row_writer.h"
+#include "present/report/csv_table.h"
 #include "present/report/json_stream.h"
 #include "present/report/utf8.h"
 
@@ -35,19 +36,8 @@ class CsvWriter : public RowWriter {
   void Write(uint64_t value) { out_ << value; }
   void Write(double value) { out_ << fmt::format("{}", value); }
   void Write(const NestedCell& value) { Write(value.Text()); }
-  void Write(const std::string& value) {
-    const std::string valid = report::ValidUtf8(value);
-    if (!valid.empty() && valid.find_first_of(",\"\r\n") == std::string::npos) {
-      out_ << valid;
-      return;
-    }
-    out_ << '"';
-    for (const char c : valid) {
-      if (c == '"') out_ << '"';
-      out_ << c;
-    }
-    out_ << '"';
-  }
+  // The empty text is no NULL.
+  void Write(const std::string& value) { out_ << (value.empty() ? "\"\"" : report::CsvQuoted(value)); }
 
   std::ostream& out_;
 };
@@ -61,9 +51,7 @@ class JsonWriter : public RowWriter {
     for (std::string& name : names_) name = report::ValidUtf8(name);
     if (lines_) return;
     report::JsonRow list;
-    list.Key("").StartArray();
-    for (const std::string& name : names_) list.Text(name);
-    list.EndArray();
+    list.Key("").List(names_);
     const std::string_view object = list.Finish();  // {"":[...]}
     out_ << fmt::format(
         "{{\n  \"schema\": \"lockstep.query/1\",\n  \"partial\": {},\n  \"columns\": {},\n  \"rows\": [", partial_,

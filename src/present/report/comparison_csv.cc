@@ -20,10 +20,8 @@ void AddDelta(const Delta& delta, std::vector<Cell>* cells) {
 
 FlatTable Parts(const Comparison& c) {
   FlatTable table{.name = "parts",
-                  .pass = {},
                   .columns = {"part", "a_ns", "b_ns", "shift_ns", "low_ns", "high_ns", "change"},
-                  .row_count = comparison::kPartCount + 1,
-                  .fill = {}};
+                  .row_count = comparison::kPartCount + 1};
   table.fill = [&c](size_t row, std::vector<Cell>* cells) {
     cells->emplace_back(std::string(row == 0 ? "job_step_ns" : PartName(static_cast<comparison::Part>(row - 1))));
     AddDelta(row == 0 ? c.step : c.parts[row - 1], cells);
@@ -33,10 +31,8 @@ FlatTable Parts(const Comparison& c) {
 
 FlatTable Steps(const Comparison& c) {
   FlatTable table{.name = "steps",
-                  .pass = {},
                   .columns = {"run", "window", "step", "step_ns", "slowest_rank"},
-                  .row_count = c.a.steps.size() + c.b.steps.size(),
-                  .fill = {}};
+                  .row_count = c.a.steps.size() + c.b.steps.size()};
   table.fill = [&c](size_t row, std::vector<Cell>* cells) {
     const bool of_a = row < c.a.steps.size();
     const comparison::RunProfile& run = of_a ? c.a : c.b;
@@ -49,10 +45,8 @@ FlatTable Steps(const Comparison& c) {
 
 FlatTable Ranks(const Comparison& c) {
   FlatTable table{.name = "ranks",
-                  .pass = {},
                   .columns = {"rank", "part", "a_ns", "b_ns", "shift_ns", "low_ns", "high_ns", "change"},
-                  .row_count = c.ranks.size() * (comparison::kPartCount + 1),
-                  .fill = {}};
+                  .row_count = c.ranks.size() * (comparison::kPartCount + 1)};
   table.fill = [&c](size_t row, std::vector<Cell>* cells) {
     const comparison::RankDelta& rank = c.ranks[row / (comparison::kPartCount + 1)];
     const size_t part = row % (comparison::kPartCount + 1);
@@ -65,13 +59,11 @@ FlatTable Ranks(const Comparison& c) {
 
 FlatTable Names(const Comparison& c) {
   FlatTable table{.name = "names",
-                  .pass = {},
                   .columns = {"kind",      "name",          "name_a",        "match",        "change",
                               "count_a",   "count_b",       "calls_a",       "calls_b",      "call_a_ns",
                               "call_b_ns", "call_shift_ns", "call_low_ns",   "call_high_ns", "p_adjusted",
                               "step_a_ns", "step_b_ns",     "step_delta_ns", "worst_rank",   "worst_rank_delta_ns"},
-                  .row_count = c.names.size(),
-                  .fill = {}};
+                  .row_count = c.names.size()};
   table.fill = [&c](size_t i, std::vector<Cell>* cells) {
     const comparison::NameDelta& row = c.names[i];
     const auto& shift = row.call.shift;
@@ -103,12 +95,10 @@ constexpr size_t kTransferColumn = 6;  // "transfer_a_ns"
 
 FlatTable Collectives(const Comparison& c) {
   FlatTable table{.name = "collectives",
-                  .pass = {},
                   .columns = {"name", "bytes", "calls_a", "calls_b", "busbw_a_bytes_per_s", "busbw_b_bytes_per_s",
                               "transfer_a_ns", "transfer_b_ns", "transfer_shift_ns", "transfer_low_ns",
                               "transfer_high_ns", "change", "wait_a_ns", "wait_b_ns"},
-                  .row_count = c.collectives.size(),
-                  .fill = {}};
+                  .row_count = c.collectives.size()};
   table.fill = [&c](size_t i, std::vector<Cell>* cells) {
     const comparison::CollectiveDelta& row = c.collectives[i];
     *cells = {Cell(row.name),    OptionalCell(row.bytes),   Cell(row.calls_a),
@@ -125,11 +115,9 @@ FlatTable Collectives(const Comparison& c) {
 
 FlatTable Memory(const Comparison& c) {
   FlatTable table{.name = "memory",
-                  .pass = {},
                   .columns = {"rank", "device", "peak_allocated_a_bytes", "peak_allocated_b_bytes",
                               "peak_reserved_a_bytes", "peak_reserved_b_bytes"},
-                  .row_count = c.memory.size(),
-                  .fill = {}};
+                  .row_count = c.memory.size()};
   table.fill = [&c](size_t i, std::vector<Cell>* cells) {
     const comparison::MemoryDelta& row = c.memory[i];
     *cells = {Cell(int64_t{row.rank}),       Cell(int64_t{row.device}),    OptionalCell(row.allocated_a),

@@ -43,9 +43,7 @@ void WriteRun(JsonDocument& json, const char* key, const RunProfile& run) {
   for (const auto& step : run.steps) row.Int(step.second);
   row.EndArray();
   WriteSeries(row, "step_ns", run.step_ns);
-  row.Key("slowest_rank").StartArray();
-  for (const int32_t rank : run.slowest_rank) row.Int(rank);
-  row.EndArray();
+  row.Key("slowest_rank").List(run.slowest_rank);
   WriteRow(json, row);
 }
 
@@ -54,25 +52,19 @@ void WriteVerdict(JsonDocument& json, const Comparison& comparison) {
   JsonRow row;
   const comparison::Verdict& verdict = comparison.verdict;
   row.Key("change").Text(ChangeName(verdict.change)).Key("sentence").Text(verdict.sentence);
-  row.Key("reasons").StartArray();
-  for (const comparison::Reason& reason : verdict.reasons) {
-    row.StartObject().Key("text").Text(reason.text).Key("delta_ns").Double(reason.delta_ns).EndObject();
-  }
-  row.EndArray().Key("notes").StartArray();
-  for (const std::string& note : verdict.notes) row.Text(note);
-  row.EndArray().Key("confidence").Double(comparison.options.confidence);
+  row.Key("reasons").Each(verdict.reasons, [&](const comparison::Reason& reason) {
+    row.Key("text").Text(reason.text).Key("delta_ns").Double(reason.delta_ns);
+  });
+  row.Key("notes").List(verdict.notes).Key("confidence").Double(comparison.options.confidence);
   row.Key("minimum_effect").Double(comparison.options.minimum_effect);
   row.Key("minimum_name_effect").Double(comparison.options.minimum_name_effect);
   WriteRow(json, row);
 }
 
 void WriteNames(JsonDocument& json, const Comparison& comparison) {
-  json.Key("names");
-  json.StartArray();
-  for (const comparison::NameDelta& name : comparison.names) {
+  WriteTable(json, "names", comparison.names, [&](JsonRow& row, const comparison::NameDelta& name) {
     const bool in_a = name.pair.a.has_value();
     const bool in_b = name.pair.b.has_value();
-    JsonRow row;
     row.Key("kind").Text(EventClassName(name.kind)).Key("name").Text(in_b ? name.name_b : name.name_a);
     row.Key("name_a");
     in_a ? row.Text(name.name_a) : row.Null();
@@ -82,72 +74,50 @@ void WriteNames(JsonDocument& json, const Comparison& comparison) {
     WriteDelta(row, "call_ns", name.call, in_a, in_b);
     row.Key("step_ns_a").Double(name.step.a).Key("step_ns_b").Double(name.step.b);
     row.Key("step_delta_ns").Double(name.delta_ns()).Key("p_adjusted").Double(name.p_adjusted);
-    row.Key("worst_rank");
-    name.worst_rank ? row.Int(*name.worst_rank) : row.Null();
+    row.Key("worst_rank").Optional(name.worst_rank);
     row.Key("worst_rank_delta_ns");
     name.worst_rank ? row.Double(name.worst_rank_delta_ns) : row.Null();
-    WriteRow(json, row);
-  }
-  json.EndArray();
+  });
 }
 
 void WriteCollectives(JsonDocument& json, const Comparison& comparison) {
-  json.Key("collectives");
-  json.StartArray();
-  for (const comparison::CollectiveDelta& collective : comparison.collectives) {
-    JsonRow row;
-    row.Key("name").Text(collective.name).Key("bytes").Optional(collective.bytes);
-    row.Key("change").Text(ChangeName(collective.change));
-    row.Key("calls_a").Double(collective.calls_a).Key("calls_b").Double(collective.calls_b);
-    WriteDelta(row, "transfer_ns", collective.transfer, collective.timed_a, collective.timed_b);
-    WriteDelta(row, "wait_ns", collective.wait, collective.timed_a, collective.timed_b);
-    row.Key("busbw_a_bytes_per_s");
-    Number(row, collective.busbw_a).Key("busbw_b_bytes_per_s");
-    Number(row, collective.busbw_b);
-    WriteRow(json, row);
-  }
-  json.EndArray();
+  WriteTable(json, "collectives", comparison.collectives,
+             [&](JsonRow& row, const comparison::CollectiveDelta& collective) {
+               row.Key("name").Text(collective.name).Key("bytes").Optional(collective.bytes);
+               row.Key("change").Text(ChangeName(collective.change));
+               row.Key("calls_a").Double(collective.calls_a).Key("calls_b").Double(collective.calls_b);
+               WriteDelta(row, "transfer_ns", collective.transfer, collective.timed_a, collective.timed_b);
+               WriteDelta(row, "wait_ns", collective.wait, collective.timed_a, collective.timed_b);
+               row.Key("busbw_a_bytes_per_s");
+               Number(row, collective.busbw_a).Key("busbw_b_bytes_per_s");
+               Number(row, collective.busbw_b);
+             });
 }
 
 void WriteRanks(JsonDocument& json, const Comparison& comparison) {
-  json.Key("ranks");
-  json.StartArray();
-  for (const comparison::RankDelta& rank : comparison.ranks) {
-    JsonRow row;
+  WriteTable(json, "ranks", comparison.ranks, [&](JsonRow& row, const comparison::RankDelta& rank) {
     row.Key("rank").Int(rank.rank);
     WriteDelta(row, "own_ns", rank.own);
     for (size_t p = 0; p < comparison::kPartCount; ++p) {
       WriteDelta(row, PartName(static_cast<comparison::Part>(p)), rank.parts[p]);
     }
-    WriteRow(json, row);
-  }
-  json.EndArray();
+  });
 }
 
 void WriteMemory(JsonDocument& json, const Comparison& comparison) {
-  json.Key("memory");
-  json.StartArray();
-  for (const comparison::MemoryDelta& memory : comparison.memory) {
-    JsonRow row;
+  WriteTable(json, "memory", comparison.memory, [&](JsonRow& row, const comparison::MemoryDelta& memory) {
     row.Key("rank").Int(memory.rank).Key("device").Int(memory.device);
-    row.Key("peak_allocated_a_bytes")
-        .Optional(memory.allocated_a)
-        .Key("peak_allocated_b_bytes")
-        .Optional(memory.allocated_b);
-    row.Key("peak_reserved_a_bytes")
-        .Optional(memory.reserved_a)
-        .Key("peak_reserved_b_bytes")
-        .Optional(memory.reserved_b);
-    WriteRow(json, row);
-  }
-  json.EndArray();
+    row.Key("peak_allocated_a_bytes").Optional(memory.allocated_a);
+    row.Key("peak_allocated_b_bytes").Optional(memory.allocated_b);
+    row.Key("peak_reserved_a_bytes").Optional(memory.reserved_a);
+    row.Key("peak_reserved_b_bytes").Optional(memory.reserved_b);
+  });
   json.Key("findings");
   json.StartArray();
   for (const comparison::FindingDelta& finding : comparison.findings) {
     JsonRow row;
-    row.Key("state").Text(FindingStateName(finding.state)).Key("id").Text(finding.id).Key("ranks").StartArray();
-    for (const int32_t rank : finding.ranks) row.Int(rank);
-    row.EndArray().Key("title").Text(finding.title);
+    row.Key("state").Text(FindingStateName(finding.state)).Key("id").Text(finding.id).Key("ranks").List(finding.ranks);
+    row.Key("title").Text(finding.title);
     row.Key("gain_a_ns_per_step").Optional(finding.gain_a_ns).Key("gain_b_ns_per_step").Optional(finding.gain_b_ns);
     WriteRow(json, row);
   }
@@ -170,9 +140,7 @@ void WriteData(JsonDocument& json, const Comparison& comparison) {
   json.Key("only");
   JsonRow only;
   for (const bool of_a : {true, false}) {
-    only.Key(of_a ? "ranks_a" : "ranks_b").StartArray();
-    for (const int32_t rank : of_a ? comparison.only_a : comparison.only_b) only.Int(rank);
-    only.EndArray();
+    only.Key(of_a ? "ranks_a" : "ranks_b").List(of_a ? comparison.only_a : comparison.only_b);
   }
   WriteRow(json, only);
   WriteNames(json, comparison);
@@ -187,8 +155,7 @@ void WriteLedgerRows(JsonDocument& json, const std::string& label, const std::ve
   for (const model::LedgerEntry& entry : entries) {
     JsonRow row;
     row.Key("run").Text(label).Key("code").Text(entry.code).Key("severity").Text(model::SeverityName(entry.severity));
-    row.Key("source").TextOrNull(entry.source).Key("rank");
-    entry.rank ? row.Int(*entry.rank) : row.Null();
+    row.Key("source").TextOrNull(entry.source).Key("rank").Optional(entry.rank);
     row.Key("byte_offset").Optional(entry.byte_offset).Key("count").Uint(entry.count);
     row.Key("message").Text(entry.message).Key("advice").TextOrNull(entry.advice);
     WriteRow(json, row);

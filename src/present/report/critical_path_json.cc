@@ -1,11 +1,9 @@
-#include "present/report/critical_path_json.h"
-
 #include <string>
 
 #include "analysis/critical_path/critical_path.h"
 #include "analysis/critical_path/range_path.h"
 #include "present/report/flat_table.h"
-
+#include "present/report/surroundings_json.h"
 namespace lockstep::report {
 namespace {
 
@@ -31,12 +29,10 @@ void WriteStep(JsonDocument& json, const Run& run, const CriticalPathStep& step)
   row.Key("rank_count").Uint(step.rank_count).Key("unmatched_count").Uint(step.unmatched_count);
   for (const EdgeKind kind : kWeighted)
     row.Key(std::string(graph::EdgeKindName(kind)) + "_ns").Int(step.kind_ns[static_cast<size_t>(kind)]);
-  row.Key("slack").StartArray();
-  for (const analysis::RankSlack& slack : step.slack) {
-    row.StartObject().Key("rank").Int(run.ranks[slack.rank_index].rank.value);
-    row.Key("slack_ns").Int(slack.slack_ns).EndObject();
-  }
-  row.EndArray();
+  row.Key("slack").Each(step.slack, [&](const analysis::RankSlack& slack) {
+    row.Key("rank").Int(run.ranks[slack.rank_index].rank.value);
+    row.Key("slack_ns").Int(slack.slack_ns);
+  });
   WriteRow(json, row);
 }
 
@@ -67,18 +63,13 @@ void WriteRange(JsonDocument& json, const Run& run, const RangePath& path) {
   for (size_t i = 0; i < analysis::kRangeEdgeTypeCount; ++i)
     counts.Key(RangeEdgeTypeName(static_cast<RangeEdgeType>(i))).Uint(path.edge_counts[i]);
   WriteRow(json, counts);
-  json.Key("edges");
-  json.StartArray();
-  for (const RangeEdge& edge : path.edges) {
-    JsonRow row;
+  WriteTable(json, "edges", path.edges, [&](JsonRow& row, const RangeEdge& edge) {
     row.Key("type").Text(RangeEdgeTypeName(edge.type)).Key("bound").Text(RangeBoundName(edge.bound));
     row.Key("critical").Bool(edge.critical).Key("weight_ns").Int(edge.weight_ns).Key("name");
     edge.of ? row.Text(run.names[*edge.of]) : row.Null();
     WriteInstant(row, "from", run, edge.from);
     WriteInstant(row, "to", run, edge.to);
-    WriteRow(json, row);
-  }
-  json.EndArray();
+  });
   json.EndObject();
 }
 
@@ -97,15 +88,10 @@ void WriteCriticalPath(JsonDocument& json, const Run& run, const AnalysisResult&
   for (const CriticalPathStep& step : path.steps) WriteStep(json, run, step);
   json.EndArray();
   WriteTablesWithin(json, run, result, "critical_path");
-  json.Key("slack");
-  json.StartArray();
-  for (const NameSlack& entry : path.names) {
-    JsonRow row;
+  WriteTable(json, "slack", path.names, [&](JsonRow& row, const NameSlack& entry) {
     row.Key("category").Text(graph::EdgeKindName(entry.kind)).Key("name").TextOrNull(run.names[entry.name]);
     row.Key("slack_ns").Int(entry.slack_ns);
-    WriteRow(json, row);
-  }
-  json.EndArray();
+  });
   json.Key("ranges");
   json.StartArray();
   for (const RangePath& range : result.Get<analysis::CriticalPath>().range_paths) WriteRange(json, run, range);

@@ -8,21 +8,26 @@
 
 namespace lockstep::report {
 
+FlatTable Flat(const analysis::Table& declared, const analysis::TableSource& source, analysis::ColumnPlace form) {
+  const analysis::TableRows rows = declared.rows(source);
+  FlatTable table{declared.name, declared.pass, {}, rows.count, {}, declared.place.json_path};
+  std::vector<const analysis::TableColumn*> columns;
+  for (const analysis::TableColumn& column : declared.columns) {
+    if (!IsIn(column.place, form)) continue;
+    table.columns.push_back(column.name);
+    columns.push_back(&column);
+  }
+  table.fill = [source, rows, columns = std::move(columns)](size_t row, std::vector<Cell>* cells) {
+    for (const analysis::TableColumn* column : columns) cells->push_back(column->value(source, rows[row]));
+  };
+  return table;
+}
+
 std::vector<FlatTable> FlatTables(const model::Run& run, const analysis::AnalysisResult& result,
                                   analysis::ColumnPlace form) {
   std::vector<FlatTable> tables;
   for (const analysis::Table* declared : analysis::Tables()) {
-    const analysis::TableRows rows = declared->rows(result);
-    FlatTable table{declared->name, declared->pass, {}, rows.count, {}, declared->place.json_path};
-    std::vector<const analysis::TableColumn*> columns;
-    for (const analysis::TableColumn& column : declared->columns) {
-      if (!IsIn(column.place, form)) continue;
-      table.columns.push_back(column.name);
-      columns.push_back(&column);
-    }
-    table.fill = [&run, &result, rows, columns = std::move(columns)](size_t row, std::vector<Cell>* cells) {
-      for (const analysis::TableColumn* column : columns) cells->push_back(column->value({run, result}, rows[row]));
-    };
+    FlatTable table = Flat(*declared, {run, result}, form);
     if (!table.columns.empty()) tables.push_back(std::move(table));
   }
   return tables;

@@ -17,16 +17,19 @@ namespace lockstep::report {
 struct FlatTable {
   std::string_view name;  ///< Key under `data`, and the CSV file's name without ".csv".
   /// Pass that fills it; when it did not run, the table is null and has no CSV file. Empty: it is always there.
-  std::string_view pass;
+  std::string_view pass = {};
   std::vector<std::string_view> columns;
   size_t row_count = 0;
   /// Appends the row's cells, as many as there are columns. Cost: O(columns).
-  std::function<void(size_t row, std::vector<Cell>* cells)> fill;
+  std::function<void(size_t row, std::vector<Cell>* cells)> fill = {};
   std::string_view json_path = {};  ///< As analysis::TablePlace has it.
 };
 
-/// Every table that a pass declares, in the order of analysis::Tables(), with the columns of `form`, one of
-/// kOnlyInJson and kOnlyInCsv; without those that have none there. They borrow their arguments.
+/// A declared table with the columns of `form`, one of kOnlyInJson and kOnlyInCsv. Borrows all of them.
+FlatTable Flat(const analysis::Table& declared, const analysis::TableSource& source, analysis::ColumnPlace form);
+
+/// Every table that a pass declares, in the order of analysis::Tables(), without those that have no columns there. They
+/// borrow their arguments.
 std::vector<FlatTable> FlatTables(const model::Run& run, const analysis::AnalysisResult& result,
                                   analysis::ColumnPlace form);
 

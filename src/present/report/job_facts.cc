@@ -47,13 +47,4 @@ JobFacts FactsOf(const model::Run& run) {
   return facts;
 }
 
-const char* ClockBasisName(model::ClockMap::Basis basis) {
-  switch (basis) {
-    case model::ClockMap::Basis::kReference: return "reference";
-    case model::ClockMap::Basis::kCollectives: return "collectives";
-    case model::ClockMap::Basis::kWallClock: return "wall_clock";
-  }
-  return "wall_clock";
-}
-
 }  // namespace lockstep::report

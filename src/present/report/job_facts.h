@@ -30,6 +30,4 @@ struct JobFacts {
 };
 JobFacts FactsOf(const model::Run& run);
 
-const char* ClockBasisName(model::ClockMap::Basis basis);  ///< "reference", "collectives", "wall_clock".
-
 }  // namespace lockstep::report

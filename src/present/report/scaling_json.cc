@@ -24,12 +24,10 @@ void WriteFitted(JsonRow& row, const char* key, const char* margin_key, bool kno
 FlatTable Points(const ScalingCurve& curve) {
   FlatTable table{
       .name = "scaling",
-      .pass = {},
       .columns = {"label", "ranks", "step_count", "step_ns", "low_ns", "high_ns", "ideal_step_ns", "fitted_step_ns",
                   "work_ns", "communication_ns", "communication_ratio", "speed_up", "ideal_speed_up",
                   "strong_efficiency", "weak_efficiency", "items_per_s", "slowest_rank", "slowest_ratio"},
-      .row_count = curve.points.size(),
-      .fill = {}};
+      .row_count = curve.points.size()};
   table.fill = [&curve](size_t i, std::vector<Cell>* cells) {
     const ScalingPoint& p = curve.points[i];
     const ScalingPoint& first = curve.points.front();
@@ -62,10 +60,8 @@ FlatTable Points(const ScalingCurve& curve) {
 FlatTable NoSync(const ScalingCurve& curve) {
   FlatTable table{
       .name = "no_sync",
-      .pass = {},
       .columns = {"label", "ranks", "full_ns", "no_sync_ns", "overhead_ns", "low_ns", "high_ns", "overhead_ratio"},
-      .row_count = curve.direct.size(),
-      .fill = {}};
+      .row_count = curve.direct.size()};
   table.fill = [&curve](size_t i, std::vector<Cell>* cells) {
     const comparison::DirectOverhead& row = curve.direct[i];
     *cells = {Cell(row.label),       Cell(int64_t{row.ranks}), Cell(row.full_ns),         Cell(row.no_sync_ns),
@@ -109,9 +105,7 @@ void WriteData(JsonDocument& json, const ScalingCurve& curve) {
   json.Key("verdict");
   JsonRow row;
   row.Key("sentence").Text(curve.sentence).Key("kind").Text(ScalingName(curve.options.kind));
-  row.Key("confidence").Double(curve.options.confidence).Key("notes").StartArray();
-  for (const std::string& note : curve.notes) row.Text(note);
-  row.EndArray();
+  row.Key("confidence").Double(curve.options.confidence).Key("notes").List(curve.notes);
   WriteRow(json, row);
   WriteTable(json, "points", Points(curve));
   WriteTable(json, "no_sync", NoSync(curve));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "present/report/text_table.h"
 #include "present/report/utf8.h"
 
 namespace lockstep::report {

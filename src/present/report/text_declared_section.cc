@@ -65,7 +65,7 @@ void WriteTable(const TextPage& page, const analysis::Table& table) {
   }
   TextTable text(std::move(heads));
   size_t row_count = 0;
-  const analysis::TableRows rows = table.rows(page.result);
+  const analysis::TableRows rows = table.rows({page.run, page.result});
   for (size_t i = 0; i < rows.size(); ++i) {
     const void* row = rows[i];
     if (rank != nullptr && page.options.rank &&

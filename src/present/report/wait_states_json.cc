@@ -1,9 +1,7 @@
-#include "present/report/wait_states_json.h"
-
 #include "analysis/wait_states/chain_text.h"
 #include "analysis/wait_states/wait_states.h"
 #include "present/report/flat_table.h"
-
+#include "present/report/surroundings_json.h"
 namespace lockstep::report {
 
 void WriteWaitStates(JsonDocument& json, const model::Run& run, const analysis::AnalysisResult& result) {

@@ -117,76 +117,54 @@ void AnalyzeCommand::Declare(CLI::App& app) {
 }
 
 void AnalyzeCommand::DeclareOutput(CLI::App& app) {
-  const char* group = "Output";
-  app.add_flag("--json", json_, "One JSON object (lockstep.analyze/1, docs/json.md), with every row of every table")
-      ->group(group);
+  app.option_defaults()->group("Output");
+  app.add_flag("--json", json_, "One JSON object (lockstep.analyze/1, docs/json.md), with every row of every table");
   app.add_option("--format", format_, "text (default) or json")
       ->type_name("text|json")
-      ->check(Checked(CLI::IsMember({"text", "json"})))
-      ->group(group);
+      ->check(Checked(CLI::IsMember({"text", "json"})));
   app.add_option("-o,--output", page_file_, "Also write the report page: one HTML file that needs no network")
-      ->type_name("FILE.html")
-      ->group(group);
+      ->type_name("FILE.html");
   app.add_option("--page-size", page_bytes_, "Leave detail out of the page above this many bytes, such as 16M (64M)")
       ->type_name("SIZE")
-      ->transform(Checked(CLI::AsSizeValue(false)))
-      ->group(group);
-  app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")
-      ->type_name("DIR")
-      ->group(group);
+      ->transform(Checked(CLI::AsSizeValue(false)));
+  app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")->type_name("DIR");
   app.add_option(
          "--section", sections_,
          fmt::format("Text: print these after the first screen: {}, or all", fmt::join(report::SectionNames(), ", ")))
       ->type_name("LIST")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(group);
+      ->delimiter(',');
   app.add_option("--top", top_, "Text: rows per table (10)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{1000000})))
-      ->group(group);
-  app.add_option("--rank", rank_, "Text: only this rank")->type_name("N")->group(group);
-  app.add_option("--step", step_, "Text: only this step, by its number in the trace")->type_name("N")->group(group);
-  text_.Declare(app, group);
-  app.add_flag("-q,--quiet", quiet_, "No progress, no hints on standard error; with --output no text either")
-      ->group(group);
-  app.add_flag("--timings", timings_, "Time of ingest and of each pass, on standard error")->group(group);
+      ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{1000000})));
+  app.add_option("--rank", rank_, "Text: only this rank")->type_name("N");
+  app.add_option("--step", step_, "Text: only this step, by its number in the trace")->type_name("N");
+  text_.Declare(app);
+  app.add_flag("-q,--quiet", quiet_, "No progress, no hints on standard error; with --output no text either");
+  app.add_flag("--timings", timings_, "Time of ingest and of each pass, on standard error");
 }
 
 void AnalyzeCommand::DeclareAnalysis(CLI::App& app) {
-  const char* group = "Analysis";
+  app.option_defaults()->group("Analysis");
   app.add_option("--pass", passes_, "Run only these passes and what they need (all)")
       ->type_name("LIST")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(group);
+      ->delimiter(',');
   app.add_option("--critical-path-range", range_name_,
                  "Critical path inside the CPU range whose name contains NAME (\"\": the whole trace); in --json")
-      ->type_name("NAME")
-      ->group(group);
+      ->type_name("NAME");
   app.add_option("--critical-path-instance", range_instance_, "Which of these ranges, counted from 0 (0)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(int64_t{0}, INT64_MAX)))
-      ->group(group);
-  app.add_flag("--what-if", what_if_, "Simulate what each change would gain: no stragglers, faster communication, ...")
-      ->group(group);
+      ->check(Checked(CLI::Range(int64_t{0}, INT64_MAX)));
+  app.add_flag("--what-if", what_if_, "Simulate what each change would gain: no stragglers, faster communication, ...");
   app.add_option("--what-if-speedup", what_if_speedup_, "How many times faster --what-if makes things (2)")
       ->type_name("K")
-      ->check(Checked(CLI::Range(1.01, 1e6)))
-      ->group(group);
+      ->check(Checked(CLI::Range(1.01, 1e6)));
   app.add_option("--fabric", fabric_file_,
                  "Compare collectives with the fabric, as measured by lockstep bench collectives --json")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_flag("--list", list_, "List the passes with the question each answers, and stop")->group(group);
+      ->type_name("FILE");
+  app.add_flag("--list", list_, "List the passes with the question each answers, and stop");
   app.add_option("--fail-on", fail_on_, "Exit with status 3 when a finding is at least this severe")
       ->type_name("info|warning|critical")
-      ->check(Checked(CLI::IsMember({"info", "warning", "critical"})))
-      ->group(group);
+      ->check(Checked(CLI::IsMember({"info", "warning", "critical"})));
 }
 
 Status AnalyzeCommand::CheckNames() const {

@@ -96,21 +96,15 @@ void BenchCommand::Declare(CLI::App& app) {
                  "collectives, and which of them: all_reduce, all_gather, reduce_scatter, broadcast, reduce, "
                  "all_to_all, send_recv (all); or: show FILE, for an earlier result")
       ->type_name("WHAT...");
-  const char* ranks = "Ranks";
-  app.add_option("-n,--ranks", rank_count_, "Start this many")->type_name("N")->group(ranks);
+  app.option_defaults()->group("Ranks");
+  app.add_option("-n,--ranks", rank_count_, "Start this many")->type_name("N");
   app.add_option("--launcher", launcher_, "Program that starts the ranks (mpi: mpirun; nccl: this program)")
-      ->type_name("CMD")
-      ->group(ranks);
-  const char* backend = "Backend";
-  app.add_option("--backend", backend_, "Library whose collectives are measured: mpi, nccl (mpi)")
-      ->type_name("NAME")
-      ->group(backend);
-  app.add_option("--nccl-library", nccl_library_, "The libnccl.so.2 to open (searched for)")
-      ->type_name("FILE")
-      ->group(backend);
+      ->type_name("CMD");
+  app.option_defaults()->group("Backend");
+  app.add_option("--backend", backend_, "Library whose collectives are measured: mpi, nccl (mpi)")->type_name("NAME");
+  app.add_option("--nccl-library", nccl_library_, "The libnccl.so.2 to open (searched for)")->type_name("FILE");
   app.add_option("--bootstrap", bootstrap_, "How NCCL's ranks find each other: env (if MASTER_ADDR is set), mpi")
-      ->type_name("HOW")
-      ->group(backend);
+      ->type_name("HOW");
   flags_.Declare(app);
   app.footer(kBenchFooter);
 }

@@ -74,44 +74,33 @@ bool ReadNumber(std::string_view text, int64_t* value) {
 
 void CompareCommand::Declare(CLI::App& app) {
   app.add_option("A B", paths_, "Two runs: a folder, archive or trace file each")->type_name("A B");
-  const char* output = "Output";
-  app.add_flag("--json", json_, "One JSON object (lockstep.compare/1, docs/json.md)")->group(output);
+  app.option_defaults()->group("Output");
+  app.add_flag("--json", json_, "One JSON object (lockstep.compare/1, docs/json.md)");
   app.add_option("-o,--output", page_file_,
                  "Also write the page with the pictures: one HTML file that needs no network")
-      ->type_name("FILE.html")
-      ->group(output);
-  app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")
-      ->type_name("DIR")
-      ->group(output);
+      ->type_name("FILE.html");
+  app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")->type_name("DIR");
   app.add_option("--top", top_, "Text: rows per table (5)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{1000000})))
-      ->group(output);
-  text_.Declare(app, output);
-  app.add_flag("-q,--quiet", quiet_, "No progress on standard error")->group(output);
-  const char* group = "Comparison";
+      ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{1000000})));
+  text_.Declare(app);
+  app.add_flag("-q,--quiet", quiet_, "No progress on standard error");
+  app.option_defaults()->group("Comparison");
   app.add_option("--skip-steps", profile_.skip_steps, "Steps to leave out at the start of each run, as warm-up (1)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(int64_t{0}, int64_t{1000000})))
-      ->group(group);
+      ->check(Checked(CLI::Range(int64_t{0}, int64_t{1000000})));
   app.add_option("--steps", steps_, "Only these steps, by their numbers in the traces: N or FIRST-LAST")
-      ->type_name("LIST")
-      ->group(group);
+      ->type_name("LIST");
   app.add_option("--confidence", confidence_percent_, "Confidence of the intervals and of the verdict, percent (99)")
       ->type_name("PCT")
-      ->check(Checked(CLI::Range(50.0, 99.99)))
-      ->group(group);
+      ->check(Checked(CLI::Range(50.0, 99.99)));
   app.add_option("--minimum-effect", minimum_percent_, "Ignore differences of the step below this, percent (1)")
       ->type_name("PCT")
-      ->check(Checked(CLI::Range(0.0, 100.0)))
-      ->group(group);
+      ->check(Checked(CLI::Range(0.0, 100.0)));
   app.add_option("--fail-on", fail_on_,
                  "Exit with status 3 when B is slower (by at least PCT percent), or when there are too few steps to "
                  "decide; repeatable")
-      ->type_name("slower[:PCT]|undecided")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(group);
+      ->type_name("slower[:PCT]|undecided");
   input_.DeclareAnalysis(app);
   input_.DeclareRunning(app);
   app.footer(kCompareFooter);

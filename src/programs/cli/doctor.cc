@@ -54,6 +54,7 @@ constexpr const char* kDoctorFooter =
 void DoctorCommand::Declare(CLI::App& app) {
   app.add_option("-o,--output", output_folder_, "The folder that captures will be written to (.)")->type_name("DIR");
   nodes_.Declare(app);
+  app.option_defaults()->group("Options");
   app.add_option("--timeout", timeout_, "Time limit for all nodes and tests of a job (60s)")->type_name("TIME");
   app.add_option("--mpi", mpi_, "Also test collectives, by this command: 'mpirun --host a,b lockstep-mpi-check'")
       ->type_name("COMMAND");

@@ -106,25 +106,23 @@ CLI::App* ExportCommand::Add(CLI::App& app, const char* name, const char* purpos
   CLI::App* format = app.add_subcommand(name, purpose);
   format->set_help_flag("-h,--help", "Print this help");
   format->add_option("PATH", paths_, "Trace files, folders and archives of them, in any mix")->type_name("PATH...");
+  format->option_defaults()->group("Output");
   format->footer(std::string(kStatus) + examples);
   return format;
 }
 
 void ExportCommand::DeclareSelection(CLI::App& app) {
-  const char* group = "Selection";
-  app.add_option("--ranks", ranks_, "Only these ranks, such as 0-3,7")->type_name("LIST")->group(group);
-  app.add_option("--steps", steps_, "Only these steps, by their numbers in the traces")
-      ->type_name("LIST")
-      ->group(group);
+  app.option_defaults()->group("Selection");
+  app.add_option("--ranks", ranks_, "Only these ranks, such as 0-3,7")->type_name("LIST");
+  app.add_option("--steps", steps_, "Only these steps, by their numbers in the traces")->type_name("LIST");
 }
 
 void ExportCommand::DeclareStacks(CLI::App& app) {
-  app.add_option("-o,--output", output_, "File to write (standard output)")->type_name("FILE")->group("Output");
+  app.add_option("-o,--output", output_, "File to write (standard output)")->type_name("FILE");
   app.add_option("--by", by_,
                  "Weight of a stack: time of the CPU thread, or of the device events that it launched (host)")
       ->type_name("host|device")
-      ->check(Checked(CLI::IsMember({"host", "device"})))
-      ->group("Output");
+      ->check(Checked(CLI::IsMember({"host", "device"})));
 }
 
 void ExportCommand::Declare(CLI::App& app) {
@@ -138,33 +136,26 @@ void ExportCommand::Declare(CLI::App& app) {
   CLI::App* board =
       Add(app, "tensorboard", "Scalars and histograms for TensorBoard, a run per rank and one for the job",
           kTensorBoardExamples);
-  board->add_option("--logdir", folder_, "Folder to write into; created if missing")->type_name("DIR")->group("Output");
-  board->add_flag("--force", force_, "Also write if event files of an earlier export are there")->group("Output");
+  board->add_option("--logdir", folder_, "Folder to write into; created if missing")->type_name("DIR");
+  board->add_flag("--force", force_, "Also write if event files of an earlier export are there");
   board->add_option("--top", top_, "Histograms of this many kernels per rank, those with most time (20)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(uint64_t{0}, uint64_t{1000000})))
-      ->group("Output");
+      ->check(Checked(CLI::Range(uint64_t{0}, uint64_t{1000000})));
   DeclareSelection(*board);
   board_follow_.Declare(*board);
+  board->option_defaults()->group("A running job");
   board->add_option("--limit", limit_bytes_, "With --follow: write no more than this, such as 500M (4G)")
       ->type_name("SIZE")
-      ->transform(Checked(CLI::AsSizeValue(false)))
-      ->group("A running job");
+      ->transform(Checked(CLI::AsSizeValue(false)));
 
   CLI::App* csv =
       Add(app, "csv", "The tables of the analysis, a file each, or one table to standard output", kCsvExamples);
-  csv->add_option("-o,--output", folder_, "Folder to write into; created if missing")
-      ->type_name("DIR")
-      ->group("Output");
+  csv->add_option("-o,--output", folder_, "Folder to write into; created if missing")->type_name("DIR");
   csv->add_option("--table", tables_,
                   fmt::format("Only these: {}; a single one goes to standard output without --output",
                               fmt::join(report::CsvTableNames(), ", ")))
       ->type_name("LIST")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group("Output");
+      ->delimiter(',');
 
   CLI::App* speedscope =
       Add(app, "speedscope", "Stacks of every CPU thread in time, for speedscope", kSpeedscopeExamples);
@@ -174,17 +165,18 @@ void ExportCommand::Declare(CLI::App& app) {
   CLI::App* collapsed =
       Add(app, "collapsed", "Folded stacks with their time in ns, for flame graphs", kCollapsedExamples);
   DeclareStacks(*collapsed);
-  collapsed->add_flag("--per-rank", per_rank_, "Begin every stack with its rank")->group("Output");
+  collapsed->add_flag("--per-rank", per_rank_, "Begin every stack with its rank");
   DeclareSelection(*collapsed);
 
   CLI::App* otlp =
       Add(app, "otlp", "Spans and requests with a W3C trace context, as OTLP's JSON; a running job as metrics",
           kOtlpExamples);
-  otlp->add_option("-o,--output", output_, "File to write (standard output)")->type_name("FILE")->group("Output");
+  otlp->add_option("-o,--output", output_, "File to write (standard output)")->type_name("FILE");
   otlp_follow_.Declare(*otlp);
 
   for (CLI::App* format : {board, csv, speedscope, collapsed, otlp}) {
-    format->add_flag("-q,--quiet", quiet_, "No progress, nothing on standard error")->group("Output");
+    format->option_defaults()->group("Output");
+    format->add_flag("-q,--quiet", quiet_, "No progress, nothing on standard error");
     input_.DeclareAnalysis(*format, format == csv);
     input_.DeclareRunning(*format);
   }

@@ -88,37 +88,30 @@ void HangCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Files and folders of one job: dumps, stacks, logs (the running job)")
       ->type_name("PATH...");
   live_.Declare(app);
+  app.option_defaults()->group("Processes");
   app.add_option("--keep", keep_,
                  "Keep the evidence of a running job in this folder (a new one in the temporary folder)")
-      ->type_name("DIR")
-      ->group("Processes");
-  const char* output = "Output";
-  app.add_flag("--json", json_, "One JSON object (lockstep.hang/1, docs/json.md)")->group(output);
+      ->type_name("DIR");
+  app.option_defaults()->group("Output");
+  app.add_flag("--json", json_, "One JSON object (lockstep.hang/1, docs/json.md)");
   app.add_option("-o,--output", page_file_,
                  "Also write the page with the pictures: one HTML file that needs no network")
-      ->type_name("FILE.html")
-      ->group(output);
-  app.add_flag("--all", all_, "Text: every group, rank and stack, not just those that matter")->group(output);
-  text_.Declare(app, output);
-  app.add_flag("-q,--quiet", quiet_, "No progress on standard error")->group(output);
-  const char* group = "Diagnosis";
+      ->type_name("FILE.html");
+  app.add_flag("--all", all_, "Text: every group, rank and stack, not just those that matter");
+  text_.Declare(app);
+  app.add_flag("-q,--quiet", quiet_, "No progress on standard error");
+  app.option_defaults()->group("Diagnosis");
   app.add_option("--world-size", world_size_, "Number of ranks of the job, if neither dumps nor logs contain it")
       ->type_name("N")
-      ->check(Checked(CLI::Range(1, 1 << 24)))
-      ->group(group);
+      ->check(Checked(CLI::Range(1, 1 << 24)));
   app.add_option(
          "--fail-on", fail_on_,
          "Exit with status 3 on such a verdict: hang (any but healthy, straggler and undecidable), any (any but "
          "healthy), or a kind such as crash; repeatable")
-      ->type_name("hang|any|KIND")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false)  // What follows is a PATH.
-      ->group(group);
+      ->type_name("hang|any|KIND");
   app.add_option("--threads", thread_count_, "Threads (one per core)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(1U, 1024U)))
-      ->group(group);
+      ->check(Checked(CLI::Range(1U, 1024U)));
   app.footer(kHangFooter);
 }
 

@@ -43,13 +43,12 @@ constexpr const char* kKernelsFooter =
 
 void KernelsCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Files and folders: tables of ncu and nsys stats")->type_name("PATH...");
-  const char* output = "Output";
-  app.add_flag("--json", json_, "One JSON object (lockstep.kernels/1, docs/json.md)")->group(output);
+  app.option_defaults()->group("Output");
+  app.add_flag("--json", json_, "One JSON object (lockstep.kernels/1, docs/json.md)");
   app.add_option("-o,--output", page_file_, "Also write a page with the rooflines drawn: one HTML file")
-      ->type_name("FILE.html")
-      ->group(output);
-  app.add_flag("--all", all_, "Text: every launch, name and rule")->group(output);
-  text_.Declare(app, output);
+      ->type_name("FILE.html");
+  app.add_flag("--all", all_, "Text: every launch, name and rule");
+  text_.Declare(app);
   app.footer(kKernelsFooter);
 }
 

@@ -33,18 +33,14 @@ Result<std::vector<int32_t>> ParsePids(const std::string& text) {
 
 void LiveFlags::Declare(CLI::App& app) {
   nodes_.Declare(app);
-  const char* group = "Processes";
+  app.option_defaults()->group("Processes");
   app.add_option("--pid", pids_text_, "Only these processes, or a launcher's ranks, such as 4711,4712; repeatable")
-      ->type_name("PID,...")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(group);
-  app.add_option("--rank", ranks_text_, "Only these ranks, such as 0-3,7")->type_name("RANGES")->group(group);
+      ->type_name("PID,...");
+  app.add_option("--rank", ranks_text_, "Only these ranks, such as 0-3,7")->type_name("RANGES");
   app.add_option(
          "--timeout", timeout_,
          "Time limit for all nodes together; ranks that have not answered by then are reported as missing (30s)")
-      ->type_name("TIME")
-      ->group(group);
+      ->type_name("TIME");
 }
 
 bool LiveFlags::is_given() const { return nodes_.is_given() || !pids_text_.empty() || !ranks_text_.empty(); }

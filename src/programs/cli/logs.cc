@@ -105,31 +105,22 @@ bool OutputIsGone() {
 
 void LogsCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Folders of logs, and logs")->type_name("PATH...");
-  const char* lines = "Lines";
-  app.add_flag("-f,--follow", follows_, "Continue with new lines and new logs as they are written")->group(lines);
-  app.add_option("--rank", ranks_, "Only these ranks, such as 0,8-15")->type_name("LIST")->group(lines);
-  app.add_option("--level", level_, "Only lines of this level or worse")->type_name(kLevelNames)->group(lines);
-  app.add_option("--grep", texts_, "Only lines with this text; repeatable, one match is enough")
-      ->type_name("TEXT")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(lines);
-  app.add_flag("--first-errors", first_errors_, "Only each rank's first error, the earliest first")->group(lines);
-  app.add_flag("--no-fold", is_unfolded_, "Print a line for each rank, even if several ranks write the same")
-      ->group(lines);
+  app.option_defaults()->group("Lines");
+  app.add_flag("-f,--follow", follows_, "Continue with new lines and new logs as they are written");
+  app.add_option("--rank", ranks_, "Only these ranks, such as 0,8-15")->type_name("LIST");
+  app.add_option("--level", level_, "Only lines of this level or worse")->type_name(kLevelNames);
+  app.add_option("--grep", texts_, "Only lines with this text; repeatable, one match is enough")->type_name("TEXT");
+  app.add_flag("--first-errors", first_errors_, "Only each rank's first error, the earliest first");
+  app.add_flag("--no-fold", is_unfolded_, "Print a line for each rank, even if several ranks write the same");
   app.add_option("--clocks", trace_paths_,
                  "Correct the hosts' clocks with traces of the same job whose ranks share collectives; repeatable")
-      ->type_name("PATH")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(lines);
-  const char* output = "Output";
-  app.add_flag("--json", json_, "Print one JSON object per line (lockstep.logs/1, docs/json.md)")->group(output);
+      ->type_name("PATH");
+  app.option_defaults()->group("Output");
+  app.add_flag("--json", json_, "Print one JSON object per line (lockstep.logs/1, docs/json.md)");
   app.add_option("--color,--colour", colour_, "When to use colour (auto: on a terminal without NO_COLOR)")
       ->type_name("auto|always|never")
-      ->check(Checked(CLI::IsMember({"auto", "always", "never"})))
-      ->group(output);
-  app.add_flag("-q,--quiet", quiet_, "On standard error only files that cannot be read")->group(output);
+      ->check(Checked(CLI::IsMember({"auto", "always", "never"})));
+  app.add_flag("-q,--quiet", quiet_, "On standard error only files that cannot be read");
   app.footer(kLogsFooter);
 }
 

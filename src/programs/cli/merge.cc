@@ -130,41 +130,26 @@ const char* FormatName(const timeline::OutputKind& kind) {
 
 void MergeCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Trace files, folders and archives of them, in any mix")->type_name("PATH...");
-  const char* output = "Output";
-  app.add_option("-o,--output", output_, "File to write: .pftrace, .json, .json.gz or .tar")
-      ->type_name("FILE")
-      ->group(output);
-  app.add_flag("--json", json_, "Print what was written as one JSON object (lockstep.merge/1, docs/json.md)")
-      ->group(output);
-  app.add_flag("-q,--quiet", quiet_, "No progress, no summary")->group(output);
-  const char* logs = "Logs";
+  app.option_defaults()->group("Output");
+  app.add_option("-o,--output", output_, "File to write: .pftrace, .json, .json.gz or .tar")->type_name("FILE");
+  app.add_flag("--json", json_, "Print what was written as one JSON object (lockstep.merge/1, docs/json.md)");
+  app.add_flag("-q,--quiet", quiet_, "No progress, no summary");
+  app.option_defaults()->group("Logs");
   app.add_option("--logs", log_paths_, "Also the lines of ranks' logs, each at its time: folders and files; repeatable")
-      ->type_name("PATH")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(logs);
-  app.add_option("--log-level", log_level_, "Only lines of this level or worse")->type_name(kLevelNames)->group(logs);
-  const char* selection = "Selection";
-  app.add_option("--ranks", ranks_, "Only these ranks, such as 0-3,7")->type_name("LIST")->group(selection);
-  app.add_option("--steps", steps_, "Only these steps, by their numbers in the traces")
-      ->type_name("LIST")
-      ->group(selection);
+      ->type_name("PATH");
+  app.add_option("--log-level", log_level_, "Only lines of this level or worse")->type_name(kLevelNames);
+  app.option_defaults()->group("Selection");
+  app.add_option("--ranks", ranks_, "Only these ranks, such as 0-3,7")->type_name("LIST");
+  app.add_option("--steps", steps_, "Only these steps, by their numbers in the traces")->type_name("LIST");
   app.add_option("--from", from_, "Only from this time after the start of the run, such as 1.5s or 200ms")
-      ->type_name("TIME")
-      ->group(selection);
-  app.add_option("--to", to_, "Only up to this time after the start of the run")->type_name("TIME")->group(selection);
+      ->type_name("TIME");
+  app.add_option("--to", to_, "Only up to this time after the start of the run")->type_name("TIME");
   app.add_option("--lanes", lanes_, "Only these: operators, python, runtime, device, annotations, other")
       ->type_name("LIST")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(selection);
-  app.add_flag("--no-python", no_python_, "Leave Python frames out")->group(selection);
-  app.add_flag("--no-flows", no_flows_, "Leave out the arrows of launches, collectives and calls between spans")
-      ->group(selection);
-  app.add_flag("--critical-path", critical_path_, "Add a track with the rank's part of the critical path")
-      ->group(selection);
+      ->delimiter(',');
+  app.add_flag("--no-python", no_python_, "Leave Python frames out");
+  app.add_flag("--no-flows", no_flows_, "Leave out the arrows of launches, collectives and calls between spans");
+  app.add_flag("--critical-path", critical_path_, "Add a track with the rank's part of the critical path");
   input_.DeclareAnalysis(app, false);
   input_.DeclareRunning(app);
   app.footer(kMergeFooter);
@@ -230,17 +215,12 @@ void MergeCommand::WriteJson(const model::Run& run, const timeline::Summary& sum
   report::WriteDocument(console.out, "lockstep.merge/1", partial, [&](JsonDocument& json) {
     report::JsonRow row;
     row.Key("path").Text(output_).Key("format").Text(FormatName(*timeline::KindOfOutput(output_)));
-    row.Key("file_bytes").Uint(summary.file_bytes).Key("ranks").StartArray();
-    for (const int32_t rank : summary.ranks) row.Int(rank);
-    row.EndArray().Key("process_count").Uint(summary.process_count).Key("track_count").Uint(summary.track_count);
+    row.Key("file_bytes").Uint(summary.file_bytes).Key("ranks").List(summary.ranks);
+    row.Key("process_count").Uint(summary.process_count).Key("track_count").Uint(summary.track_count);
     row.Key("slice_count").Uint(summary.slice_count).Key("moved_slice_count").Uint(summary.moved_slice_count);
     row.Key("left_out_slice_count").Uint(summary.left_out_slice_count);
-    row.Key("step_count")
-        .Uint(summary.step_count)
-        .Key("memory_event_count")
-        .Uint(summary.memory_count)
-        .Key("counter_value_count")
-        .Uint(summary.counter_value_count);
+    row.Key("step_count").Uint(summary.step_count).Key("memory_event_count").Uint(summary.memory_count);
+    row.Key("counter_value_count").Uint(summary.counter_value_count);
     row.Key("log_line_count").Uint(summary.log_line_count);
     row.Key("left_out_log_line_count").Uint(LeftOutLines(summary));
     row.Key("launch_flow_count").Uint(summary.flow_count);

@@ -51,20 +51,18 @@ constexpr const char* kNcclLogFooter =
 void NcclLogCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Files and folders of one job: logs, topology files, RAS answers")
       ->type_name("PATH...");
-  const char* output = "Output";
-  app.add_flag("--json", json_, "One JSON object (lockstep.nccl_log/1, docs/json.md)")->group(output);
+  app.option_defaults()->group("Output");
+  app.add_flag("--json", json_, "One JSON object (lockstep.nccl_log/1, docs/json.md)");
   app.add_option("-o,--output", page_file_, "Also write a page with rings and machines drawn: one HTML file")
-      ->type_name("FILE.html")
-      ->group(output);
-  app.add_flag("--topology", topology_, "Text: draw the machines of topology files as trees")->group(output);
-  app.add_flag("--all", all_, "Text: every communicator, process and channel")->group(output);
-  text_.Declare(app, output);
+      ->type_name("FILE.html");
+  app.add_flag("--topology", topology_, "Text: draw the machines of topology files as trees");
+  app.add_flag("--all", all_, "Text: every communicator, process and channel");
+  text_.Declare(app);
+  app.option_defaults()->group("Options");
   app.add_option("--fail-on", fail_on_,
                  "Exit with status 3 on such a finding: error, warning (errors too), or a kind such as "
                  "version_mismatch; repeatable")
-      ->type_name("error|warning|KIND")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->type_name("error|warning|KIND");
   app.footer(kNcclLogFooter);
 }
 

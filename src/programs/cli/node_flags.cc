@@ -38,51 +38,35 @@ Result<control::JobNode> SplitPort(const std::string& text) {
 
 void NodeFlags::Declare(CLI::App& app, const char* port_flag) {
   port_flag_ = port_flag;
-  const char* group = "Nodes";
-  app.add_option("--host,--hosts", hosts_, "These nodes, such as a,b or n[001-016] (this node)")
-      ->type_name("LIST")
-      ->group(group);
+  app.option_defaults()->group("Nodes");
+  app.add_option("--host,--hosts", hosts_, "These nodes, such as a,b or n[001-016] (this node)")->type_name("LIST");
   app.add_option("--hostfile", hostfile_, "The nodes listed in a file, one host per line, as for MPI")
-      ->type_name("FILE")
-      ->group(group);
+      ->type_name("FILE");
   app.add_option("--job", job_,
                  "The nodes of this job, by SLURM, PBS or Kubernetes, and only its processes.\nWith --host or "
                  "--hostfile, or without a scheduler, it selects processes only")
-      ->type_name("ID")
-      ->group(group);
+      ->type_name("ID");
   app.add_option("--via", via_, "Reach nodes without an open port: by srun, ssh, mpiexec or a command with {host}")
-      ->type_name("HOW")
-      ->group(group);
+      ->type_name("HOW");
   app.add_option("--via-program", via_program_, "With --via: the path of lockstep on the nodes (this program's own)")
-      ->type_name("PATH")
-      ->group(group);
-  app.add_option("--socket", socket_, "The daemon's Unix socket, here or with --via on the nodes")
-      ->type_name("PATH")
-      ->group(group);
+      ->type_name("PATH");
+  app.add_option("--socket", socket_, "The daemon's Unix socket, here or with --via on the nodes")->type_name("PATH");
   app.add_option(port_flag_, port_, fmt::format("The daemons' port ({})", control::kDefaultPort))
       ->type_name("N")
-      ->check(Checked(CLI::Range(1, 65535)))
-      ->group(group);
-  app.add_flag("--tls", tls_, "Connect by TLS; the flags below imply it")->group(group);
+      ->check(Checked(CLI::Range(1, 65535)));
+  app.add_flag("--tls", tls_, "Connect by TLS; the flags below imply it");
   app.add_option("--ca", authority_file_, "CAs that verify the daemons' certificates (the system's)")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_option("--cert", certificate_file_, "Certificate to show to the daemons")->type_name("FILE")->group(group);
-  app.add_option("--key", key_file_, "The certificate's key, if it is in a separate file")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_option("--token-file", token_file_, "File with the token for the daemons, mode 0600")
-      ->type_name("FILE")
-      ->group(group);
+      ->type_name("FILE");
+  app.add_option("--cert", certificate_file_, "Certificate to show to the daemons")->type_name("FILE");
+  app.add_option("--key", key_file_, "The certificate's key, if it is in a separate file")->type_name("FILE");
+  app.add_option("--token-file", token_file_, "File with the token for the daemons, mode 0600")->type_name("FILE");
   app.add_option("--parallel", parallel_,
                  fmt::format("Nodes to contact at the same time ({})", control::kDefaultParallel))
       ->type_name("N")
-      ->check(Checked(CLI::Range(1, 4096)))
-      ->group(group);
+      ->check(Checked(CLI::Range(1, 4096)));
   app.add_option("--connect-timeout", connect_timeout_,
                  "Give up on a node that accepts no connection within this time (5s)")
-      ->type_name("TIME")
-      ->group(group);
+      ->type_name("TIME");
 }
 
 Status NodeFlags::CheckTogether() const {

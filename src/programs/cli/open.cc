@@ -78,18 +78,16 @@ bool IsWebOrigin(const std::string& origin) {
 void OpenCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "A timeline (.pftrace, .json, .json.gz, .tar), or the traces of a job")
       ->type_name("PATH...");
-  const char* group = "Serving";
+  app.option_defaults()->group("Serving");
   app.add_option("--port", port_, "Port on 127.0.0.1 (9001, the one that Perfetto's page may reach; 0: any free one)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(0, 65535)))
-      ->group(group);
+      ->check(Checked(CLI::Range(0, 65535)));
   app.add_option("--perfetto-origin", origin_,
                  "Address of Perfetto's page, if you host your own (https://ui.perfetto.dev)")
-      ->type_name("ORIGIN")
-      ->group(group);
-  app.add_flag("--keep", keep_, "Continue after the page has fetched the trace, until Ctrl-C")->group(group);
-  app.add_flag("--browser", browser_, "Open the link in the desktop's browser")->group(group);
-  app.add_flag("-q,--quiet", quiet_, "No progress, only the link")->group(group);
+      ->type_name("ORIGIN");
+  app.add_flag("--keep", keep_, "Continue after the page has fetched the trace, until Ctrl-C");
+  app.add_flag("--browser", browser_, "Open the link in the desktop's browser");
+  app.add_flag("-q,--quiet", quiet_, "No progress, only the link");
   input_.DeclareAnalysis(app, false);
   input_.DeclareRunning(app);
   app.footer(kOpenFooter);

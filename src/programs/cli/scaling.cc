@@ -66,41 +66,31 @@ constexpr const char* kScalingFooter =
 
 void ScalingCommand::Declare(CLI::App& app) {
   app.add_option("RUN", runs_, "Two runs or more, of different sizes: [N=]PATH")->type_name("[N=]RUN...");
-  const char* output = "Output";
-  app.add_flag("--json", json_, "One JSON object (lockstep.scaling/1, docs/json.md)")->group(output);
+  app.option_defaults()->group("Output");
+  app.add_flag("--json", json_, "One JSON object (lockstep.scaling/1, docs/json.md)");
   app.add_option("-o,--output", page_file_,
                  "Also write the page with the pictures: one HTML file that needs no network")
-      ->type_name("FILE.html")
-      ->group(output);
-  app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")
-      ->type_name("DIR")
-      ->group(output);
-  text_.Declare(app, output);
-  app.add_flag("-q,--quiet", quiet_, "No progress on standard error")->group(output);
-  const char* group = "Scaling";
-  CLI::Option* weak =
-      app.add_flag("--weak", weak_, "Each rank's work is the same in every run (default)")->group(group);
-  app.add_flag("--strong", strong_, "The job's work is the same in every run")->group(group)->excludes(weak);
+      ->type_name("FILE.html");
+  app.add_option("--csv", csv_folder_, "Also write one CSV file per table into this folder")->type_name("DIR");
+  text_.Declare(app);
+  app.add_flag("-q,--quiet", quiet_, "No progress on standard error");
+  app.option_defaults()->group("Scaling");
+  CLI::Option* weak = app.add_flag("--weak", weak_, "Each rank's work is the same in every run (default)");
+  app.add_flag("--strong", strong_, "The job's work is the same in every run")->excludes(weak);
   app.add_option("--items-per-step", items_,
                  "Samples or tokens per step, for throughput: of one rank (weak) or of the job (strong)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(0.0, 1e18)))
-      ->group(group);
+      ->check(Checked(CLI::Range(0.0, 1e18)));
   app.add_option("--no-sync", no_sync_,
                  "The same job with gradient synchronisation off; its difference to the run of the same size is the "
                  "cost of communication; repeatable")
-      ->type_name("[N=]RUN")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(group);
+      ->type_name("[N=]RUN");
   app.add_option("--skip-steps", profile_.skip_steps, "Steps to leave out at the start of each run, as warm-up (1)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(int64_t{0}, int64_t{1000000})))
-      ->group(group);
+      ->check(Checked(CLI::Range(int64_t{0}, int64_t{1000000})));
   app.add_option("--confidence", confidence_percent_, "Confidence of the intervals, percent (95)")
       ->type_name("PCT")
-      ->check(Checked(CLI::Range(50.0, 99.99)))
-      ->group(group);
+      ->check(Checked(CLI::Range(50.0, 99.99)));
   input_.DeclareAnalysis(app, false);
   input_.DeclareRunning(app);
   app.footer(kScalingFooter);

@@ -59,17 +59,15 @@ constexpr const char* kServeFooter =
 void ServeCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Trace files, folders and archives of them, in any mix (what jobs do now)")
       ->type_name("PATH...");
-  const char* group = "Serving";
+  app.option_defaults()->group("Serving");
   app.add_option("--port", port_, "Port on 127.0.0.1 (0: any free one)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(0, 65535)))
-      ->group(group);
-  app.add_flag("--browser", browser_, "Open the page in the desktop's browser")->group(group);
+      ->check(Checked(CLI::Range(0, 65535)));
+  app.add_flag("--browser", browser_, "Open the page in the desktop's browser");
   app.add_option("--fabric", fabric_file_,
                  "Draw collectives beside the fabric's curves, as measured by lockstep bench collectives --json")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_flag("-q,--quiet", quiet_, "No progress, only the address")->group(group);
+      ->type_name("FILE");
+  app.add_flag("-q,--quiet", quiet_, "No progress, only the address");
   live_.Declare(app);
   input_.DeclareAnalysis(app);
   input_.DeclareRunning(app);

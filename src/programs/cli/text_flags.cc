@@ -10,17 +10,15 @@
 
 namespace lockstep::cli {
 
-void TextFlags::Declare(CLI::App& app, const char* group) {
+void TextFlags::Declare(CLI::App& app) {
   app.add_option("--width", width_, "Text: columns, 40 to 1000 (the terminal's, at most 120; 80 elsewhere)")
       ->type_name("COLUMNS")
-      ->check(Checked(CLI::Range(40, 1000)))
-      ->group(group);
+      ->check(Checked(CLI::Range(40, 1000)));
   app.add_option("--color,--colour", colour_, "When to use colour (auto: on a terminal without NO_COLOR)")
       ->type_name("auto|always|never")
-      ->check(Checked(CLI::IsMember({"auto", "always", "never"})))
-      ->group(group);
-  app.add_flag("--no-color,--no-colour", no_colour_, "The same as --color never")->group(group);
-  app.add_flag("--ascii", ascii_, "Bars and marks in ASCII (default where the locale is not UTF-8)")->group(group);
+      ->check(Checked(CLI::IsMember({"auto", "always", "never"})));
+  app.add_flag("--no-color,--no-colour", no_colour_, "The same as --color never");
+  app.add_flag("--ascii", ascii_, "Bars and marks in ASCII (default where the locale is not UTF-8)");
 }
 
 report::TextOptions TextFlags::Options(const Console& console, size_t top) const {

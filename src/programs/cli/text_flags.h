@@ -10,7 +10,8 @@ namespace lockstep::cli {
 /// The flags that say how text is printed: --width, --color, --ascii.
 class TextFlags {
  public:
-  void Declare(CLI::App& app, const char* group);
+  /// Into the group that the command is at.
+  void Declare(CLI::App& app);
   /// `top` rows a table; the rest from the flags and the terminal.
   report::TextOptions Options(const Console& console, size_t top) const;
 

@@ -35,8 +35,9 @@ struct Check {
   std::vector<int32_t> ranks = {};      ///< or of some ranks.
 };
 
-/// One without figures, hosts and ranks.
-Check Line(std::string id, std::string subject, CheckStatus status, std::string finding, std::string advice = "");
+/// One without figures and ranks.
+Check Line(std::string id, std::string subject, CheckStatus status, std::string finding, std::string advice = "",
+           std::vector<std::string> hosts = {});
 
 /// Of a list of ranks in a finding; the rest is counted.
 inline constexpr size_t kRanksShown = 16;

@@ -32,14 +32,7 @@ const char* const kAdvice =
     "run the command by hand: mpirun and MPI print more; then look at the lines about the network";
 
 Check Failed(std::string finding) {
-  return {.id = "collectives",
-          .subject = "",
-          .status = CheckStatus::kProblem,
-          .finding = std::move(finding),
-          .advice = kAdvice,
-          .figures = {},
-          .hosts = {},
-          .ranks = {}};
+  return Line("collectives", "", CheckStatus::kProblem, std::move(finding), kAdvice);
 }
 
 bool IsRule(std::string_view line) { return line.size() >= 8 && line.find_first_not_of('-') == std::string_view::npos; }
@@ -100,17 +93,13 @@ Check ReadCollectives(std::string_view output, std::string_view error, int exit_
   for (const JsonValue host : hosts.elements()) {
     if (host.IsText()) names.insert(host.TextOrEmpty());
   }
-  return {.id = "collectives",
-          .subject = "",
-          .status = CheckStatus::kOk,
-          .finding = fmt::format(
-              "all_reduce, all_gather and broadcast agree on {} MPI ranks of {} node{}; the slowest took {}",
-              hosts.size(), names.size(), names.size() == 1 ? "" : "s", report::FormatDuration(longest_ns)),
-          .advice = "",
-          .figures = {{"ranks", static_cast<double>(hosts.size()), "count"},
-                      {"slowest", static_cast<double>(longest_ns), "ns"}},
-          .hosts = {},
-          .ranks = {}};
+  Check check =
+      Line("collectives", "", CheckStatus::kOk,
+           fmt::format("all_reduce, all_gather and broadcast agree on {} MPI ranks of {} node{}; the slowest took {}",
+                       hosts.size(), names.size(), names.size() == 1 ? "" : "s", report::FormatDuration(longest_ns)));
+  check.figures = {{"ranks", static_cast<double>(hosts.size()), "count"},
+                   {"slowest", static_cast<double>(longest_ns), "ns"}};
+  return check;
 }
 
 Result<Check> CheckCollectives(const std::string& command, int64_t timeout_ns) {

@@ -74,26 +74,18 @@ bool IsOfEachRank(std::string_view name) {
 
 }  // namespace
 
-Check Line(std::string id, std::string subject, CheckStatus status, std::string finding, std::string advice) {
-  return {.id = std::move(id),
-          .subject = std::move(subject),
-          .status = status,
-          .finding = std::move(finding),
-          .advice = std::move(advice),
-          .figures = {},
-          .hosts = {},
-          .ranks = {}};
+Check Line(std::string id, std::string subject, CheckStatus status, std::string finding, std::string advice,
+           std::vector<std::string> hosts) {
+  return {std::move(id), std::move(subject), status, std::move(finding), std::move(advice), {}, std::move(hosts), {}};
 }
 
 void CheckNodes(const JobFacts& facts, std::vector<Check>* checks) {
   std::map<std::string, std::vector<std::string>> versions;
   for (const jobs::NodeView& node : facts.view.nodes) {
     if (!node.status) {
-      Check check =
+      checks->push_back(
           Line("node", node.host, CheckStatus::kProblem, node.error ? node.error->ToString() : "does not answer",
-               "check that the node is up and lockstepd runs there (systemctl status lockstepd)");
-      check.hosts = {node.host};
-      checks->push_back(std::move(check));
+               "check that the node is up and lockstepd runs there (systemctl status lockstepd)", {node.host}));
       continue;
     }
     versions[node.status->version].push_back(node.host);
@@ -264,11 +256,11 @@ void CheckPtrace(const JobFacts& facts, std::vector<Check>* checks) {
     if ((scope == 1 || scope == 2) && !node.status->may_trace_all) bound.push_back(node.host);
   }
   const auto add = [checks](CheckStatus status, const std::vector<std::string>& hosts, const char* why) {
-    Check check = Line("ptrace", "", status, fmt::format("{} on {}", why, fmt::join(hosts, ", ")),
-                       "run lockstepd as a service of root, or 'sysctl kernel.yama.ptrace_scope=0'; Python stacks and "
-                       "flight records come without it where ranks call lockstep.enable_hang_dumps()");
-    check.hosts = hosts;
-    checks->push_back(std::move(check));
+    checks->push_back(
+        Line("ptrace", "", status, fmt::format("{} on {}", why, fmt::join(hosts, ", ")),
+             "run lockstepd as a service of root, or 'sysctl kernel.yama.ptrace_scope=0'; Python stacks and "
+             "flight records come without it where ranks call lockstep.enable_hang_dumps()",
+             hosts));
   };
   if (!closed.empty()) add(CheckStatus::kProblem, closed, "no process may read another one's stacks (ptrace_scope 3)");
   if (!bound.empty()) add(CheckStatus::kWarning, bound, "lockstepd may not read stacks (kernel.yama.ptrace_scope)");

@@ -76,9 +76,8 @@ void CheckGoodPair(const PairResult& result, const std::string& subject, const G
     faults.push_back(fmt::format("{:.1f} % of {} segments sent once more", 100 * loss, segments));
   }
   if (faults.empty()) return;
-  Check check{.id = "network", .subject = subject, .status = CheckStatus::kWarning, .finding = {}, .advice = {}};
-  check.finding = fmt::format("{}", fmt::join(faults, "; "));
-  check.advice = kSettingAdvice;
+  Check check =
+      Line("network", subject, CheckStatus::kWarning, fmt::format("{}", fmt::join(faults, "; ")), kSettingAdvice);
   check.figures = {{"latency", latency_ns, "ns"}, {"rate", bytes_per_s, "bytes/s"}, {"retransmitted", loss, "ratio"}};
   checks->push_back(std::move(check));
 }
@@ -89,24 +88,12 @@ void CheckNetwork(const JobFacts& facts, std::vector<Check>* checks) {
   const auto host_of = [&](size_t place) { return facts.view.nodes[facts.tested_nodes[place]].host; };
   for (const jobs::NodeView& node : facts.view.nodes) {
     if (node.status) continue;
-    checks->push_back({.id = "network",
-                       .subject = node.host,
-                       .status = CheckStatus::kProblem,
-                       .finding = "not measured: no lockstepd answers there",
-                       .advice = "start lockstepd there, or reach it with --via; a node that is down looks the same",
-                       .figures = {},
-                       .hosts = {node.host},
-                       .ranks = {}});
+    checks->push_back(Line("network", node.host, CheckStatus::kProblem, "not measured: no lockstepd answers there",
+                           "start lockstepd there, or reach it with --via; a node that is down looks the same",
+                           {node.host}));
   }
   if (facts.pairs.empty()) {
-    checks->push_back({.id = "network",
-                       .subject = "",
-                       .status = CheckStatus::kSkipped,
-                       .finding = "not measured: fewer than two nodes answer",
-                       .advice = "",
-                       .figures = {},
-                       .hosts = {},
-                       .ranks = {}});
+    checks->push_back(Line("network", "", CheckStatus::kSkipped, "not measured: fewer than two nodes answer"));
     return;
   }
   const std::vector<bool> is_cut = FindCutNodes(facts.tested_nodes.size(), facts.pairs);
@@ -126,25 +113,14 @@ void CheckNetwork(const JobFacts& facts, std::vector<Check>* checks) {
     if (!are_all_cut && is_cut[to])
       problems_of[to].push_back(fmt::format("from {}: {}", host_of(from), result.problem));
     if (!are_all_cut && (is_cut[from] || is_cut[to])) continue;
-    checks->push_back({.id = "network",
-                       .subject = fmt::format("{} - {}", host_of(from), host_of(to)),
-                       .status = CheckStatus::kProblem,
-                       .finding = result.problem,
-                       .advice = kSettingAdvice,
-                       .figures = {},
-                       .hosts = {host_of(from), host_of(to)},
-                       .ranks = {}});
+    checks->push_back(Line("network", fmt::format("{} - {}", host_of(from), host_of(to)), CheckStatus::kProblem,
+                           result.problem, kSettingAdvice, {host_of(from), host_of(to)}));
   }
   for (const auto& [node, problems] : problems_of) {
-    checks->push_back({.id = "network",
-                       .subject = host_of(node),
-                       .status = CheckStatus::kProblem,
-                       .finding = fmt::format("is cut off: none of its {} connections worked ({})", problems.size(),
-                                              fmt::join(problems, "; ")),
-                       .advice = kCutAdvice,
-                       .figures = {},
-                       .hosts = {host_of(node)},
-                       .ranks = {}});
+    checks->push_back(Line(
+        "network", host_of(node), CheckStatus::kProblem,
+        fmt::format("is cut off: none of its {} connections worked ({})", problems.size(), fmt::join(problems, "; ")),
+        kCutAdvice, {host_of(node)}));
   }
   if (rates.empty()) return;
   const Group usual{Median(latencies), Median(rates)};
@@ -154,20 +130,15 @@ void CheckNetwork(const JobFacts& facts, std::vector<Check>* checks) {
     CheckGoodPair(result, fmt::format("{} - {}", host_of(result.pair.first), host_of(result.pair.second)), usual,
                   is_comparable, checks);
   }
-  checks->push_back(
-      {.id = "network",
-       .subject = "",
-       .status = CheckStatus::kOk,
-       .finding =
+  Check check =
+      Line("network", "", CheckStatus::kOk,
            fmt::format("{} of {} pairs of nodes reach each other: {} there and back, {} with one connection (medians)",
                        rates.size(), facts.pairs.size(), report::FormatDuration(static_cast<int64_t>(usual.latency_ns)),
-                       Rate(usual.bytes_per_s)),
-       .advice = "",
-       .figures = {{"pairs", static_cast<double>(facts.pairs.size()), "count"},
+                       Rate(usual.bytes_per_s)));
+  check.figures = {{"pairs", static_cast<double>(facts.pairs.size()), "count"},
                    {"latency", usual.latency_ns, "ns"},
-                   {"rate", usual.bytes_per_s, "bytes/s"}},
-       .hosts = {},
-       .ranks = {}});
+                   {"rate", usual.bytes_per_s, "bytes/s"}};
+  checks->push_back(std::move(check));
 }
 
 }  // namespace lockstep::doctor

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,11 +33,6 @@ class ColumnBuilder {
   void Double(double value);
   /// Bytes that are not UTF-8 become U+FFFD.
   void Text(std::string_view value);
-  /// Null when empty: for facts that a file may not state.
-  void TextOrNull(std::string_view value) { value.empty() ? Null() : Text(value); }
-  void Optional(const std::optional<int64_t>& value) { value ? Int(*value) : Null(); }
-  void Optional(const std::optional<int32_t>& value) { value ? Int(*value) : Null(); }
-  void Optional(const std::optional<double>& value) { value ? Double(*value) : Null(); }
   void Append(const Cell& cell);
   /// kList: ends the list to which the child's values since the last call belong. kStruct: ends a struct whose fields
   /// have been given to the children.

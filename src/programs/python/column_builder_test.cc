@@ -43,7 +43,7 @@ TEST(ColumnBuilderTest, TextsAreOffsetsIntoOneBlockOfValidUtf8) {
   ColumnBuilder column({"name", Kind::kText, "", true});
   column.Text("gemm");
   column.Text("");
-  column.TextOrNull("");
+  column.Null();
   column.Text("a\xff");
   const Field field = std::move(column).Finish();
   EXPECT_EQ(field.values->Text(0), "gemm");

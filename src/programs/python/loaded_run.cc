@@ -25,7 +25,6 @@
 #include "programs/python/event_tables.h"
 #include "programs/python/query_table.h"
 #include "programs/python/table_specs.h"
-#include "programs/python/tables.h"
 
 namespace lockstep::python {
 namespace {

@@ -1,9 +1,13 @@
 #include "programs/python/table_specs.h"
 
+#include <stdexcept>
 #include <utility>
 
 #include "analysis/pass_registry.h"
 #include "analysis/table.h"
+#include "base/cell.h"
+#include "present/report/flat_table.h"
+#include "present/report/run_tables.h"
 
 namespace lockstep::python {
 namespace {
@@ -29,78 +33,32 @@ ColumnSpec SpecOf(const analysis::TableColumn& column) {
   return list;
 }
 
-/// The tables that passes declare for all forms are declared for this one as well.
-std::vector<TableSpec> WithDeclaredTables(std::vector<TableSpec> specs) {
-  for (const analysis::Table* table : analysis::Tables()) {
-    // What lies in an object of others is a part of that, and what a run alone does not have is no table of it.
-    const bool is_part = table->place.json_path.find('.') != std::string::npos;
-    const analysis::Pass* pass = analysis::FindPass(table->pass);
-    if (is_part || (pass != nullptr && pass->info.kind == analysis::PassKind::kOnRequest)) continue;
-    TableSpec& spec = specs.emplace_back();
-    spec.name = table->name;
-    for (const analysis::TableColumn& column : table->columns) {
-      if (IsIn(column.place, analysis::ColumnPlace::kOnlyInJson)) spec.columns.push_back(SpecOf(column));
-    }
+TableSpec SpecOf(std::string_view name, const analysis::Table& table) {
+  TableSpec spec{std::string(name), {}, &table};
+  for (const analysis::TableColumn& column : table.columns) {
+    // The clock is a table of its own.
+    const bool is_shown = IsIn(column.place, analysis::ColumnPlace::kOnlyInJson) && column.name != "clock";
+    if (is_shown) spec.columns.push_back(SpecOf(column));
   }
-  return specs;
+  return spec;
 }
 
 }  // namespace
 
 const std::vector<TableSpec>& TableSpecs() {
-  static const std::vector<TableSpec> kSpecs = WithDeclaredTables({
-      {"ranks",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"rank_source", Kind::kText},
-        {"world_size", Kind::kInt64, "count", true},
-        {"host", Kind::kText, "", true},
-        {"device", Kind::kText, "", true},
-        {"device_ordinals", Kind::kList, "", false, {{"item", Kind::kInt64, "", false}}},
-        {"backend", Kind::kText, "", true},
-        {"source", Kind::kText},
-        {"event_count", Kind::kInt64, "count"},
-        {"json_bytes", Kind::kInt64, "bytes"},
-        {"first_ns", Kind::kInt64, "ns, the rank's own clock", true},
-        {"last_ns", Kind::kInt64, "ns, the rank's own clock", true}}},
-      {"clocks",
-       {{"rank", Kind::kInt64},
-        {"window", Kind::kInt64},
-        {"basis", Kind::kText},
-        {"offset_ns", Kind::kInt64, "ns"},
-        {"uncertainty_ns", Kind::kInt64, "ns", true},
-        {"drift_ppm", Kind::kFloat64, "microseconds per second"},
-        {"reference_ns", Kind::kInt64, "ns, the rank's own clock"},
-        {"sample_count", Kind::kInt64, "count"}}},
-      {"ledger",
-       {{"code", Kind::kText},
-        {"severity", Kind::kText},
-        {"source", Kind::kText, "", true},
-        {"rank", Kind::kInt64, "", true},
-        {"byte_offset", Kind::kInt64, "bytes", true},
-        {"count", Kind::kInt64, "count"},
-        {"message", Kind::kText},
-        {"advice", Kind::kText, "", true}}},
-      {"collective_members",
-       {{"window", Kind::kInt64},
-        {"group", Kind::kText},
-        {"sequence", Kind::kInt64},
-        {"match", Kind::kText},
-        {"name", Kind::kText},
-        {"bytes", Kind::kInt64, "bytes", true},
-        {"group_size", Kind::kInt64, "count", true},
-        {"synchronising", Kind::kBool},
-        {"complete", Kind::kBool},
-        {"rank", Kind::kInt64},
-        {"arrival_ns", Kind::kInt64, "ns, aligned clock"},
-        {"end_ns", Kind::kInt64, "ns, aligned clock"},
-        {"wait_ns", Kind::kInt64, "ns", true},
-        {"duration_ns", Kind::kInt64, "ns"},
-        {"last_rank", Kind::kInt64, "", true},
-        {"transfer_ns", Kind::kInt64, "ns", true},
-        {"algbw_bytes_per_s", Kind::kFloat64, "bytes/s", true},
-        {"busbw_bytes_per_s", Kind::kFloat64, "bytes/s", true}}},
-  });
+  static const std::vector<TableSpec> kSpecs = [] {
+    std::vector<TableSpec> specs = {SpecOf("ranks", report::RankTable()), SpecOf("clocks", report::ClockTable()),
+                                    SpecOf("ledger", report::LedgerTable()),
+                                    SpecOf("collective_members", report::MemberTable())};
+    for (const analysis::Table* table : analysis::Tables()) {
+      // What lies in an object of others is a part of that, and what a run alone does not have is no table of it.
+      const bool is_part = table->place.json_path.find('.') != std::string::npos;
+      const analysis::Pass* pass = analysis::FindPass(table->pass);
+      if (is_part || (pass != nullptr && pass->info.kind == analysis::PassKind::kOnRequest)) continue;
+      specs.push_back(SpecOf(table->name, *table));
+    }
+    return specs;
+  }();
   return kSpecs;
 }
 
@@ -109,6 +67,25 @@ const TableSpec* FindTableSpec(std::string_view name) {
     if (spec.name == name) return &spec;
   }
   return nullptr;
+}
+
+std::string_view PassOfTable(std::string_view name) {
+  const TableSpec* spec = FindTableSpec(name);
+  return spec != nullptr ? spec->declared->pass : std::string_view();
+}
+
+Table BuildTable(std::string_view name, const model::Run& run, const analysis::AnalysisResult& result) {
+  const TableSpec* spec = FindTableSpec(name);
+  if (spec == nullptr) throw std::logic_error("no table is named '" + std::string(name) + "'");
+  TableBuilder table(spec->name, spec->columns);
+  const report::FlatTable rows = report::Flat(*spec->declared, {run, result}, analysis::ColumnPlace::kOnlyInJson);
+  std::vector<Cell> cells;
+  for (size_t r = 0; r < rows.row_count; ++r) {
+    cells.clear();
+    rows.fill(r, &cells);
+    for (size_t c = 0; c < table.size(); ++c) table[c].Append(cells[c]);
+  }
+  return std::move(table).Finish();
 }
 
 }  // namespace lockstep::python

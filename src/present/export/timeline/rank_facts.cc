@@ -30,17 +30,8 @@ class FactsWriter : public JsonInMemory<FactsWriter> {
   }
 };
 
-const char* BasisName(model::ClockMap::Basis basis) {
-  switch (basis) {
-    case model::ClockMap::Basis::kReference: return "reference";
-    case model::ClockMap::Basis::kCollectives: return "collectives";
-    case model::ClockMap::Basis::kWallClock: return "wall_clock";
-  }
-  return "wall_clock";
-}
-
 void WriteClock(const model::ClockMap& clock, FactsWriter* out) {
-  out->Key("clock").StartObject().Text("basis", BasisName(clock.basis)).Int("offset_ns", clock.offset_ns);
+  out->Key("clock").StartObject().Text("basis", ClockBasisName(clock.basis)).Int("offset_ns", clock.offset_ns);
   out->Int("reference_ns", clock.reference_ns).Double("drift_ppm", clock.drift_ppm);
   out->Int("uncertainty_ns", clock.uncertainty_ns).Int("sample_count", int64_t{clock.sample_count}).EndObject();
 }

@@ -12,12 +12,8 @@
 namespace lockstep::timeline {
 namespace {
 
-bool InRanges(const std::vector<std::pair<int32_t, int32_t>>& ranges, int32_t value) {
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [&](const auto& range) { return range.first <= value && value <= range.second; });
-}
-
-bool InRanges(const std::vector<std::pair<int64_t, int64_t>>& ranges, int64_t value) {
+template <typename Number>
+bool InRanges(const std::vector<std::pair<Number, Number>>& ranges, Number value) {
   return std::any_of(ranges.begin(), ranges.end(),
                      [&](const auto& range) { return range.first <= value && value <= range.second; });
 }

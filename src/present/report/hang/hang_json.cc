@@ -12,25 +12,15 @@ namespace {
 using hang::Diagnosis;
 using hang::Verdict;
 
-void WriteRanks(JsonRow& row, const char* key, const std::vector<int32_t>& ranks) {
-  row.Key(key).StartArray();
-  for (const int32_t rank : ranks) row.Int(rank);
-  row.EndArray();
-}
-
 void WriteFrames(JsonRow& row, const char* key, const std::vector<evidence::StackFrame>& frames) {
-  row.Key(key).StartArray();
-  for (const evidence::StackFrame& frame : frames) {
-    row.StartObject().Key("function").TextOrNull(frame.function).Key("file").TextOrNull(frame.file).Key("line");
+  row.Key(key).Each(frames, [&](const evidence::StackFrame& frame) {
+    row.Key("function").TextOrNull(frame.function).Key("file").TextOrNull(frame.file).Key("line");
     frame.line > 0 ? row.Int(frame.line) : row.Null();
-    row.EndObject();
-  }
-  row.EndArray();
+  });
 }
 
 void WriteSite(JsonRow& row, const hang::CodeSite& site) {
-  row.StartObject();
-  WriteRanks(row, "ranks", site.ranks);
+  row.StartObject().Key("ranks").List(site.ranks);
   row.Key("role").Text(site.role).Key("what").TextOrNull(site.what).Key("function").TextOrNull(site.function);
   row.Key("file").TextOrNull(site.file).Key("line");
   site.line > 0 ? row.Int(site.line) : row.Null();
@@ -40,39 +30,33 @@ void WriteSite(JsonRow& row, const hang::CodeSite& site) {
 
 void VerdictRow(JsonRow& row, const Verdict& verdict) {
   row.Key("kind").Text(hang::VerdictKindName(verdict.kind)).Key("confidence").Double(verdict.confidence);
-  WriteRanks(row, "culprit_ranks", verdict.culprit_ranks);
-  WriteRanks(row, "victim_ranks", verdict.victim_ranks);
+  row.Key("culprit_ranks").List(verdict.culprit_ranks).Key("victim_ranks").List(verdict.victim_ranks);
   row.Key("group").TextOrNull(verdict.group).Key("group_description").TextOrNull(verdict.group_description);
-  WriteRanks(row, "group_ranks", verdict.group_ranks);
+  row.Key("group_ranks").List(verdict.group_ranks);
   row.Key("sequence").Optional(verdict.sequence).Key("operation").TextOrNull(verdict.operation);
   row.Key("explanation").Text(verdict.explanation).Key("sites").StartArray();
   for (const hang::CodeSite& site : verdict.sites) WriteSite(row, site);
-  row.EndArray().Key("cycle").StartArray();
-  for (const hang::WaitEdge& edge : verdict.cycle) {
-    row.StartObject().Key("rank").Int(edge.rank);
-    WriteRanks(row, "waits_for", edge.waits_for);
+  row.EndArray().Key("cycle").Each(verdict.cycle, [&](const hang::WaitEdge& edge) {
+    row.Key("rank").Int(edge.rank).Key("waits_for").List(edge.waits_for);
     row.Key("group").TextOrNull(edge.group).Key("sequence").Optional(edge.sequence);
-    row.Key("operation").TextOrNull(edge.operation).EndObject();
-  }
-  row.EndArray().Key("advice").StartArray();
-  for (const std::string& advice : verdict.advice) row.Text(advice);
-  row.EndArray();
+    row.Key("operation").TextOrNull(edge.operation);
+  });
+  row.Key("advice").List(verdict.advice);
 }
 
 void GroupRow(JsonRow& row, const hang::GroupState& group) {
   row.Key("name").Text(group.name).Key("description").TextOrNull(group.description);
-  WriteRanks(row, "members", group.members);
-  row.Key("members_inferred").Bool(group.members_inferred).Key("ranks").StartArray();
-  for (const hang::RankInGroup& rank : group.ranks) {
-    row.StartObject().Key("rank").Int(rank.rank).Key("last_enqueued").Optional(rank.last_enqueued);
-    row.Key("last_started").Optional(rank.last_started).Key("last_completed").Optional(rank.last_completed);
-    row.Key("oldest_retained").Optional(rank.oldest_retained);
-    row.Key("open_since_unix_ns").Optional(rank.open_since_unix_ns);
-    row.Key("open_operation").TextOrNull(rank.open_operation);
-    WriteRanks(row, "waits_for", rank.waits_for);
-    row.EndObject();
-  }
-  row.EndArray();
+  row.Key("members").List(group.members);
+  row.Key("members_inferred")
+      .Bool(group.members_inferred)
+      .Key("ranks")
+      .Each(group.ranks, [&](const hang::RankInGroup& rank) {
+        row.Key("rank").Int(rank.rank).Key("last_enqueued").Optional(rank.last_enqueued);
+        row.Key("last_started").Optional(rank.last_started).Key("last_completed").Optional(rank.last_completed);
+        row.Key("oldest_retained").Optional(rank.oldest_retained);
+        row.Key("open_since_unix_ns").Optional(rank.open_since_unix_ns);
+        row.Key("open_operation").TextOrNull(rank.open_operation).Key("waits_for").List(rank.waits_for);
+      });
 }
 
 void RankRow(JsonRow& row, const hang::RankState& rank) {
@@ -86,14 +70,13 @@ void RankRow(JsonRow& row, const hang::RankState& rank) {
 }
 
 void StackRow(JsonRow& row, const hang::StackGroup& stack) {
-  WriteRanks(row, "ranks", stack.ranks);
+  row.Key("ranks").List(stack.ranks);
   row.Key("source").TextOrNull(stack.source);
   WriteFrames(row, "frames", stack.frames);
 }
 
 void EvidenceRow(JsonRow& row, const hang::EvidenceItem& item) {
-  row.Key("source").Text(item.source);
-  WriteRanks(row, "ranks", item.ranks);
+  row.Key("source").Text(item.source).Key("ranks").List(item.ranks);
   row.Key("file").TextOrNull(item.file).Key("fact").Text(item.fact).Key("contradicts").Bool(item.contradicts);
 }
 
@@ -101,18 +84,6 @@ void MissingRow(JsonRow& row, const evidence::MissingEvidence& missing) {
   row.Key("rank").Value(missing.rank ? Cell(int64_t{*missing.rank}) : Cell());
   row.Key("host").TextOrNull(missing.host).Key("what").Text(missing.what);
   row.Key("reason").TextOrNull(missing.reason).Key("remedy").TextOrNull(missing.remedy);
-}
-
-template <typename Rows, typename MakeRow>
-void WriteTable(JsonDocument& json, const char* key, const Rows& rows, const MakeRow& make_row) {
-  json.Key(key);
-  json.StartArray();
-  for (const auto& item : rows) {
-    JsonRow row;
-    make_row(row, item);
-    WriteRow(json, row);
-  }
-  json.EndArray();
 }
 
 void WriteData(JsonDocument& json, const Diagnosis& diagnosis) {
@@ -149,8 +120,7 @@ model::Ledger HangLedger(const Diagnosis& diagnosis) {
                   .severity = model::Severity::kInfo,
                   .source = problem.file,
                   .rank = problem.rank,
-                  .message = problem.message,
-                  .advice = {}});
+                  .message = problem.message});
       continue;
     }
     ledger.Add({.code = problem.skipped ? "evidence_unreadable" : "evidence_damaged",
@@ -164,7 +134,6 @@ model::Ledger HangLedger(const Diagnosis& diagnosis) {
     if (!NothingKnown(rank)) continue;
     ledger.Add({.code = "rank_without_evidence",
                 .severity = model::Severity::kError,
-                .source = {},
                 .rank = rank.rank,
                 .message = fmt::format("nothing is known of rank {}: no dump, no stacks, no log", rank.rank),
                 .advice = "add its files; data.missing says how to have them"});

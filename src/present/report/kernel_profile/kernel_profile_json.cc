@@ -10,63 +10,43 @@ namespace {
 
 using model::KernelLaunch;
 
-void OptionalDouble(JsonRow& row, const char* key, std::optional<double> value) {
-  row.Key(key);
-  value ? row.Double(*value) : row.Null();
-}
-
-void OptionalRank(JsonRow& row, const char* key, std::optional<int32_t> rank) {
-  row.Key(key);
-  rank ? row.Int(*rank) : row.Null();
-}
-
 void Roofline(JsonRow& row, const KernelLaunch& launch) {
-  row.Key("roofline").StartArray();
-  for (const analysis::RooflinePoint& point : analysis::RooflineOf(launch)) {
-    row.StartObject().Key("precision").Text(analysis::PrecisionName(point.precision));
+  row.Key("roofline").Each(analysis::RooflineOf(launch), [&](const analysis::RooflinePoint& point) {
+    row.Key("precision").Text(analysis::PrecisionName(point.precision));
     row.Key("flops_per_s").Double(point.flops_per_s).Key("peak_flops_per_s").Double(point.peak_flops_per_s);
     row.Key("flops_per_byte").Double(point.flops_per_byte);
     row.Key("ridge_flops_per_byte").Double(point.ridge_flops_per_byte);
     row.Key("roof_flops_per_s").Double(point.roof_flops_per_s).Key("roof_ratio").Double(point.roof_ratio);
-    row.Key("approximate").Bool(point.approximate).EndObject();
-  }
-  row.EndArray().Key("missing_metrics").StartArray();
-  for (const std::string& name : launch.missing_metrics) row.Text(name);
-  row.EndArray();
+    row.Key("approximate").Bool(point.approximate);
+  });
+  row.Key("missing_metrics").List(launch.missing_metrics);
 }
 
 void LaunchRow(JsonRow& row, const KernelLaunch& launch) {
-  row.Key("file").Text(launch.file);
-  OptionalRank(row, "rank", launch.rank);
+  row.Key("file").Text(launch.file).Key("rank").Optional(launch.rank);
   row.Key("id").Uint(launch.id).Key("process").TextOrNull(launch.process).Key("kernel").Text(launch.kernel);
   row.Key("device").TextOrNull(launch.device).Key("compute_capability").TextOrNull(launch.compute_capability);
   row.Key("grid").TextOrNull(launch.grid).Key("block").TextOrNull(launch.block);
-  row.Key("duration_ns");
-  launch.duration_ns ? row.Int(*launch.duration_ns) : row.Null();
+  row.Key("duration_ns").Optional(launch.duration_ns);
   row.Key("bound").Text(analysis::KernelBoundName(analysis::BoundOf(launch)));
-  OptionalDouble(row, "compute_ratio", launch.compute_ratio);
-  OptionalDouble(row, "memory_ratio", launch.memory_ratio);
-  OptionalDouble(row, "dram_ratio", launch.dram_ratio);
-  OptionalDouble(row, "occupancy_ratio", launch.occupancy_ratio);
-  OptionalDouble(row, "dram_bytes_per_s", launch.dram_bytes_per_s);
-  OptionalDouble(row, "dram_peak_bytes_per_s", launch.dram_peak_bytes_per_s);
+  row.Key("compute_ratio").Optional(launch.compute_ratio).Key("memory_ratio").Optional(launch.memory_ratio);
+  row.Key("dram_ratio").Optional(launch.dram_ratio).Key("occupancy_ratio").Optional(launch.occupancy_ratio);
+  row.Key("dram_bytes_per_s").Optional(launch.dram_bytes_per_s);
+  row.Key("dram_peak_bytes_per_s").Optional(launch.dram_peak_bytes_per_s);
   row.Key("measured_nothing").Bool(launch.measured_nothing);
   Roofline(row, launch);
-  row.Key("rules").StartArray();
-  for (const model::KernelRule& rule : launch.rules) {
-    row.StartObject().Key("name").Text(rule.name).Key("type").Text(rule.type).Key("text").Text(rule.text);
-    OptionalDouble(row, "speedup_ratio", rule.speedup_ratio);
-    row.Key("speedup_is_local").Bool(rule.speedup_is_local).EndObject();
-  }
-  row.EndArray();
+  row.Key("rules").Each(launch.rules, [&](const model::KernelRule& rule) {
+    row.Key("name").Text(rule.name).Key("type").Text(rule.type).Key("text").Text(rule.text);
+    row.Key("speedup_ratio").Optional(rule.speedup_ratio);
+    row.Key("speedup_is_local").Bool(rule.speedup_is_local);
+  });
 }
 
 void SumRow(JsonRow& row, const analysis::NameOverRanks& sum) {
   row.Key("kind").Text(analysis::SummedKindName(sum.kind)).Key("name").Text(sum.name);
   row.Key("count").Uint(sum.count).Key("total_ns").Int(sum.total_ns);
   row.Key("min_ns").Int(sum.min_ns).Key("max_ns").Int(sum.max_ns).Key("reports").Uint(sum.report_count);
-  OptionalDouble(row, "imbalance", sum.imbalance);
-  OptionalRank(row, "most_rank", sum.most_rank);
+  row.Key("imbalance").Optional(sum.imbalance).Key("most_rank").Optional(sum.most_rank);
 }
 
 }  // namespace
@@ -81,22 +61,8 @@ bool IsPartial(const model::KernelProfiles& profiles) {
 void WriteKernelJson(const model::KernelProfiles& profiles, std::ostream& out) {
   WriteDocument(out, "lockstep.kernels/1", IsPartial(profiles), [&](JsonDocument& json) {
     json.StartObject();
-    json.Key("launches");
-    json.StartArray();
-    for (const KernelLaunch& launch : profiles.launches) {
-      JsonRow row;
-      LaunchRow(row, launch);
-      WriteRow(json, row);
-    }
-    json.EndArray();
-    json.Key("sums");
-    json.StartArray();
-    for (const analysis::NameOverRanks& sum : analysis::SumOverRanks(profiles)) {
-      JsonRow row;
-      SumRow(row, sum);
-      WriteRow(json, row);
-    }
-    json.EndArray();
+    WriteTable(json, "launches", profiles.launches, LaunchRow);
+    WriteTable(json, "sums", analysis::SumOverRanks(profiles), SumRow);
     json.EndObject();
     WriteLedger(json, profiles.ledger);
   });

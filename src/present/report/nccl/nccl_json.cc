@@ -15,25 +15,13 @@ using evidence::NcclMember;
 using evidence::NcclPlace;
 using evidence::NcclProcess;
 
-void Numbers(JsonRow& row, const char* key, const std::vector<int32_t>& numbers) {
-  row.Key(key).StartArray();
-  for (const int32_t number : numbers) row.Int(number);
-  row.EndArray();
-}
-
 void KnownNumber(JsonRow& row, const char* key, int64_t number) {
   row.Key(key);
   number >= 0 ? row.Int(number) : row.Null();
 }
 
-void OptionalNumber(JsonRow& row, const char* key, std::optional<int32_t> number) {
-  row.Key(key);
-  number ? row.Int(*number) : row.Null();
-}
-
 void FindingRow(JsonRow& row, const evidence::NcclLogFinding& finding) {
-  row.Key("severity").Text(finding.severity).Key("kind").Text(finding.kind);
-  Numbers(row, "ranks", finding.ranks);
+  row.Key("severity").Text(finding.severity).Key("kind").Text(finding.kind).Key("ranks").List(finding.ranks);
   row.Key("peer").TextOrNull(finding.peer).Key("first").Bool(finding.first).Key("time_unix_ns");
   finding.time_unix_ns != 0 ? row.Int(finding.time_unix_ns) : row.Null();
   row.Key("text").Text(finding.text).Key("remedy").TextOrNull(finding.remedy);
@@ -42,34 +30,27 @@ void FindingRow(JsonRow& row, const evidence::NcclLogFinding& finding) {
 }
 
 void Interfaces(JsonRow& row, const char* key, const std::vector<evidence::NcclInterface>& interfaces) {
-  row.Key(key).StartArray();
-  for (const evidence::NcclInterface& interface : interfaces) {
-    row.StartObject().Key("name").Text(interface.name).Key("address").TextOrNull(interface.address);
-    row.Key("link").TextOrNull(interface.link).EndObject();
-  }
-  row.EndArray();
+  row.Key(key).Each(interfaces, [&](const evidence::NcclInterface& interface) {
+    row.Key("name").Text(interface.name).Key("address").TextOrNull(interface.address);
+    row.Key("link").TextOrNull(interface.link);
+  });
 }
 
 void ProcessRow(JsonRow& row, const NcclProcess& process) {
-  row.Key("host").Text(process.host).Key("pid").Int(process.pid);
-  OptionalNumber(row, "rank", process.rank);
+  row.Key("host").Text(process.host).Key("pid").Int(process.pid).Key("rank").Optional(process.rank);
   row.Key("version").TextOrNull(process.version).Key("driver_version").TextOrNull(process.driver_version);
   row.Key("network").TextOrNull(process.network).Key("bootstrap_interface").TextOrNull(process.bootstrap.name);
   row.Key("bootstrap_address").TextOrNull(process.bootstrap.address);
   Interfaces(row, "sockets", process.sockets);
   Interfaces(row, "adapters", process.adapters);
-  row.Key("gpu_direct");
-  process.gpu_direct ? row.Bool(*process.gpu_direct) : row.Null();
-  row.Key("nvls");
-  process.nvls ? row.Bool(*process.nvls) : row.Null();
-  row.Key("settings").StartArray();
-  for (const evidence::NcclSetting& setting : process.settings) {
-    row.StartObject().Key("name").Text(setting.name).Key("value").Text(setting.value);
-    row.Key("by_plugin").Bool(setting.by_plugin).EndObject();
-  }
-  row.EndArray().Key("plugins").StartArray();
-  for (const std::string& plugin : process.plugins) row.Text(plugin);
-  row.EndArray().Key("ended").Bool(process.ended).Key("line_count").Uint(process.line_count);
+  row.Key("gpu_direct").Optional(process.gpu_direct);
+  row.Key("nvls").Optional(process.nvls);
+  row.Key("settings").Each(process.settings, [&](const evidence::NcclSetting& setting) {
+    row.Key("name").Text(setting.name).Key("value").Text(setting.value);
+    row.Key("by_plugin").Bool(setting.by_plugin);
+  });
+  row.Key("plugins").List(process.plugins).Key("ended").Bool(process.ended);
+  row.Key("line_count").Uint(process.line_count);
 }
 
 void MemberRow(JsonRow& row, const NcclJob& job, const NcclMember& member) {
@@ -98,25 +79,17 @@ void CommunicatorRow(JsonRow& row, const NcclJob& job, const NcclCommunicator& c
   for (const auto& [name, count] : TransportsOf(job, communicator)) {
     row.StartObject().Key("name").Text(name).Key("connection_count").Uint(count).EndObject();
   }
-  row.EndArray().Key("rings").StartArray();
-  for (const NcclRing& ring : RingsOf(job, communicator)) {
-    row.StartObject();
-    Numbers(row, "channels", ring.channels);
-    Numbers(row, "order", ring.order);
-    row.EndObject();
-  }
-  row.EndArray().Key("trees").StartArray();
-  for (const NcclTree& tree : TreesOf(job, communicator)) {
-    row.StartObject();
-    Numbers(row, "channels", tree.channels);
-    Numbers(row, "roots", tree.roots);
+  row.EndArray().Key("rings").Each(RingsOf(job, communicator), [&](const NcclRing& ring) {
+    row.Key("channels").List(ring.channels).Key("order").List(ring.order);
+  });
+  row.Key("trees").Each(TreesOf(job, communicator), [&](const NcclTree& tree) {
+    row.Key("channels").List(tree.channels).Key("roots").List(tree.roots);
     row.Key("edges").StartArray();
     for (const auto& [rank, below] : tree.down) {
       for (const int32_t down : below) row.StartArray().Int(rank).Int(down).EndArray();
     }
-    row.EndArray().EndObject();
-  }
-  row.EndArray();
+    row.EndArray();
+  });
 }
 
 void TopologyRow(JsonRow& row, const evidence::NcclTopology& topology) {
@@ -136,53 +109,32 @@ void TopologyRow(JsonRow& row, const evidence::NcclTopology& topology) {
 }
 
 void GraphsRow(JsonRow& row, const evidence::NcclGraphs& graphs) {
-  row.Key("file").Text(graphs.file).Key("graphs").StartArray();
-  for (const evidence::NcclGraph& graph : graphs.graphs) {
-    row.StartObject().Key("id").Int(graph.id).Key("channel_count").Int(graph.channel_count);
+  row.Key("file").Text(graphs.file).Key("graphs").Each(graphs.graphs, [&](const evidence::NcclGraph& graph) {
+    row.Key("id").Int(graph.id).Key("channel_count").Int(graph.channel_count);
     row.Key("type_intra").TextOrNull(graph.type_intra).Key("type_inter").TextOrNull(graph.type_inter);
     row.Key("speed_intra").TextOrNull(graph.speed_intra).Key("speed_inter").TextOrNull(graph.speed_inter);
     row.Key("channels").StartArray();
     for (const std::vector<std::string>& channel : graph.channels) {
-      row.StartArray();
-      for (const std::string& stop : channel) row.Text(stop);
-      row.EndArray();
+      row.List(channel);
     }
-    row.EndArray().EndObject();
-  }
-  row.EndArray();
+    row.EndArray();
+  });
 }
 
 void RasRow(JsonRow& row, const evidence::RasReport& report) {
   row.Key("file").Text(report.source).Key("version").TextOrNull(report.nccl_version);
-  row.Key("communicators").StartArray();
-  for (const evidence::RasCommunicator& communicator : report.communicators) {
-    row.StartObject().Key("hash").Text(communicator.hash).Key("size").Int(communicator.size);
-    Numbers(row, "missing_ranks", communicator.missing_ranks);
-    Numbers(row, "dead_ranks", communicator.dead_ranks);
-    row.Key("ranks").StartArray();
-    for (const evidence::RasRank& rank : communicator.ranks) {
-      row.StartObject().Key("rank").Int(rank.rank).Key("host").TextOrNull(rank.host).Key("pid").Int(rank.pid);
+  row.Key("communicators").Each(report.communicators, [&](const evidence::RasCommunicator& communicator) {
+    row.Key("hash").Text(communicator.hash).Key("size").Int(communicator.size);
+    row.Key("missing_ranks").List(communicator.missing_ranks).Key("dead_ranks").List(communicator.dead_ranks);
+    row.Key("ranks").Each(communicator.ranks, [&](const evidence::RasRank& rank) {
+      row.Key("rank").Int(rank.rank).Key("host").TextOrNull(rank.host).Key("pid").Int(rank.pid);
       row.Key("status").TextOrNull(rank.status).Key("operation_counts").StartArray();
       for (const auto& [name, count] : rank.operation_counts) {
         row.StartObject().Key("name").Text(name).Key("count").Int(count).EndObject();
       }
-      row.EndArray().EndObject();
-    }
-    row.EndArray().EndObject();
-  }
-  row.EndArray();
-}
-
-template <typename Rows, typename MakeRow>
-void WriteTable(JsonDocument& json, const char* key, const Rows& rows, const MakeRow& make_row) {
-  json.Key(key);
-  json.StartArray();
-  for (const auto& item : rows) {
-    JsonRow row;
-    make_row(row, item);
-    WriteRow(json, row);
-  }
-  json.EndArray();
+      row.EndArray();
+    });
+  });
 }
 
 void WriteData(JsonDocument& json, const NcclEvidence& evidence) {
@@ -228,16 +180,12 @@ model::Ledger NcclLedger(const NcclEvidence& evidence) {
     ledger.Add(
         {.code = "nccl_lines_unknown",
          .severity = model::Severity::kInfo,
-         .source = {},
-         .rank = {},
          .message = fmt::format("{} lines of NCCL are of no known kind: {}", evidence.job.lines.unknown, samples),
          .advice = "they are not used; a newer version of NCCL may print them"});
   }
   if (evidence.job.lines.cut > 0) {
     ledger.Add({.code = "nccl_lines_cut",
                 .severity = model::Severity::kInfo,
-                .source = {},
-                .rank = {},
                 .message = fmt::format("{} lines are cut at NCCL's limit of 1 KiB", evidence.job.lines.cut),
                 .advice = "what stands before the cut is used"});
   }

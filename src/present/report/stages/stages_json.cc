@@ -43,11 +43,8 @@ void RankRow(JsonRow& row, const RankStages& rank) {
 void StageRow(JsonRow& row, Stage stage, const StageAccount& account) {
   row.Key("stage").Text(StageName(stage)).Key("frontier_ns").Int(account.frontier_ns);
   row.Key("imbalance_ns").Int(account.imbalance_ns);
-  row.Key("rank_ns").StartArray();
-  for (const int64_t ns : account.rank_ns) row.Int(ns);
-  row.EndArray().Key("leader_ns").StartArray();
-  for (const int64_t ns : account.leader_ns) row.Int(ns);
-  row.EndArray().Key("cost_ns").StartArray();
+  row.Key("rank_ns").List(account.rank_ns).Key("leader_ns").List(account.leader_ns);
+  row.Key("cost_ns").StartArray();
   for (const Cost& cost : account.cost) row.Int(cost.ns);
   row.EndArray();
 }
@@ -74,25 +71,12 @@ void WriteStagesJson(const JobStages& job, std::ostream& out) {
     json.Key("step_count").Int(account.step_count).Key("left_out_step_count").Int(account.left_out_count);
     json.Key("round_count").Int(account.round_count).Key("total_ns").Int(account.total_ns);
     json.Key("unmet_ns").Int(account.unmet_ns).Key("tail_ns").Int(account.tail_ns);
-    json.Key("ranks").StartArray();
-    for (const RankStages& rank : job.ranks) {
-      JsonRow row;
-      RankRow(row, rank);
-      WriteRow(json, row);
-    }
-    json.EndArray().Key("stages").StartArray();
-    for (const Stage stage : model::kStages) {
-      JsonRow row;
-      StageRow(row, stage, account.At(stage));
-      WriteRow(json, row);
-    }
-    json.EndArray().Key("steps").StartArray();
-    for (const StepAccount& step : account.steps) {
-      JsonRow row;
-      StepRow(row, account, step);
-      WriteRow(json, row);
-    }
-    json.EndArray().EndObject();
+    WriteTable(json, "ranks", job.ranks, RankRow);
+    WriteTable(json, "stages", model::kStages,
+               [&](JsonRow& row, Stage stage) { StageRow(row, stage, account.At(stage)); });
+    WriteTable(json, "steps", account.steps,
+               [&](JsonRow& row, const StepAccount& step) { StepRow(row, account, step); });
+    json.EndObject();
     WriteLedger(json, job.ledger);
   });
 }

@@ -106,88 +106,69 @@ std::optional<int32_t> PlainNumber(const std::string& text) {
 }
 
 void CaptureCommand::Declare(CLI::App& app) {
-  const char* which = "Which processes";
   node_flags_.Declare(app);
   app.add_option("--dynolog", dynolog_hosts_,
                  "Use these nodes' Dynolog, not lockstepd. They must share the folder of -o. Dynolog\nselects by "
                  "SLURM's job number (--job) and pids, not by ranks")
-      ->type_name("HOSTS[:PORT]")
-      ->group("Nodes");
+      ->type_name("HOSTS[:PORT]");
+  app.option_defaults()->group("Which processes");
   app.add_option("--pid", pids_, "Only these processes and their descendants: torchrun's pid selects its ranks")
       ->type_name("LIST")
       ->delimiter(',')
-      ->allow_extra_args(false)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->check(Checked(CLI::Range(1, INT32_MAX)))
-      ->group(which);
-  app.add_option("--ranks", ranks_, "Only these ranks, such as 0,3,8-15")->type_name("LIST")->group(which);
+      ->check(Checked(CLI::Range(1, INT32_MAX)));
+  app.add_option("--ranks", ranks_, "Only these ranks, such as 0,3,8-15")->type_name("LIST");
 
-  const char* window = "Window";
-  app.add_option("--duration", duration_, "How long, such as 500ms or 2s (500ms)")->type_name("TIME")->group(window);
+  app.option_defaults()->group("Window");
+  app.add_option("--duration", duration_, "How long, such as 500ms or 2s (500ms)")->type_name("TIME");
   app.add_option("--iterations", iterations_, "Capture this many training steps instead, the same on all ranks")
       ->type_name("N")
-      ->check(Checked(CLI::Range(1, 100'000)))
-      ->group(window);
+      ->check(Checked(CLI::Range(1, 100'000)));
   app.add_option("--roundup", roundup_,
                  "With --iterations: begin at a multiple of N (auto: as large as this job's ranks need)")
-      ->type_name("N|auto")
-      ->group(window);
+      ->type_name("N|auto");
   app.add_option("--start-iteration", start_iteration_, "With --iterations: begin at this step of the job")
       ->type_name("N")
-      ->check(Checked(CLI::Range(int64_t{0}, INT64_MAX)))
-      ->group(window);
+      ->check(Checked(CLI::Range(int64_t{0}, INT64_MAX)));
   app.add_option("--warmup", warmup_,
                  "Let the profiler warm up for this long first, in whole seconds (5s with a GPU, else\n1s); with "
                  "--iterations a number of steps (0)")
-      ->type_name("TIME|N")
-      ->group(window);
+      ->type_name("TIME|N");
   app.add_option("--start-in", start_in_,
                  "Begin on all nodes at the same time, this long from now; auto: as soon as every rank\ncan take part, "
                  "about 13 s with GPUs; now: each process by itself, when it next asks\nfor work (auto)")
-      ->type_name("TIME|auto|now")
-      ->group(window);
+      ->type_name("TIME|auto|now");
   app.add_option("--repeat", repeat_, "Capture this many times (1)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(1u, 100'000u)))
-      ->group(window);
-  app.add_option("--every", every_, "With --repeat: time from one start to the next")->type_name("TIME")->group(window);
+      ->check(Checked(CLI::Range(1u, 100'000u)));
+  app.add_option("--every", every_, "With --repeat: time from one start to the next")->type_name("TIME");
 
+  app.option_defaults()->group("Which processes");
   app.add_flag("--allow-unsafe", request_.allow_unsafe,
-               "Also trace processes that Kineto may crash: PyTorch before 2.14, not under 'lockstep run'")
-      ->group(which);
+               "Also trace processes that Kineto may crash: PyTorch before 2.14, not under 'lockstep run'");
 
-  const char* what = "What is recorded";
-  app.add_flag("--record-shapes", request_.options.record_shapes, "Shapes of operators' inputs")->group(what);
-  app.add_flag("--memory", request_.options.memory, "Allocations")->group(what);
-  app.add_flag("--stacks", request_.options.stacks, "Python stacks; slows the job down while it is traced")
-      ->group(what);
-  app.add_flag("--flops", request_.options.flops, "FLOPs of operators that have a formula")->group(what);
-  app.add_flag("--modules", request_.options.modules, "Which modules operators belong to")->group(what);
+  app.option_defaults()->group("What is recorded");
+  app.add_flag("--record-shapes", request_.options.record_shapes, "Shapes of operators' inputs");
+  app.add_flag("--memory", request_.options.memory, "Allocations");
+  app.add_flag("--stacks", request_.options.stacks, "Python stacks; slows the job down while it is traced");
+  app.add_flag("--flops", request_.options.flops, "FLOPs of operators that have a formula");
+  app.add_flag("--modules", request_.options.modules, "Which modules operators belong to");
   app.add_option("--activities", request_.options.activities,
                  "Record only these of Kineto's activities, such as cpu_op,kernel,gpu_memcpy")
       ->type_name("LIST")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(what);
+      ->delimiter(',');
 
-  const char* output = "Output";
+  app.option_defaults()->group("Output");
   app.add_option("-o,--output", folder_, "Folder for the traces, created if missing (./lockstep-capture-TIME)")
-      ->type_name("DIR")
-      ->group(output);
-  app.add_flag("--no-analyze", no_analyze_, "Fetch and check the traces, without analysis")->group(output);
-  app.add_flag("--no-compress", no_compress_, "Write .json, not .json.gz")->group(output);
+      ->type_name("DIR");
+  app.add_flag("--no-analyze", no_analyze_, "Fetch and check the traces, without analysis");
+  app.add_flag("--no-compress", no_compress_, "Write .json, not .json.gz");
   app.add_flag("--json", json_,
                "Print what was captured as one JSON object (lockstep.capture/1, docs/json.md);\nfor the analysis: "
-               "lockstep analyze DIR --json")
-      ->group(output);
-  app.add_flag("-q,--quiet", quiet_, "No progress on standard error")->group(output);
+               "lockstep analyze DIR --json");
+  app.add_flag("-q,--quiet", quiet_, "No progress on standard error");
   app.add_option("--timeout", timeout_,
                  "Give up on a process whose trace is this late (5m; with --iterations 15m, from the\nbeginning)")
-      ->type_name("TIME")
-      ->group(output);
+      ->type_name("TIME");
   app.footer(kCaptureFooter);
 }
 

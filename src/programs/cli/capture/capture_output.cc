@@ -119,9 +119,7 @@ void WriteAsked(const control::JobCaptureRequest& request, report::JsonRow& row)
   const control::CaptureOptions& options = request.options;
   row.Key("record_shapes").Bool(options.record_shapes).Key("memory").Bool(options.memory);
   row.Key("stacks").Bool(options.stacks).Key("flops").Bool(options.flops).Key("modules").Bool(options.modules);
-  row.Key("activities").StartArray();
-  for (const std::string& activity : options.activities) row.Text(activity);
-  row.EndArray();
+  row.Key("activities").List(options.activities);
 }
 
 void WriteCapture(const CaptureReport& report, report::JsonRow& row) {
@@ -143,9 +141,8 @@ void WriteCapture(const CaptureReport& report, report::JsonRow& row) {
   } else {
     row.Null();
   }
-  row.Key("world_size").Optional(result.world_size).Key("missing_ranks").StartArray();
-  for (const int32_t rank : result.missing_ranks) row.Int(rank);
-  row.EndArray().Key("missing_reason").TextOrNull(result.missing_reason);
+  row.Key("world_size").Optional(result.world_size).Key("missing_ranks").List(result.missing_ranks);
+  row.Key("missing_reason").TextOrNull(result.missing_reason);
   row.Key("other_user_process_count").Uint(result.other_user_count);
   row.Key("nodes").StartArray();
   for (const JobNodeState& node : result.nodes) WriteNode(node, row);

@@ -43,11 +43,11 @@ constexpr const char* kStatusFooter =
 
 void StatusCommand::Declare(CLI::App& app) {
   nodes_.Declare(app);
-  const char* group = "Output";
-  app.add_flag("--all", all_, "A line for every process and capture, launchers and helpers too")->group(group);
-  app.add_flag("--json", json_, "One JSON object (lockstep.status/1, docs/json.md)")->group(group);
-  app.add_option("--timeout", timeout_, "Time limit for all nodes to answer (10s)")->type_name("TIME")->group(group);
-  text_.Declare(app, group);
+  app.option_defaults()->group("Output");
+  app.add_flag("--all", all_, "A line for every process and capture, launchers and helpers too");
+  app.add_flag("--json", json_, "One JSON object (lockstep.status/1, docs/json.md)");
+  app.add_option("--timeout", timeout_, "Time limit for all nodes to answer (10s)")->type_name("TIME");
+  text_.Declare(app);
   app.footer(kStatusFooter);
 }
 

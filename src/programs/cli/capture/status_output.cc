@@ -369,9 +369,8 @@ void WriteStatusJson(const jobs::StatusView& view, std::ostream& out) {
       [&](JsonDocument& json) {
         report::JsonRow row;
         row.Key("asked_unix_ns").Int(view.asked_unix_ns);
-        row.Key("nodes").StartArray();
-        for (const jobs::NodeView& node : view.nodes) {
-          row.StartObject().Key("host").Text(node.host).Key("place").Text(control::PlaceOf(node.endpoint));
+        row.Key("nodes").Each(view.nodes, [&](const jobs::NodeView& node) {
+          row.Key("host").Text(node.host).Key("place").Text(control::PlaceOf(node.endpoint));
           row.Key("problem").TextOrNull(node.error ? node.error->ToString() : "");
           row.Key("clock_offset_ns");
           if (node.clock) {
@@ -385,24 +384,19 @@ void WriteStatusJson(const jobs::StatusView& view, std::ostream& out) {
           for (const Process& process : node.processes) row.Raw(control::ToJson(process));
           row.EndArray().Key("captures").StartArray();
           for (const control::Capture& capture : node.captures) row.Raw(control::ToJson(capture));
-          row.EndArray().EndObject();
-        }
-        row.EndArray().Key("jobs").StartArray();
-        for (const jobs::JobView& job : jobs::JobsOf(view)) {
-          row.StartObject().Key("job_kind").Text(control::JobKindName(job.kind)).Key("job_id").TextOrNull(job.id);
+          row.EndArray();
+        });
+        row.Key("jobs").Each(jobs::JobsOf(view), [&](const jobs::JobView& job) {
+          row.Key("job_kind").Text(control::JobKindName(job.kind)).Key("job_id").TextOrNull(job.id);
           row.Key("uid").Uint(job.uid).Key("user").TextOrNull(job.user).Key("world_size").Optional(job.world_size);
-          row.Key("hosts").StartArray();
-          for (const std::string& host : job.hosts) row.Text(host);
-          row.EndArray().Key("process_count").Uint(job.ranks.size()).Key("helper_count").Uint(job.helpers.size());
+          row.Key("hosts").List(job.hosts).Key("process_count").Uint(job.ranks.size());
+          row.Key("helper_count").Uint(job.helpers.size());
           row.Key("ranks").StartArray();
           for (const jobs::PlacedProcess& placed : job.ranks) {
             if (placed.process->rank) row.Int(*placed.process->rank);
           }
-          row.EndArray().Key("missing_ranks").StartArray();
-          for (const int32_t rank : job.missing_ranks) row.Int(rank);
-          row.EndArray().EndObject();
-        }
-        row.EndArray();
+          row.EndArray().Key("missing_ranks").List(job.missing_ranks);
+        });
         report::WriteRow(json, row);
       });
 }

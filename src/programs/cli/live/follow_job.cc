@@ -110,19 +110,15 @@ class Follower {
 
 void FollowJob::Declare(CLI::App& app) {
   app_ = &app;
-  const char* group = "A running job";
+  app.option_defaults()->group("A running job");
   app.add_flag("--follow", is_asked_for_,
-               "Read a running job, as lockstep top does, not files, until it ends or Ctrl-C")
-      ->group(group);
-  app.add_option("--interval", interval_, "Time between two looks, at least 100ms (5s)")
-      ->type_name("TIME")
-      ->group(group);
-  app.add_option("--for", for_, "End after this time (when the job ends)")->type_name("TIME")->group(group);
+               "Read a running job, as lockstep top does, not files, until it ends or Ctrl-C");
+  app.add_option("--interval", interval_, "Time between two looks, at least 100ms (5s)")->type_name("TIME");
+  app.add_option("--for", for_, "End after this time (when the job ends)")->type_name("TIME");
   app.add_option(
          "--linger", linger_,
          "Take the job as ended when no rank of it has run for this long, so that torchrun can restart them (10s)")
-      ->type_name("TIME")
-      ->group(group);
+      ->type_name("TIME");
   nodes_.Declare(app);
 }
 

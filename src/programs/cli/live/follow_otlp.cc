@@ -54,28 +54,21 @@ bool IsHeader(std::string_view line) {
 void FollowOtlp::Declare(CLI::App& app) {
   app_ = &app;
   follow_.Declare(app);
+  app.option_defaults()->group(kCollectorGroup);
   app.add_option("--endpoint", endpoint_,
                  "With --follow: the collector, such as http://localhost:4318 (OTEL_EXPORTER_OTLP_ENDPOINT)")
-      ->type_name("URL")
-      ->group(kCollectorGroup);
+      ->type_name("URL");
   app.add_option("--header-file", header_file_,
                  "File with headers to send, one \"Name: value\" per line, mode 0600, such as Authorization")
-      ->type_name("FILE")
-      ->group(kCollectorGroup);
+      ->type_name("FILE");
   app.add_option("--endpoint-ca", authority_file_, "CAs that verify the collector's certificate (the system's)")
-      ->type_name("FILE")
-      ->group(kCollectorGroup);
-  app.add_option("--endpoint-cert", certificate_file_, "Certificate to show to the collector")
-      ->type_name("FILE")
-      ->group(kCollectorGroup);
-  app.add_option("--endpoint-key", key_file_, "The certificate's key, if it is in a separate file")
-      ->type_name("FILE")
-      ->group(kCollectorGroup);
+      ->type_name("FILE");
+  app.add_option("--endpoint-cert", certificate_file_, "Certificate to show to the collector")->type_name("FILE");
+  app.add_option("--endpoint-key", key_file_, "The certificate's key, if it is in a separate file")->type_name("FILE");
   app.add_option("--queue", queue_,
                  "Maximum number of requests that wait for the collector; beyond it the oldest is dropped (1000)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{100'000})))
-      ->group(kCollectorGroup);
+      ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{100'000})));
 }
 
 Status FollowOtlp::Read() {

@@ -92,27 +92,21 @@ Result<std::string> CollectOf(jobs::Nodes nodes, const std::string& job_id,
 
 void ServeLive::Declare(CLI::App& app) {
   nodes_.Declare(app, "--node-port");
+  app.option_defaults()->group("Live");
   app.add_option("-o,--output", folder_, "With nodes: folder for traces that are captured from the page (.)")
-      ->type_name("DIR")
-      ->group("Live");
-  const char* group = "Alerts";
+      ->type_name("DIR");
+  app.option_defaults()->group("Alerts");
   app.add_flag(
-         "--with-prometheus", with_prometheus_,
-         "With nodes: start this machine's Prometheus for those nodes, with lockstep's rules, and show its alerts")
-      ->group(group);
+      "--with-prometheus", with_prometheus_,
+      "With nodes: start this machine's Prometheus for those nodes, with lockstep's rules, and show its alerts");
   app.add_option("--prometheus-data", prometheus_data_,
                  "Keep its database and log in this folder (a temporary one); two days and 2 GB at most")
-      ->type_name("DIR")
-      ->group(group);
+      ->type_name("DIR");
   app.add_option("--prometheus-rules", prometheus_rules_, "Use the rules in this folder's *.yml files, not lockstep's")
-      ->type_name("DIR")
-      ->group(group);
+      ->type_name("DIR");
   app.add_option("--prometheus-interval", prometheus_interval_, "Time between two of its scrapes, at least 1s (15s)")
-      ->type_name("TIME")
-      ->group(group);
-  app.add_option("--prometheus", prometheus_url_, "Show the alerts of this Prometheus instead")
-      ->type_name("URL")
-      ->group(group);
+      ->type_name("TIME");
+  app.add_option("--prometheus", prometheus_url_, "Show the alerts of this Prometheus instead")->type_name("URL");
 }
 
 Status ServeLive::ReadFlags() {

@@ -93,20 +93,15 @@ int StatusOf(const live::View& view) {
 
 void TopCommand::Declare(CLI::App& app) {
   nodes_.Declare(app);
-  const char* group = "Output";
+  app.option_defaults()->group("Output");
   app.add_option("--interval", interval_, "Time between two looks, at least 100ms (1s; 2s with --once)")
-      ->type_name("TIME")
-      ->group(group);
+      ->type_name("TIME");
   app.add_option("--window", window_, "Compute rates over this length of time (10s; with --once the interval)")
-      ->type_name("TIME")
-      ->group(group);
-  app.add_flag("--once", once_, "Look twice, print one table and end")->group(group);
-  app.add_flag("--json", json_, "One JSON object (lockstep.top/1, docs/json.md); without --once, one line per look")
-      ->group(group);
-  app.add_option("--timeout", timeout_, "Time limit for all nodes to answer a look (5s)")
-      ->type_name("TIME")
-      ->group(group);
-  text_.Declare(app, group);
+      ->type_name("TIME");
+  app.add_flag("--once", once_, "Look twice, print one table and end");
+  app.add_flag("--json", json_, "One JSON object (lockstep.top/1, docs/json.md); without --once, one line per look");
+  app.add_option("--timeout", timeout_, "Time limit for all nodes to answer a look (5s)")->type_name("TIME");
+  text_.Declare(app);
   app.footer(kTopFooter);
 }
 

@@ -108,48 +108,36 @@ void QueryCommand::Declare(CLI::App& app) {
 }
 
 void QueryCommand::DeclareOutput(CLI::App& app) {
-  const char* asking = "Asking";
-  app.add_option("-f,--file", sql_file_, "Read the SQL from this file (-: standard input)")
-      ->type_name("FILE")
-      ->group(asking);
-  app.add_flag("-i,--interactive", interactive_, "Ask one query after another at a prompt")->group(asking);
-  app.add_flag("--list", list_, "List the tables and functions, one line each, and stop")->group(asking);
-  app.add_option("--describe", describe_, "Print what the columns of this table mean, and stop")
-      ->type_name("TABLE")
-      ->group(asking);
-  app.add_flag("--reference", reference_, "Print all tables, columns and functions in Markdown, and stop")
-      ->group(asking);
-  const char* group = "Output";
+  app.option_defaults()->group("Asking");
+  app.add_option("-f,--file", sql_file_, "Read the SQL from this file (-: standard input)")->type_name("FILE");
+  app.add_flag("-i,--interactive", interactive_, "Ask one query after another at a prompt");
+  app.add_flag("--list", list_, "List the tables and functions, one line each, and stop");
+  app.add_option("--describe", describe_, "Print what the columns of this table mean, and stop")->type_name("TABLE");
+  app.add_flag("--reference", reference_, "Print all tables, columns and functions in Markdown, and stop");
+  app.option_defaults()->group("Output");
   app.add_option("--format", format_, "table (default), csv, json (lockstep.query/1) or ndjson (one object per line)")
       ->type_name("FORMAT")
-      ->check(Checked(CLI::IsMember({"table", "csv", "json", "ndjson"})))
-      ->group(group);
-  app.add_flag("--json", json_, "The same as --format json")->group(group);
-  app.add_option("-o,--output", output_file_, "Write into this file instead of standard output")
-      ->type_name("FILE")
-      ->group(group);
+      ->check(Checked(CLI::IsMember({"table", "csv", "json", "ndjson"})));
+  app.add_flag("--json", json_, "The same as --format json");
+  app.add_option("-o,--output", output_file_, "Write into this file instead of standard output")->type_name("FILE");
   app.add_option("--width", width_, "Table: columns, 40 to 1000 (the terminal's; without a terminal no limit)")
       ->type_name("COLUMNS")
-      ->check(Checked(CLI::Range(40, 1000)))
-      ->group(group);
+      ->check(Checked(CLI::Range(40, 1000)));
   app.add_option("--color,--colour", colour_, "When to use colour (auto: on a terminal without NO_COLOR)")
       ->type_name("auto|always|never")
-      ->check(Checked(CLI::IsMember({"auto", "always", "never"})))
-      ->group(group);
-  app.add_flag("--ascii", ascii_, "Lines in ASCII (default where the locale is not UTF-8)")->group(group);
-  app.add_flag("-q,--quiet", quiet_, "No progress, no count and time on standard error")->group(group);
+      ->check(Checked(CLI::IsMember({"auto", "always", "never"})));
+  app.add_flag("--ascii", ascii_, "Lines in ASCII (default where the locale is not UTF-8)");
+  app.add_flag("-q,--quiet", quiet_, "No progress, no count and time on standard error");
 }
 
 void QueryCommand::DeclareLimits(CLI::App& app) {
-  const char* group = "Limits";
+  app.option_defaults()->group("Limits");
   app.add_option("--timeout", timeout_s_, "End a query after this many seconds (600; 0: never)")
       ->type_name("SECONDS")
-      ->check(Checked(CLI::Range(0.0, 1e9)))
-      ->group(group);
+      ->check(Checked(CLI::Range(0.0, 1e9)));
   app.add_option("--max-memory", memory_bytes_, "Memory for sorting and grouping, such as 4G (1G)")
       ->type_name("SIZE")
-      ->transform(Checked(CLI::AsSizeValue(false)))
-      ->group(group);
+      ->transform(Checked(CLI::AsSizeValue(false)));
 }
 
 Result<int> QueryCommand::Describe(Console& console) const {

@@ -39,82 +39,56 @@ Result<std::optional<int64_t>> WholeSeconds(const char* flag, std::string_view t
 
 void ProfileFlags::Declare(CLI::App& app) {
   app_ = &app;
+  app.option_defaults()->group(kProfilerGroup);
   app.add_option("--profile", profile_,
                  "Profile ranks with Nsight Systems or Nsight Compute, prepare them for captures (kineto, the "
                  "default), or neither")
-      ->type_name("nsys|ncu|kineto|none")
-      ->group(kProfilerGroup);
+      ->type_name("nsys|ncu|kineto|none");
   app.add_option("--ranks", ranks_,
                  "The ranks to profile; the others run CMD unchanged: all, 0,3, 8-11, local:0, per-node:1, first:8, "
                  "every:16, node:0, host:NAME (all; ncu: 0)")
-      ->type_name("LIST")
-      ->group(kProfilerGroup);
-  app.add_option("-o,--out", out_, "Folder for the reports, created if missing (lockstep-nsys-JOB)")
-      ->type_name("DIR")
-      ->group(kProfilerGroup);
+      ->type_name("LIST");
+  app.add_option("-o,--out", out_, "Folder for the reports, created if missing (lockstep-nsys-JOB)")->type_name("DIR");
   app.add_option(
          "--name", name_,
          "Their names: %r rank, %w world size, %l local rank, %h host, %t tool, %q{VARIABLE} (%t.rank%r-of-%w.%h)")
-      ->type_name("PATTERN")
-      ->group(kProfilerGroup);
-  app.add_flag("-f,--force", overwrites_, "Replace existing reports")->group(kProfilerGroup);
+      ->type_name("PATTERN");
+  app.add_flag("-f,--force", overwrites_, "Replace existing reports");
   app.add_option("--trace", traces_,
                  "What nsys records (cuda,nvtx,osrt,cublas,cudnn, and mpi,ucx under an MPI launcher)")
-      ->type_name("LIST")
-      ->group(kProfilerGroup);
+      ->type_name("LIST");
   app.add_option(
          "--capture-range", range_,
          "Record from cudaProfilerStart to cudaProfilerStop, or the NVTX range NAME; the job continues after it")
-      ->type_name("cuda|nvtx:NAME")
-      ->group(kProfilerGroup);
-  app.add_option("--ranges", range_count_, "Number of such ranges, one report each (1)")
-      ->type_name("N")
-      ->group(kProfilerGroup);
-  app.add_option("--delay", delay_, "Start recording this long after the start, in whole seconds")
-      ->type_name("TIME")
-      ->group(kProfilerGroup);
+      ->type_name("cuda|nvtx:NAME");
+  app.add_option("--ranges", range_count_, "Number of such ranges, one report each (1)")->type_name("N");
+  app.add_option("--delay", delay_, "Start recording this long after the start, in whole seconds")->type_name("TIME");
   app.add_option("--duration", duration_, "Record for this long, in whole seconds; the job continues after it")
-      ->type_name("TIME")
-      ->group(kProfilerGroup);
-  app.add_flag("--stats", prints_statistics_, "Make nsys print its summaries at the end")->group(kProfilerGroup);
-  app.add_flag("--export", exports_, "Also make nsys write the report as SQLite, while the job still holds its nodes")
-      ->group(kProfilerGroup);
+      ->type_name("TIME");
+  app.add_flag("--stats", prints_statistics_, "Make nsys print its summaries at the end");
+  app.add_flag("--export", exports_, "Also make nsys write the report as SQLite, while the job still holds its nodes");
   app.add_option("--nsys-opt", nsys_options_,
                  "An option for nsys profile, as in --nsys-opt=--gpu-metrics-devices=all (repeatable)")
-      ->type_name("OPTION")
-      ->group(kProfilerGroup);
+      ->type_name("OPTION");
   app.add_option("--kernels-from", kernels_from_,
                  "ncu: profile the heaviest kernels of this analysis (lockstep analyze --json > REPORT)")
-      ->type_name("REPORT")
-      ->group(kProfilerGroup);
+      ->type_name("REPORT");
   app.add_option("--top", top_, "Maximum number of kernels; fewer if those already make up four fifths of the time (5)")
-      ->type_name("N")
-      ->group(kProfilerGroup);
+      ->type_name("N");
   app.add_option("--kernel", kernels_,
                  "ncu: a kernel to profile, its function's name without template and arguments (repeatable)")
-      ->type_name("NAME")
-      ->group(kProfilerGroup);
-  app.add_option("--set", set_, "ncu: what to measure: basic, detailed, full, roofline (roofline)")
-      ->type_name("NAME")
-      ->group(kProfilerGroup);
-  app.add_option("--skip", skip_, "ncu: launches of a kernel and shape to skip (up to 10, by REPORT)")
-      ->type_name("N")
-      ->group(kProfilerGroup);
-  app.add_option("--count", count_, "ncu: launches of a kernel and shape to profile (1)")
-      ->type_name("N")
-      ->group(kProfilerGroup);
+      ->type_name("NAME");
+  app.add_option("--set", set_, "ncu: what to measure: basic, detailed, full, roofline (roofline)")->type_name("NAME");
+  app.add_option("--skip", skip_, "ncu: launches of a kernel and shape to skip (up to 10, by REPORT)")->type_name("N");
+  app.add_option("--count", count_, "ncu: launches of a kernel and shape to profile (1)")->type_name("N");
   app.add_option("--ncu-opt", ncu_options_, "An option for ncu, as in --ncu-opt=--clock-control=none (repeatable)")
-      ->type_name("OPTION")
-      ->group(kProfilerGroup);
+      ->type_name("OPTION");
   app.add_option("--tool", tool_, "The nsys or ncu to use (the one in PATH, else the newest below /opt/nvidia)")
-      ->type_name("PATH")
-      ->group(kProfilerGroup);
+      ->type_name("PATH");
   app.add_option("--tmp", scratch_,
                  "Folder for the tool's temporary data, which can be gigabytes: use a local disk (TMPDIR)")
-      ->type_name("DIR")
-      ->group(kProfilerGroup);
-  app.add_flag("--dry-run", is_dry_run_, "Print the command, the reasons and the files, and run nothing")
-      ->group(kProfilerGroup);
+      ->type_name("DIR");
+  app.add_flag("--dry-run", is_dry_run_, "Print the command, the reasons and the files, and run nothing");
 }
 
 Status ProfileFlags::ReadRange(launch::NsysRequest* nsys) const {

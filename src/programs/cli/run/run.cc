@@ -111,19 +111,17 @@ constexpr const char* kRunFooter =
 void RunCommand::Declare(CLI::App& app) {
   app_ = &app;
   app.prefix_command();  // All that follows the first word that is not a flag of ours is CMD's.
-  const char* group = "Kineto";
+  app.option_defaults()->group("Kineto");
   app.add_flag("--with-daemon", with_daemon_,
-               "Start a daemon if the node has none; it ends with the last job that uses it")
-      ->group(group);
-  app.add_flag("--require-daemon", requires_daemon_, "Do not start CMD when no daemon answers")->group(group);
+               "Start a daemon if the node has none; it ends with the last job that uses it");
+  app.add_flag("--require-daemon", requires_daemon_, "Do not start CMD when no daemon answers");
   app.add_option("--interval", interval_, "How often the processes ask the daemon for a capture, in whole seconds (1s)")
-      ->type_name("TIME")
-      ->group(group);
+      ->type_name("TIME");
   app.add_option("--socket-dir", socket_folder_,
                  "Use a daemon's socket in this folder, for containers with their own network; at most 54 characters, "
                  "the same path on both sides")
-      ->type_name("DIR")
-      ->group(group);
+      ->type_name("DIR");
+  app.option_defaults()->group("Options");
   app.add_flag(
       "--hang-dumps", hang_dumps_,
       "Make every Python process of CMD that has a rank answer 'lockstep hang' with its flight record and stacks");
@@ -142,6 +140,7 @@ void RunCommand::Declare(CLI::App& app) {
       ->type_name("DIR");
   profile_flags_.Declare(app);
   logs_.Declare(app);
+  app.option_defaults()->group("Options");
   app.add_flag("-q,--quiet", quiet_, "Print only problems on standard error");
   app.footer(kRunFooter);
 }

@@ -35,29 +35,24 @@ void SetUnlessSet(const char* name, const std::string& value, const launch::Envi
 
 void RunLogs::Declare(CLI::App& app) {
   app_ = &app;
-  const char* group = "Logs";
+  app.option_defaults()->group("Logs");
   // torchrun takes a --logs behind itself for one of its own flags, cut short.
   app.add_option("--logs,--rank-logs", folder_,
                  "Write CMD's output to a log of its rank in this folder, with times, for 'lockstep logs'; behind "
                  "torchrun use --rank-logs")
-      ->type_name("DIR")
-      ->group(group);
+      ->type_name("DIR");
   app.add_option("--console", console_, "Ranks whose output also goes to the console (rank0)")
       ->type_name("rank0|all|none")
-      ->check(Checked(CLI::IsMember({"rank0", "all", "none"})))
-      ->group(group);
-  app.add_flag("--log-json", is_json_, "Write logs as JSON lines")->group(group);
+      ->check(Checked(CLI::IsMember({"rank0", "all", "none"})));
+  app.add_flag("--log-json", is_json_, "Write logs as JSON lines");
   app.add_option("--log-size", max_bytes_, "Rotate a log of this size to .log.1 (100MB)")
       ->type_name("BYTES")
-      ->transform(Checked(CLI::AsSizeValue(true)))
-      ->group(group);
+      ->transform(Checked(CLI::AsSizeValue(true)));
   app.add_option("--log-files", file_count_, "Number of log files kept for each rank, the current one included (5)")
       ->type_name("N")
-      ->check(Checked(CLI::Range(1, 999)))
-      ->group(group);
+      ->check(Checked(CLI::Range(1, 999)));
   app.add_flag("--log-plain", is_plain_,
-               "Do not compress .log.1 and older logs; otherwise they become .log.1.gz when a processor is idle")
-      ->group(group);
+               "Do not compress .log.1 and older logs; otherwise they become .log.1.gz when a processor is idle");
 }
 
 Status RunLogs::Read() {

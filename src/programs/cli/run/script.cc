@@ -108,46 +108,31 @@ bool IsPython(const std::string& program) {
 }
 
 void ScriptCommand::Declare(CLI::App& app) {
-  const char* group = "Job";
+  app.option_defaults()->group("Job");
   app.add_option("kind", kind_, "The kind of job script")->type_name("slurm|pbs|mpi|k8s")->required();
-  app.add_option("--nodes", request_.nodes, "Number of nodes (1)")->type_name("N")->group(group);
-  app.add_option("--gpus-per-node", request_.gpus_per_node, "GPUs of each node (0)")->type_name("N")->group(group);
+  app.add_option("--nodes", request_.nodes, "Number of nodes (1)")->type_name("N");
+  app.add_option("--gpus-per-node", request_.gpus_per_node, "GPUs of each node (0)")->type_name("N");
   app.add_option("--ranks-per-node", ranks_per_node_, "Ranks on each node (as many as GPUs; 1 without)")
-      ->type_name("N")
-      ->group(group);
+      ->type_name("N");
   app.add_option("--cpus-per-rank", request_.cpus_per_rank, "Processor cores of each rank (the site's default)")
-      ->type_name("N")
-      ->group(group);
-  app.add_option("--time", time_, "Time limit, as [H:]MM:SS (0:10:00)")->type_name("TIME")->group(group);
-  app.add_option("--queue", request_.queue, "Queue; SLURM: partition; Kubernetes: Kueue's")
-      ->type_name("NAME")
-      ->group(group);
-  app.add_option("--account", request_.account, "Who pays")->type_name("NAME")->group(group);
+      ->type_name("N");
+  app.add_option("--time", time_, "Time limit, as [H:]MM:SS (0:10:00)")->type_name("TIME");
+  app.add_option("--queue", request_.queue, "Queue; SLURM: partition; Kubernetes: Kueue's")->type_name("NAME");
+  app.add_option("--account", request_.account, "Who pays")->type_name("NAME");
   app.add_option("--filesystems", request_.filesystems, "PBS: the file systems that the job needs, as in home:eagle")
-      ->type_name("LIST")
-      ->group(group);
+      ->type_name("LIST");
   app.add_option("--constraint", request_.constraint,
                  "SLURM: features of nodes; PBS: a part of select, as in system=polaris")
-      ->type_name("TEXT")
-      ->group(group);
-  app.add_option("--module", request_.modules, "A module to load (repeatable)")->type_name("NAME")->group(group);
-  app.add_option("--env", request_.environment, "A variable to set (repeatable)")
-      ->type_name("NAME=VALUE")
-      ->group(group);
-  app.add_option("--job-name", request_.name, "Name of the job (the program's)")->type_name("NAME")->group(group);
+      ->type_name("TEXT");
+  app.add_option("--module", request_.modules, "A module to load (repeatable)")->type_name("NAME");
+  app.add_option("--env", request_.environment, "A variable to set (repeatable)")->type_name("NAME=VALUE");
+  app.add_option("--job-name", request_.name, "Name of the job (the program's)")->type_name("NAME");
   app.add_option("--start", starter_, "How ranks are started (torchrun where CMD is Python)")
-      ->type_name("torchrun|direct")
-      ->group(group);
-  app.add_option("--mpi", mpi_, "PBS, MPI: which mpiexec (PBS: pals; mpi: openmpi)")
-      ->type_name("pals|openmpi|mpich")
-      ->group(group);
-  app.add_option("--image", request_.image, "Kubernetes: the container's image")->type_name("NAME")->group(group);
-  app.add_option("--claim", request_.claim, "Kubernetes: a persistent volume claim for the reports")
-      ->type_name("NAME")
-      ->group(group);
-  app.add_option("--lockstep", request_.lockstep, "Path of lockstep on the nodes (this program's)")
-      ->type_name("PATH")
-      ->group(group);
+      ->type_name("torchrun|direct");
+  app.add_option("--mpi", mpi_, "PBS, MPI: which mpiexec (PBS: pals; mpi: openmpi)")->type_name("pals|openmpi|mpich");
+  app.add_option("--image", request_.image, "Kubernetes: the container's image")->type_name("NAME");
+  app.add_option("--claim", request_.claim, "Kubernetes: a persistent volume claim for the reports")->type_name("NAME");
+  app.add_option("--lockstep", request_.lockstep, "Path of lockstep on the nodes (this program's)")->type_name("PATH");
   profile_flags_.Declare(app);
   app.footer(kScriptFooter);
 }

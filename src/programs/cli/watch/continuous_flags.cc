@@ -16,56 +16,45 @@ ContinuousFlags::ContinuousFlags() {
 }
 
 void ContinuousFlags::Declare(CLI::App& app) {
-  const char* group = "Continuous profiling";
+  app.option_defaults()->group("Continuous profiling");
   app.add_option("--every", every_, "Also capture the job at this interval, and report when it has become slower")
-      ->type_name("TIME")
-      ->group(group);
-  const auto add = [this](CLI::Option* option, const char* in) { options_.push_back(option->group(in)); };
-  add(app.add_option("--duration", duration_, "Length of a capture's window (500ms)")->type_name("TIME"), group);
+      ->type_name("TIME");
+  const auto add = [this](CLI::Option* option) { options_.push_back(option); };
+  add(app.add_option("--duration", duration_, "Length of a capture's window (500ms)")->type_name("TIME"));
   add(app.add_option("--iterations", iterations_, "Capture this many training steps instead")
           ->type_name("N")
-          ->check(Checked(CLI::Range(1, 100'000))),
-      group);
+          ->check(Checked(CLI::Range(1, 100'000))));
   add(app.add_flag("--allow-unsafe", request_.allow_unsafe,
-                   "Also capture processes that Kineto may crash: PyTorch before 2.14, not under 'lockstep run'"),
-      group);
+                   "Also capture processes that Kineto may crash: PyTorch before 2.14, not under 'lockstep run'"));
   add(app.add_option("--captures", request_.capture_count, "End after this many captures")
           ->type_name("N")
-          ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))),
-      group);
+          ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))));
   add(app.add_option(
              "--profiles", folder_,
              "Keep captures in this folder, and continue with the history that is there\n(./lockstep-profile-JOB)")
-          ->type_name("DIR"),
-      group);
+          ->type_name("DIR"));
   add(app.add_option("--budget", request_.budget_bytes,
                      "Size limit of the folder, such as 500MiB (2GiB): the oldest traces are removed first,\nthen "
                      "reports; figures and findings stay")
           ->type_name("SIZE")
           ->transform(Checked(CLI::AsSizeValue(false)))
-          ->check(Checked(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 60))),
-      group);
+          ->check(Checked(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 60))));
   add(app.add_option("--learn", request_.history.level.learn_count,
                      "Captures from which a figure's normal level is learned (8)")
           ->type_name("N")
-          ->check(Checked(CLI::Range(size_t{3}, size_t{50}))),
-      group);
+          ->check(Checked(CLI::Range(size_t{3}, size_t{50}))));
   add(app.add_option("--warm-up", request_.history.warm_up_count, "First captures of a job that are not used (1)")
           ->type_name("N")
-          ->check(Checked(CLI::Range(size_t{0}, size_t{1000}))),
-      group);
+          ->check(Checked(CLI::Range(size_t{0}, size_t{1000}))));
   add(app.add_option(
              "--metrics-file", request_.metrics_file,
              "Write lockstep_profile_* to this file for node_exporter's textfile collector; it is\nremoved at the end")
-          ->type_name("FILE.prom"),
-      group);
+          ->type_name("FILE.prom"));
   add(app.add_option("--step-name", input_.analysis().step_name, "Steps are the annotations of this name")
-          ->type_name("NAME"),
-      group);
+          ->type_name("NAME"));
   add(app.add_option("--threads", input_.analysis().thread_count, "Threads that analyse (2; 0: one per processor)")
           ->type_name("N")
-          ->check(Checked(CLI::Range(0u, 4096u))),
-      group);
+          ->check(Checked(CLI::Range(0u, 4096u))));
 }
 
 Result<bool> ContinuousFlags::Read() {

@@ -108,24 +108,18 @@ bool FoundNothing(const jobs::NodeLook& look) { return look.error && look.error-
 
 void WatchCommand::Declare(CLI::App& app) {
   live_.Declare(app);
-  const char* group = "Watching";
-  app.add_option("--interval", interval_, "Time between two looks (1s)")->type_name("TIME")->group(group);
-  app.add_option("--silence", least_silence_, "Shorter pauses never count as stuck (5s)")
-      ->type_name("TIME")
-      ->group(group);
+  app.option_defaults()->group("Watching");
+  app.add_option("--interval", interval_, "Time between two looks (1s)")->type_name("TIME");
+  app.add_option("--silence", least_silence_, "Shorter pauses never count as stuck (5s)")->type_name("TIME");
   app.add_option("--first-silence", first_silence_, "The same, before the job's rhythm is known (30s)")
-      ->type_name("TIME")
-      ->group(group);
-  app.add_option("--for", for_, "End after this time (when the job ends)")->type_name("TIME")->group(group);
-  app.add_flag("--once", once_, "End with status 3 as soon as the job is stuck")->group(group);
+      ->type_name("TIME");
+  app.add_option("--for", for_, "End after this time (when the job ends)")->type_name("TIME");
+  app.add_flag("--once", once_, "End with status 3 as soon as the job is stuck");
   continuous_.Declare(app);
-  const char* output = "Output";
-  app.add_option("--keep", keep_, "Keep evidence in subfolders of this folder (the current one)")
-      ->type_name("DIR")
-      ->group(output);
-  app.add_flag("--json", json_, "Print one JSON object per line for each event (lockstep.watch/1, docs/json.md)")
-      ->group(output);
-  text_.Declare(app, output);
+  app.option_defaults()->group("Output");
+  app.add_option("--keep", keep_, "Keep evidence in subfolders of this folder (the current one)")->type_name("DIR");
+  app.add_flag("--json", json_, "Print one JSON object per line for each event (lockstep.watch/1, docs/json.md)");
+  text_.Declare(app);
   app.footer(kWatchFooter);
 }
 

@@ -23,7 +23,6 @@
 #include "programs/python/extension/interruptible.h"
 #include "programs/python/loaded_run.h"
 #include "programs/python/table_specs.h"
-#include "programs/python/tables.h"
 
 namespace lockstep::python {
 namespace {
@@ -46,12 +45,6 @@ py::object TextOrNone(const std::string& text) {
   return Text(text);
 }
 
-template <typename T>
-py::object Optional(const std::optional<T>& value) {
-  if (!value) return py::none();
-  return py::int_(*value);
-}
-
 py::dict Job(const RunPointer& run) {
   const auto [facts, result] = WithoutLock([&] {
     const analysis::AnalysisResult& analysis = run->Analysis();
@@ -59,7 +52,7 @@ py::dict Job(const RunPointer& run) {
   });
   py::dict job;
   job["rank_count"] = facts.rank_count;
-  job["world_size"] = Optional(facts.world_size);
+  job["world_size"] = facts.world_size;
   job["missing_rank_count"] = facts.world_size ? py::object(py::int_(facts.missing_rank_count)) : py::none();
   job["missing_ranks"] = py::tuple(py::cast(facts.missing_ranks));
   job["window_count"] = facts.window_count;
@@ -81,11 +74,6 @@ const char* ScopeName(report::Scope scope) {
   return "window";
 }
 
-py::object OptionalNumber(const std::optional<double>& value) {
-  if (!value) return py::none();
-  return py::float_(*value);
-}
-
 /// The lines of the first screen's rank table, worst first.
 py::dict Summary(const RunPointer& run) {
   const report::Summary summary =
@@ -102,8 +90,8 @@ py::dict Summary(const RunPointer& run) {
     row["exposed_communication_ns"] = line.exposed_communication_ns;
     row["exposed_memory_ns"] = line.exposed_memory_ns;
     row["idle_ns"] = line.idle_ns;
-    row["wait_ns"] = OptionalNumber(line.wait_ns);
-    row["wait_given_ns"] = OptionalNumber(line.wait_given_ns);
+    row["wait_ns"] = line.wait_ns;
+    row["wait_given_ns"] = line.wait_given_ns;
     ranks.append(std::move(row));
   }
   py::dict made;
@@ -138,7 +126,7 @@ py::list LedgerAsRead(const RunPointer& run) {
     row["code"] = Text(entry.code);
     row["severity"] = model::SeverityName(entry.severity);
     row["source"] = TextOrNone(entry.source);
-    row["rank"] = Optional(entry.rank);
+    row["rank"] = entry.rank;
     row["message"] = Text(entry.message);
     row["advice"] = TextOrNone(entry.advice);
     rows.append(std::move(row));

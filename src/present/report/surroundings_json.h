@@ -6,7 +6,10 @@
 
 namespace lockstep::report {
 
-/// The members "what_if" and "bubbles" of `data`: docs/json.md; null where their pass did not run.
+// Members of `data` that hold more than tables: docs/json.md. Null where their pass did not run.
+
+void WriteWaitStates(JsonDocument& json, const model::Run& run, const analysis::AnalysisResult& result);
+void WriteCriticalPath(JsonDocument& json, const model::Run& run, const analysis::AnalysisResult& result);
 void WriteWhatIf(JsonDocument& json, const model::Run& run, const analysis::AnalysisResult& result);
 void WriteBubbles(JsonDocument& json, const model::Run& run, const analysis::AnalysisResult& result);
 
