@@ -41,10 +41,10 @@ constexpr const char* kStagesFooter =
 
 void StagesCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Folders and files of all ranks (*.spans)")->type_name("PATH...");
-  const char* output = "Output";
-  app.add_flag("--json", json_, "One JSON object (lockstep.stages/1, docs/json.md)")->group(output);
-  app.add_option("--top", top_, "Text: so many steps are listed; 0: all")->capture_default_str()->group(output);
-  text_.Declare(app, output);
+  app.option_defaults()->group("Output");
+  app.add_flag("--json", json_, "One JSON object (lockstep.stages/1, docs/json.md)");
+  app.add_option("--top", top_, "Text: how many steps are listed; 0: all")->capture_default_str();
+  text_.Declare(app);
   app.footer(kStagesFooter);
 }
 

@@ -103,6 +103,7 @@ constexpr const char* kRunFooter =
     "\n"
     "Examples:\n"
     "  lockstep run --with-daemon -- torchrun --nproc-per-node 8 train.py\n"
+    "  lockstep run --stages -- torchrun --nproc-per-node 8 train.py\n"
     "  srun lockstep run --with-daemon -- python train.py\n"
     "  srun lockstep run --profile nsys --ranks per-node:1 -o profile -- python train.py\n"
     "  torchrun --nproc-per-node 8 --no-python lockstep run --profile nsys --ranks 0,3 -- python train.py\n"

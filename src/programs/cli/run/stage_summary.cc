@@ -13,7 +13,11 @@ namespace lockstep::cli {
 Status TellStages(const std::string& folder, const std::string& summary_file, Console& console) {
   ASSIGN_OR_RETURN(ingest::StageFiles files, ingest::ReadStageFiles({folder}));
   const frontier::JobStages job = frontier::AssessJob(std::move(files.ranks), std::move(files.ledger));
-  report::WriteStagesText(job, {.width = 100, .unicode = false, .top = 3}, console.err);
+  report::TextOptions options;
+  options.width = 100;
+  options.unicode = false;
+  options.top = 3;
+  report::WriteStagesText(job, options, console.err);
   if (summary_file.empty()) return {};
   std::ostringstream json;
   report::WriteStagesJson(job, json);
