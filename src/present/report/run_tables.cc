@@ -188,7 +188,7 @@ std::vector<InstanceColumn> ColumnsBehind() {
       RankField<&Row::last_rank_index>(
           "last_rank", "The rank that arrived last.",
           "the margin is below the clocks' uncertainty, or a member lacks it or came later without a trace"),
-      Field<&Row::transfer_ns>("transfer_ns", "ns", "Time of the collective itself once everybody is there.",
+      Field<&Row::transfer_ns>("transfer_ns", "ns", "Time of the collective itself after all members have arrived.",
                                "not complete"),
       Field<&Row::algbw_bytes_per_s>("algbw_bytes_per_s", "bytes/s",
                                      "`bytes` / `transfer_ns`: waiting is not included.", "size or transfer unknown"),
