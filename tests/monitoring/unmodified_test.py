@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from monitored import DAEMON, Watched, parse
-from pytorch import python_with_torch
+from pytorch import job_environment, python_with_torch, torchrun
 from waiting import PATIENCE_S
 
 BINARY = os.environ["LOCKSTEP_BINARY"]
@@ -17,12 +17,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
 RANKS = 2
 STEPS = 60
-
-
-def clean_environment(**variables):
-    names = ("LOCKSTEP_TRACE", "RANK", "WORLD_SIZE", "PYTHONPATH")
-    return {**{name: value for name, value in os.environ.items() if name not in names}, "GLOO_SOCKET_IFNAME": "lo",
-            "OMP_NUM_THREADS": "1", "KINETO_LOG_LEVEL": "5", "PYTHONWARNINGS": "ignore", **variables}
 
 
 class UnmodifiedTest(unittest.TestCase):
@@ -37,12 +31,11 @@ class UnmodifiedTest(unittest.TestCase):
         """A torchrun of the job; (its process, the folder of what its ranks say)."""
         folder = self.folder / name
         folder.mkdir()
-        command = [self.python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(RANKS), "--rdzv-backend", "c10d",
-                   "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", "--rdzv-id", f"{name}-{os.getpid()}", "--no-python",
-                   *prefix, self.python, HERE / "plain_training.py", folder, str(STEPS)]
+        command = torchrun(self.python, RANKS, "--rdzv-id", f"{name}-{os.getpid()}", "--no-python", *prefix, self.python,
+                           HERE / "plain_training.py", folder, str(STEPS))
         log = open(folder / "log", "w+", encoding="utf-8")  # noqa: SIM115
         self.addCleanup(log.close)
-        job = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean_environment(**variables))
+        job = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=job_environment(**variables))
         self.addCleanup(job.wait)
         self.addCleanup(job.kill)
         return job, folder
@@ -117,7 +110,7 @@ class UnmodifiedTest(unittest.TestCase):
         (own / "sitecustomize.py").write_text("print('own')\n", encoding="utf-8")
         command = [self.python, HERE / "plain_turns.py"]
         done = subprocess.run([BINARY, "run", "--steps", "--quiet", "--", *command], capture_output=True, text=True, timeout=PATIENCE_S,
-                              env=clean_environment(LOCKSTEP_TRACE=str(spans), PYTHONPATH=str(own),
+                              env=job_environment(LOCKSTEP_TRACE=str(spans), PYTHONPATH=str(own),
                                                     LOCKSTEP_SOCKET=str(self.folder / "run" / "lockstepd.sock")), check=False)
         self.assertEqual(0, done.returncode, done.stderr)
         lines = done.stdout.splitlines()

@@ -66,6 +66,20 @@ class MpiCheckTest(unittest.TestCase):
             launcher.write_text("#!/bin/sh\nkill -PIPE $$\n", encoding="ascii")
             self.assertIn("(exit status 141): it printed no result", self.collectives(launcher)["finding"])
 
+    def test_a_launcher_that_fails_after_its_ranks_agreed_is_asked_again(self):
+        results = json.dumps({"schema": "lockstep.mpi-check/1", "hosts": ["a", "b"], "operations": [
+            {"operation": "all_reduce", "bytes": 8, "time_ns": 1, "wrong_ranks": []}]}, separators=(",", ":"))
+        with tempfile.TemporaryDirectory(prefix="lkmpi-", dir="/tmp") as folder:
+            launcher = pathlib.Path(folder) / "launcher"
+            launcher.write_text(f"#!/bin/sh\necho >>{folder}/times\necho '{results}'\n[ \"$(wc -l <{folder}/times)\" -gt 1 ]\n",
+                                encoding="ascii")
+            launcher.chmod(0o755)
+            self.assertEqual("ok", self.collectives(launcher)["status"])
+            launcher.write_text(f"#!/bin/sh\necho '{results}'\necho 'write error' >&2\nexit 255\n", encoding="ascii")
+            check = self.collectives(launcher)
+            self.assertEqual("problem", check["status"])
+            self.assertIn("agree, and then the launcher failed (exit status 255): write error", check["finding"])
+
     def test_a_sweep_that_does_not_end_is_ended_with_its_ranks(self):
         with tempfile.TemporaryDirectory(prefix="lkmpi-", dir="/tmp") as folder:
             program = pathlib.Path(folder) / "endless"

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from pytorch import python_with_torch
+from pytorch import job_environment, python_with_torch, torchrun
 from span_files import LOCKSTEP, ledger, lockstep, query
 from waiting import PATIENCE_S
 
@@ -42,10 +42,8 @@ class TorchJobTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.logs, ignore_errors=True)
         # Not where the traces are: it would be read as one of them.
         cls.merged = cls.logs / "merged.json"
-        environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "KINETO_LOG_LEVEL": "5",
-                       "PYTHONPATH": os.path.join(os.environ["LOCKSTEP_BUILD"], "python"), "PYTHONWARNINGS": "ignore"}
-        command = [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(RANKS), "--rdzv-backend", "c10d",
-                   "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", SOURCE / "tests/spans/training_spans.py", cls.traces]
+        environment = job_environment(PYTHONPATH=os.path.join(os.environ["LOCKSTEP_BUILD"], "python"))
+        command = torchrun(python, RANKS, SOURCE / "tests/spans/training_spans.py", cls.traces)
         plain = subprocess.run([*command, cls.logs / "plain"], capture_output=True, text=True, env=environment, timeout=PATIENCE_S)
         job = subprocess.run([*command, cls.logs / "traced"], capture_output=True, text=True, env={**environment, "LOCKSTEP_TRACE": str(cls.spans)}, timeout=PATIENCE_S)
         assert plain.returncode == 0 and job.returncode == 0, plain.stderr + job.stderr

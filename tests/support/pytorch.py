@@ -1,5 +1,6 @@
 """An interpreter that has PyTorch, for tests of real jobs."""
 
+import os
 import pathlib
 import subprocess
 import unittest
@@ -16,3 +17,16 @@ def python_with_torch():
     if done.returncode != 0:
         raise AssertionError(done.stderr)
     return done.stdout.strip()
+
+
+def torchrun(python, ranks, *program):
+    """The words that start a job of one node, on a port of its own."""
+    return [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(ranks), "--rdzv-backend", "c10d",
+            "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", *program]
+
+
+def job_environment(**variables):
+    """This process's, without what a job around it or lockstep may have said."""
+    names = ("LOCKSTEP_TRACE", "RANK", "WORLD_SIZE", "PYTHONPATH")
+    return {**{name: value for name, value in os.environ.items() if name not in names}, "GLOO_SOCKET_IFNAME": "lo",
+            "OMP_NUM_THREADS": "1", "KINETO_LOG_LEVEL": "5", "PYTHONWARNINGS": "ignore", **variables}

@@ -409,14 +409,21 @@ void SpanFollower::Finish(uint64_t place, uint64_t end_tick, Followed* followed)
   if (early_ends_.size() > kMostOpen) early_ends_.erase(early_ends_.begin());
 }
 
-void SpanFollower::Emit(const OpenSpan& span, uint64_t end_tick, Followed* followed) const {
-  const int64_t start_ns = ToWall(span.tick);
-  const int64_t duration_ns = end_tick > span.tick ? ToNs(end_tick - span.tick) : 0;
-  if (span.step) {
-    followed->steps.push_back({span.thread_id, *span.step, start_ns, duration_ns});
-  } else {
+void SpanFollower::Emit(const OpenSpan& span, uint64_t end_tick, Followed* followed) {
+  end_tick = std::max(end_tick, span.tick);
+  int64_t start_ns = ToWall(span.tick);
+  const int64_t duration_ns = ToNs(end_tick - span.tick);
+  if (!span.step) {
     followed->spans.push_back({span.thread_id, span.name, start_ns, duration_ns});
+    return;
   }
+  // Two steps that touch may overlap by what was rounded, or by what a newer anchor moved.
+  if (span.tick >= last_step_end_tick_) start_ns = std::max(start_ns, last_step_end_ns_);
+  if (end_tick >= last_step_end_tick_) {
+    last_step_end_tick_ = end_tick;
+    last_step_end_ns_ = start_ns + duration_ns;
+  }
+  followed->steps.push_back({span.thread_id, *span.step, start_ns, duration_ns});
 }
 
 }  // namespace lockstep::ingest::span_follow

@@ -61,8 +61,9 @@ struct Followed {
 ReadAt ReadOpenFile(int file);
 
 /// Reads on in the file that liblockstep writes, while it does (docs/formats/span-trace.md). Costs what was recorded
-/// since the last time and one chunk a thread; a reading takes 8 MiB at most. The file's bytes are not trusted: a wrong
-/// file gives wrong figures, and nothing worse. Not thread-safe.
+/// since the last time and one chunk a thread; a reading takes 8 MiB at most. Steps that follow each other by the
+/// program's clock do so in nanoseconds. The file's bytes are not trusted: a wrong file gives wrong figures, and
+/// nothing worse. Not thread-safe.
 class SpanFollower {
  public:
   /// Errors: kCorruptData (no span trace), kUnsupported (of another version).
@@ -111,7 +112,7 @@ class SpanFollower {
   void Take(const Image& image, Followed* followed);
   void TakeRecord(const Image& image, size_t slot_idx, Chunk* chunk, Followed* followed);
   void Finish(uint64_t place, uint64_t end_tick, Followed* followed);
-  void Emit(const OpenSpan& span, uint64_t end_tick, Followed* followed) const;
+  void Emit(const OpenSpan& span, uint64_t end_tick, Followed* followed);
   void SeeAnchor(const span_trace::Anchor& anchor);
   bool KnowsRate() const;
   int64_t ToWall(uint64_t tick) const;
@@ -133,6 +134,8 @@ class SpanFollower {
   std::map<uint64_t, uint64_t> early_ends_;  ///< Of spans that were not seen yet: the tick.
   std::unordered_map<uint32_t, std::string> names_;
   size_t name_text_bytes_ = 0;
+  uint64_t last_step_end_tick_ = 0;  ///< Of the step that ended last.
+  int64_t last_step_end_ns_ = 0;
   std::optional<span_trace::Anchor> first_;
   span_trace::Anchor newest_ = {};
 };

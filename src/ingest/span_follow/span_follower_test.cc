@@ -315,6 +315,8 @@ class MadeUpFile {
   }
   uint64_t read_bytes = 0;
   bool is_one_threads = false;  ///< Its newest chunk first, which it writes into, then copies of those before.
+  /// Of each chunk; with one, ticks are those of a counter. The file's own is that of chunk 0.
+  std::function<span_trace::Anchor(size_t chunk)> anchor;
 
  private:
   size_t Read(uint64_t offset, char* to, size_t bytes) {
@@ -322,7 +324,8 @@ class MadeUpFile {
       span_trace::Header header = {};
       std::memcpy(header.magic, span_trace::kMagic.data(), span_trace::kMagic.size());
       header.version = span_trace::kVersion;
-      header.clock = span_trace::ClockKind::kMonotonic;
+      header.clock = anchor ? span_trace::ClockKind::kTimeStampCounter : span_trace::ClockKind::kMonotonic;
+      if (anchor) header.begin = anchor(0);
       header.used_bytes = span_trace::kHeaderBytes + chunk_count_ * span_trace::kMostChunkBytes;
       return Copy(&header, sizeof(header), offset, to, bytes);
     }
@@ -335,6 +338,7 @@ class MadeUpFile {
       header.kind = span_trace::kRecordChunk;
       header.chunk_number = is_one_threads && chunk > 0 ? chunk : is_one_threads ? chunk_count_ : chunk + 1;
       header.is_copy = is_one_threads && chunk > 0 ? 1 : 0;
+      if (anchor) header.anchor = anchor(chunk);
       const std::vector<Slot> slots = slots_(chunk);
       bytes_.assign(span_trace::kMostChunkBytes, '\0');
       std::memcpy(bytes_.data(), &header, sizeof(header));
@@ -399,6 +403,43 @@ TEST_F(SpanFollowerTest, AThreadsRecordsComeInOrderHoweverManyReadingsTheyTake) 
   EXPECT_EQ(values.size(), kChunks);
   EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
   EXPECT_EQ(values.back(), kChunks);
+}
+
+// A killed job's file had steps that touch by the counter and overlapped by a rounded nanosecond.
+TEST_F(SpanFollowerTest, StepsThatTouchDoNotOverlapHoweverTheClocksWobble) {
+  constexpr size_t kChunks = 300;
+  constexpr uint64_t kStepTicks = 30'001;  // Of a counter of 3 GHz.
+  constexpr int64_t kWobbleNs = 5'000;
+  MadeUpFile file(kChunks, [](size_t chunk) {
+    std::vector<span_trace::Slot> slots;
+    for (uint64_t step = 2 * chunk; step < 2 * chunk + 2; ++step) {
+      slots.push_back(MadeUpFile::Make(span_trace::kStep, step * kStepTicks, kStepTicks));
+      slots.push_back({step, 0});
+    }
+    return slots;
+  });
+  file.anchor = [](size_t chunk) {
+    const uint64_t tick = 2 * chunk * kStepTicks + 100;
+    const auto since_ns = static_cast<int64_t>(tick / 3);
+    const int64_t wobble_ns = chunk % 2 == 0 ? kWobbleNs : -kWobbleNs;
+    return span_trace::Anchor{tick, since_ns, int64_t{1'800'000'000'000'000'000} + since_ns + wobble_ns, 10};
+  };
+  SpanFollower follower = file.Follow();
+  std::vector<FollowedStep> steps;
+  size_t reading_count = 0;
+  for (bool has_more = true; has_more; ++reading_count) {
+    const auto followed = follower.ReadOn();
+    ASSERT_TRUE(followed);
+    steps.insert(steps.end(), followed->steps.begin(), followed->steps.end());
+    has_more = followed->has_more;
+  }
+  EXPECT_GT(reading_count, 2u);
+  ASSERT_EQ(steps.size(), 2 * kChunks);
+  for (size_t i = 1; i < steps.size(); ++i) {
+    const int64_t gap_ns = steps[i].start_ns - (steps[i - 1].start_ns + steps[i - 1].duration_ns);
+    EXPECT_GE(gap_ns, 0) << i;
+    EXPECT_LE(gap_ns, 2 * kWobbleNs) << i;
+  }
 }
 
 TEST_F(SpanFollowerTest, SpansThatNeverEndGiveWayToNewerOnes) {

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kMostThreads = 256;
 constexpr size_t kMostPartsAThread = 1 << 16;
 constexpr size_t kMostPartsOfAll = 1 << 18;
+constexpr size_t kMostShared = 64;  // Parts that reach from one step into the next, the innermost of them.
 
 /// The spans of one step while time passes in it.
 class StepBuilder {
@@ -92,9 +93,9 @@ void StageCutter::AddParts(const Followed& followed, const std::function<const s
   }
 }
 
-/// `parts` by start; from `*next` on, which goes to the first one after the step. A part's time is its own: what lies
-/// in it and has a stage is that stage's.
-StepStages StageCutter::Cut(const FollowedStep& step, const Parts& parts, size_t* next) {
+/// `parts` by start; from `*next` on, which goes to the first one that the step after this may have, or share. A part's
+/// time is its own: what begins in it and has a stage is that stage's.
+StepStages StageCutter::Cut(const FollowedStep& step, Parts& parts, size_t* next) {
   struct Open {
     Part part;
     bool is_fresh = true;  // No time of it has passed.
@@ -114,14 +115,18 @@ StepStages StageCutter::Cut(const FollowedStep& step, const Parts& parts, size_t
       open.pop_back();
     }
     pass(part.start_ns);
-    // Of a broken nesting the inner one ends with the outer.
-    const int64_t outer_end_ns = open.empty() ? part.end_ns : open.back().part.end_ns;
-    open.push_back({{part.start_ns, std::min(part.end_ns, outer_end_ns), part.stage}});
+    open.push_back({part});
   }
+  Parts goes_on;
   while (!open.empty()) {
-    pass(open.back().part.end_ns);
+    const Part& part = open.back().part;
+    pass(part.end_ns);
+    if (part.end_ns > end_ns && goes_on.size() < kMostShared) goes_on.push_back(part);
     open.pop_back();
   }
+  // Where a part and its step meet, a clock that was read anew may show the part first.
+  *next -= goes_on.size();
+  std::copy(goes_on.rbegin(), goes_on.rend(), parts.begin() + static_cast<ptrdiff_t>(*next));
   return builder.Take();
 }
 

@@ -29,7 +29,7 @@ class StageCutter {
   using Parts = std::vector<Part>;
 
   void AddParts(const Followed& followed, const std::function<const std::string&(uint32_t)>& name_of);
-  static model::StepStages Cut(const FollowedStep& step, const Parts& parts, size_t* next);
+  static model::StepStages Cut(const FollowedStep& step, Parts& parts, size_t* next);
   void DropUntil(int64_t end_ns);
 
   std::unordered_map<uint64_t, Parts> parts_;  ///< Of steps that have not ended, by thread.

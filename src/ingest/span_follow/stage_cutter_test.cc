@@ -83,5 +83,19 @@ TEST_F(StageCutterTest, SpansWaitForTheirStepAndThoseOfOtherThreadsDoNotCount) {
   EXPECT_THAT(steps[1].spans, ElementsAre(Span(Stage::kOther, 10)));
 }
 
+TEST_F(StageCutterTest, PartsThatOverlapOrReachIntoTheNextStepKeepTheirTime) {
+  Add("input", 0, 11);
+  Add("forward", 10, 50);  // Where a newer anchor moved it: it begins before the one before it ended,
+  Add("optimizer", 80, 99);
+  Add("input", 98, 140);  // and before its step.
+  AddStep(0, 0, 100);
+  AddStep(1, 100, 150);
+  const std::vector<StepStages> steps = Take();
+  ASSERT_THAT(steps, SizeIs(2));
+  EXPECT_THAT(steps[0].spans, ElementsAre(Span(Stage::kInput, 10), Span(Stage::kForward, 40), Span(Stage::kOther, 30),
+                                          Span(Stage::kOptimizer, 18), Span(Stage::kInput, 2)));
+  EXPECT_THAT(steps[1].spans, ElementsAre(Span(Stage::kInput, 40), Span(Stage::kOther, 10)));
+}
+
 }  // namespace
 }  // namespace lockstep::ingest::span_follow

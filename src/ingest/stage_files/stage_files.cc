@@ -28,8 +28,6 @@ using model::StepStages;
 namespace {
 
 constexpr std::string_view kSuffix = ".spans";
-// With a value above 0: the rank cannot tell its waits for collectives from what they lie in.
-constexpr std::string_view kHidesCommunication = "comm_exposed_unknown";
 
 std::string TextOf(const char* bytes, size_t most) { return {bytes, ::strnlen(bytes, most)}; }
 
@@ -68,7 +66,9 @@ Result<RankStages> ReadStageFile(const std::string& path) {
     const auto name_of = [&](uint32_t name) -> const std::string& { return follower.NameOf(name); };
     for (StepStages& step : cutter.Take(followed, name_of)) rank.steps.push_back(std::move(step));
     for (const auto& counter : followed.counters) {
-      if (follower.NameOf(counter.name) == kHidesCommunication && counter.value > 0) rank.hides_communication = true;
+      if (follower.NameOf(counter.name) == model::kHidesCommunicationCounter && counter.value > 0) {
+        rank.hides_communication = true;
+      }
     }
     rank.dropped_record_count = followed.dropped_count + followed.missed_count;
     rank.ended_in_order = followed.has_ended;

@@ -38,4 +38,7 @@ const char* StageName(Stage stage);
 /// counts for the enclosing span. The words are those of docs/daemon-metrics.md#phases.
 std::optional<Stage> StageOf(std::string_view span_name);
 
+/// A counter of this name with a value above 0: the rank cannot tell its waits for collectives from what they lie in.
+inline constexpr std::string_view kHidesCommunicationCounter = "comm_exposed_unknown";
+
 }  // namespace lockstep::model

@@ -40,9 +40,6 @@ constexpr std::pair<std::string_view, const char*> kKnown[] = {
     {"gpu_peak_flops_per_second", "lockstep_gpu_peak_flops_per_second"},
 };
 
-// With a value above 0: the rank cannot tell its exposed communication from what it lies in (`lockstep run --stages`).
-constexpr std::string_view kNoCommunication = "comm_exposed_unknown";
-
 /// Null: it has no metric of its own.
 const char* MetricOf(std::string_view counter) {
   const auto* const known =
@@ -98,7 +95,7 @@ void JobMetrics::AddRank(const Rank& rank, MetricFamilies* out) {
   out->Add("lockstep_step_seconds_total", labels, Seconds(meter.step_ns()));
   // A phase that is not known is absent, and its time counts for no phase.
   model::StageTimes stage_ns = meter.stage_ns();
-  const auto unknown = meter.values().find(kNoCommunication);
+  const auto unknown = meter.values().find(model::kHidesCommunicationCounter);
   const bool hides = unknown != meter.values().end() && unknown->second > 0;
   if (hides) At(stage_ns, Stage::kOther) += std::exchange(At(stage_ns, Stage::kCommunication), 0);
   for (const Stage stage : model::kStages) {
@@ -118,7 +115,7 @@ void JobMetrics::AddRank(const Rank& rank, MetricFamilies* out) {
   amount("tokens", "lockstep_tokens_total");
   amount("model_flops", "lockstep_model_flops_total");
   for (const auto& [name, value] : meter.values()) {
-    if (name == kNoCommunication) continue;
+    if (name == model::kHidesCommunicationCounter) continue;
     if (const char* const known = MetricOf(name)) {
       out->Add(known, labels, value);
       continue;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -305,7 +306,9 @@ std::string RunCommand::KeptFolder() const { return stages_ == "true" ? "" : sta
 void RunCommand::SummarizeStages(const StepRecording& recording, Console& console) const {
   if (recording.path.empty() || RankFromEnvironment()) return;
   const std::string kept = KeptFolder();
-  const Status told = TellStages(recording.path, kept.empty() ? "" : kept + "/summary.json", console);
+  std::ostringstream nowhere;
+  const Status told =
+      TellStages(recording.path, kept.empty() ? "" : kept + "/summary.json", quiet_ ? nowhere : console.err);
   if (!told && !quiet_) Tell(console, fmt::format("no stages: {}", told.error().ToString()));
 }
 

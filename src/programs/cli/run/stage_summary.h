@@ -1,15 +1,15 @@
 #pragma once
 
+#include <ostream>
 #include <string>
 
 #include "base/result.h"
-#include "programs/cli/terminal/console.h"
 
 namespace lockstep::cli {
 
-/// When a job has ended: what the stages of its steps say, as `lockstep stages` prints it, to standard error; and,
-/// where `summary_file` is not empty, as --json there. Errors: kNotFound (no process recorded steps), kIo (of the
+/// When a job has ended: what the stages of its steps say, as `lockstep stages` prints it, to `out`; and, where
+/// `summary_file` is not empty, as --json there. Errors: kNotFound (no process recorded steps), kIo (of the
 /// summary).
-Status TellStages(const std::string& folder, const std::string& summary_file, Console& console);
+Status TellStages(const std::string& folder, const std::string& summary_file, std::ostream& out);
 
 }  // namespace lockstep::cli
