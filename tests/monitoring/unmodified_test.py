@@ -5,11 +5,10 @@ import json
 import os
 import pathlib
 import subprocess
-import tempfile
 import unittest
 
 from monitored import DAEMON, Watched, parse
-from pytorch import job_environment, python_with_torch, torchrun
+from pytorch import JobCase, job_environment, torchrun
 from waiting import PATIENCE_S
 
 BINARY = os.environ["LOCKSTEP_BINARY"]
@@ -19,14 +18,7 @@ RANKS = 2
 STEPS = 60
 
 
-class UnmodifiedTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.python = python_with_torch()
-        scratch = tempfile.TemporaryDirectory(prefix="lkt-", dir="/tmp")
-        cls.addClassCleanup(scratch.cleanup)
-        cls.folder = pathlib.Path(scratch.name)
-
+class UnmodifiedTest(JobCase):
     def train(self, name, prefix, **variables):
         """A torchrun of the job; (its process, the folder of what its ranks say)."""
         folder = self.folder / name
@@ -111,7 +103,7 @@ class UnmodifiedTest(unittest.TestCase):
         command = [self.python, HERE / "plain_turns.py"]
         done = subprocess.run([BINARY, "run", "--steps", "--quiet", "--", *command], capture_output=True, text=True, timeout=PATIENCE_S,
                               env=job_environment(LOCKSTEP_TRACE=str(spans), PYTHONPATH=str(own),
-                                                    LOCKSTEP_SOCKET=str(self.folder / "run" / "lockstepd.sock")), check=False)
+                                                  LOCKSTEP_SOCKET=str(self.folder / "run" / "lockstepd.sock")), check=False)
         self.assertEqual(0, done.returncode, done.stderr)
         lines = done.stdout.splitlines()
         self.assertIn("own", lines)

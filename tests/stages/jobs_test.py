@@ -5,11 +5,10 @@ import os
 import pathlib
 import signal
 import subprocess
-import tempfile
 import unittest
 
 import faulty_job
-from pytorch import job_environment, python_with_torch, torchrun
+from pytorch import JobCase, job_environment, torchrun
 from waiting import PATIENCE_S, wait_until
 
 try:
@@ -26,14 +25,7 @@ def stages(*arguments):
     return subprocess.run([BINARY, "stages", *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
-class StagesTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.python = python_with_torch()
-        scratch = tempfile.TemporaryDirectory(prefix="lkt-", dir="/tmp")
-        cls.addClassCleanup(scratch.cleanup)
-        cls.folder = pathlib.Path(scratch.name)
-
+class StagesTest(JobCase):
     def check_sums(self, summary, ranks):
         """What is true of every job, whatever it did."""
         data = summary["data"]

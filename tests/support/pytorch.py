@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -30,3 +31,14 @@ def job_environment(**variables):
     names = ("LOCKSTEP_TRACE", "RANK", "WORLD_SIZE", "PYTHONPATH")
     return {**{name: value for name, value in os.environ.items() if name not in names}, "GLOO_SOCKET_IFNAME": "lo",
             "OMP_NUM_THREADS": "1", "KINETO_LOG_LEVEL": "5", "PYTHONWARNINGS": "ignore", **variables}
+
+
+class JobCase(unittest.TestCase):
+    """With PyTorch's interpreter in `python`, and a folder of the class's own in `folder`."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.python = python_with_torch()
+        scratch = tempfile.TemporaryDirectory(prefix="lkt-", dir="/tmp")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)

@@ -412,13 +412,13 @@ void SpanFollower::Finish(uint64_t place, uint64_t end_tick, Followed* followed)
 void SpanFollower::Emit(const OpenSpan& span, uint64_t end_tick, Followed* followed) {
   end_tick = std::max(end_tick, span.tick);
   int64_t start_ns = ToWall(span.tick);
-  const int64_t duration_ns = ToNs(end_tick - span.tick);
+  // Two steps that touch may overlap by what was rounded, or by what a newer anchor moved.
+  if (span.step && span.tick >= last_step_end_tick_) start_ns = std::max(start_ns, last_step_end_ns_);
+  const int64_t duration_ns = std::min(ToNs(end_tick - span.tick), INT64_MAX - std::max<int64_t>(start_ns, 0));
   if (!span.step) {
     followed->spans.push_back({span.thread_id, span.name, start_ns, duration_ns});
     return;
   }
-  // Two steps that touch may overlap by what was rounded, or by what a newer anchor moved.
-  if (span.tick >= last_step_end_tick_) start_ns = std::max(start_ns, last_step_end_ns_);
   if (end_tick >= last_step_end_tick_) {
     last_step_end_tick_ = end_tick;
     last_step_end_ns_ = start_ns + duration_ns;

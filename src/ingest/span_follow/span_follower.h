@@ -62,8 +62,8 @@ ReadAt ReadOpenFile(int file);
 
 /// Reads on in the file that liblockstep writes, while it does (docs/formats/span-trace.md). Costs what was recorded
 /// since the last time and one chunk a thread; a reading takes 8 MiB at most. Steps that follow each other by the
-/// program's clock do so in nanoseconds. The file's bytes are not trusted: a wrong file gives wrong figures, and
-/// nothing worse. Not thread-safe.
+/// program's clock do so in nanoseconds. The file's bytes are not trusted: a wrong file gives wrong figures, whose ends
+/// int64_t still holds, and nothing worse. Not thread-safe.
 class SpanFollower {
  public:
   /// Errors: kCorruptData (no span trace), kUnsupported (of another version).

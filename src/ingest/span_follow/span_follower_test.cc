@@ -442,6 +442,29 @@ TEST_F(SpanFollowerTest, StepsThatTouchDoNotOverlapHoweverTheClocksWobble) {
   }
 }
 
+TEST_F(SpanFollowerTest, TimesOfAWrongClockHaveAnEnd) {
+  constexpr uint64_t kTicks = 100;  // Of which the file says that each takes centuries.
+  MadeUpFile file(2, [](size_t chunk) {
+    std::vector<span_trace::Slot> slots = {MadeUpFile::Make(span_trace::kSpan, 7 * kTicks, kTicks)};
+    for (uint64_t step = 4 * chunk; step < 4 * chunk + 4; ++step) {
+      slots.push_back(MadeUpFile::Make(span_trace::kStep, step * kTicks, kTicks));
+      slots.push_back({step, 0});
+    }
+    return slots;
+  });
+  file.anchor = [](size_t chunk) {
+    return chunk == 0 ? span_trace::Anchor{} : span_trace::Anchor{1, INT64_MAX, INT64_MAX, 1};
+  };
+  SpanFollower follower = file.Follow();
+  const auto followed = follower.ReadOn();
+  ASSERT_TRUE(followed);
+  ASSERT_EQ(followed->steps.size(), 8u);
+  ASSERT_EQ(followed->spans.size(), 2u);
+  const auto ends = [](const auto& span) { return span.start_ns < 0 || span.duration_ns <= INT64_MAX - span.start_ns; };
+  EXPECT_TRUE(std::all_of(followed->spans.begin(), followed->spans.end(), ends));
+  EXPECT_TRUE(std::all_of(followed->steps.begin(), followed->steps.end(), ends));
+}
+
 TEST_F(SpanFollowerTest, SpansThatNeverEndGiveWayToNewerOnes) {
   constexpr size_t kOpenChunks = 20;  // More than are kept.
   MadeUpFile file(kOpenChunks + 1, [](size_t chunk) {
