@@ -1,110 +1,114 @@
 #!/usr/bin/env python3
-"""What the hooks of `lockstep run --stages` cost, recorded: each alone, and all of them in a real step.
+"""What the hooks of `lockstep run --stages` cost a step, recorded: turns with and without them, of one job.
 
-    LOCKSTEP_TRACE=/tmp/spans LOCKSTEP_STEPS_LIBRARY=build/release/lib/liblockstep.so.1 $(scripts/python_env) bench/python_steps.py
+    $(scripts/python_env) bench/python_steps.py [BUILD]
 
-Medians of rounds, CPU time in ns a call; what the loop itself costs, and what is called, is taken off. The step is one of a model of
-one weight under DistributedDataParallel (one rank, Gloo), with a DataLoader; rounds with and without hooks take turns.
+CPU time of the thread that trains, in ns a step; BUILD is the folder that was built (build/release). The step is one of a model of one
+weight under DistributedDataParallel (one rank, Gloo), with a DataLoader: input, forward, backward, the wait for gradients, optimizer,
+the end of the step. Quantiles over all steps: what else the machine does can only make a step dearer. Two processes would differ by
+more than what is measured, for where their memory happens to lie.
 """
 
 import importlib.util
+import os
 import pathlib
-import statistics
 import sys
 import tempfile
 import time
 
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim import optimizer as optimizers
+from torch.utils.data import DataLoader, dataloader
 
-ROUNDS = 9
-CALLS = 20_000
-STEPS = 500
-STEP_ROUNDS = 21
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TURNS = 400
+STEPS = 60  # A turn.
+SETTLING_STEPS = 5
+QUANTILES = (0.1, 0.25, 0.5)
+HOOKED = [(torch.autograd, "backward"), (torch.nn.Module, "__call__"), (DistributedDataParallel, "__call__"),
+          (DistributedDataParallel, "_sync_buffers"), (DataLoader, "__iter__"), (dataloader._BaseDataLoaderIter, "__next__")]
 
 
-class Target:
-    def method(self):
-        return None
-
-
-def steps_module():
-    """As `lockstep run` loads it: without the package."""
+def load_steps():
+    """As `lockstep run` does it: without the package."""
     for name in ("_boundaries", "_steps"):
-        path = pathlib.Path(__file__).resolve().parents[1] / f"python/lockstep/{name}.py"
-        spec = importlib.util.spec_from_file_location(f"lockstep.{name}", path)
+        spec = importlib.util.spec_from_file_location(f"lockstep.{name}", ROOT / f"python/lockstep/{name}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         sys.modules[f"lockstep.{name}"] = module
     return module
 
 
-def median_ns(function):
-    function(100)
-    rounds = []
-    for _ in range(ROUNDS):
+def current():
+    """What the hooked places hold now, and the hooks of all optimizers."""
+    places = [vars(owner).get(name) for owner, name in HOOKED]
+    return places, dict(optimizers._global_optimizer_pre_hooks), dict(optimizers._global_optimizer_post_hooks)
+
+
+def put_back(state):
+    places, before, after = state
+    for (owner, name), value in zip(HOOKED, places, strict=True):
+        if value is not None:
+            setattr(owner, name, value)
+        elif name in vars(owner):
+            delattr(owner, name)
+    for hooks, wanted in ((optimizers._global_optimizer_pre_hooks, before), (optimizers._global_optimizer_post_hooks, after)):
+        hooks.clear()
+        hooks.update(wanted)
+
+
+class Job:
+    def __init__(self):
+        self.model = DistributedDataParallel(torch.nn.Linear(1, 1))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.0)
+        self.loader = DataLoader(torch.zeros(STEPS, 1), batch_size=1)
+
+    def turn(self):
+        """CPU time of its steps, in ns."""
+        times = []
         begin = time.thread_time_ns()
-        function(CALLS)
-        rounds.append((time.thread_time_ns() - begin) / CALLS)
-    return statistics.median(rounds)
+        for batch in self.loader:
+            self.optimizer.zero_grad()
+            self.model(batch).sum().backward()
+            self.optimizer.step()
+            end = time.thread_time_ns()
+            times.append(end - begin)
+            begin = end
+        return times[SETTLING_STEPS:]
 
 
-def step_costs_ns(steps):
-    """CPU time of a step without hooks, and what they add."""
-    with tempfile.NamedTemporaryFile() as store:
-        dist.init_process_group("gloo", init_method=f"file://{store.name}", rank=0, world_size=1)
-        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-        loader = torch.utils.data.DataLoader(torch.zeros(STEPS, 1), batch_size=1)
-
-        def train():
-            begin = time.thread_time_ns()
-            for batch in loader:
-                optimizer.zero_grad()
-                model(batch).sum().backward()
-                optimizer.step()
-            return (time.thread_time_ns() - begin) / STEPS
-
-        times = {False: [], True: []}
-        train()
-        for turn in range(2 * STEP_ROUNDS):
-            is_on = turn % 2 == 0
-            steps._is_on = steps._boundaries._is_on = is_on
-            times[is_on].append(train())
-        steps._is_on = steps._boundaries._is_on = True
-        dist.destroy_process_group()
-    added = statistics.median(with_hooks - without for with_hooks, without in zip(times[True], times[False], strict=True))
-    return statistics.median(times[False]), added
+def measure():
+    plain, hooked = Job(), Job()  # Of its own: a hook stays with the model.
+    plain.turn()
+    states = {False: current()}
+    steps = load_steps()
+    assert steps.enable()
+    hooked.turn()
+    states[True] = current()
+    times = {False: [], True: []}
+    for number in range(TURNS):
+        has_hooks = number % 2 == 1
+        put_back(states[has_hooks])
+        times[has_hooks] += (hooked if has_hooks else plain).turn()
+    assert steps._is_on
+    return times
 
 
 def main():
-    target = Target()
-    weight = torch.zeros(1, requires_grad=True)
-    optimizer = torch.optim.SGD([weight])
-
-    def call(count):
-        for _ in range(count):
-            target.method()
-
-    plain = median_ns(call)
-    steps = steps_module()
-    assert steps.enable(), "LOCKSTEP_TRACE says where to record to"
-    before, after = steps._boundaries._before, steps._boundaries._after
-
-    def pair(count):
-        for _ in range(count):
-            before(optimizer, (), {})
-            after(optimizer, (), {})
-
-    print(f"torch {torch.__version__}, a call {plain:.0f} ns")
-    print(f"optimizer's step, and a step ends  {median_ns(pair):8.0f}")
-    steps._wrap(Target, "method", 0)
-    print(f"batch of a DataLoader, backward    {median_ns(call) - plain:8.0f}")
-    steps._wrap(Target, "method", 1, torch.is_grad_enabled)
-    print(f"forward (with the one above)       {median_ns(call) - plain:8.0f}")
-    assert steps._is_on and steps._steps > ROUNDS * CALLS
-    plain, added = step_costs_ns(steps)
-    print(f"a whole step of {plain:.0f}               {added:8.0f}")
+    build = (pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/release").resolve()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update(GLOO_SOCKET_IFNAME="lo", LOCKSTEP_TRACE=folder, LOCKSTEP_TRACE_RING="1", LOCKSTEP_TRACE_LIMIT_MIB="32",
+                          LOCKSTEP_STEPS_HOOKS=str(build / "lib/_hooks.abi3.so"))
+        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
+        times = measure()
+        dist.destroy_process_group()
+    print("quantile   without      with     added  ns a step")
+    for quantile in QUANTILES:
+        without, with_hooks = (sorted(times[each])[int(quantile * len(times[each]))] for each in (False, True))
+        print(f"{quantile:8.2f} {without:9} {with_hooks:9} {with_hooks - without:9}")
 
 
 if __name__ == "__main__":

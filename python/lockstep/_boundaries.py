@@ -37,29 +37,44 @@ class Listener:
     def step_ended(self) -> None:
         """After that of the last optimizer."""
 
+    def optimizer_is_new(self) -> None:
+        """One has stepped that had not before."""
+
     def lost(self, why: BaseException | str) -> None:
         """Nothing more will be told."""
 
 
 _listeners: list[Listener] = []
+# What one of the listeners wants done in its place while one optimizer alone steps, alike each time, in one thread: `before_only`
+# and `after_only` of an optimizer say whether they did it, `settle_on` whether they will; `unsettle` ends that and says whether the
+# optimizer still steps.
+_short_cut: Any = None
+_settled: Any = None  # A weak reference to that optimizer.
+_listening: list[Listener] = []  # The others.
 _is_on = True
 _is_installed = False
 _finder: _Finder | None = None
-_is_compiling: Callable[[], bool] = lambda: False
 
 
-def watch(listener: Listener) -> None:
+def watch(listener: Listener, short_cut: Any = None) -> None:
     """Adds one, for good."""
-    global _is_installed
+    global _is_installed, _short_cut
     _listeners.append(listener)
+    if short_cut is None:
+        _listening.append(listener)
+    else:
+        _short_cut = short_cut
     if not _is_installed:
         _is_installed = True
         when_imported("torch", _install)
 
 
-def is_compiling() -> bool:
-    """torch.compile traces what runs just now. False before torch is imported."""
-    return _is_compiling()
+def _says_no() -> bool:
+    return False
+
+
+# torch.compile traces what runs just now. Once torch is imported: PyTorch's own function, which it knows when it traces.
+is_compiling: Callable[[], bool] = _says_no
 
 
 def when_imported(name: str, call_back: Callable[[Any], None]) -> None:
@@ -142,20 +157,21 @@ class _Turns:
         self.same = 0
         self.has_counted = False  # The turn that is under way.
         self.may_learn = True
+        self.alone = 0  # Turns in which no other has stepped, up to now.
 
     def end(self, optimizer: Any) -> bool:
         """It has stepped. Whether the step ends with it."""
         last = self.last()
         if last is None or last is optimizer:
             if last is None:  # The first of all, or that one is gone.
-                self.last = weakref.ref(optimizer)
+                self.last, self.alone = weakref.ref(optimizer), 0
             if self.has_counted:
                 self.has_counted = False
                 self.others = []
                 return False
             self.learn()
             return True
-        number = id(optimizer)
+        number, self.alone = id(optimizer), 0
         if number in self.others:  # Twice without the last one: that one has stopped, or comes now and then.
             self.last, self.others, self.before, self.may_learn = weakref.ref(optimizer), [], [], False
             self.has_counted = False
@@ -169,6 +185,7 @@ class _Turns:
         others, self.others = self.others, []
         if not self.may_learn or not others:
             self.same, self.before = 0, others
+            self.alone += not others
             return
         self.same = self.same + 1 if others == self.before else 1
         self.before = others
@@ -178,6 +195,7 @@ class _Turns:
 
 _turns = _Turns()
 _stepped = 0
+_known: weakref.WeakSet[Any] = weakref.WeakSet()  # Optimizers.
 
 
 class _Open(threading.local):
@@ -192,12 +210,20 @@ _open = _Open()
 
 
 def _before(optimizer: Any, _arguments: Any, _options: Any) -> None:
-    if not _is_on or _is_compiling():
+    if is_compiling():
+        return
+    if _settled is not None:
+        if _short_cut.before_only(optimizer):
+            for listener in _listening:
+                listener.before_optimizer()
+            return
+        _unsettle()
+    if not _is_on:
         return
     number = id(optimizer)
     steps = _open.optimizers
     if steps and (len(steps) >= _MOST_OPEN or number in steps or _open.inner.get(number, 0) >= _MOST_INNER):
-        _close_from(0)  # A step that was left by an exception.
+        _close_all(steps)  # A step that was left by an exception.
     steps.append(number)
     if len(steps) == 1:
         for listener in _listeners:
@@ -206,40 +232,71 @@ def _before(optimizer: Any, _arguments: Any, _options: Any) -> None:
 
 def _after(optimizer: Any, _arguments: Any, _options: Any) -> None:
     global _stepped
-    if not _is_on or _is_compiling():
+    if is_compiling():
+        return
+    if _settled is not None:
+        if _short_cut.after_only(optimizer):
+            for listener in _listening:
+                listener.after_optimizer()
+                listener.step_ended()
+            return
+        _unsettle()
+    if not _is_on:
         return
     number = id(optimizer)
-    if number in _open.optimizers:
-        _close_from(_open.optimizers.index(number))
-    if _open.optimizers and len(_open.inner) < _MOST_OPTIMIZERS:
+    steps = _open.optimizers
+    if steps and steps[0] == number:
+        _close_all(steps)
+    elif number in steps:
+        del steps[steps.index(number) :]
+    if steps and len(_open.inner) < _MOST_OPTIMIZERS:
         _open.inner[number] = _open.inner.get(number, 0) + 1
     _stepped += 1
-    _end_turn(optimizer)
+    if not steps:
+        _end_turn(optimizer)
 
 
-def _close_from(at: int) -> None:
-    if at == 0 and _open.optimizers:
-        _open.inner.clear()
-        for listener in _listeners:
-            listener.after_optimizer()
-    del _open.optimizers[at:]
+def _unsettle() -> None:
+    global _settled
+    optimizer, _settled, _turns.alone = _settled(), None, 0
+    if _short_cut.unsettle() and optimizer is not None:
+        _open.optimizers.append(id(optimizer))
+
+
+def _close_all(steps: list[int]) -> None:
+    steps.clear()
+    _open.inner.clear()
+    for listener in _listeners:
+        listener.after_optimizer()
 
 
 def _end_turn(optimizer: Any) -> None:
+    global _settled
     try:
-        if _open.optimizers or not _turns.end(optimizer):
-            return
+        is_new = optimizer not in _known
+        if is_new:
+            _known.add(optimizer)
+        is_end = _turns.end(optimizer)
     except Exception as error:  # An optimizer that no weak reference can be had of, say.
         _switch_off(error)
         return
+    if is_new:
+        for listener in _listeners:
+            listener.optimizer_is_new()
+    if not is_end:
+        return
     for listener in _listeners:
         listener.step_ended()
+    if _turns.alone >= _SAME_TURNS and _short_cut is not None:
+        reference = weakref.ref(optimizer)
+        _settled = reference if _short_cut.settle_on(reference) else None
 
 
 def _install(torch: Any) -> None:
     """`torch` has just been imported."""
-    global _is_compiling
-    _is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+    global is_compiling
+    compiler = getattr(torch, "compiler", None)
+    is_compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or _says_no
     optimizers = importlib.import_module("torch.optim.optimizer")
     if not hasattr(optimizers, "register_optimizer_step_post_hook"):
         _switch_off(f"PyTorch {torch.__version__} has no hooks for optimizers; 2.0 and later have")
@@ -255,9 +312,11 @@ def _watch_scaler(torch: Any) -> None:
     original = scaler.step
 
     def step(self: Any, optimizer: Any, *arguments: Any, **options: Any) -> Any:
-        before = _stepped
+        if _settled is not None:
+            _unsettle()
+        _turns.alone, before = 0, _stepped
         result = original(self, optimizer, *arguments, **options)
-        if _is_on and _stepped == before:
+        if _is_on and _stepped == before and not _open.optimizers:
             _end_turn(optimizer)
         return result
 

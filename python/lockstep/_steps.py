@@ -1,8 +1,8 @@
 """Marks the stages of a training job's steps that marks nothing itself: `lockstep run --stages` (docs/instrument.md#jobs-that-mark-nothing).
 
-A plain file that needs Python's standard library, _boundaries.py beside it and liblockstep alone. Nothing happens before the job
-imports torch, and liblockstep is not opened before its first batch, forward, backward or optimizer step. Then these are hooked, all
-from outside:
+A plain file that needs Python's standard library, _boundaries.py beside it and the module _hooks alone. Nothing happens before the job
+imports torch, and nothing is recorded before its first batch, forward, backward or optimizer step. Then these are hooked, all from
+outside:
 
 - every torch.optim.Optimizer's step (_boundaries.py): stage `optimizer`, and where a step ends;
 - torch.autograd.backward: stage `backward`;
@@ -16,47 +16,40 @@ from outside:
 
 Each hook gives back what it wraps gives back, and raises what that raises. Whatever goes wrong in a hook switches all of them off,
 with one line on standard error. Code that torch.compile traces is left as it is.
+
+Here is decided what is what and hooked; _hooks, which is C++, does what is done in every step.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import gc
 import importlib
+import importlib.util
 import os
 import sys
-from _thread import get_ident as _get_ident
+import weakref
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 __all__ = ["enable"]
 
-_LIBRARY = "liblockstep.so.1"
-_NAMES = ("input", "forward", "backward", "optimizer", "comm", "checkpoint", "validation", "gc")
-_INPUT, _FORWARD, _BACKWARD, _OPTIMIZER, _COMM, _CHECKPOINT, _VALIDATION, _GC = range(len(_NAMES))
-# What lockstepd has to know is said again after so many steps: a ring forgets.
-_REMINDER_STEPS = 1000
-# In so many steps every outermost module of the training loop is called.
+# As _hooks numbers them.
+_INPUT, _FORWARD, _BACKWARD, _OPTIMIZER, _COMM, _CHECKPOINT, _VALIDATION, _GC = range(8)
+_NONE = -1
+_PLAIN, _ON_HOST, _MODULE, _OUTERMOST_BACKWARD = range(4)
+# In so many steps from an optimizer's first one on every outermost module of its training loop is called.
 _FINDING_STEPS = 3
 _MOST_MODULES = 1 << 20
 
 _is_on = True
-_is_started = False
-_numbers: list[int] = []
-_start: Callable[[int], int]
-_finish: Callable[[int], None]
-_step: Callable[[], None]
-_count: Callable[[int, float], None]
-_unknown = 0  # The number of the counter that says so.
-_hides_communication = False
-_meets = False  # The next backward ends with a wait for all ranks.
-_modules: _Modules
-_steps = 0
-_span = 0  # Of the optimizer that steps just now.
 _boundaries: Any
+_hooks: Any = None
+_modules: _Modules
 _is_compiling: Callable[[], bool]
 _is_cuda: Callable[[], bool]
+_hides_communication = False
 
 
 def enable() -> bool:
@@ -64,10 +57,8 @@ def enable() -> bool:
     try:
         if not os.environ.get("LOCKSTEP_TRACE"):
             return False
-        global _boundaries, _is_compiling
+        global _boundaries
         _boundaries = importlib.import_module("._boundaries", __package__)  # Which `lockstep run` has loaded, without the package.
-        _is_compiling = _boundaries.is_compiling
-        _boundaries.watch(_listener())
         _boundaries.when_imported("torch", _guarded(_install))
         _boundaries.when_imported("torch.distributed.checkpoint.state_dict_saver", _guarded(_install_checkpoints))
         return True
@@ -79,7 +70,8 @@ def enable() -> bool:
 def _guarded(install: Callable[[Any], None]) -> Callable[[Any], None]:
     def call(module: Any) -> None:
         try:
-            install(module)
+            if _is_on:
+                install(module)
         except Exception as error:
             _switch_off(error)
 
@@ -93,118 +85,65 @@ def _switch_off(error: BaseException | str) -> None:
         return
     _is_on = False
     try:
+        if _hooks is not None:
+            _hooks.switch_off()
         what = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         print(f"lockstep: the steps of this process (pid {os.getpid()}) are not marked: {what}", file=sys.stderr, flush=True)
     except Exception:
         pass
 
 
-def _open_library() -> ctypes.PyDLL:
-    """The one that is there already, for two would write two files; else the one that `lockstep run` came with."""
-    if "lockstep._spans" not in sys.modules:
-        for name in (os.environ.get("LOCKSTEP_STEPS_LIBRARY"), _LIBRARY):
-            if name:
-                try:
-                    try:
-                        return ctypes.PyDLL(_LIBRARY, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
-                    except OSError:
-                        return ctypes.PyDLL(name)
-                except OSError:
-                    pass
-        import lockstep._spans  # noqa: F401
-    return ctypes.PyDLL(_LIBRARY, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+def _load_hooks() -> Any:
+    """The module that `lockstep run` came with, else the package's. It is linked with liblockstep: with the one that is there already,
+    for two would write two files."""
+    path = os.environ.get("LOCKSTEP_STEPS_HOOKS")
+    if not path:
+        return importlib.import_module("lockstep._hooks")
+    spec = importlib.util.spec_from_file_location("lockstep_run._hooks", path)  # The package may come with another version.
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _begin_recording() -> bool:
     """At the first thing that a hook sees."""
-    global _is_started, _start, _finish, _step, _count, _unknown
-    _is_started = True
-    try:
-        if "lockstep._trace" in sys.modules:
-            _switch_off("the program marks its own with lockstep's Python package")
-            return False
-        library = _open_library()
-        # Integers go as they are: types that ctypes has to look after would cost as much as the call.
-        library.lockstep_name.argtypes, library.lockstep_name.restype = [ctypes.c_char_p], ctypes.c_uint32
-        library.lockstep_span_start.argtypes, library.lockstep_span_start.restype = [ctypes.c_uint32], ctypes.c_uint64
-        library.lockstep_span_finish.argtypes, library.lockstep_span_finish.restype = [ctypes.c_uint64], None
-        library.lockstep_step.argtypes, library.lockstep_step.restype = [], None
-        library.lockstep_counter.argtypes, library.lockstep_counter.restype = [ctypes.c_uint32, ctypes.c_double], None
-        if not ctypes.c_uint32.in_dll(library, "lockstep_recording").value:
-            _switch_off("liblockstep does not record; it says why")
-            return False
-        _numbers[:] = [library.lockstep_name(name.encode()) for name in _NAMES]
-        _unknown = library.lockstep_name(b"comm_exposed_unknown")
-        _start, _finish, _step = library.lockstep_span_start, library.lockstep_span_finish, library.lockstep_step
-        _count = library.lockstep_counter
-        os.register_at_fork(after_in_child=_forget)
-        _step()
-        return True
-    except Exception as error:
-        _switch_off(error)
+    if not _is_on:
         return False
+    if "lockstep._trace" in sys.modules:
+        _switch_off("the program marks its own with lockstep's Python package")
+    elif not _hooks.can_record():
+        _switch_off("liblockstep does not record; it says why")
+    else:
+        # A forked child, such as a DataLoader's worker, trains nothing of its own.
+        os.register_at_fork(after_in_child=_hooks.switch_off)
+    return _is_on
 
 
-def _forget() -> None:
-    """A forked child, such as a DataLoader's worker, trains nothing of its own."""
-    global _is_on
-    _is_on = False
-
-
-def _enter(phase: int) -> int:
-    """A span, or 0."""
-    try:
-        if _is_on and (_is_started or _begin_recording()):
-            return _start(_numbers[phase])
-    except Exception as error:
-        _switch_off(error)
-    return 0
-
-
-def _leave(span: int) -> None:
-    try:
-        _finish(span)
-    except Exception as error:
-        _switch_off(error)
-
-
-def _hide_communication() -> None:
-    """From now on it is known that it cannot be known."""
+def _stepped(count: int) -> None:
+    """What lockstepd has to know is said again now and then: a ring forgets."""
     global _hides_communication
-    if not _hides_communication:
-        _hides_communication = True
-        _count(_unknown, 1)
-
-
-def _end_step() -> None:
-    global _steps
-    _step()
-    if _steps % _REMINDER_STEPS == 0:
-        if _hides_communication:
-            _count(_unknown, 1)
-        elif _is_cuda():
-            _hide_communication()
-    _steps += 1
-    if _steps == _FINDING_STEPS:
+    if count >= _modules.finding_ends:
         _modules.stop_finding()
+    if _hides_communication or _is_cuda():
+        _hides_communication = True  # It cannot be known.
+        _hooks.count_unknown()
 
 
 def _listener() -> Any:
     class Marks(_boundaries.Listener):  # type: ignore[misc]
         def before_optimizer(self) -> None:
-            global _span
-            _span = _enter(_OPTIMIZER)
+            _hooks.before_optimizer()
 
         def after_optimizer(self) -> None:
-            global _span
-            span, _span = _span, 0
-            if span:
-                _leave(span)
+            _hooks.after_optimizer()
 
         def step_ended(self) -> None:
+            _hooks.step_ended()
+
+        def optimizer_is_new(self) -> None:
             try:
-                if _is_on and (_is_started or _begin_recording()):
-                    _end_step()
+                _modules.start_finding()
             except Exception as error:
                 _switch_off(error)
 
@@ -214,131 +153,117 @@ def _listener() -> Any:
     return Marks()
 
 
-def _wrap(owner: Any, name: str, phase: int | Callable[[Any], int], applies: Callable[[], bool] | None = None,
-          inside: set[int] | None = None, original: Any = None) -> None:
-    """Puts a span around a method or function. Where it is called within itself (`inside`: threads that are) the outermost counts.
-    `phase`: by the first argument, or the same for all; below 0: none."""
+def _wrap(owner: Any, name: str, phase: int, kind: int = _PLAIN, original: Any = None) -> None:
+    """Puts a span around a method or function. Where it is called within itself the outermost counts."""
     original = original or getattr(owner, name)
-    threads: set[int] = set() if inside is None else inside
-    choose = phase if callable(phase) else None
-    fixed = -1 if callable(phase) else phase
+    call = _hooks.around(original, phase, kind)
 
     def wrapper(*arguments: Any, **options: Any) -> Any:
-        if _is_compiling() or not _is_on or (applies is not None and not applies()):
-            return original(*arguments, **options)
-        thread = _get_ident()
-        if thread in threads:
-            return original(*arguments, **options)
-        threads.add(thread)
-        span = 0
-        try:
-            chosen = fixed if choose is None else choose(arguments[0])
-            if chosen >= 0:
-                span = _enter(chosen)
-            return original(*arguments, **options)
-        finally:
-            threads.discard(thread)
-            if span:
-                _leave(span)
+        return original(*arguments, **options) if _is_compiling() else call(arguments, options)
 
     setattr(owner, name, functools.wraps(original)(wrapper))
 
 
 class _Modules:
     """Calls of the outermost modules. They are found by way of Module.__call__, which all modules share; after a few steps that is
-    given back, and the classes that were found have a __call__ of their own. Instances stay as they are: what the job saves of
-    them can be read where there is no lockstep."""
+    given back, until another optimizer appears, and the classes that were found have a __call__ of their own. Instances stay as they
+    are: what the job saves of them can be read where there is no lockstep."""
+
+    def __init__(self, torch: Any, waits: _Waits) -> None:
+        self.torch = torch
+        self.waits = waits
+        self.ddp = torch.nn.parallel.DistributedDataParallel
+        self.trained: set[int] = set()  # Modules that were called for a gradient, and those in them.
+        self.original: Any = None
+        self.finder: Any = None
+        self.finding_ends = 0  # A step.
+        self.wrappers: set[Any] = set()
+
+    def start_finding(self) -> None:
+        self.finding_ends = _hooks.report_step(_FINDING_STEPS)
+        if self.finder is None:
+            self.original = self.torch.nn.Module.__call__
+            _wrap(self.torch.nn.Module, "__call__", _NONE, _MODULE)
+            self.finder = self.torch.nn.Module.__call__
+
+    def stop_finding(self) -> None:
+        if self.finder is not None and self.torch.nn.Module.__call__ is self.finder:
+            self.torch.nn.Module.__call__ = self.original
+            self.finder = None
+
+    def find(self, kind: Any) -> None:
+        call = next(each.__dict__["__call__"] for each in kind.__mro__ if "__call__" in each.__dict__)
+        if call not in self.wrappers and isinstance(call, FunctionType):
+            _wrap(kind, "__call__", _NONE, _MODULE, self.original if call is self.finder else call)
+            self.wrappers.add(kind.__call__)
+
+    def choose(self, module: Any) -> int:
+        """The phase of a call from outside of any other module's, and of any backward. Not asked again for modules that are remembered."""
+        if self.finder is not None:
+            self.find(type(module))
+        if not self.torch.is_grad_enabled():
+            return _NONE if module.training or id(module) not in self.trained else _VALIDATION
+        if id(module) not in self.trained and len(self.trained) < _MOST_MODULES:
+            self.trained.update(map(id, module.modules()))
+        inner = module._modules.get("_orig_mod", module)  # Of torch.compile(module).
+        waits = isinstance(inner, self.ddp) and not _is_cuda()
+        if waits:
+            self.waits.watch(inner)
+        _hooks.remember(weakref.ref(module), weakref.ref(inner) if waits else None)
+        return _FORWARD
+
+
+class _Waits:
+    """Those of DistributedDataParallel for its collectives: in a callback that autograd runs when all gradients are there. Callbacks
+    run in the order in which they were queued. The node that adds up a parameter's gradient queues ours before
+    DistributedDataParallel can know that all are there; where a backward passes it by, the first hook of the whole backward does."""
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch
-        self.ddp = torch.nn.parallel.DistributedDataParallel
-        self.trained: set[int] = set()  # Modules that were called for a gradient, and those in them.
-        self.inside: set[int] = set()  # Threads.
-        self.original = torch.nn.Module.__call__
-        _wrap(torch.nn.Module, "__call__", self.find, self.is_outside, self.inside)
-        self.finder = torch.nn.Module.__call__
+        self.has_to_ask = False
+        original = torch.autograd.backward
+        call = _hooks.around(original, _BACKWARD, _OUTERMOST_BACKWARD)
 
-    def find(self, module: Any) -> int:
+        @functools.wraps(original)
+        def backward(*arguments: Any, **options: Any) -> Any:
+            if _is_compiling():
+                return original(*arguments, **options)
+            if not self.has_to_ask or not _hooks.expects_wait():
+                return call(arguments, options)
+            hook = self.ask(arguments[0] if arguments else options.get("tensors"))
+            try:
+                return call(arguments, options)
+            finally:
+                if hook is not None:
+                    hook.remove()
+
+        torch.autograd.backward = backward
+
+    def watch(self, module: Any) -> None:
+        """A DistributedDataParallel that has not been called before."""
+        _hooks.expect_wait(module.require_backward_grad_sync)
         try:
-            kind = type(module)
-            _wrap(kind, "__call__", self.phase, self.is_outside, self.inside, kind.__dict__.get("__call__", self.original))
-        except Exception as error:
-            _switch_off(error)
-        return self.phase(module)
+            parameter = next(each for each in module._module_parameters if each.requires_grad)
+            parameter.view_as(parameter).grad_fn.next_functions[0][0].register_prehook(_queue_wait)
+        except Exception:  # Of another PyTorch.
+            self.has_to_ask = True
 
-    def is_outside(self) -> bool:
-        """What backward computes again is backward."""
-        return bool(self.torch._C._current_graph_task_id() == -1)
+    def missed(self) -> None:
+        """A backward has passed the node by, or has another one within it, with callbacks of its own."""
+        self.has_to_ask = True
 
-    def phase(self, module: Any) -> int:
+    def ask(self, tensors: Any) -> Any:
         try:
-            return self.phase_of(module)
-        except Exception as error:
-            _switch_off(error)
-            return -1
-
-    def phase_of(self, module: Any) -> int:
-        global _meets
-        if self.torch.is_grad_enabled():
-            if id(module) not in self.trained and len(self.trained) < _MOST_MODULES:
-                self.trained.update(map(id, module.modules()))
-            module = getattr(module, "_orig_mod", module)  # Of torch.compile(module).
-            if isinstance(module, self.ddp):
-                _meets = module.require_backward_grad_sync and not _is_cuda()
-            return _FORWARD
-        return -1 if module.training or id(module) not in self.trained else _VALIDATION
-
-    def stop_finding(self) -> None:
-        if self.torch.nn.Module.__call__ is self.finder:
-            self.torch.nn.Module.__call__ = self.original
-
-
-def _wrap_backward(torch: Any) -> None:
-    """DistributedDataParallel waits for its collectives in a callback that autograd runs when all gradients are there. Callbacks run
-    in the order in which they were asked for: one that is asked for by the first hook of all runs just before."""
-    original = torch.autograd.backward
-    inside: set[int] = set()
-    wait = 0
-    queue = torch.autograd.Variable._execution_engine.queue_callback
-
-    def gradients_are_there() -> None:
-        nonlocal wait
-        if not wait:
-            wait = _enter(_COMM)
-
-    def first_hook(_gradient: Any) -> None:
-        queue(gradients_are_there)
-
-    def ask(tensors: Any) -> Any:
-        try:
-            root = tensors if isinstance(tensors, torch.Tensor) else tensors[0]
-            return root.register_hook(first_hook) if root.grad_fn is not None and not _compiles_autograd() else None
+            root = tensors if isinstance(tensors, self.torch.Tensor) else tensors[0]
+            return root.register_hook(_queue_wait) if root.grad_fn is not None and not _compiles_autograd() else None
         except Exception as error:
             _switch_off(error)
             return None
 
-    @functools.wraps(original)
-    def backward(tensors: Any, *arguments: Any, **options: Any) -> Any:
-        nonlocal wait
-        thread = _get_ident()
-        if _is_compiling() or not _is_on or thread in inside:
-            return original(tensors, *arguments, **options)
-        inside.add(thread)
-        span = _enter(_BACKWARD)
-        hook = ask(tensors) if _meets else None
-        try:
-            return original(tensors, *arguments, **options)
-        finally:
-            inside.discard(thread)
-            if hook is not None:
-                hook.remove()
-                ended, wait = wait, 0
-                if ended:
-                    _leave(ended)
-            if span:
-                _leave(span)
 
-    torch.autograd.backward = backward
+def _queue_wait(_gradients: Any) -> None:
+    if not _is_compiling():
+        _hooks.queue_wait()
 
 
 def _compiles_autograd() -> bool:
@@ -346,36 +271,36 @@ def _compiles_autograd() -> bool:
     return bool(getattr(module, "compiled_autograd_enabled", False))
 
 
-_collection = 0
-
-
-def _collects(phase: str, info: dict[str, int]) -> None:
-    """Full collections: the others are too short, and too many."""
-    global _collection
-    if info["generation"] != 2 or not _is_started:
-        return
-    if phase == "start":
-        _collection = _enter(_GC)
-    elif _collection:
-        span, _collection = _collection, 0
-        _leave(span)
-
-
 def _install(torch: Any) -> None:
     """`torch` has just been imported."""
-    global _is_cuda, _modules
+    global _hooks, _is_compiling, _is_cuda, _modules
+    _hooks = _load_hooks()
     _is_cuda = torch.cuda.is_initialized
-    _wrap_backward(torch)
+    waits = _Waits(torch)
+    _modules = _Modules(torch, waits)
+    _hooks.configure(
+        begin=_begin_recording,
+        lost=_switch_off,
+        stepped=_stepped,
+        missed=waits.missed,
+        choose_module=_modules.choose,
+        current_task=torch._C._current_graph_task_id,
+        wants_gradients=torch.is_grad_enabled,
+        is_on_device=_is_cuda,
+        queue_callback=torch.autograd.Variable._execution_engine.queue_callback,
+    )
+    _modules.start_finding()
     loaders = importlib.import_module("torch.utils.data.dataloader")
     _wrap(loaders.DataLoader, "__iter__", _INPUT)  # Starts the workers.
     _wrap(loaders._BaseDataLoaderIter, "__next__", _INPUT)
     _wrap(torch, "save", _CHECKPOINT)
-    _modules = _Modules(torch)
-    waits = {"wait": getattr(getattr(torch._C, "_distributed_c10d", None), "Work", None), "_sync_buffers": _modules.ddp}
-    for name, owner in waits.items():
+    waiting = {"wait": getattr(getattr(torch._C, "_distributed_c10d", None), "Work", None), "_sync_buffers": _modules.ddp}
+    for name, owner in waiting.items():
         if hasattr(owner, name):
-            _wrap(owner, name, _COMM, lambda: not _is_cuda())
-    gc.callbacks.append(_collects)
+            _wrap(owner, name, _COMM, _ON_HOST)
+    gc.callbacks.append(_hooks.collects)
+    _boundaries.watch(_listener(), _hooks)
+    _is_compiling = _boundaries.is_compiling
 
 
 def _install_checkpoints(module: Any) -> None:

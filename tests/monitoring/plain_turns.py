@@ -136,20 +136,52 @@ def compiled():
     return TURNS, [net]
 
 
-def without_the_library():
-    os.environ["LOCKSTEP_STEPS_LIBRARY"] = "/nowhere/liblockstep.so.1"
-    return 0, one_optimizer()[1]
+def a_call_of_its_own():
+    class Doubles(nn.Linear):
+        def __call__(self, batch):
+            return 2 * super().__call__(batch)
+
+    class Net(Doubles):
+        pass
+
+    torch.manual_seed(5)
+    net = Net(4, 4)
+    optimizer = sgd(net)
+    batch = torch.ones(2, 4)
+    for _ in range(TURNS):
+        assert torch.equal(net(batch), 2 * net.forward(batch))
+        turn(net, optimizer)
+    return TURNS, [net]
+
+
+def another_takes_over():
+    one, other = nets(2)
+    first, second = sgd(one), sgd(other)
+    for i in range(TURNS):
+        turn(one, first) if i < TURNS / 2 else turn(other, second)
+    return TURNS - 1, [one, other]  # That the first one has stopped shows when the second one steps again.
+
+
+def without_the_hooks():
+    os.environ["LOCKSTEP_STEPS_HOOKS"] = "/nowhere/_hooks.abi3.so"
+    os.execv(sys.executable, [sys.executable, __file__, "once"])
+
+
+def report(name, turns, learnt):
+    values = [parameter.tolist() for net in learnt for parameter in net.parameters()]
+    print(json.dumps({"loop": name, "pid": os.getpid(), "turns": turns, "learnt": repr(values)}), flush=True)
 
 
 def main():
     torch.set_num_threads(1)
+    if len(sys.argv) > 1:
+        report("without_the_hooks", 0, one_optimizer()[1])
+        return
     for loop in (one_optimizer, two_in_turn, nine_in_turn, second_now_and_then, accumulated_gradients, new_optimizer_each_epoch,
-                 scaler_that_skips, steps_that_raise, compiled, without_the_library):
+                 scaler_that_skips, steps_that_raise, compiled, a_call_of_its_own, another_takes_over, without_the_hooks):
         child = os.fork()
         if child == 0:
-            turns, learnt = loop()
-            values = [parameter.tolist() for net in learnt for parameter in net.parameters()]
-            print(json.dumps({"loop": loop.__name__, "pid": os.getpid(), "turns": turns, "learnt": repr(values)}), flush=True)
+            report(loop.__name__, *loop())
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if status:

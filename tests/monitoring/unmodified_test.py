@@ -109,7 +109,7 @@ class UnmodifiedTest(JobCase):
         self.assertIn("own", lines)
         loops = [json.loads(line) for line in lines if line.startswith("{")]
         learnt = {loop["loop"]: loop["learnt"] for loop in loops}
-        self.assertEqual(learnt["without_the_library"], learnt["one_optimizer"])
+        self.assertEqual(learnt["without_the_hooks"], learnt["one_optimizer"])
         for loop in loops:
             files = list(spans.glob(f"*-pid{loop['pid']}.spans"))
             if not loop["turns"]:

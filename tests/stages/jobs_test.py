@@ -19,6 +19,7 @@ except ImportError:
 BINARY = os.environ["LOCKSTEP_BINARY"]
 SCHEMA = pathlib.Path(os.environ["LOCKSTEP_SOURCE"]) / "docs/schema/stages-1.schema.json"
 STEPS = 40
+WAY_STEPS = 8  # Of ways_to_train.py.
 
 
 def stages(*arguments):
@@ -57,6 +58,32 @@ class StagesTest(JobCase):
                 self.assertEqual(0, again.returncode, again.stderr)
                 self.assertEqual(summary, json.loads(again.stdout))
                 print(verdict["sentence"])
+
+    def test_ways_to_train(self):
+        """Each learns what it learns without lockstep, and each of its steps has the stages that it is made of."""
+        training = torchrun(self.python, 2, faulty_job.HERE / "ways_to_train.py")
+        folder = self.folder / "ways"
+        learnt = []
+        for command in (training, [BINARY, "run", "--quiet", f"--stages={folder}", "--", *training]):
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=job_environment(), timeout=PATIENCE_S, check=False)
+            self.assertEqual(0, done.returncode, done.stderr)
+            self.assertNotIn("are not marked", done.stderr)
+            learnt.append(json.loads(done.stdout.splitlines()[-1]))
+        self.assertEqual(learnt[0], learnt[1])
+        wanted = ("forward", "backward", "comm", "optimizer")
+        counts = ", ".join(f"sum(e.name = '{name}')" for name in wanted)
+        query = (f"select s.step, {counts} from steps s join events e on e.start_ns >= s.start_ns and e.start_ns < s.end_ns "
+                 "group by s.step order by s.step")
+        files = list(folder.glob("*.spans"))
+        self.assertEqual(2, len(files))
+        for file in files:
+            answer = subprocess.run([BINARY, "query", "--format", "csv", file, query], capture_output=True, text=True, check=False)
+            self.assertIn(answer.returncode, (0, 4), answer.stderr)  # Partial: of one rank alone.
+            rows = [tuple(map(int, line.split(","))) for line in answer.stdout.splitlines()[1:]]
+            self.assertEqual(list(range(WAY_STEPS * len(learnt[0]))), [row[0] for row in rows])
+            for step, *found in rows:
+                if step % WAY_STEPS >= 2:  # The first ones of a way are those that its modules are found in.
+                    self.assertTrue(all(found), (file.name, list(learnt[0])[step // WAY_STEPS], step, found))
 
     def test_a_rank_that_is_killed(self):
         folder = self.folder / "killed"

@@ -59,7 +59,7 @@ constexpr const char* kHangDumps = "LOCKSTEP_RUN_HANG_DUMPS";
 constexpr const char* kSteps = "LOCKSTEP_RUN_STEPS";
 constexpr const char* kCaptures = "LOCKSTEP_RUN_CAPTURES";
 constexpr const char* kMemoryFolder = "/dev/shm";
-constexpr const char* kLibrary = "liblockstep.so.1";
+constexpr const char* kHooks = "_hooks.abi3.so";
 
 constexpr std::string_view kSite = R"(# Written by `lockstep run`. Python imports it when it starts.
 import os
@@ -139,16 +139,18 @@ bool IsSet(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-/// liblockstep as it lies beside this program, built or installed.
-Result<std::string> FindLibrary() {
+/// The module that marks steps as it lies beside this program and liblockstep, built or installed.
+Result<std::string> FindHooks() {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path folder = program.parent_path();
   for (const char* place : {"../lib", ".", "../lib64", "../lib/lockstep"}) {
-    const std::filesystem::path path = (folder / place / kLibrary).lexically_normal();
+    const std::filesystem::path path = (folder / place / kHooks).lexically_normal();
     if (std::filesystem::is_regular_file(path, error)) return path.string();
   }
-  return Error{ErrorCode::kNotFound, fmt::format("{} is not beside {}", kLibrary, program.string())};
+  return Error{
+      ErrorCode::kNotFound,
+      fmt::format("{} is not beside {}; this lockstep may have been built without Python", kHooks, program.string())};
 }
 
 }  // namespace
@@ -184,8 +186,8 @@ Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const st
 
 Result<StepRecording> MakeStepRecording(const std::string& kept) {
   StepRecording recording;
-  ASSIGN_OR_RETURN(std::string library, FindLibrary());
-  recording.variables.emplace_back("LOCKSTEP_STEPS_LIBRARY", std::move(library));
+  ASSIGN_OR_RETURN(std::string hooks, FindHooks());
+  recording.variables.emplace_back("LOCKSTEP_STEPS_HOOKS", std::move(hooks));
   if (!kept.empty()) {
     std::error_code failed;
     std::filesystem::create_directories(kept, failed);
