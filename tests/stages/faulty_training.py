@@ -1,8 +1,8 @@
 """A training job under torchrun that knows nothing of lockstep: DistributedDataParallel over Gloo, with a fault in one rank or none.
 
 faulty_training.py STEPS FAULT: FAULT is none, or STAGE:RANK:MILLISECONDS:WHEN, where STAGE is data, forward, backward, optimizer,
-checkpoint, gc or cores, and WHEN is every, K (each K-th step) or once. A step takes about 40 ms, most of it asleep as if a device
-computed, so that the ranks of a small machine do not disturb each other.
+checkpoint, gc or cores, and WHEN is every, K (each K-th step), late (from the middle on) or once. A step takes about 40 ms, most of
+it asleep as if a device computed, so that the ranks of a small machine do not disturb each other.
 """
 
 import gc
@@ -33,6 +33,8 @@ class Fault:
             return False
         if self.when == "every":
             return True
+        if self.when == "late":
+            return self.step >= self.steps // 2
         if self.when == "once":
             return self.step == self.steps * 2 // 3
         return self.step % int(self.when) == int(self.when) - 1

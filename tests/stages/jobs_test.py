@@ -34,8 +34,11 @@ class StagesTest(JobCase):
         self.assertEqual(ranks, len(data["ranks"]))
         self.assertEqual(data["total_ns"], sum(stage["frontier_ns"] for stage in data["stages"]))
         self.assertEqual(data["total_ns"], sum(step["ns"] for step in data["steps"]))
-        for stage in data["stages"]:
+        self.assertEqual(data["total_ns"], sum(window["ns"] for window in data["windows"]))
+        self.assertEqual(data["step_count"], sum(window["step_count"] for window in data["windows"]))
+        for place, stage in enumerate(data["stages"]):
             self.assertEqual(stage["frontier_ns"], sum(stage["leader_ns"]))
+            self.assertEqual(stage["frontier_ns"], sum(window["frontier_ns"][place] for window in data["windows"]))
             self.assertEqual(ranks, len(stage["rank_ns"]))
             # Nobody costs more than all ranks together would save.
             self.assertLessEqual(max(stage["cost_ns"]), data["total_ns"])
@@ -57,6 +60,16 @@ class StagesTest(JobCase):
                 self.assertEqual(0, again.returncode, again.stderr)
                 self.assertEqual(summary, json.loads(again.stdout))
                 print(verdict["sentence"])
+
+    def test_a_rank_that_grows_slow_is_a_change(self):
+        said, summary = faulty_job.run(BINARY, self.python, self.folder / "late", 2, 2 * STEPS, "backward:1:120:late")
+        self.check_sums(summary, 2)
+        # Of all steps one after another the first 40 are the usual ones.
+        late = [change for change in summary["data"]["changes"] if change["first_step"] >= STEPS]
+        self.assertEqual([(1, "backward")], [(change["rank"], change["stage"]) for change in late], said)
+        self.assertLess(late[0]["first_step"], STEPS + 5, said)
+        self.assertGreater(late[0]["median_step_ns"] - late[0]["usual_step_ns"], 60e6, said)
+        self.assertIn(late[0]["sentence"], " ".join(said.split()))
 
     def test_a_rank_that_is_killed(self):
         folder = self.folder / "killed"

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "analysis/frontier/accounting.h"
+#include "analysis/frontier/over_time.h"
 #include "analysis/frontier/verdict.h"
 #include "model/ledger.h"
 #include "model/stages/rank_stages.h"
@@ -14,6 +15,7 @@ struct JobStages {
   std::vector<model::RankStages> ranks;
   Accounting account;
   Verdict verdict;
+  OverTime over_time;
   model::Ledger ledger;
 };
 

@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include "model/ledger.h"
 #include "model/stages/stage.h"
@@ -10,11 +11,13 @@ namespace {
 
 using frontier::Accounting;
 using frontier::Answer;
+using frontier::Change;
 using frontier::Cost;
 using frontier::JobStages;
 using frontier::StageAccount;
 using frontier::StepAccount;
 using frontier::Verdict;
+using frontier::Window;
 using model::RankStages;
 using model::Stage;
 
@@ -57,6 +60,28 @@ void StepRow(JsonRow& row, const Accounting& account, const StepAccount& step) {
   step.cost_ns > 0 ? row.Text(StageName(step.stage)) : row.Null();
 }
 
+void WindowRow(JsonRow& row, const Accounting& account, const Window& window) {
+  row.Key("first_step").Int(window.first_step).Key("last_step").Int(window.last_step);
+  row.Key("step_count").Int(window.step_count).Key("ns").Int(window.ns);
+  row.Key("median_step_ns").Int(window.median_step_ns);
+  row.Key("frontier_ns").List(window.frontier_ns).Key("largest_stage").Text(StageName(window.largest_stage));
+  row.Key("rank_cost_ns").List(window.rank_cost_ns).Key("cost_ns").Int(window.cost_ns);
+  row.Key("rank");
+  window.cost_ns > 0 ? row.Int(account.ranks[window.rank_idx]) : row.Null();
+  row.Key("stage");
+  window.cost_ns > 0 ? row.Text(StageName(window.cost_stage)) : row.Null();
+}
+
+void ChangeRow(JsonRow& row, const Accounting& account, const Change& change, const std::string& sentence) {
+  row.Key("first_step").Int(change.window.first_step).Key("last_step").Int(change.window.last_step);
+  row.Key("step_count").Int(change.window.step_count).Key("median_step_ns").Int(change.window.median_step_ns);
+  row.Key("usual_step_ns").Int(change.usual_step_ns).Key("ratio").Double(change.ratio).Key("rank");
+  change.rank_idx ? row.Int(account.ranks[*change.rank_idx]) : row.Null();
+  row.Key("stage");
+  change.stage ? row.Text(StageName(*change.stage)) : row.Null();
+  row.Key("sentence").Text(sentence);
+}
+
 }  // namespace
 
 bool IsPartial(const JobStages& job) { return job.account.step_count == 0 || job.ledger.Has(model::Severity::kError); }
@@ -76,6 +101,12 @@ void WriteStagesJson(const JobStages& job, std::ostream& out) {
                [&](JsonRow& row, Stage stage) { StageRow(row, stage, account.At(stage)); });
     WriteTable(json, "steps", account.steps,
                [&](JsonRow& row, const StepAccount& step) { StepRow(row, account, step); });
+    WriteTable(json, "windows", job.over_time.windows,
+               [&](JsonRow& row, const Window& window) { WindowRow(row, account, window); });
+    const std::vector<std::string> sentences = ChangeSentences(job);
+    size_t next = 0;
+    WriteTable(json, "changes", job.over_time.changes,
+               [&](JsonRow& row, const Change& change) { ChangeRow(row, account, change, sentences[next++]); });
     json.EndObject();
     WriteLedger(json, job.ledger);
   });

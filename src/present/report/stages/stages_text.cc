@@ -9,6 +9,7 @@
 #include "model/stages/stage.h"
 #include "present/report/format.h"
 #include "present/report/section_writer.h"
+#include "present/report/sparkline.h"
 #include "present/report/stages/stages_report.h"
 #include "present/report/text_table.h"
 #include "present/report/utf8.h"
@@ -20,9 +21,11 @@ using frontier::Accounting;
 using frontier::Answer;
 using frontier::Doubt;
 using frontier::JobStages;
+using frontier::OverTime;
 using frontier::StageAccount;
 using frontier::StepAccount;
 using frontier::Verdict;
+using frontier::Window;
 using model::Stage;
 
 /// Over `count` steps; 0 where there is none.
@@ -156,6 +159,11 @@ std::string Next(const JobStages& job) {
   return "capture a few steps of two ranks (lockstep capture) and let lockstep analyze say who waits";
 }
 
+std::string StepRange(const Window& window) {
+  if (window.first_step == window.last_step) return std::to_string(window.first_step);
+  return fmt::format("{} to {}", window.first_step, window.last_step);
+}
+
 class TextReport : private SectionWriter {
  public:
   TextReport(const JobStages& job, const TextOptions& options, std::ostream& out)
@@ -168,6 +176,7 @@ class TextReport : private SectionWriter {
     WriteWrapped(Why(job_), "  why   ", "        ", options_.width, out_);
     WriteWrapped(Next(job_), "  next  ", "        ", options_.width, out_);
     WriteStages();
+    WriteOverTime();
     WriteSteps();
     Ledger(job_.ledger);
     out_.flush();
@@ -205,6 +214,36 @@ class TextReport : private SectionWriter {
     if (most == stage.cost.end() || most->ns == 0) return "";
     return fmt::format("rank {}: {}", job_.account.ranks[static_cast<size_t>(most - stage.cost.begin())],
                        FormatShare(most->ns, job_.account.total_ns));
+  }
+
+  void WriteOverTime() {
+    const OverTime& over_time = job_.over_time;
+    if (over_time.windows.size() < 2) return;
+    const std::vector<Window>& shown = options_.top == 0 ? over_time.windows : over_time.coarse;
+    std::vector<int64_t> steps_ns;
+    const bool has_room = static_cast<size_t>(std::max(options_.width - 2, 0)) >= over_time.windows.size();
+    for (const Window& window : has_room ? over_time.windows : over_time.coarse) {
+      steps_ns.push_back(PerStep(window.ns, window.step_count));
+    }
+    const auto [least, most] = std::minmax_element(steps_ns.begin(), steps_ns.end());
+    Section(fmt::format("Steps over time ({} to {} a step)", FormatDuration(*least), FormatDuration(*most)));
+    out_ << "  " << Sparkline(steps_ns, options_.width - 2, style_) << "\n";
+    for (const std::string& sentence : ChangeSentences(job_)) WriteWrapped(sentence, "  ", "  ", options_.width, out_);
+    TextTable table({{.header = "steps", .align = Align::kLeft},
+                     {.header = "a step"},
+                     {.header = "largest", .align = Align::kLeft},
+                     {.header = "", .align = Align::kRight, .drop = 1},
+                     {.header = "costs most", .align = Align::kLeft}});
+    for (const Window& window : shown) {
+      const std::string cost = window.cost_ns == 0
+                                   ? ""
+                                   : fmt::format("rank {} in {}: {}", job_.account.ranks[window.rank_idx],
+                                                 StageName(window.cost_stage), FormatShare(window.cost_ns, window.ns));
+      table.AddRow({StepRange(window), FormatDuration(PerStep(window.ns, window.step_count)),
+                    StageName(window.largest_stage),
+                    FormatShare(At(window.frontier_ns, window.largest_stage), window.ns), cost});
+    }
+    table.Write(style_, options_.width, out_);
   }
 
   void WriteSteps() {
@@ -249,6 +288,22 @@ std::string StagesSentence(const JobStages& job) {
     case Answer::kUndecided: break;
   }
   return UndecidedSentence(job);
+}
+
+std::vector<std::string> ChangeSentences(const JobStages& job) {
+  std::vector<std::string> sentences;
+  for (const frontier::Change& change : job.over_time.changes) {
+    std::string sentence = fmt::format("Steps {} took {} longer ({}, else {} a step)", StepRange(change.window),
+                                       FormatPercent(change.ratio), FormatDuration(change.window.median_step_ns),
+                                       FormatDuration(change.usual_step_ns));
+    if (change.rank_idx) {
+      sentence += fmt::format(": rank {} in {}", job.account.ranks[*change.rank_idx], StageWords(*change.stage));
+    } else if (change.stage) {
+      sentence += fmt::format(": {}, and no rank alone", StageWords(*change.stage));
+    }
+    sentences.push_back(sentence + ".");
+  }
+  return sentences;
 }
 
 void WriteStagesText(const JobStages& job, const TextOptions& options, std::ostream& out) {
