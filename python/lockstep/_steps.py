@@ -1,6 +1,6 @@
 """Marks the stages of a training job's steps that marks nothing itself: `lockstep run --stages` (docs/instrument.md#jobs-that-mark-nothing).
 
-A plain file that needs Python's standard library, _boundaries.py beside it and liblockstep alone. Nothing happens before the job
+A plain file that needs Python's standard library, _boundaries.py and _torch_memory.py beside it, and liblockstep alone. Nothing happens before the job
 imports torch, and liblockstep is not opened before its first batch, forward, backward or optimizer step. Then these are hooked, all
 from outside:
 
@@ -48,6 +48,7 @@ _start: Callable[[int], int]
 _finish: Callable[[int], None]
 _step: Callable[[], None]
 _count: Callable[[int, float], None]
+_name: Callable[[bytes], int]
 _unknown = 0  # The number of the counter that says so.
 _hides_communication = False
 _meets = False  # The next backward ends with a wait for all ranks.
@@ -55,6 +56,7 @@ _modules: _Modules
 _steps = 0
 _span = 0  # Of the optimizer that steps just now.
 _boundaries: Any
+_torch_memory: Any
 _is_compiling: Callable[[], bool]
 _is_cuda: Callable[[], bool]
 
@@ -64,8 +66,9 @@ def enable() -> bool:
     try:
         if not os.environ.get("LOCKSTEP_TRACE"):
             return False
-        global _boundaries, _is_compiling
+        global _boundaries, _torch_memory, _is_compiling
         _boundaries = importlib.import_module("._boundaries", __package__)  # Which `lockstep run` has loaded, without the package.
+        _torch_memory = importlib.import_module("._torch_memory", __package__)
         _is_compiling = _boundaries.is_compiling
         _boundaries.watch(_listener())
         _boundaries.when_imported("torch", _guarded(_install))
@@ -117,7 +120,7 @@ def _open_library() -> ctypes.PyDLL:
 
 def _begin_recording() -> bool:
     """At the first thing that a hook sees."""
-    global _is_started, _start, _finish, _step, _count, _unknown
+    global _is_started, _start, _finish, _step, _count, _name, _unknown
     _is_started = True
     try:
         if "lockstep._trace" in sys.modules:
@@ -136,7 +139,7 @@ def _begin_recording() -> bool:
         _numbers[:] = [library.lockstep_name(name.encode()) for name in _NAMES]
         _unknown = library.lockstep_name(b"comm_exposed_unknown")
         _start, _finish, _step = library.lockstep_span_start, library.lockstep_span_finish, library.lockstep_step
-        _count = library.lockstep_counter
+        _count, _name = library.lockstep_counter, library.lockstep_name
         os.register_at_fork(after_in_child=_forget)
         _step()
         return True
@@ -184,6 +187,8 @@ def _end_step() -> None:
             _count(_unknown, 1)
         elif _is_cuda():
             _hide_communication()
+    if _is_cuda():
+        _torch_memory.each_second(lambda name, value: _count(_name(name.encode()), value))
     _steps += 1
     if _steps == _FINDING_STEPS:
         _modules.stop_finding()

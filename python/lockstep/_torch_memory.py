@@ -1,9 +1,14 @@
-"""What PyTorch's allocator says of a device's memory, as counters of the rank (docs/instrument.md)."""
+"""What PyTorch's allocator says of a device's memory, as counters of the rank (docs/instrument.md).
+
+A plain file: `lockstep run` hands it to jobs beside _steps.py, without the package.
+"""
+
+from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
-
-from . import _spans
 
 # What torch.cuda.memory_stats() calls it, and the counter of that: docs/daemon-metrics.md.
 _COUNTERS = (
@@ -14,19 +19,37 @@ _COUNTERS = (
     ("num_ooms", "torch_ooms"),
 )
 
+_due_s = 0.0  # Of time.monotonic().
+
+
+def each_second(count: Callable[[str, float], None]) -> None:
+    """Gives `count` the names and values of the current device, at most once a second."""
+    global _due_s
+    now_s = time.monotonic()
+    if now_s >= _due_s:
+        _due_s = now_s + 1
+        _tell(count, None)
+
 
 def torch_memory(device: Any = None) -> None:
     """Records what PyTorch's allocator holds of ``device`` (the current one): allocated, reserved and peak bytes, retries and
     failures. Nothing where nothing is recorded, or the program has not used CUDA: it imports nothing and sets no device up."""
+    from . import _spans
+
+    if _spans.is_recording():
+        _tell(_spans.counter, device)
+
+
+def _tell(count: Callable[[str, float], None], device: Any) -> None:
     torch = sys.modules.get("torch")
-    if torch is None or not _spans.is_recording():
-        return
     try:
-        if not torch.cuda.is_initialized():
+        if torch is None or not torch.cuda.is_initialized():
             return
         told = torch.cuda.memory_stats(device)
         for theirs, ours in _COUNTERS:
             if theirs in told:
-                _spans.counter(ours, float(told[theirs]))
+                count(ours, float(told[theirs]))
+        device = torch.cuda.current_device() if device is None else device
+        count("torch_memory_total_bytes", float(torch.cuda.get_device_properties(device).total_memory))
     except Exception:  # noqa: BLE001  (a build of PyTorch without it, a driver in trouble: the job's business, not this)
         return

@@ -70,6 +70,26 @@ class StagesTest(JobCase):
         self.assertLess(late[0]["first_step"], STEPS + 5, said)
         self.assertGreater(late[0]["median_step_ns"] - late[0]["usual_step_ns"], 60e6, said)
         self.assertIn(late[0]["sentence"], " ".join(said.split()))
+        self.assertEqual([], summary["data"]["memory"]["findings"], said)
+
+    def test_a_rank_that_leaks_is_named_and_the_other_is_not(self):
+        said, summary = faulty_job.run(BINARY, self.python, self.folder / "leak", 2, 400, "leak:1:0:4")
+        self.check_sums(summary, 2)
+        memory = summary["data"]["memory"]
+        print(*(finding["sentence"] for finding in memory["findings"]), sep="\n")
+        self.assertEqual({1}, {finding["rank"] for finding in memory["findings"]}, said)
+        self.assertEqual({"creep", "imbalance"}, {finding["kind"] for finding in memory["findings"]}, said)
+        for rank in memory["ranks"]:
+            self.assertGreater(rank["resident"]["peak_bytes"], 50e6)
+            self.assertGreater(rank["host_bytes"], rank["resident"]["peak_bytes"])
+            # There is no device here: nothing is said of one.
+            self.assertEqual([None] * 5, [rank[name] for name in ("allocated", "reserved", "peak_allocated_bytes", "device_bytes",
+                                                                 "allocation_retry_count")])
+        early, middle, late = memory["ranks"][1]["resident"]["third_bytes"]
+        self.assertGreater(late - early, 100e6)
+        self.assertGreater(middle, early)
+        for finding in memory["findings"]:
+            self.assertIn(finding["sentence"], " ".join(said.split()))
 
     def test_a_rank_that_is_killed(self):
         folder = self.folder / "killed"

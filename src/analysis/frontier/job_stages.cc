@@ -38,6 +38,7 @@ JobStages AssessJob(std::vector<RankStages> ranks, model::Ledger ledger) {
     job.over_time = FollowOverTime(parts);
   }
   job.verdict = Judge(job.account);
+  job.memory = rank_memory::Assess(ranks);
   job.ranks = std::move(ranks);
   job.ledger = std::move(ledger);
   return job;

@@ -5,6 +5,7 @@
 #include "analysis/frontier/accounting.h"
 #include "analysis/frontier/over_time.h"
 #include "analysis/frontier/verdict.h"
+#include "analysis/rank_memory/rank_memory.h"
 #include "model/ledger.h"
 #include "model/stages/rank_stages.h"
 
@@ -16,6 +17,7 @@ struct JobStages {
   Accounting account;
   Verdict verdict;
   OverTime over_time;
+  rank_memory::Memory memory;
   model::Ledger ledger;
 };
 

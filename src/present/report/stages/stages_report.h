@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/frontier/job_stages.h"
+#include "analysis/rank_memory/rank_memory.h"
 #include "present/report/report.h"
 
 namespace lockstep::report {
@@ -15,8 +16,11 @@ std::string StagesSentence(const frontier::JobStages& job);
 /// "Steps 400 to 479 took 31 % longer (16.0 ms, else 12.2 ms a step): rank 3 in input.", each change in its own.
 std::vector<std::string> ChangeSentences(const frontier::JobStages& job);
 
-/// The sentence, why, and what to do next; then a table of stages, the steps over time, and the `options.top` steps in
-/// which one rank cost most (0: all).
+/// Of each finding on memory: "Rank 1's process grows: 412 MiB, then 650 MiB a third of the run later, ...".
+std::string MemorySentence(const frontier::JobStages& job, const rank_memory::Finding& finding);
+
+/// The sentence, why, and what to do next; then a table of stages, the steps over time, memory, and the `options.top`
+/// steps in which one rank cost most (0: all).
 void WriteStagesText(const frontier::JobStages& job, const TextOptions& options, std::ostream& out);
 
 /// One object, "lockstep.stages/1" (docs/json.md).

@@ -27,6 +27,7 @@ using frontier::StepAccount;
 using frontier::Verdict;
 using frontier::Window;
 using model::Stage;
+using rank_memory::Signal;
 
 /// Over `count` steps; 0 where there is none.
 int64_t PerStep(int64_t ns, int64_t count) { return count > 0 ? ns / count : 0; }
@@ -159,6 +160,17 @@ std::string Next(const JobStages& job) {
   return "capture a few steps of two ranks (lockstep capture) and let lockstep analyze say who waits";
 }
 
+constexpr size_t kMostMemorySentences = 6;
+
+const char* SignalWords(Signal signal) {
+  switch (signal) {
+    case Signal::kAllocated: return "allocated by PyTorch";
+    case Signal::kReserved: return "held by PyTorch";
+    case Signal::kResident: break;
+  }
+  return "process";
+}
+
 std::string StepRange(const Window& window) {
   if (window.first_step == window.last_step) return std::to_string(window.first_step);
   return fmt::format("{} to {}", window.first_step, window.last_step);
@@ -177,6 +189,7 @@ class TextReport : private SectionWriter {
     WriteWrapped(Next(job_), "  next  ", "        ", options_.width, out_);
     WriteStages();
     WriteOverTime();
+    WriteMemory();
     WriteSteps();
     Ledger(job_.ledger);
     out_.flush();
@@ -246,6 +259,38 @@ class TextReport : private SectionWriter {
     table.Write(style_, options_.width, out_);
   }
 
+  void WriteMemory() {
+    TextTable table({{.header = "memory", .align = Align::kLeft},
+                     {.header = "median rank"},
+                     {.header = "most"},
+                     {.header = "who"},
+                     {.header = "of all there is", .drop = 1}});
+    for (const Signal signal : rank_memory::kSignals) {
+      std::vector<int64_t> peaks;
+      size_t most_idx = 0;
+      for (size_t i = 0; i < job_.memory.ranks.size(); ++i) {
+        const auto& use = job_.memory.ranks[i][static_cast<size_t>(signal)];
+        if (!use) continue;
+        if (peaks.empty() || use->peak_bytes > *std::max_element(peaks.begin(), peaks.end())) most_idx = i;
+        peaks.push_back(use->peak_bytes);
+      }
+      if (peaks.empty()) continue;
+      const int64_t most = *std::max_element(peaks.begin(), peaks.end());
+      const model::RankMemory& rank = job_.ranks[most_idx].memory;
+      const std::optional<int64_t>& all = signal == Signal::kResident ? rank.host_bytes : rank.device_bytes;
+      table.AddRow({SignalWords(signal), FormatBytes(LowerMedian(&peaks)), FormatBytes(most),
+                    std::to_string(job_.account.ranks[most_idx]), all ? FormatShare(most, *all) : ""});
+    }
+    if (table.empty()) return;
+    Section("Memory at its most");
+    table.Write(style_, options_.width, out_);
+    const auto& findings = job_.memory.findings;
+    const size_t shown = Rows(findings.size(), kMostMemorySentences);
+    for (size_t i = 0; i < shown; ++i)
+      WriteWrapped(MemorySentence(job_, findings[i]), "  ", "  ", options_.width, out_);
+    More(findings.size(), shown, "findings");
+  }
+
   void WriteSteps() {
     std::vector<StepAccount> steps = job_.account.steps;
     std::stable_sort(steps.begin(), steps.end(),
@@ -288,6 +333,39 @@ std::string StagesSentence(const JobStages& job) {
     case Answer::kUndecided: break;
   }
   return UndecidedSentence(job);
+}
+
+std::string MemorySentence(const JobStages& job, const rank_memory::Finding& finding) {
+  using rank_memory::Kind;
+  const std::string used = FormatBytes(finding.bytes);
+  const std::string compared = FormatBytes(finding.compared_bytes);
+  if (!finding.rank_idx) {
+    return fmt::format("The processes of {} rank{} take up to {} on {}, {} of its memory.", finding.rank_count,
+                       finding.rank_count == 1 ? "" : "s", used, Printable(finding.host), FormatPercent(finding.ratio));
+  }
+  const int32_t rank = job.account.ranks[*finding.rank_idx];
+  const std::string what = finding.signal == Signal::kResident
+                               ? fmt::format("Rank {}'s process", rank)
+                               : fmt::format("What PyTorch has {} on rank {}",
+                                             finding.signal == Signal::kAllocated ? "allocated" : "reserved", rank);
+  switch (finding.kind) {
+    case Kind::kImbalance:
+      return fmt::format("{} takes {}, {} more than the median rank's {}.", what, used,
+                         FormatPercent(finding.ratio - 1), compared);
+    case Kind::kCreep:
+      return fmt::format(
+          "{} grows from each third of the run to the next: {}, {}, {}; {} an hour.", what, compared,
+          FormatBytes((*job.memory.ranks[*finding.rank_idx][static_cast<size_t>(finding.signal)]->third_bytes)[1]),
+          used, FormatBytes(static_cast<int64_t>(finding.bytes_per_hour)));
+    case Kind::kPressure: break;
+  }
+  std::string text = fmt::format("{} takes up to {}", what, used);
+  if (finding.compared_bytes > 0) text += fmt::format(", {} of its device's memory", FormatPercent(finding.ratio));
+  if (finding.retry_count > 0) {
+    text += fmt::format(", and {} time{} its cache was freed to make room", finding.retry_count,
+                        finding.retry_count == 1 ? "" : "s");
+  }
+  return text + ".";
 }
 
 std::vector<std::string> ChangeSentences(const JobStages& job) {
