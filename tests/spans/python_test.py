@@ -42,10 +42,12 @@ class PythonTest(unittest.TestCase):
     def test_what_the_allocator_says_is_a_counter_of_each_step(self):
         # A stand-in for PyTorch, whose CUDA needs a GPU: set up after the first step, in trouble at the last.
         program = """
-import sys, types
+import sys, time, types
 import lockstep
 told = {"allocated_bytes.all.current": 100, "reserved_bytes.all.current": 300, "allocated_bytes.all.peak": 200, "num_alloc_retries": 1, "num_ooms": 0}
-fake_torch = types.SimpleNamespace(cuda=types.SimpleNamespace(is_initialized=lambda: told["ready"], memory_stats=lambda device: told["answer"]()))
+fake_torch = types.SimpleNamespace(cuda=types.SimpleNamespace(
+    is_initialized=lambda: told["ready"], memory_stats=lambda device: told["answer"](), current_device=lambda: 1,
+    get_device_properties=lambda device: types.SimpleNamespace(total_memory=800 * device)))
 told["ready"] = False
 told["answer"] = lambda: {name: value for name, value in told.items() if not name.isalpha()}
 for number in lockstep.steps(range(6)):
@@ -60,6 +62,13 @@ for number in lockstep.steps(range(6)):
 for _ in lockstep.steps(range(3), memory=False):
     pass
 lockstep.torch_memory()
+told["answer"] = lambda: {"num_ooms": 7}
+memory, begin_s, seconds = sys.modules["lockstep._torch_memory"], time.monotonic(), []
+memory.each_second(lambda *counted: seconds.append(counted))
+assert seconds == [("torch_ooms", 7.0), ("torch_memory_total_bytes", 800.0)] and memory._due_s >= begin_s + 1, seconds
+memory._due_s = float("inf")
+memory.each_second(lambda *counted: seconds.append(counted))
+assert len(seconds) == 2, seconds
 """
         with tempfile.TemporaryDirectory(prefix="lockstep-") as folder:
             environment = {**os.environ, "PYTHONPATH": os.path.join(os.environ["LOCKSTEP_BUILD"], "python"), "RANK": "0"}
@@ -67,7 +76,7 @@ lockstep.torch_memory()
             [path] = pathlib.Path(folder).iterdir()
             told = query(path, "select name, sample_count as n, min as least, max as most from counters order by name")
             self.assertEqual([("torch_alloc_retries", 3, 1, 1), ("torch_memory_allocated_bytes", 3, 100, 200), ("torch_memory_peak_bytes", 3, 200, 200),
-                              ("torch_memory_reserved_bytes", 3, 300, 300), ("torch_ooms", 3, 0, 0)],
+                              ("torch_memory_reserved_bytes", 3, 300, 300), ("torch_memory_total_bytes", 3, 800, 800), ("torch_ooms", 3, 0, 0)],
                              [(row["name"], row["n"], row["least"], row["most"]) for row in told])
             subprocess.run([os.environ["LOCKSTEP_PYTHON_BASE"], "-c", program], check=True, env=environment)
 

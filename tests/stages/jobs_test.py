@@ -1,5 +1,6 @@
 """`lockstep run --stages` on real Gloo jobs: who costs the job time in which stage, and what is left of a job that is killed."""
 
+import html
 import json
 import os
 import pathlib
@@ -88,7 +89,12 @@ class StagesTest(JobCase):
         early, middle, late = memory["ranks"][1]["resident"]["third_bytes"]
         self.assertGreater(late - early, 100e6)
         self.assertGreater(middle, early)
+        page = self.folder / "leak.html"
+        self.assertEqual(0, stages(self.folder / "leak", "-o", page, "--json").returncode)
+        page = html.unescape(page.read_text(encoding="utf-8"))
+        self.assertIn(summary["data"]["verdict"]["sentence"], page)
         for finding in memory["findings"]:
+            self.assertIn(finding["sentence"], page)
             self.assertIn(finding["sentence"], " ".join(said.split()))
 
     def test_a_rank_that_is_killed(self):

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/frontier/job_stages.h"
+#include "analysis/frontier/over_time.h"
 #include "analysis/rank_memory/rank_memory.h"
 #include "present/report/report.h"
 
@@ -12,6 +13,13 @@ namespace lockstep::report {
 
 /// One sentence: "rank 3 costs the job 18 % of its time in input: the others wait for it in 96 of 100 steps".
 std::string StagesSentence(const frontier::JobStages& job);
+
+/// Why that is said, and what to do next.
+std::string StagesWhy(const frontier::JobStages& job);
+std::string StagesNext(const frontier::JobStages& job);
+
+/// "400 to 479", "7".
+std::string StepRange(const frontier::Window& window);
 
 /// "Steps 400 to 479 took 31 % longer (16.0 ms, else 12.2 ms a step): rank 3 in input.", each change in its own.
 std::vector<std::string> ChangeSentences(const frontier::JobStages& job);

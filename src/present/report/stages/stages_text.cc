@@ -119,47 +119,6 @@ std::string AlsoSlow(const JobStages& job) {
   return names.empty() ? "" : "; it is slow in " + names + " as well";
 }
 
-std::string Why(const JobStages& job) {
-  const Verdict& verdict = job.verdict;
-  const Accounting& account = job.account;
-  const StageAccount& stage = account.At(verdict.stage);
-  const int64_t count = account.step_count;
-  switch (verdict.answer) {
-    case Answer::kStraggler:
-      return fmt::format("in {} of {} the others wait for it; its {} takes {} a step, the median rank's {}{}",
-                         verdict.step_count, Steps(count), StageName(verdict.stage),
-                         FormatDuration(PerStep(stage.rank_ns[verdict.rank_idx], count)),
-                         FormatDuration(PerStep(MedianRankNs(stage), count)), AlsoSlow(job));
-    case Answer::kImbalance:
-      return fmt::format("rank {} takes {} a step, the median rank {}, and the others' turns come too",
-                         account.ranks[WorstIdx(stage)], FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)),
-                         FormatDuration(PerStep(MedianRankNs(stage), count)));
-    case Answer::kStage:
-      return fmt::format("{} a step on the median rank, {} on the slowest",
-                         FormatDuration(PerStep(MedianRankNs(stage), count)),
-                         FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)));
-    case Answer::kEven: return "what ranks cost each other is spread over ranks and stages, as scheduling makes it";
-    case Answer::kUndecided: break;
-  }
-  return "the times of stages alone cannot tell";
-}
-
-std::string Next(const JobStages& job) {
-  switch (job.verdict.answer) {
-    case Answer::kStraggler:
-      if (OtherSlowStages(job).size() >= 2)
-        return "look at that rank's cores, clocks and neighbours: it is slow in all that it does";
-      return NextOfStage(job.verdict.stage);
-    case Answer::kImbalance:
-    case Answer::kStage: return NextOfStage(job.verdict.stage);
-    case Answer::kEven: return "for the time inside the stages capture a few steps: lockstep capture, lockstep analyze";
-    case Answer::kUndecided: break;
-  }
-  if (job.verdict.doubt == Doubt::kTooFewSteps) return "let it run on, and ask again";
-  if (job.verdict.doubt == Doubt::kOneRank) return "give the files of all ranks";
-  return "capture a few steps of two ranks (lockstep capture) and let lockstep analyze say who waits";
-}
-
 constexpr size_t kMostMemorySentences = 6;
 
 const char* SignalWords(Signal signal) {
@@ -171,11 +130,6 @@ const char* SignalWords(Signal signal) {
   return "process";
 }
 
-std::string StepRange(const Window& window) {
-  if (window.first_step == window.last_step) return std::to_string(window.first_step);
-  return fmt::format("{} to {}", window.first_step, window.last_step);
-}
-
 class TextReport : private SectionWriter {
  public:
   TextReport(const JobStages& job, const TextOptions& options, std::ostream& out)
@@ -185,8 +139,8 @@ class TextReport : private SectionWriter {
 
   void Write() {
     Paragraph(StagesSentence(job_), job_.verdict.answer == Answer::kEven ? Paint::kGood : Paint::kStrong);
-    WriteWrapped(Why(job_), "  why   ", "        ", options_.width, out_);
-    WriteWrapped(Next(job_), "  next  ", "        ", options_.width, out_);
+    WriteWrapped(StagesWhy(job_), "  why   ", "        ", options_.width, out_);
+    WriteWrapped(StagesNext(job_), "  next  ", "        ", options_.width, out_);
     WriteStages();
     WriteOverTime();
     WriteMemory();
@@ -333,6 +287,52 @@ std::string StagesSentence(const JobStages& job) {
     case Answer::kUndecided: break;
   }
   return UndecidedSentence(job);
+}
+
+std::string StepRange(const Window& window) {
+  if (window.first_step == window.last_step) return std::to_string(window.first_step);
+  return fmt::format("{} to {}", window.first_step, window.last_step);
+}
+
+std::string StagesWhy(const JobStages& job) {
+  const Verdict& verdict = job.verdict;
+  const Accounting& account = job.account;
+  const StageAccount& stage = account.At(verdict.stage);
+  const int64_t count = account.step_count;
+  switch (verdict.answer) {
+    case Answer::kStraggler:
+      return fmt::format("in {} of {} the others wait for it; its {} takes {} a step, the median rank's {}{}",
+                         verdict.step_count, Steps(count), StageName(verdict.stage),
+                         FormatDuration(PerStep(stage.rank_ns[verdict.rank_idx], count)),
+                         FormatDuration(PerStep(MedianRankNs(stage), count)), AlsoSlow(job));
+    case Answer::kImbalance:
+      return fmt::format("rank {} takes {} a step, the median rank {}, and the others' turns come too",
+                         account.ranks[WorstIdx(stage)], FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)),
+                         FormatDuration(PerStep(MedianRankNs(stage), count)));
+    case Answer::kStage:
+      return fmt::format("{} a step on the median rank, {} on the slowest",
+                         FormatDuration(PerStep(MedianRankNs(stage), count)),
+                         FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)));
+    case Answer::kEven: return "what ranks cost each other is spread over ranks and stages, as scheduling makes it";
+    case Answer::kUndecided: break;
+  }
+  return "the times of stages alone cannot tell";
+}
+
+std::string StagesNext(const JobStages& job) {
+  switch (job.verdict.answer) {
+    case Answer::kStraggler:
+      if (OtherSlowStages(job).size() >= 2)
+        return "look at that rank's cores, clocks and neighbours: it is slow in all that it does";
+      return NextOfStage(job.verdict.stage);
+    case Answer::kImbalance:
+    case Answer::kStage: return NextOfStage(job.verdict.stage);
+    case Answer::kEven: return "for the time inside the stages capture a few steps: lockstep capture, lockstep analyze";
+    case Answer::kUndecided: break;
+  }
+  if (job.verdict.doubt == Doubt::kTooFewSteps) return "let it run on, and ask again";
+  if (job.verdict.doubt == Doubt::kOneRank) return "give the files of all ranks";
+  return "capture a few steps of two ranks (lockstep capture) and let lockstep analyze say who waits";
 }
 
 std::string MemorySentence(const JobStages& job, const rank_memory::Finding& finding) {
