@@ -1,7 +1,7 @@
 #include "analysis/frontier/over_time.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 #include <span>
 #include <utility>
 

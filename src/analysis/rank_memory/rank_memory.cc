@@ -23,6 +23,7 @@ constexpr double kLeastRise = 1.02;
 constexpr int64_t kLeastRiseBytes = 16 * kMebibyte;
 constexpr int64_t kMostSlowing = 4;
 constexpr double kHourNs = 3.6e12;
+constexpr double kMostBytesPerHour = 1e18;  // What int64_t holds: files may lie.
 
 const MemorySeries& SeriesOf(const RankMemory& memory, Signal signal) {
   switch (signal) {
@@ -135,14 +136,15 @@ void FindCreep(Signal signal, Memory* memory) {
     const auto& allocated = uses[static_cast<size_t>(Signal::kAllocated)];
     if (signal == Signal::kReserved && allocated && Creeps(*allocated)) continue;
     const auto& [early, middle, late] = *use->third_bytes;
-    memory->findings.push_back(
-        {.kind = Kind::kCreep,
-         .signal = signal,
-         .rank_idx = i,
-         .bytes = late,
-         .compared_bytes = early,
-         .ratio = Ratio(late, early),
-         .bytes_per_hour = static_cast<double>(late - early) * kHourNs / (2 * static_cast<double>(use->third_ns))});
+    memory->findings.push_back({.kind = Kind::kCreep,
+                                .signal = signal,
+                                .rank_idx = i,
+                                .bytes = late,
+                                .compared_bytes = early,
+                                .ratio = Ratio(late, early),
+                                .bytes_per_hour = std::min(static_cast<double>(late - early) * kHourNs /
+                                                               (2 * static_cast<double>(use->third_ns)),
+                                                           kMostBytesPerHour)});
   }
 }
 

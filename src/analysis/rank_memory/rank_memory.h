@@ -22,9 +22,8 @@ struct Use {
   int64_t last_bytes = 0;
   /// Medians of the run's thirds; absent where one of them has fewer than kLeastSamples.
   std::optional<std::array<int64_t, 3>> third_bytes = {};
-  int64_t spread_bytes =
-      0;                 ///< Half of what the middle half of a third's samples lies apart, of the most uneven third.
-  int64_t third_ns = 0;  ///< From the middle of one to that of the next.
+  int64_t spread_bytes = 0;  ///< Half the distance of a third's quartiles, of the most uneven third.
+  int64_t third_ns = 0;      ///< From the middle of one to that of the next.
 };
 
 enum class Kind : uint8_t {

@@ -79,6 +79,14 @@ TEST(RankMemoryTest, WhatFillsUpOrGoesUpAndDownOrIsLittleIsNoCreep) {
   }
 }
 
+TEST(RankMemoryTest, WhatCannotBeGrowsNoFasterThanANumberHolds) {
+  RankStages rank;
+  for (int64_t i = 0; i < 12; ++i) {
+    rank.memory.Take(model::kResidentMemoryCounter, i * kSecond / 9, 8e16 * static_cast<double>(i));
+  }
+  EXPECT_EQ(Assess({rank}).findings.at(0).bytes_per_hour, 1e18);
+}
+
 TEST(RankMemoryTest, OneRankThatNeedsMoreIsAnImbalance) {
   EXPECT_THAT(KindsOf({RankThatTakes(1000), RankThatTakes(1000), RankThatTakes(1300)}), ElementsAre(Kind::kImbalance));
   EXPECT_THAT(KindsOf({RankThatTakes(1000), RankThatTakes(1000), RankThatTakes(1150)}), IsEmpty()) << "15 %";

@@ -47,7 +47,7 @@ void StagesCommand::Declare(CLI::App& app) {
   app.add_option("PATH", paths_, "Folders and files of all ranks (*.spans)")->type_name("PATH...");
   app.option_defaults()->group("Output");
   app.add_flag("--json", json_, "One JSON object (lockstep.stages/1, docs/json.md)");
-  app.add_option("--top", top_, "Text: how many steps are listed; 0: all")->capture_default_str();
+  app.add_option("--top", top_, "Text: how many steps are listed; 0: all, and all windows")->capture_default_str();
   app.add_option("-o,--output", page_file_,
                  "Also write a page that draws steps, ranks and memory over time: one HTML file")
       ->type_name("FILE.html");
