@@ -1,8 +1,8 @@
 """Marks the stages of a training job's steps that marks nothing itself: `lockstep run --stages` (docs/instrument.md#jobs-that-mark-nothing).
 
-A plain file that needs Python's standard library, _boundaries.py beside it and the module _hooks alone. Nothing happens before the job
-imports torch, and nothing is recorded before its first batch, forward, backward or optimizer step. Then these are hooked, all from
-outside:
+A plain file that needs Python's standard library, _boundaries.py and _torch_memory.py beside it, and the module _hooks alone. Nothing
+happens before the job imports torch, and nothing is recorded before its first batch, forward, backward or optimizer step. Then these are
+hooked, all from outside:
 
 - every torch.optim.Optimizer's step (_boundaries.py): stage `optimizer`, and where a step ends;
 - torch.autograd.backward: stage `backward`;
@@ -45,11 +45,11 @@ _MOST_MODULES = 1 << 20
 
 _is_on = True
 _boundaries: Any
+_torch_memory: Any
 _hooks: Any = None
 _modules: _Modules
 _is_compiling: Callable[[], bool]
 _is_cuda: Callable[[], bool]
-_hides_communication = False
 
 
 def enable() -> bool:
@@ -57,8 +57,9 @@ def enable() -> bool:
     try:
         if not os.environ.get("LOCKSTEP_TRACE"):
             return False
-        global _boundaries
+        global _boundaries, _torch_memory
         _boundaries = importlib.import_module("._boundaries", __package__)  # Which `lockstep run` has loaded, without the package.
+        _torch_memory = importlib.import_module("._torch_memory", __package__)
         _boundaries.when_imported("torch", _guarded(_install))
         _boundaries.when_imported("torch.distributed.checkpoint.state_dict_saver", _guarded(_install_checkpoints))
         return True
@@ -122,12 +123,11 @@ def _begin_recording() -> bool:
 
 def _stepped(count: int) -> None:
     """What lockstepd has to know is said again now and then: a ring forgets."""
-    global _hides_communication
     if count >= _modules.finding_ends:
         _modules.stop_finding()
-    if _hides_communication or _is_cuda():
-        _hides_communication = True  # It cannot be known.
-        _hooks.count_unknown()
+    if _is_cuda():
+        _hooks.uses_device()
+        _hooks.count("comm_exposed_unknown", 1.0)  # It cannot be known.
 
 
 def _listener() -> Any:
@@ -282,6 +282,7 @@ def _install(torch: Any) -> None:
         begin=_begin_recording,
         lost=_switch_off,
         stepped=_stepped,
+        each_second=lambda: _torch_memory.tell(_hooks.count),
         missed=waits.missed,
         choose_module=_modules.choose,
         current_task=torch._C._current_graph_task_id,

@@ -1,9 +1,13 @@
-"""What PyTorch's allocator says of a device's memory, as counters of the rank (docs/instrument.md)."""
+"""What PyTorch's allocator says of a device's memory, as counters of the rank (docs/instrument.md).
+
+A plain file: `lockstep run` hands it to jobs beside _steps.py, without the package.
+"""
+
+from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
-
-from . import _spans
 
 # What torch.cuda.memory_stats() calls it, and the counter of that: docs/daemon-metrics.md.
 _COUNTERS = (
@@ -18,15 +22,23 @@ _COUNTERS = (
 def torch_memory(device: Any = None) -> None:
     """Records what PyTorch's allocator holds of ``device`` (the current one): allocated, reserved and peak bytes, retries and
     failures. Nothing where nothing is recorded, or the program has not used CUDA: it imports nothing and sets no device up."""
+    from . import _spans
+
+    if _spans.is_recording():
+        tell(_spans.counter, device)
+
+
+def tell(count: Callable[[str, float], None], device: Any = None) -> None:
+    """Gives `count` the names and values of a device, the current one."""
     torch = sys.modules.get("torch")
-    if torch is None or not _spans.is_recording():
-        return
     try:
-        if not torch.cuda.is_initialized():
+        if torch is None or not torch.cuda.is_initialized():
             return
         told = torch.cuda.memory_stats(device)
         for theirs, ours in _COUNTERS:
             if theirs in told:
-                _spans.counter(ours, float(told[theirs]))
+                count(ours, float(told[theirs]))
+        device = torch.cuda.current_device() if device is None else device
+        count("torch_memory_total_bytes", float(torch.cuda.get_device_properties(device).total_memory))
     except Exception:  # noqa: BLE001  (a build of PyTorch without it, a driver in trouble: the job's business, not this)
         return

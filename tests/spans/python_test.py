@@ -45,7 +45,9 @@ class PythonTest(unittest.TestCase):
 import sys, types
 import lockstep
 told = {"allocated_bytes.all.current": 100, "reserved_bytes.all.current": 300, "allocated_bytes.all.peak": 200, "num_alloc_retries": 1, "num_ooms": 0}
-fake_torch = types.SimpleNamespace(cuda=types.SimpleNamespace(is_initialized=lambda: told["ready"], memory_stats=lambda device: told["answer"]()))
+fake_torch = types.SimpleNamespace(cuda=types.SimpleNamespace(
+    is_initialized=lambda: told["ready"], memory_stats=lambda device: told["answer"](), current_device=lambda: 1,
+    get_device_properties=lambda device: types.SimpleNamespace(total_memory=800 * device)))
 told["ready"] = False
 told["answer"] = lambda: {name: value for name, value in told.items() if not name.isalpha()}
 for number in lockstep.steps(range(6)):
@@ -60,6 +62,10 @@ for number in lockstep.steps(range(6)):
 for _ in lockstep.steps(range(3), memory=False):
     pass
 lockstep.torch_memory()
+told["answer"] = lambda: {"num_ooms": 7}
+seconds = []
+sys.modules["lockstep._torch_memory"].tell(lambda *counted: seconds.append(counted))  # As `lockstep run --stages` has it.
+assert seconds == [("torch_ooms", 7.0), ("torch_memory_total_bytes", 800.0)], seconds
 """
         with tempfile.TemporaryDirectory(prefix="lockstep-") as folder:
             environment = {**os.environ, "PYTHONPATH": os.path.join(os.environ["LOCKSTEP_BUILD"], "python"), "RANK": "0"}
@@ -67,7 +73,7 @@ lockstep.torch_memory()
             [path] = pathlib.Path(folder).iterdir()
             told = query(path, "select name, sample_count as n, min as least, max as most from counters order by name")
             self.assertEqual([("torch_alloc_retries", 3, 1, 1), ("torch_memory_allocated_bytes", 3, 100, 200), ("torch_memory_peak_bytes", 3, 200, 200),
-                              ("torch_memory_reserved_bytes", 3, 300, 300), ("torch_ooms", 3, 0, 0)],
+                              ("torch_memory_reserved_bytes", 3, 300, 300), ("torch_memory_total_bytes", 3, 800, 800), ("torch_ooms", 3, 0, 0)],
                              [(row["name"], row["n"], row["least"], row["most"]) for row in told])
             subprocess.run([os.environ["LOCKSTEP_PYTHON_BASE"], "-c", program], check=True, env=environment)
 

@@ -1,8 +1,8 @@
 """A training job under torchrun that knows nothing of lockstep: DistributedDataParallel over Gloo, with a fault in one rank or none.
 
 faulty_training.py STEPS FAULT: FAULT is none, or STAGE:RANK:MILLISECONDS:WHEN, where STAGE is data, forward, backward, optimizer,
-checkpoint, gc or cores, and WHEN is every, K (each K-th step) or once. A step takes about 40 ms, most of it asleep as if a device
-computed, so that the ranks of a small machine do not disturb each other.
+checkpoint, gc, cores or leak (4 MB are kept, however many milliseconds), and WHEN is every, K (each K-th step), late (from the middle on) or once. A step takes about 40 ms, most of
+it asleep as if a device computed, so that the ranks of a small machine do not disturb each other.
 """
 
 import gc
@@ -33,6 +33,8 @@ class Fault:
             return False
         if self.when == "every":
             return True
+        if self.when == "late":
+            return self.step >= self.steps // 2
         if self.when == "once":
             return self.step == self.steps * 2 // 3
         return self.step % int(self.when) == int(self.when) - 1
@@ -128,6 +130,7 @@ def main():
     rivals = starve() if fault.stage == "cores" else []
     keep = [[] for _ in range(20_000)] if fault.stage == "gc" else []
     gc.collect()
+    leaked = []
     model = torch.nn.parallel.DistributedDataParallel(Net(fault))
     optimizer = SlowOptimizer(fault, model.parameters())
     loader = torch.utils.data.DataLoader(Data(fault), batch_size=8)
@@ -138,6 +141,8 @@ def main():
         optimizer.step()
         if step % 10 == 9:
             torch.save(model.module.state_dict(), SlowFile(fault.seconds if fault.stage == "checkpoint" else 0.002))
+        if fault.is_due("leak"):
+            leaked.append(torch.ones(1_000_000))
         if fault.is_due("gc"):
             collect(fault.seconds)
     for rival in rivals:

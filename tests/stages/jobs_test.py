@@ -1,5 +1,6 @@
 """`lockstep run --stages` on real Gloo jobs: who costs the job time in which stage, and what is left of a job that is killed."""
 
+import html
 import json
 import os
 import pathlib
@@ -35,8 +36,11 @@ class StagesTest(JobCase):
         self.assertEqual(ranks, len(data["ranks"]))
         self.assertEqual(data["total_ns"], sum(stage["frontier_ns"] for stage in data["stages"]))
         self.assertEqual(data["total_ns"], sum(step["ns"] for step in data["steps"]))
-        for stage in data["stages"]:
+        self.assertEqual(data["total_ns"], sum(window["ns"] for window in data["windows"]))
+        self.assertEqual(data["step_count"], sum(window["step_count"] for window in data["windows"]))
+        for place, stage in enumerate(data["stages"]):
             self.assertEqual(stage["frontier_ns"], sum(stage["leader_ns"]))
+            self.assertEqual(stage["frontier_ns"], sum(window["frontier_ns"][place] for window in data["windows"]))
             self.assertEqual(ranks, len(stage["rank_ns"]))
             # Nobody costs more than all ranks together would save.
             self.assertLessEqual(max(stage["cost_ns"]), data["total_ns"])
@@ -84,6 +88,41 @@ class StagesTest(JobCase):
             for step, *found in rows:
                 if step % WAY_STEPS >= 2:  # The first ones of a way are those that its modules are found in.
                     self.assertTrue(all(found), (file.name, list(learnt[0])[step // WAY_STEPS], step, found))
+
+    def test_a_rank_that_grows_slow_is_a_change(self):
+        said, summary = faulty_job.run(BINARY, self.python, self.folder / "late", 2, 2 * STEPS, "backward:1:120:late")
+        self.check_sums(summary, 2)
+        # Of all steps one after another the first 40 are the usual ones.
+        late = [change for change in summary["data"]["changes"] if change["first_step"] >= STEPS]
+        self.assertEqual([(1, "backward")], [(change["rank"], change["stage"]) for change in late], said)
+        self.assertLess(late[0]["first_step"], STEPS + 5, said)
+        self.assertGreater(late[0]["median_step_ns"] - late[0]["usual_step_ns"], 60e6, said)
+        self.assertIn(late[0]["sentence"], " ".join(said.split()))
+        self.assertEqual([], summary["data"]["memory"]["findings"], said)
+
+    def test_a_rank_that_leaks_is_named_and_the_other_is_not(self):
+        said, summary = faulty_job.run(BINARY, self.python, self.folder / "leak", 2, 400, "leak:1:0:4")
+        self.check_sums(summary, 2)
+        memory = summary["data"]["memory"]
+        print(*(finding["sentence"] for finding in memory["findings"]), sep="\n")
+        self.assertEqual({1}, {finding["rank"] for finding in memory["findings"]}, said)
+        self.assertEqual({"creep", "imbalance"}, {finding["kind"] for finding in memory["findings"]}, said)
+        for rank in memory["ranks"]:
+            self.assertGreater(rank["resident"]["peak_bytes"], 50e6)
+            self.assertGreater(rank["host_bytes"], rank["resident"]["peak_bytes"])
+            # There is no device here: nothing is said of one.
+            self.assertEqual([None] * 5, [rank[name] for name in ("allocated", "reserved", "peak_allocated_bytes", "device_bytes",
+                                                                 "allocation_retry_count")])
+        early, middle, late = memory["ranks"][1]["resident"]["third_bytes"]
+        self.assertGreater(late - early, 100e6)
+        self.assertGreater(middle, early)
+        page = self.folder / "leak.html"
+        self.assertEqual(0, stages(self.folder / "leak", "-o", page, "--json").returncode)
+        page = html.unescape(page.read_text(encoding="utf-8"))
+        self.assertIn(summary["data"]["verdict"]["sentence"], page)
+        for finding in memory["findings"]:
+            self.assertIn(finding["sentence"], page)
+            self.assertIn(finding["sentence"], " ".join(said.split()))
 
     def test_a_rank_that_is_killed(self):
         folder = self.folder / "killed"

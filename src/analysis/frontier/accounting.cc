@@ -33,17 +33,19 @@ int64_t MedianOf(const Round& round, Stage stage) {
 
 class Accountant {
  public:
-  explicit Accountant(size_t rank_count) {
+  explicit Accountant(const std::vector<model::RankStages>& ranks) {
+    for (const model::RankStages& rank : ranks) account_.ranks.push_back(rank.rank);
     for (StageAccount& stage : account_.stages) {
-      stage.rank_ns.resize(rank_count);
-      stage.leader_ns.resize(rank_count);
-      stage.cost.resize(rank_count);
+      stage.rank_ns.resize(ranks.size());
+      stage.leader_ns.resize(ranks.size());
+      stage.cost.resize(ranks.size());
     }
   }
 
   void Take(const Round& round) {
     if (account_.steps.empty() || account_.steps.back().number != round.step) {
       account_.steps.push_back({.number = round.step});
+      ++account_.step_count;
     }
     ++account_.round_count;
     const auto increments = Increments(round.ranks);
@@ -111,14 +113,61 @@ class Accountant {
 
 Accounting Account(const std::vector<model::RankStages>& ranks) {
   const Rounds rounds = CutRounds(ranks);
-  Accountant accountant(ranks.size());
-  for (const Round& round : rounds.rounds) accountant.Take(round);
-  Accounting account = accountant.Take();
-  for (const model::RankStages& rank : ranks) account.ranks.push_back(rank.rank);
-  account.step_count = rounds.step_count;
-  account.left_out_count = rounds.left_out_count;
-  account.tail_ns = rounds.tail_ns;
-  return account;
+  return Whole(rounds, ranks, AccountParts(rounds, ranks, 1));
+}
+
+std::vector<Accounting> AccountParts(const Rounds& rounds, const std::vector<model::RankStages>& ranks, size_t most) {
+  std::vector<size_t> begins;  // Of steps: their first round.
+  for (size_t i = 0; i < rounds.rounds.size(); ++i) {
+    if (i == 0 || rounds.rounds[i].step != rounds.rounds[i - 1].step) begins.push_back(i);
+  }
+  begins.push_back(rounds.rounds.size());
+  const size_t step_count = begins.size() - 1;
+  const size_t count = std::min(most, step_count);
+  std::vector<Accounting> parts;
+  parts.reserve(count);
+  for (size_t part = 0; part < count; ++part) {
+    Accountant accountant(ranks);
+    for (size_t i = begins[step_count * part / count]; i < begins[step_count * (part + 1) / count]; ++i) {
+      accountant.Take(rounds.rounds[i]);
+    }
+    parts.push_back(accountant.Take());
+  }
+  return parts;
+}
+
+void Add(const Accounting& next, Accounting* account) {
+  account->step_count += next.step_count;
+  account->round_count += next.round_count;
+  account->total_ns += next.total_ns;
+  account->unmet_ns += next.unmet_ns;
+  account->steps.insert(account->steps.end(), next.steps.begin(), next.steps.end());
+  for (const Stage stage : model::kStages) {
+    StageAccount& sum = account->stages[static_cast<size_t>(stage)];
+    const StageAccount& added = next.At(stage);
+    sum.frontier_ns += added.frontier_ns;
+    sum.imbalance_ns += added.imbalance_ns;
+    for (size_t i = 0; i < sum.cost.size(); ++i) {
+      sum.rank_ns[i] += added.rank_ns[i];
+      sum.leader_ns[i] += added.leader_ns[i];
+      Cost& cost = sum.cost[i];
+      cost.ns += added.cost[i].ns;
+      cost.round_count += added.cost[i].round_count;
+      if (added.cost[i].largest_ns > cost.largest_ns) {
+        cost.largest_ns = added.cost[i].largest_ns;
+        cost.largest_step = added.cost[i].largest_step;
+      }
+    }
+  }
+}
+
+Accounting Whole(const Rounds& rounds, const std::vector<model::RankStages>& ranks,
+                 const std::vector<Accounting>& parts) {
+  Accounting whole = Accountant(ranks).Take();
+  for (const Accounting& part : parts) Add(part, &whole);
+  whole.left_out_count = rounds.left_out_count;
+  whole.tail_ns = rounds.tail_ns;
+  return whole;
 }
 
 }  // namespace lockstep::frontier

@@ -57,4 +57,15 @@ struct Accounting {
 /// Pure: the same rounds give the same accounting. Ranks without steps count as ranks that lack them.
 Accounting Account(const std::vector<model::RankStages>& ranks);
 
+/// The same in at most `most` parts that follow each other, of equally many steps, or one more. What is in no round is
+/// in no part.
+std::vector<Accounting> AccountParts(const Rounds& rounds, const std::vector<model::RankStages>& ranks, size_t most);
+
+/// Adds what follows `*account`, of the same ranks: sums are exact.
+void Add(const Accounting& next, Accounting* account);
+
+/// The sum of all parts, with what is in none of them.
+Accounting Whole(const Rounds& rounds, const std::vector<model::RankStages>& ranks,
+                 const std::vector<Accounting>& parts);
+
 }  // namespace lockstep::frontier

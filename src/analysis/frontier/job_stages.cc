@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/frontier/rounds.h"
+
 namespace lockstep::frontier {
 
 using model::RankStages;
@@ -29,8 +31,14 @@ JobStages AssessJob(std::vector<RankStages> ranks, model::Ledger ledger) {
       std::any_of(ranks.begin(), ranks.end(), [](const RankStages& rank) { return rank.hides_communication; });
   if (hides) HideCommunication(&ranks);
   JobStages job;
-  job.account = Account(ranks);
+  {
+    const Rounds rounds = CutRounds(ranks);
+    const std::vector<Accounting> parts = AccountParts(rounds, ranks, kMostWindows);
+    job.account = Whole(rounds, ranks, parts);
+    job.over_time = FollowOverTime(parts);
+  }
   job.verdict = Judge(job.account);
+  job.memory = rank_memory::Assess(ranks);
   job.ranks = std::move(ranks);
   job.ledger = std::move(ledger);
   return job;

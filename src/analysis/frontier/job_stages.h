@@ -3,7 +3,9 @@
 #include <vector>
 
 #include "analysis/frontier/accounting.h"
+#include "analysis/frontier/over_time.h"
 #include "analysis/frontier/verdict.h"
+#include "analysis/rank_memory/rank_memory.h"
 #include "model/ledger.h"
 #include "model/stages/rank_stages.h"
 
@@ -14,6 +16,8 @@ struct JobStages {
   std::vector<model::RankStages> ranks;
   Accounting account;
   Verdict verdict;
+  OverTime over_time;
+  rank_memory::Memory memory;
   model::Ledger ledger;
 };
 

@@ -66,6 +66,7 @@ Result<RankStages> ReadStageFile(const std::string& path) {
     const auto name_of = [&](uint32_t name) -> const std::string& { return follower.NameOf(name); };
     for (StepStages& step : cutter.Take(followed, name_of)) rank.steps.push_back(std::move(step));
     for (const auto& counter : followed.counters) {
+      rank.memory.Take(follower.NameOf(counter.name), counter.time_ns, counter.value);
       if (follower.NameOf(counter.name) == model::kHidesCommunicationCounter && counter.value > 0) {
         rank.hides_communication = true;
       }

@@ -85,6 +85,33 @@ TEST_F(StageFilesTest, EachRankHasItsStepsInStages) {
   }
 }
 
+TEST_F(StageFilesTest, ARanksMemoryIsMeasuredOnceASecondAndWhatTheProgramCountsIsRead) {
+  Rank(0, [] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2300);
+    while (std::chrono::steady_clock::now() < end) {
+      lockstep_step();
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    }
+    LOCKSTEP_COUNTER("torch_memory_reserved_bytes", 5e9);
+    LOCKSTEP_COUNTER("torch_memory_total_bytes", 8e9);
+    lockstep_step_end();
+  });
+  Rank(1, TwoSteps);
+  const auto files = ReadStageFiles({scratch_.path()});
+  ASSERT_TRUE(files) << files.error().ToString();
+  const model::RankMemory& memory = files->ranks.at(0).memory;
+  const auto& resident = memory.resident.samples();
+  ASSERT_THAT(resident, SizeIs(::testing::Ge(2U)));
+  for (size_t i = 1; i < resident.size(); ++i) EXPECT_GE(resident[i].time_ns - resident[i - 1].time_ns, 990'000'000);
+  EXPECT_GT(resident[0].bytes, 500'000);
+  EXPECT_LT(resident[0].bytes, memory.host_bytes.value_or(0));
+  ASSERT_THAT(memory.reserved.samples(), SizeIs(1));
+  EXPECT_EQ(memory.reserved.samples()[0].bytes, 5'000'000'000);
+  EXPECT_EQ(memory.device_bytes, 8'000'000'000);
+  EXPECT_THAT(memory.allocated.samples(), IsEmpty());
+  EXPECT_THAT(files->ranks.at(1).memory.resident.samples(), IsEmpty()) << "it ended within a second";
+}
+
 TEST_F(StageFilesTest, TheLastProcessOfARankCountsAndMissingRanksAreNamed) {
   Rank(0, TwoSteps);
   Rank(0, [] {

@@ -9,6 +9,7 @@
 
 #include "inside/trace/chunk_header.h"
 #include "inside/trace/clock.h"
+#include "inside/trace/process_memory.h"
 
 namespace lockstep::instrument {
 
@@ -27,6 +28,9 @@ constexpr uint32_t kSmallestCopyBytes = uint32_t{16} << 10;  // What is smaller 
 static_assert(kLargestChunkBytes / sizeof(Slot) <= kMostSlots);
 constexpr uint64_t kFirstAnchorTicks = 2'000'000;  // About a millisecond.
 constexpr uint64_t kLastAnchorTicks = 2'000'000'000;
+// Far less than a second of any clock, and more than steps of a job take together between two looks at the time.
+constexpr uint64_t kMemoryTicks = 20'000'000;
+constexpr int64_t kMemoryNs = 1'000'000'000;
 
 void EndThreadOf(void*) { recorder.EndThread(); }
 
@@ -168,8 +172,30 @@ void Recorder::Step(bool begins, const int64_t* number) {
     }
   }
   if (begins) ++next_step_;
+  const bool is_memory_due = now >= memory_tick_ && IsMemoryDue(now);
   pthread_mutex_unlock(&step_mutex_);
   WriteAnchor();
+  if (is_memory_due) WriteMemory();
+}
+
+// First a second after the first step: a program that is over by then is not measured.
+bool Recorder::IsMemoryDue(uint64_t now) {
+  memory_tick_ = now + kMemoryTicks;
+  const int64_t now_ns = Nanoseconds(CLOCK_MONOTONIC);
+  if (now_ns < memory_ns_) return false;
+  const bool is_first = memory_ns_ == 0;
+  memory_ns_ = now_ns + kMemoryNs;
+  return !is_first;
+}
+
+// The names are model/stages/rank_memory.h's.
+void Recorder::WriteMemory() {
+  const auto count = [](const char* name, uint64_t bytes) {
+    if (bytes > 0) lockstep_counter(lockstep_name(name), static_cast<double>(bytes));
+  };
+  const ProcessMemory memory = ReadProcessMemory();
+  count("rank_resident_memory_bytes", memory.resident_bytes);
+  count("host_memory_total_bytes", memory.host_bytes);
 }
 
 void Recorder::Close() {
@@ -191,6 +217,7 @@ void Recorder::AfterFork(bool in_child) {
     thread_state = {};
     thread_count_ = 0;
     step_ = 0;
+    memory_ns_ = 0;
     __atomic_store_n(&anchor_due, UINT64_MAX, __ATOMIC_RELAXED);
   }
   file_.Unlock();

@@ -53,6 +53,9 @@ class Recorder {
  private:
   bool OpenFile();
   void BeginChunk(const Chunk& chunk);
+  /// Under step_mutex_: a second has gone by since the last time.
+  bool IsMemoryDue(uint64_t now);
+  void WriteMemory();
   void LeaveChunk();
 
   pthread_mutex_t mutex_;  ///< Taken before those of names and file.
@@ -68,6 +71,8 @@ class Recorder {
   pthread_mutex_t step_mutex_;
   uint64_t step_;  ///< Place of the one that is under way, or 0.
   int64_t next_step_;
+  uint64_t memory_tick_;  ///< Not before it is the time looked at:
+  int64_t memory_ns_;     ///< of the monotonic clock, when memory is measured next; 0: not known.
 };
 
 extern Recorder recorder;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/stages/rank_memory.h"
 #include "model/stages/step_stages.h"
 
 namespace lockstep::model {
@@ -18,6 +19,7 @@ struct RankStages {
   int64_t process_id = 0;
   std::string source = {};             ///< The file.
   std::vector<StepStages> steps = {};  ///< Their numbers grow.
+  RankMemory memory = {};
   uint64_t dropped_record_count = 0;   ///< That did not fit into the file.
   uint64_t impossible_step_count = 0;  ///< Of a damaged file; not among the steps.
   bool ended_in_order = false;         ///< False: it runs, or was killed.

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 #include "base/utf8.h"
 #include "present/report/bars.h"
 #include "present/report/format.h"
+#include "present/report/sparkline.h"
 #include "present/top/figure_text.h"
 
 namespace lockstep::top {
@@ -92,24 +92,6 @@ Paint PaintOf(RankState state) {
     case RankState::kUnheard: return Paint::kBad;
   }
   return Paint::kPlain;
-}
-
-std::string Sparkline(const std::vector<int64_t>& values, int width, const Style& style) {
-  static constexpr std::array<const char*, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  static constexpr std::array<const char*, 8> kMarks = {"_", ".", ":", "-", "=", "+", "*", "#"};
-  const auto& marks = style.unicode ? kBlocks : kMarks;
-  const size_t count = std::min(values.size(), static_cast<size_t>(std::max(width, 0)));
-  if (count == 0) return "";
-  const auto first = values.end() - static_cast<ptrdiff_t>(count);
-  const auto [least, most] = std::minmax_element(first, values.end());
-  // Less than a twentieth is the same: a line that jumps tells of nothing else.
-  const bool is_flat = *most - *least <= *most / 20;
-  std::string line;
-  for (auto value = first; value != values.end(); ++value) {
-    const double share = is_flat ? 0.4 : static_cast<double>(*value - *least) / static_cast<double>(*most - *least);
-    line += marks[static_cast<size_t>(share * 7 + 0.5)];
-  }
-  return line;
 }
 
 std::string JobHeadline(const JobView& job, const Style& style) {

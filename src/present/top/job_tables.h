@@ -12,9 +12,6 @@ namespace lockstep::top {
 
 /// Pieces of text that the terminal view and --once share. All texts from outside are made printable here.
 
-/// The last `width` values, each as high as it is between least and most; constant ones are flat.
-std::string Sparkline(const std::vector<int64_t>& values, int width, const report::Style& style);
-
 /// "job 4711 · 4 of 8 ranks · 12.3 steps/s · step 81.2 ms · compute 42 % · exposed communication 31 % · ..."
 std::string JobHeadline(const live::JobView& job, const report::Style& style);
 

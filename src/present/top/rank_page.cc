@@ -9,6 +9,7 @@
 #include "model/stages/stage.h"
 #include "present/report/bars.h"
 #include "present/report/format.h"
+#include "present/report/sparkline.h"
 #include "present/report/utf8.h"
 #include "present/top/figure_text.h"
 #include "present/top/job_tables.h"

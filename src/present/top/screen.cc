@@ -12,6 +12,7 @@
 #include "base/text_scan.h"
 #include "base/utf8.h"
 #include "present/report/format.h"
+#include "present/report/sparkline.h"
 #include "present/report/text_table.h"
 #include "present/report/utf8.h"
 #include "present/top/device_table.h"

@@ -6,6 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <lockstep/trace.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -27,6 +28,7 @@ struct Callbacks {
   PyObject* begin = nullptr;          ///< () -> bool: whether to record; asked once, at the first mark.
   PyObject* lost = nullptr;           ///< (error): nothing is marked any more.
   PyObject* stepped = nullptr;        ///< (count): so many steps have ended: `reported_step`, and each kReportInterval.
+  PyObject* each_second = nullptr;    ///< (): at most so often, when a step ends, once a device is used.
   PyObject* missed = nullptr;         ///< (): a backward whose end is a wait for all ranks did not say so.
   PyObject* choose_module = nullptr;  ///< (module) -> phase
   PyObject* current_task = nullptr;   ///< () -> the backward that runs in this thread, or -1
@@ -87,9 +89,22 @@ lockstep_span_t Enter(long phase) {
   return phase >= 0 && phase < kPhaseCount && IsRecording() ? lockstep_begin(names[static_cast<size_t>(phase)]) : 0;
 }
 
+bool uses_device = false;
+
+/// True once in each.
+bool IsNewSecond() {
+  static time_t told = 0;
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  const bool is_new = now.tv_sec != told;
+  told = now.tv_sec;
+  return is_new;
+}
+
 void EndStep() {
   if (!IsRecording()) return;
   lockstep_step();
+  if (uses_device && IsNewSecond()) Py_XDECREF(CallBack(callbacks.each_second));
   ++step_count;
   if (step_count != reported_step && step_count % kReportInterval != 0) return;
   PyObject* const count = PyLong_FromLongLong(step_count);
@@ -334,8 +349,17 @@ PyObject* ReportStep(PyObject*, PyObject* count) {
   return PyErr_Occurred() == nullptr ? PyLong_FromLongLong(reported_step) : nullptr;
 }
 
-PyObject* CountUnknown(PyObject*, PyObject*) {
-  lockstep_counter(lockstep_name("comm_exposed_unknown"), 1);
+/// (name, value)
+PyObject* Count(PyObject*, PyObject* arguments) {
+  const char* name = nullptr;
+  double value = 0;
+  if (PyArg_ParseTuple(arguments, "sd:count", &name, &value) == 0) return nullptr;
+  lockstep_counter(lockstep_name(name), value);
+  Py_RETURN_NONE;
+}
+
+PyObject* UsesDevice(PyObject*, PyObject*) {
+  uses_device = true;
   Py_RETURN_NONE;
 }
 
@@ -352,6 +376,7 @@ PyObject* Configure(PyObject*, PyObject*, PyObject* options) {
       {"begin", &callbacks.begin},
       {"lost", &callbacks.lost},
       {"stepped", &callbacks.stepped},
+      {"each_second", &callbacks.each_second},
       {"missed", &callbacks.missed},
       {"choose_module", &callbacks.choose_module},
       {"current_task", &callbacks.current_task},
@@ -385,7 +410,8 @@ PyMethodDef functions[] = {
     {"unsettle", Unsettle, METH_NOARGS, nullptr},
     {"collects", Collects, METH_VARARGS, nullptr},
     {"report_step", ReportStep, METH_O, nullptr},
-    {"count_unknown", CountUnknown, METH_NOARGS, nullptr},
+    {"count", Count, METH_VARARGS, nullptr},
+    {"uses_device", UsesDevice, METH_NOARGS, nullptr},
     {"can_record", CanRecord, METH_NOARGS, nullptr},
     {"switch_off", SwitchOff, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

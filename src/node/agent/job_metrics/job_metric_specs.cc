@@ -28,6 +28,7 @@ const MetricSpecs& JobMetricSpecs() {
        "Memory that PyTorch's allocator holds on the rank's device."},
       {"lockstep_torch_memory_peak_bytes", "gauge", "job_id,rank,host",
        "The most that PyTorch's allocator had given out at once."},
+      {"lockstep_torch_memory_total_bytes", "gauge", "job_id,rank,host", "Memory of the device that PyTorch uses."},
       {"lockstep_torch_alloc_retries_total", "counter", "job_id,rank,host",
        "Allocations that PyTorch repeated after it had freed its cache."},
       {"lockstep_torch_ooms_total", "counter", "job_id,rank,host", "Allocations for which there was no memory."},

@@ -8,6 +8,7 @@
 #include "base/median.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"
+#include "model/stages/rank_memory.h"
 #include "node/agent/sensors/rank_label.h"
 #include "node/agent/sensors/serving_metric_specs.h"
 
@@ -35,6 +36,7 @@ constexpr std::pair<std::string_view, const char*> kKnown[] = {
     {"torch_memory_allocated_bytes", "lockstep_torch_memory_allocated_bytes"},
     {"torch_memory_reserved_bytes", "lockstep_torch_memory_reserved_bytes"},
     {"torch_memory_peak_bytes", "lockstep_torch_memory_peak_bytes"},
+    {"torch_memory_total_bytes", "lockstep_torch_memory_total_bytes"},
     {"torch_alloc_retries", "lockstep_torch_alloc_retries_total"},
     {"torch_ooms", "lockstep_torch_ooms_total"},
     {"gpu_peak_flops_per_second", "lockstep_gpu_peak_flops_per_second"},
@@ -116,6 +118,8 @@ void JobMetrics::AddRank(const Rank& rank, MetricFamilies* out) {
   amount("model_flops", "lockstep_model_flops_total");
   for (const auto& [name, value] : meter.values()) {
     if (name == model::kHidesCommunicationCounter) continue;
+    // The daemon sees these for itself, also of ranks that record nothing.
+    if (name == model::kResidentMemoryCounter || name == model::kHostMemoryCounter) continue;
     if (const char* const known = MetricOf(name)) {
       out->Add(known, labels, value);
       continue;

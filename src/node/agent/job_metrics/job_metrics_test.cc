@@ -253,7 +253,7 @@ TEST(JobMetricsTest, CommunicationThatCannotBeToldApartIsAbsentAndItsTimeIsNobod
   EXPECT_DOUBLE_EQ(ValueOf(jobs, phases, {{"phase", "comm_exposed"}}).value_or(-1), 0.010);
   EXPECT_DOUBLE_EQ(ValueOf(jobs, phases, {{"phase", "other"}}).value_or(-1), 0.040);
   followed = {};
-  followed.counters = {{names("comm_exposed_unknown"), 0, 1}};
+  followed.counters = {{names("comm_exposed_unknown"), 0, 1}, {names("rank_resident_memory_bytes"), 0, 1e9}};
   jobs.Take(Identity(11, 0), followed, names.Lookup());
   EXPECT_EQ(ValueOf(jobs, phases, {{"phase", "comm_exposed"}}), std::nullopt);
   EXPECT_DOUBLE_EQ(ValueOf(jobs, phases, {{"phase", "other"}}).value_or(-1), 0.050);
@@ -365,9 +365,9 @@ TEST(JobMetricsTest, EveryMetricIsInTheListAndHasItsLabels) {
   JobMetrics jobs;
   Followed followed;
   followed.steps = {{1, 1, 0, 100 * kMillisecondNs}};
-  for (const char* name :
-       {"tokens", "samples", "model_flops", "loss", "torch_memory_allocated_bytes", "torch_memory_reserved_bytes",
-        "torch_memory_peak_bytes", "torch_alloc_retries", "torch_ooms", "gpu_peak_flops_per_second"}) {
+  for (const char* name : {"tokens", "samples", "model_flops", "loss", "torch_memory_allocated_bytes",
+                           "torch_memory_reserved_bytes", "torch_memory_peak_bytes", "torch_memory_total_bytes",
+                           "torch_alloc_retries", "torch_ooms", "gpu_peak_flops_per_second"}) {
     followed.counters.push_back({names(name), 1, 1.0});
   }
   followed.requests = {{Kind::kBegin, 9, names("generate"), 0, 0, false}};

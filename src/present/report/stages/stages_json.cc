@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "model/ledger.h"
 #include "model/stages/stage.h"
@@ -10,11 +12,13 @@ namespace {
 
 using frontier::Accounting;
 using frontier::Answer;
+using frontier::Change;
 using frontier::Cost;
 using frontier::JobStages;
 using frontier::StageAccount;
 using frontier::StepAccount;
 using frontier::Verdict;
+using frontier::Window;
 using model::RankStages;
 using model::Stage;
 
@@ -57,6 +61,62 @@ void StepRow(JsonRow& row, const Accounting& account, const StepAccount& step) {
   step.cost_ns > 0 ? row.Text(StageName(step.stage)) : row.Null();
 }
 
+void WindowRow(JsonRow& row, const Accounting& account, const Window& window) {
+  row.Key("first_step").Int(window.first_step).Key("last_step").Int(window.last_step);
+  row.Key("step_count").Int(window.step_count).Key("ns").Int(window.ns);
+  row.Key("median_step_ns").Int(window.median_step_ns);
+  row.Key("frontier_ns").List(window.frontier_ns).Key("largest_stage").Text(StageName(window.largest_stage));
+  row.Key("rank_cost_ns").List(window.rank_cost_ns).Key("cost_ns").Int(window.cost_ns);
+  row.Key("rank");
+  window.cost_ns > 0 ? row.Int(account.ranks[window.rank_idx]) : row.Null();
+  row.Key("stage");
+  window.cost_ns > 0 ? row.Text(StageName(window.cost_stage)) : row.Null();
+}
+
+void MemoryRankRow(JsonRow& row, const JobStages& job, size_t rank_idx) {
+  const model::RankMemory& memory = job.ranks[rank_idx].memory;
+  row.Key("rank").Int(job.account.ranks[rank_idx]);
+  for (const rank_memory::Signal signal : rank_memory::kSignals) {
+    const auto& use = job.memory.ranks[rank_idx][static_cast<size_t>(signal)];
+    row.Key(SignalName(signal));
+    if (!use) {
+      row.Null();
+      continue;
+    }
+    row.StartObject().Key("peak_bytes").Int(use->peak_bytes).Key("last_bytes").Int(use->last_bytes);
+    row.Key("third_bytes");
+    use->third_bytes ? row.List(*use->third_bytes) : row.Null();
+    row.EndObject();
+  }
+  row.Key("peak_allocated_bytes").Optional(memory.peak_allocated_bytes);
+  row.Key("device_bytes").Optional(memory.device_bytes).Key("host_bytes").Optional(memory.host_bytes);
+  row.Key("allocation_retry_count").Optional(memory.allocation_retry_count);
+}
+
+void MemoryFindingRow(JsonRow& row, const JobStages& job, const rank_memory::Finding& finding) {
+  row.Key("kind").Text(KindName(finding.kind)).Key("signal").Text(SignalName(finding.signal)).Key("rank");
+  finding.rank_idx ? row.Int(job.account.ranks[*finding.rank_idx]) : row.Null();
+  row.Key("host").TextOrNull(finding.host).Key("bytes").Int(finding.bytes);
+  const bool is_compared = finding.compared_bytes > 0;
+  row.Key("compared_bytes");
+  is_compared ? row.Int(finding.compared_bytes) : row.Null();
+  row.Key("ratio");
+  is_compared ? row.Double(finding.ratio) : row.Null();
+  row.Key("bytes_per_hour");
+  finding.kind == rank_memory::Kind::kCreep ? row.Double(finding.bytes_per_hour) : row.Null();
+  row.Key("sentence").Text(MemorySentence(job, finding));
+}
+
+void ChangeRow(JsonRow& row, const Accounting& account, const Change& change, const std::string& sentence) {
+  row.Key("first_step").Int(change.window.first_step).Key("last_step").Int(change.window.last_step);
+  row.Key("step_count").Int(change.window.step_count).Key("median_step_ns").Int(change.window.median_step_ns);
+  row.Key("usual_step_ns").Int(change.usual_step_ns).Key("ratio").Double(change.ratio).Key("rank");
+  change.rank_idx ? row.Int(account.ranks[*change.rank_idx]) : row.Null();
+  row.Key("stage");
+  change.stage ? row.Text(StageName(*change.stage)) : row.Null();
+  row.Key("sentence").Text(sentence);
+}
+
 }  // namespace
 
 bool IsPartial(const JobStages& job) { return job.account.step_count == 0 || job.ledger.Has(model::Severity::kError); }
@@ -76,6 +136,22 @@ void WriteStagesJson(const JobStages& job, std::ostream& out) {
                [&](JsonRow& row, Stage stage) { StageRow(row, stage, account.At(stage)); });
     WriteTable(json, "steps", account.steps,
                [&](JsonRow& row, const StepAccount& step) { StepRow(row, account, step); });
+    WriteTable(json, "windows", job.over_time.windows,
+               [&](JsonRow& row, const Window& window) { WindowRow(row, account, window); });
+    const std::vector<std::string> sentences = ChangeSentences(job);
+    size_t next = 0;
+    WriteTable(json, "changes", job.over_time.changes,
+               [&](JsonRow& row, const Change& change) { ChangeRow(row, account, change, sentences[next++]); });
+    json.Key("memory").StartObject();
+    std::vector<size_t> measured;
+    for (size_t i = 0; i < job.memory.ranks.size(); ++i) {
+      const auto& uses = job.memory.ranks[i];
+      if (std::any_of(uses.begin(), uses.end(), [](const auto& use) { return use.has_value(); })) measured.push_back(i);
+    }
+    WriteTable(json, "ranks", measured, [&](JsonRow& row, size_t rank_idx) { MemoryRankRow(row, job, rank_idx); });
+    WriteTable(json, "findings", job.memory.findings,
+               [&](JsonRow& row, const rank_memory::Finding& finding) { MemoryFindingRow(row, job, finding); });
+    json.EndObject();
     json.EndObject();
     WriteLedger(json, job.ledger);
   });

@@ -2,8 +2,11 @@
 
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "analysis/frontier/job_stages.h"
+#include "analysis/frontier/over_time.h"
+#include "analysis/rank_memory/rank_memory.h"
 #include "present/report/report.h"
 
 namespace lockstep::report {
@@ -11,8 +14,21 @@ namespace lockstep::report {
 /// One sentence: "rank 3 costs the job 18 % of its time in input: the others wait for it in 96 of 100 steps".
 std::string StagesSentence(const frontier::JobStages& job);
 
-/// The sentence, why, and what to do next; then a table of stages, and the `options.top` steps in which one rank cost
-/// most (0: all).
+/// Why that is said, and what to do next.
+std::string StagesWhy(const frontier::JobStages& job);
+std::string StagesNext(const frontier::JobStages& job);
+
+/// "400 to 479", "7".
+std::string StepRange(const frontier::Window& window);
+
+/// "Steps 400 to 479 took 31 % longer (16.0 ms, else 12.2 ms a step): rank 3 in input.", each change in its own.
+std::vector<std::string> ChangeSentences(const frontier::JobStages& job);
+
+/// Of each finding on memory: "Rank 1's process grows: 412 MiB, then 650 MiB a third of the run later, ...".
+std::string MemorySentence(const frontier::JobStages& job, const rank_memory::Finding& finding);
+
+/// The sentence, why, and what to do next; then a table of stages, the steps over time, memory, and the `options.top`
+/// steps in which one rank cost most (0: all).
 void WriteStagesText(const frontier::JobStages& job, const TextOptions& options, std::ostream& out);
 
 /// One object, "lockstep.stages/1" (docs/json.md).

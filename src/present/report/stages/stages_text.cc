@@ -9,6 +9,7 @@
 #include "model/stages/stage.h"
 #include "present/report/format.h"
 #include "present/report/section_writer.h"
+#include "present/report/sparkline.h"
 #include "present/report/stages/stages_report.h"
 #include "present/report/text_table.h"
 #include "present/report/utf8.h"
@@ -20,10 +21,13 @@ using frontier::Accounting;
 using frontier::Answer;
 using frontier::Doubt;
 using frontier::JobStages;
+using frontier::OverTime;
 using frontier::StageAccount;
 using frontier::StepAccount;
 using frontier::Verdict;
+using frontier::Window;
 using model::Stage;
+using rank_memory::Signal;
 
 /// Over `count` steps; 0 where there is none.
 int64_t PerStep(int64_t ns, int64_t count) { return count > 0 ? ns / count : 0; }
@@ -115,45 +119,15 @@ std::string AlsoSlow(const JobStages& job) {
   return names.empty() ? "" : "; it is slow in " + names + " as well";
 }
 
-std::string Why(const JobStages& job) {
-  const Verdict& verdict = job.verdict;
-  const Accounting& account = job.account;
-  const StageAccount& stage = account.At(verdict.stage);
-  const int64_t count = account.step_count;
-  switch (verdict.answer) {
-    case Answer::kStraggler:
-      return fmt::format("in {} of {} the others wait for it; its {} takes {} a step, the median rank's {}{}",
-                         verdict.step_count, Steps(count), StageName(verdict.stage),
-                         FormatDuration(PerStep(stage.rank_ns[verdict.rank_idx], count)),
-                         FormatDuration(PerStep(MedianRankNs(stage), count)), AlsoSlow(job));
-    case Answer::kImbalance:
-      return fmt::format("rank {} takes {} a step, the median rank {}, and the others' turns come too",
-                         account.ranks[WorstIdx(stage)], FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)),
-                         FormatDuration(PerStep(MedianRankNs(stage), count)));
-    case Answer::kStage:
-      return fmt::format("{} a step on the median rank, {} on the slowest",
-                         FormatDuration(PerStep(MedianRankNs(stage), count)),
-                         FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)));
-    case Answer::kEven: return "what ranks cost each other is spread over ranks and stages, as scheduling makes it";
-    case Answer::kUndecided: break;
-  }
-  return "the times of stages alone cannot tell";
-}
+constexpr size_t kMostMemorySentences = 6;
 
-std::string Next(const JobStages& job) {
-  switch (job.verdict.answer) {
-    case Answer::kStraggler:
-      if (OtherSlowStages(job).size() >= 2)
-        return "look at that rank's cores, clocks and neighbours: it is slow in all that it does";
-      return NextOfStage(job.verdict.stage);
-    case Answer::kImbalance:
-    case Answer::kStage: return NextOfStage(job.verdict.stage);
-    case Answer::kEven: return "for the time inside the stages capture a few steps: lockstep capture, lockstep analyze";
-    case Answer::kUndecided: break;
+const char* SignalWords(Signal signal) {
+  switch (signal) {
+    case Signal::kAllocated: return "allocated by PyTorch";
+    case Signal::kReserved: return "held by PyTorch";
+    case Signal::kResident: break;
   }
-  if (job.verdict.doubt == Doubt::kTooFewSteps) return "let it run on, and ask again";
-  if (job.verdict.doubt == Doubt::kOneRank) return "give the files of all ranks";
-  return "capture a few steps of two ranks (lockstep capture) and let lockstep analyze say who waits";
+  return "process";
 }
 
 class TextReport : private SectionWriter {
@@ -165,9 +139,11 @@ class TextReport : private SectionWriter {
 
   void Write() {
     Paragraph(StagesSentence(job_), job_.verdict.answer == Answer::kEven ? Paint::kGood : Paint::kStrong);
-    WriteWrapped(Why(job_), "  why   ", "        ", options_.width, out_);
-    WriteWrapped(Next(job_), "  next  ", "        ", options_.width, out_);
+    WriteWrapped(StagesWhy(job_), "  why   ", "        ", options_.width, out_);
+    WriteWrapped(StagesNext(job_), "  next  ", "        ", options_.width, out_);
     WriteStages();
+    WriteOverTime();
+    WriteMemory();
     WriteSteps();
     Ledger(job_.ledger);
     out_.flush();
@@ -205,6 +181,68 @@ class TextReport : private SectionWriter {
     if (most == stage.cost.end() || most->ns == 0) return "";
     return fmt::format("rank {}: {}", job_.account.ranks[static_cast<size_t>(most - stage.cost.begin())],
                        FormatShare(most->ns, job_.account.total_ns));
+  }
+
+  void WriteOverTime() {
+    const OverTime& over_time = job_.over_time;
+    if (over_time.windows.size() < 2) return;
+    const std::vector<Window>& shown = options_.top == 0 ? over_time.windows : over_time.coarse;
+    std::vector<int64_t> steps_ns;
+    const bool has_room = static_cast<size_t>(std::max(options_.width - 2, 0)) >= over_time.windows.size();
+    for (const Window& window : has_room ? over_time.windows : over_time.coarse) {
+      steps_ns.push_back(PerStep(window.ns, window.step_count));
+    }
+    const auto [least, most] = std::minmax_element(steps_ns.begin(), steps_ns.end());
+    Section(fmt::format("Steps over time ({} to {} a step)", FormatDuration(*least), FormatDuration(*most)));
+    out_ << "  " << Sparkline(steps_ns, options_.width - 2, style_) << "\n";
+    for (const std::string& sentence : ChangeSentences(job_)) WriteWrapped(sentence, "  ", "  ", options_.width, out_);
+    TextTable table({{.header = "steps", .align = Align::kLeft},
+                     {.header = "a step"},
+                     {.header = "largest", .align = Align::kLeft},
+                     {.header = "", .align = Align::kRight, .drop = 1},
+                     {.header = "costs most", .align = Align::kLeft}});
+    for (const Window& window : shown) {
+      const std::string cost = window.cost_ns == 0
+                                   ? ""
+                                   : fmt::format("rank {} in {}: {}", job_.account.ranks[window.rank_idx],
+                                                 StageName(window.cost_stage), FormatShare(window.cost_ns, window.ns));
+      table.AddRow({StepRange(window), FormatDuration(PerStep(window.ns, window.step_count)),
+                    StageName(window.largest_stage),
+                    FormatShare(At(window.frontier_ns, window.largest_stage), window.ns), cost});
+    }
+    table.Write(style_, options_.width, out_);
+  }
+
+  void WriteMemory() {
+    TextTable table({{.header = "memory", .align = Align::kLeft},
+                     {.header = "median rank"},
+                     {.header = "most"},
+                     {.header = "who"},
+                     {.header = "of all there is", .drop = 1}});
+    for (const Signal signal : rank_memory::kSignals) {
+      std::vector<int64_t> peaks;
+      size_t most_idx = 0;
+      for (size_t i = 0; i < job_.memory.ranks.size(); ++i) {
+        const auto& use = job_.memory.ranks[i][static_cast<size_t>(signal)];
+        if (!use) continue;
+        if (peaks.empty() || use->peak_bytes > *std::max_element(peaks.begin(), peaks.end())) most_idx = i;
+        peaks.push_back(use->peak_bytes);
+      }
+      if (peaks.empty()) continue;
+      const int64_t most = *std::max_element(peaks.begin(), peaks.end());
+      const model::RankMemory& rank = job_.ranks[most_idx].memory;
+      const std::optional<int64_t>& all = signal == Signal::kResident ? rank.host_bytes : rank.device_bytes;
+      table.AddRow({SignalWords(signal), FormatBytes(LowerMedian(&peaks)), FormatBytes(most),
+                    std::to_string(job_.account.ranks[most_idx]), all ? FormatShare(most, *all) : ""});
+    }
+    if (table.empty()) return;
+    Section("Memory at its most");
+    table.Write(style_, options_.width, out_);
+    const auto& findings = job_.memory.findings;
+    const size_t shown = Rows(findings.size(), kMostMemorySentences);
+    for (size_t i = 0; i < shown; ++i)
+      WriteWrapped(MemorySentence(job_, findings[i]), "  ", "  ", options_.width, out_);
+    More(findings.size(), shown, "findings");
   }
 
   void WriteSteps() {
@@ -249,6 +287,101 @@ std::string StagesSentence(const JobStages& job) {
     case Answer::kUndecided: break;
   }
   return UndecidedSentence(job);
+}
+
+std::string StepRange(const Window& window) {
+  if (window.first_step == window.last_step) return std::to_string(window.first_step);
+  return fmt::format("{} to {}", window.first_step, window.last_step);
+}
+
+std::string StagesWhy(const JobStages& job) {
+  const Verdict& verdict = job.verdict;
+  const Accounting& account = job.account;
+  const StageAccount& stage = account.At(verdict.stage);
+  const int64_t count = account.step_count;
+  switch (verdict.answer) {
+    case Answer::kStraggler:
+      return fmt::format("in {} of {} the others wait for it; its {} takes {} a step, the median rank's {}{}",
+                         verdict.step_count, Steps(count), StageName(verdict.stage),
+                         FormatDuration(PerStep(stage.rank_ns[verdict.rank_idx], count)),
+                         FormatDuration(PerStep(MedianRankNs(stage), count)), AlsoSlow(job));
+    case Answer::kImbalance:
+      return fmt::format("rank {} takes {} a step, the median rank {}, and the others' turns come too",
+                         account.ranks[WorstIdx(stage)], FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)),
+                         FormatDuration(PerStep(MedianRankNs(stage), count)));
+    case Answer::kStage:
+      return fmt::format("{} a step on the median rank, {} on the slowest",
+                         FormatDuration(PerStep(MedianRankNs(stage), count)),
+                         FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)));
+    case Answer::kEven: return "what ranks cost each other is spread over ranks and stages, as scheduling makes it";
+    case Answer::kUndecided: break;
+  }
+  return "the times of stages alone cannot tell";
+}
+
+std::string StagesNext(const JobStages& job) {
+  switch (job.verdict.answer) {
+    case Answer::kStraggler:
+      if (OtherSlowStages(job).size() >= 2)
+        return "look at that rank's cores, clocks and neighbours: it is slow in all that it does";
+      return NextOfStage(job.verdict.stage);
+    case Answer::kImbalance:
+    case Answer::kStage: return NextOfStage(job.verdict.stage);
+    case Answer::kEven: return "for the time inside the stages capture a few steps: lockstep capture, lockstep analyze";
+    case Answer::kUndecided: break;
+  }
+  if (job.verdict.doubt == Doubt::kTooFewSteps) return "let it run on, and ask again";
+  if (job.verdict.doubt == Doubt::kOneRank) return "give the files of all ranks";
+  return "capture a few steps of two ranks (lockstep capture) and let lockstep analyze say who waits";
+}
+
+std::string MemorySentence(const JobStages& job, const rank_memory::Finding& finding) {
+  using rank_memory::Kind;
+  const std::string used = FormatBytes(finding.bytes);
+  const std::string compared = FormatBytes(finding.compared_bytes);
+  if (!finding.rank_idx) {
+    return fmt::format("The processes of {} rank{} take up to {} on {}, {} of its memory.", finding.rank_count,
+                       finding.rank_count == 1 ? "" : "s", used, Printable(finding.host), FormatPercent(finding.ratio));
+  }
+  const int32_t rank = job.account.ranks[*finding.rank_idx];
+  const std::string what = finding.signal == Signal::kResident
+                               ? fmt::format("Rank {}'s process", rank)
+                               : fmt::format("What PyTorch has {} on rank {}",
+                                             finding.signal == Signal::kAllocated ? "allocated" : "reserved", rank);
+  switch (finding.kind) {
+    case Kind::kImbalance:
+      return fmt::format("{} takes {}, {} more than the median rank's {}.", what, used,
+                         FormatPercent(finding.ratio - 1), compared);
+    case Kind::kCreep:
+      return fmt::format(
+          "{} grows from each third of the run to the next: {}, {}, {}; {} an hour.", what, compared,
+          FormatBytes((*job.memory.ranks[*finding.rank_idx][static_cast<size_t>(finding.signal)]->third_bytes)[1]),
+          used, FormatBytes(static_cast<int64_t>(finding.bytes_per_hour)));
+    case Kind::kPressure: break;
+  }
+  std::string text = fmt::format("{} takes up to {}", what, used);
+  if (finding.compared_bytes > 0) text += fmt::format(", {} of its device's memory", FormatPercent(finding.ratio));
+  if (finding.retry_count > 0) {
+    text += fmt::format(", and {} time{} its cache was freed to make room", finding.retry_count,
+                        finding.retry_count == 1 ? "" : "s");
+  }
+  return text + ".";
+}
+
+std::vector<std::string> ChangeSentences(const JobStages& job) {
+  std::vector<std::string> sentences;
+  for (const frontier::Change& change : job.over_time.changes) {
+    std::string sentence = fmt::format("Steps {} took {} longer ({}, else {} a step)", StepRange(change.window),
+                                       FormatPercent(change.ratio), FormatDuration(change.window.median_step_ns),
+                                       FormatDuration(change.usual_step_ns));
+    if (change.rank_idx) {
+      sentence += fmt::format(": rank {} in {}", job.account.ranks[*change.rank_idx], StageWords(*change.stage));
+    } else if (change.stage) {
+      sentence += fmt::format(": {}, and no rank alone", StageWords(*change.stage));
+    }
+    sentences.push_back(sentence + ".");
+  }
+  return sentences;
 }
 
 void WriteStagesText(const JobStages& job, const TextOptions& options, std::ostream& out) {

@@ -36,6 +36,7 @@ LOCKSTEP_ASSEMBLE("hang_helper", LOCKSTEP_PYTHON_FOLDER "_hang.py");
 LOCKSTEP_ASSEMBLE("launchers_helper", LOCKSTEP_PYTHON_FOLDER "_launchers.py");
 LOCKSTEP_ASSEMBLE("step_trace_helper", LOCKSTEP_PYTHON_FOLDER "_step_trace.py");
 LOCKSTEP_ASSEMBLE("steps_helper", LOCKSTEP_PYTHON_FOLDER "_steps.py");
+LOCKSTEP_ASSEMBLE("torch_memory_helper", LOCKSTEP_PYTHON_FOLDER "_torch_memory.py");
 
 extern "C" {
 extern const char lockstep_boundaries_helper_begin[];
@@ -50,6 +51,8 @@ extern const char lockstep_step_trace_helper_begin[];
 extern const char lockstep_step_trace_helper_end[];
 extern const char lockstep_steps_helper_begin[];
 extern const char lockstep_steps_helper_end[];
+extern const char lockstep_torch_memory_helper_begin[];
+extern const char lockstep_torch_memory_helper_end[];
 }
 
 namespace lockstep::cli {
@@ -125,7 +128,7 @@ if sys.version_info >= (3, 8):
     if os.environ.get("LOCKSTEP_RUN_HANG_DUMPS") and _has_rank():
         _enable("_hang", "enable_hang_dumps", [])
     if os.environ.get("LOCKSTEP_RUN_STEPS"):
-        _enable("_steps", "enable", ["_boundaries"])
+        _enable("_steps", "enable", ["_boundaries", "_torch_memory"])
     if os.environ.get("LOCKSTEP_RUN_CAPTURES"):
         _enable_with_torch("_capture", "enable_captures", ["_step_trace"])
 if sys.version_info >= (3, 4):
@@ -171,6 +174,8 @@ Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const st
   RETURN_IF_ERROR(write("_launchers.py", Bytes(lockstep_launchers_helper_begin, lockstep_launchers_helper_end)));
   RETURN_IF_ERROR(write("_step_trace.py", Bytes(lockstep_step_trace_helper_begin, lockstep_step_trace_helper_end)));
   RETURN_IF_ERROR(write("_steps.py", Bytes(lockstep_steps_helper_begin, lockstep_steps_helper_end)));
+  RETURN_IF_ERROR(
+      write("_torch_memory.py", Bytes(lockstep_torch_memory_helper_begin, lockstep_torch_memory_helper_end)));
   RETURN_IF_ERROR(write("sitecustomize.py", kSite));
   std::vector<std::pair<std::string, std::string>> variables;
   variables.emplace_back("PYTHONPATH",
