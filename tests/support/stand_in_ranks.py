@@ -25,7 +25,7 @@ def main():
         for _ in range(steps):
             for rank, process in ranks.items():
                 is_slow = rank == slow_rank
-                process.stdin.write(f"step {forward_ms + slow_ms * is_slow} {backward_ms} {slow_ms * (not is_slow) + 2} 1\n".encode())
+                process.stdin.write(f"train 1 {forward_ms + slow_ms * is_slow} {backward_ms} {slow_ms * (not is_slow) + 2}\n".encode())
             for process in ranks.values():
                 process.stdout.readline()
         print("done", flush=True)
