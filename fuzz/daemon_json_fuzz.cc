@@ -7,6 +7,7 @@
 #include "node/control/api/history.h"
 #include "node/control/api/json.h"
 #include "node/control/api/network_test.h"
+#include "node/control/api/stages.h"
 
 namespace {
 
@@ -26,6 +27,26 @@ void Check(Result<T> (*read)(std::string_view), std::string_view text) {
   FUZZ_CHECK(ToJson(*second) == written);
 }
 
+/// Whatever the bytes are: steps that are read are packed and read again as they were, and add up.
+void CheckSteps(std::string_view bytes) {
+  const auto steps = UnpackSteps(bytes);
+  if (!steps) return;
+  std::string packed;
+  for (const model::StepStages& step : *steps) {
+    int64_t sum_ns = 0;
+    for (const model::StageSpan& span : step.spans) sum_ns += span.duration_ns;
+    FUZZ_CHECK(sum_ns == step.duration_ns);
+    packed += PackStep(step);
+  }
+  FUZZ_CHECK(packed.size() <= bytes.size());
+  const auto again = UnpackSteps(packed);
+  FUZZ_CHECK(again.has_value() && again->size() == steps->size());
+  for (size_t i = 0; i < steps->size(); ++i) {
+    FUZZ_CHECK((*again)[i].number == (*steps)[i].number && (*again)[i].start_ns == (*steps)[i].start_ns);
+    FUZZ_CHECK((*again)[i].duration_ns == (*steps)[i].duration_ns);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -41,6 +62,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check<History>(ReadHistory, text);
   if (const auto query = ReadHistoryQuery(text)) FUZZ_CHECK(HistoryPath(*query).size() <= 128 + 3 * text.size());
   if (const auto inspection = ReadInspection(text)) FUZZ_CHECK(ReadInspection(ToJson(*inspection)).has_value());
+  Check<NodeStages>(ReadNodeStages, text);
+  if (const auto query = ReadStagesQuery(text)) FUZZ_CHECK(StagesPath(*query).size() <= 128 + 3 * text.size());
+  CheckSteps(text);
+  if (const auto stages = ReadNodeStages(text)) {
+    for (const RankSteps& rank : stages->ranks) CheckSteps(rank.steps);
+  }
   FUZZ_CHECK(!ToJson(ReadError(text)).empty());
   return 0;
 }

@@ -68,6 +68,9 @@ body("deep", b'{"x":' + b"[" * 200)
 body("surrogate", b'{"processes":[{"id":"1-1","command":"\\udc00\\u0000"}]}')
 body("numbers", b'{"window":{"duration_ns":1e9,"roundup":-0,"start_iteration":18446744073709551616}}')
 body("zero_byte", b"{}\0{}")
+body("stages", {"host": "n1", "now_unix_ns": 30, "ranks": [{"job_id": "4711", "user": "ada", "rank": 3, "world_size": 8, "pid": 42, "seen_step_count": 900, "kept_step_count": 512, "lost_record_count": 2, "ended_in_order": False, "hides_communication": True, "steps": "Dgq5YAQQMkU="}, {"rank": 0, "steps": None}]})
+body("stages_query", b"job=12%203&last=128")
+body("packed_steps", b"\x0e\x14\x03\x10\x32\x45\x10\x16\x00")
 
 # --- kineto_datagram ------------------------------------------------------------------------------------------
 

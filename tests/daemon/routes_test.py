@@ -44,7 +44,7 @@ class RoutesTest(unittest.TestCase):
 
     def test_every_route_by_every_method_and_role(self):
         routes = documented_routes()
-        self.assertEqual(14, len(routes))
+        self.assertEqual(15, len(routes))
         count = 0
         for path, least in routes.items():
             concrete = path.replace("ID", UNKNOWN_ID).replace("NAME", "n1_rank0.json")
@@ -67,7 +67,7 @@ class RoutesTest(unittest.TestCase):
                                 made = (202, 503) if "inspections" in path else (201,)  # 503: others wait for their turn
                                 allowed = (404,) if "ID" in path else made if method == "POST" else (200,)
                                 self.assertIn(status, allowed)
-        self.assertEqual(14 * 2 * len(METHODS) * len(ROLES), count)
+        self.assertEqual(15 * 2 * len(METHODS) * len(ROLES), count)
 
     def test_unknown_paths_are_not_found_for_anybody(self):
         for path in ("/", "/api", "/api/v1", "/api/v1/", "/api/v2/status", "/status", "/api/v1/status/", "/metrics/", "/-/quit"):

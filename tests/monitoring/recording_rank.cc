@@ -1,9 +1,8 @@
 // A rank that does what it is told, a line of its standard input at a time, records it by liblockstep, and says "done".
 //   step FORWARD_MS BACKWARD_MS REDUCE_MS OTHER_MS   the all_reduce lies inside the backward
-//   request OUTPUTS MS_EACH FAILED
-//   count NAME VALUE
-//   burst EVENTS                                     as fast as it can
-//   pace EVENTS STEP_MS SECONDS                      so many a second, in steps of that length
+//   train INPUT_MS FORWARD_MS BACKWARD_MS REDUCE_MS  a step with all stages of a small training; the last of four
+//   reduces waits request OUTPUTS MS_EACH FAILED count NAME VALUE burst EVENTS                                     as
+//   fast as it can pace EVENTS STEP_MS SECONDS                      so many a second, in steps of that length
 #include <chrono>
 #include <cstdint>
 #include <iostream>
@@ -34,6 +33,34 @@ void Step(std::istream& words) {
     Spend(reduce_ms);
   }
   Spend(other_ms);
+  lockstep_step_end();
+}
+
+void Train(std::istream& words) {
+  int input_ms = 0, forward_ms = 0, backward_ms = 0, reduce_ms = 0;
+  words >> input_ms >> forward_ms >> backward_ms >> reduce_ms;
+  lockstep_step();
+  {
+    LOCKSTEP_SPAN("input");
+    Spend(input_ms);
+  }
+  { LOCKSTEP_SPAN("h2d"); }
+  {
+    LOCKSTEP_SPAN("forward");
+    Spend(forward_ms);
+  }
+  {
+    LOCKSTEP_SPAN("backward");
+    Spend(backward_ms);
+    for (int bucket = 0; bucket < 4; ++bucket) {
+      LOCKSTEP_SPAN("all_reduce");
+      Spend(bucket == 3 ? reduce_ms : 0);
+    }
+  }
+  {
+    LOCKSTEP_SPAN("optimizer");
+    Spend(1);
+  }
   lockstep_step_end();
 }
 
@@ -89,6 +116,7 @@ int main() {
     std::string what;
     words >> what;
     if (what == "step") Step(words);
+    if (what == "train") Train(words);
     if (what == "request") Request(words);
     if (what == "burst") Burst(words);
     if (what == "pace") Pace(words);

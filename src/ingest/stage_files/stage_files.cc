@@ -119,7 +119,7 @@ void TellLosses(const RankStages& rank, model::Ledger* ledger) {
 }
 
 /// Ranks that the others know of and that left nothing.
-void TellMissingRanks(const std::map<int32_t, RankStages>& by_rank, model::Ledger* ledger) {
+void TellMissingRanks(const std::map<int32_t, RankStages>& by_rank, Severity severity, model::Ledger* ledger) {
   int32_t world_size = 0;
   for (const auto& [number, rank] : by_rank) world_size = std::max(world_size, rank.world_size.value_or(0));
   const int64_t missing_count = world_size - static_cast<int64_t>(by_rank.size());
@@ -127,11 +127,12 @@ void TellMissingRanks(const std::map<int32_t, RankStages>& by_rank, model::Ledge
   int32_t first = 0;
   while (by_rank.contains(first)) ++first;
   ledger->Add({.code = "rank_without_stages",
+               .severity = severity,
                .rank = first,
                .count = static_cast<uint64_t>(missing_count),
                .message = fmt::format("{} of {} ranks left no steps, the first of them rank {}", missing_count,
                                       world_size, first),
-               .advice = "the one that costs most may be among them: give their files too"});
+               .advice = "the one that costs most may be among them: give their files, or ask their nodes, too"});
 }
 
 }  // namespace
@@ -153,23 +154,23 @@ Result<StageFiles> ReadStageFiles(const std::vector<std::string>& paths) {
   ASSIGN_OR_RETURN(const std::vector<InputFile> files, FindInputFiles(paths, [](const std::filesystem::path& path) {
                      return path.extension() == kSuffix;
                    }));
-  StageFiles found;
-  std::map<int32_t, RankStages> by_rank;
+  model::Ledger ledger;
+  std::vector<RankStages> ranks;
   for (const InputFile& file : files) {
     Result<RankStages> rank = ReadStageFile(file.path);
     if (!rank) {
-      found.ledger.Add({.code = "unreadable_file",
-                        .severity = Severity::kError,
-                        .source = file.path,
-                        .message = rank.error().ToString(),
-                        .advice = "the other files are read all the same"});
+      ledger.Add({.code = "unreadable_file",
+                  .severity = Severity::kError,
+                  .source = file.path,
+                  .message = rank.error().ToString(),
+                  .advice = "the other files are read all the same"});
     } else if (!rank->steps.empty()) {
-      Keep(std::move(*rank), &by_rank, &found.ledger);
+      ranks.push_back(std::move(*rank));
     }
   }
-  if (by_rank.empty()) {
-    if (!found.ledger.entries().empty()) {
-      return Error{.code = ErrorCode::kCorruptData, .message = found.ledger.entries().front().message};
+  if (ranks.empty()) {
+    if (!ledger.entries().empty()) {
+      return Error{.code = ErrorCode::kCorruptData, .message = ledger.entries().front().message};
     }
     return Error{.code = ErrorCode::kNotFound,
                  .message = files.empty()
@@ -177,12 +178,19 @@ Result<StageFiles> ReadStageFiles(const std::vector<std::string>& paths) {
                                 : "no span trace has steps in it; record the job by `lockstep run --stages -- CMD`",
                  .file = paths.empty() ? "" : paths.front()};
   }
-  TellMissingRanks(by_rank, &found.ledger);
+  return JoinRanks(std::move(ranks), std::move(ledger), Severity::kWarning);
+}
+
+StageFiles JoinRanks(std::vector<RankStages> ranks, model::Ledger ledger, Severity missing) {
+  StageFiles joined{{}, std::move(ledger)};
+  std::map<int32_t, RankStages> by_rank;
+  for (RankStages& rank : ranks) Keep(std::move(rank), &by_rank, &joined.ledger);
+  TellMissingRanks(by_rank, missing, &joined.ledger);
   for (auto& [number, rank] : by_rank) {
-    TellLosses(rank, &found.ledger);
-    found.ranks.push_back(std::move(rank));
+    TellLosses(rank, &joined.ledger);
+    joined.ranks.push_back(std::move(rank));
   }
-  return found;
+  return joined;
 }
 
 }  // namespace lockstep::ingest

@@ -21,6 +21,10 @@ struct StageFiles {
 /// Errors: kNotFound (a path is not there, or no file has steps).
 Result<StageFiles> ReadStageFiles(const std::vector<std::string>& paths);
 
+/// The same of ranks that were read already, from wherever: all have steps, and numbers that grow. What is missing and
+/// what was lost is added to `ledger`; `missing`: how grave it is that ranks are not there.
+StageFiles JoinRanks(std::vector<model::RankStages> ranks, model::Ledger ledger, model::Severity missing);
+
 /// Leaves out steps that overlap the one before, or that would make the whole longer than 30 years: the file is
 /// damaged, and what adds them up could not. Returns how many.
 uint64_t DropImpossibleSteps(std::vector<model::StepStages>* steps);

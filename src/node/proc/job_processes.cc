@@ -38,11 +38,6 @@ bool Holds(const std::vector<int32_t>& values, int32_t value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-bool MatchesJob(const std::string& job, const std::string& asked) {
-  return asked.empty() || job == asked ||
-         (job.size() > asked.size() && job[asked.size()] == '.' && job.rfind(asked, 0) == 0);
-}
-
 bool MatchesRanks(const ProcessDetails& details, const std::vector<std::pair<int32_t, int32_t>>& ranks) {
   return ranks.empty() || (details.rank && std::any_of(ranks.begin(), ranks.end(), [&](const auto& range) {
                              return *details.rank >= range.first && *details.rank <= range.second;
@@ -158,13 +153,13 @@ JobProcesses FindJobProcesses(const JobProcessSelector& selector, const std::fun
       const std::string folder = fmt::format("{}/{}", root, pid);
       if (!FindPodUid(Contents(folder + "/cgroup")).empty()) job.job_kind = control::JobKind::kKubernetes;
       ReadJobEnvironment(Contents(folder + "/environ", kEnvironmentBytes), &job);
-      if (!MatchesJob(job.job_id, selector.job_id)) continue;
+      if (!control::MatchesJob(job.job_id, selector.job_id)) continue;
     }
     std::optional<ProcessDetails> details = reader.Read(pid, 0);
     if (!details) continue;
     JobProcess process{pid, *uid, std::move(*details)};
     if (Holds(selector.pids, pid)) named.emplace(pid, process);
-    if (!MatchesJob(process.details.job_id, selector.job_id)) continue;
+    if (!control::MatchesJob(process.details.job_id, selector.job_id)) continue;
     processes.push_back(std::move(process));
   }
   KeepRanks(&processes);

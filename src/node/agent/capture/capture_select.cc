@@ -35,12 +35,8 @@ bool MatchesPids(const Process& process, const std::vector<int32_t>& pids) {
                                    [&](int32_t pid) { return Holds(pids, pid); });
 }
 
-bool MatchesJob(const std::string& job, const std::string& asked) {
-  return job == asked || (job.size() > asked.size() && job[asked.size()] == '.' && job.rfind(asked, 0) == 0);
-}
-
 bool Matches(const Process& process, const CaptureSelector& selector) {
-  if (!selector.job_id.empty() && !MatchesJob(process.job_id, selector.job_id)) return false;
+  if (!selector.job_id.empty() && !control::MatchesJob(process.job_id, selector.job_id)) return false;
   if (selector.uid && *selector.uid != process.uid) return false;
   if (!selector.process_ids.empty() && !Holds(selector.process_ids, process.id)) return false;
   if (!selector.ranks.empty()) {

@@ -70,6 +70,7 @@ const std::vector<Api::Entry>& Api::Entries() {
       {{"POST", "/api/v1/inspections", Role::kCapture}, &Api::PostInspection},
       {{"GET", "/api/v1/inspections/{id}", Role::kCapture}, &Api::GetInspection},
       {{"GET", "/api/v1/history", Role::kRead}, &Api::GetHistory},
+      {{"GET", "/api/v1/stages", Role::kRead}, &Api::GetStages},
       {{"GET", "/metrics", Role::kRead}, &Api::GetMetrics},
       {{"GET", "/-/healthy", Role::kNone}, &Api::GetHealthy},
       {{"GET", "/-/ready", Role::kNone}, &Api::GetReady},

@@ -18,6 +18,7 @@
 #include "node/agent/network/network_tester.h"
 #include "node/control/api/history.h"
 #include "node/control/api/node.h"
+#include "node/control/api/stages.h"
 
 namespace lockstep::agent {
 
@@ -31,8 +32,9 @@ struct ApiParts {
   std::function<control::NodeStatus()> status;         ///< Without counts and problems, which are added here.
   std::function<std::vector<std::string>()> problems;  ///< Of the daemon itself.
   std::function<std::vector<MetricSample>()> samples;  ///< Of other parts, for /metrics.
-  std::function<std::vector<prometheus::MetricFamily>()> measured;        ///< By sensors, for /metrics; may be null.
-  std::function<control::History(const control::HistoryQuery&)> history;  ///< Of what the sensors saw.
+  std::function<std::vector<prometheus::MetricFamily>()> measured;         ///< By sensors, for /metrics; may be null.
+  std::function<control::History(const control::HistoryQuery&)> history;   ///< Of what the sensors saw.
+  std::function<control::NodeStages(const control::StagesQuery&)> stages;  ///< Of the node's ranks.
   std::function<void(const std::string& line)> audit;  ///< Who did what, or was refused it; one printable line.
   std::function<int64_t()> now_ns;                     ///< Monotonic.
 };
@@ -83,6 +85,7 @@ class Api {
   http::Response PostInspection(const Call& call);
   http::Response GetInspection(const Call& call);
   http::Response GetHistory(const Call& call);
+  http::Response GetStages(const Call& call);
   http::Response GetMetrics(const Call& call);
   http::Response GetHealthy(const Call& call);
   http::Response GetReady(const Call& call);

@@ -204,6 +204,12 @@ Response Api::GetHistory(const Call& call) {
   return JsonAnswer(200, ToJson(parts_.history ? parts_.history(*query) : control::History()));
 }
 
+Response Api::GetStages(const Call& call) {
+  const Result<control::StagesQuery> query = control::ReadStagesQuery(call.request.query);
+  if (!query) return ErrorAnswer(query.error());
+  return JsonAnswer(200, ToJson(parts_.stages ? parts_.stages(*query) : control::NodeStages()));
+}
+
 Response Api::GetMetrics(const Call& call) {
   const bool is_open = AcceptsOpenMetrics(call.request.accept);
   Response response = http::TextResponse(

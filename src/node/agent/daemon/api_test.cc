@@ -195,7 +195,7 @@ TEST_F(ApiTest, EachRouteTakesItsMethodsFromItsRoleUpwards) {
       }
     }
   }
-  EXPECT_EQ(refused, 34);
+  EXPECT_EQ(refused, 36);
 }
 
 TEST_F(ApiTest, UnknownPathsAreNotFound) {

@@ -149,6 +149,12 @@ Status Service::Start() {
     none.now_unix_ns = UnixNow();
     return none;
   };
+  parts.stages = [this](const control::StagesQuery& query) {
+    control::NodeStages stages = kept_steps_.Ask(query);
+    stages.host = host_;
+    stages.now_unix_ns = UnixNow();
+    return stages;
+  };
   parts.audit = [this](const std::string& line) { log_->Write(LogLevel::kInfo, line); };
   parts.now_ns = SteadyNow;
   api_ = std::make_unique<Api>(std::move(parts), std::make_shared<const Access>(config_, &users_, &limiter_));
@@ -164,7 +170,8 @@ void Service::StartSensors() {
   std::vector<std::unique_ptr<Sensor>> sensors;
   auto finder = std::make_shared<proc::RankFinder>(allowed);
   auto ranks = std::make_shared<RankList>([finder] { return finder->Find(); }, kRanksFreshFor);
-  sensors.push_back(std::make_unique<SpanSensor>(host_, [ranks] { return ranks->Get(); }));
+  sensors.push_back(std::make_unique<SpanSensor>(
+      host_, [ranks] { return ranks->Get(); }, &kept_steps_));
   sensors.push_back(std::make_unique<ProcessSensor>(host_, [ranks] { return ranks->Get(); }));
   sensors.push_back(std::make_unique<InfinibandSensor>(host_, config_.sensors.sysfs));
   if (config_.sensors.host) sensors.push_back(std::make_unique<HostSensor>(host_));

@@ -19,6 +19,7 @@
 #include "node/agent/daemon/users.h"
 #include "node/agent/dynolog/rpc_server.h"
 #include "node/agent/history/recorder.h"
+#include "node/agent/job_metrics/kept_steps.h"
 #include "node/agent/kineto/endpoint.h"
 #include "node/agent/network/network_tester.h"
 #include "node/agent/sensors/sensor_board.h"
@@ -64,6 +65,7 @@ class Service {
   std::unique_ptr<CaptureManager> captures_;
   NetworkTester network_{host_};
   std::unique_ptr<InspectionDesk> inspections_;
+  KeptSteps kept_steps_;
   std::unique_ptr<SensorBoard> sensors_;
   std::unique_ptr<HistoryRecorder> history_;  ///< Null: the settings want none, or no file can be had.
   std::unique_ptr<Api> api_;

@@ -97,8 +97,7 @@ void JobMetrics::AddRank(const Rank& rank, MetricFamilies* out) {
   out->Add("lockstep_step_seconds_total", labels, Seconds(meter.step_ns()));
   // A phase that is not known is absent, and its time counts for no phase.
   model::StageTimes stage_ns = meter.stage_ns();
-  const auto unknown = meter.values().find(model::kHidesCommunicationCounter);
-  const bool hides = unknown != meter.values().end() && unknown->second > 0;
+  const bool hides = meter.hides_communication();
   if (hides) At(stage_ns, Stage::kOther) += std::exchange(At(stage_ns, Stage::kCommunication), 0);
   for (const Stage stage : model::kStages) {
     if (hides && stage == Stage::kCommunication) continue;
@@ -149,17 +148,17 @@ void JobMetrics::See(const RankIdentity& identity) {
   if (job == nullptr) job = std::make_unique<Job>();
 }
 
-void JobMetrics::Take(const RankIdentity& identity, const ingest::span_follow::Followed& followed,
-                      const std::function<const std::string&(uint32_t)>& name_of) {
+const RankMeter& JobMetrics::Take(const RankIdentity& identity, const ingest::span_follow::Followed& followed,
+                                  const std::function<const std::string&(uint32_t)>& name_of) {
   See(identity);
   Rank& rank = ranks_[identity.pid];
   rank.meter.Take(followed, name_of);
   // Records from before the daemon started would look as if they all happened now, so the records of a file count only
   // after it was read to its end once.
   rank.records = rank.records || !followed.has_more;
-  if (!rank.records) return;
+  if (!rank.records) return rank.meter;
   Job& job = *jobs_[rank.job];
-  for (const int64_t step_ns : rank.meter.new_steps_ns()) job.step_seconds.Observe(Seconds(step_ns));
+  for (const model::StepStages& step : rank.meter.new_steps()) job.step_seconds.Observe(Seconds(step.duration_ns));
   const auto serving = [&](const std::string& name) -> ServingMeter& {
     const bool is_known = job.serving.contains(name) || job.serving.size() < kMostKinds;
     std::unique_ptr<ServingMeter>& meter = job.serving[is_known ? name : "other"];
@@ -169,6 +168,7 @@ void JobMetrics::Take(const RankIdentity& identity, const ingest::span_follow::F
   for (const EndedRequest& request : rank.meter.ended_requests()) serving(request.name).Take(request);
   // Counters are there, with 0, from the first request on and not from the first that ends.
   for (const auto& [name, count] : rank.meter.OpenRequests()) serving(name);
+  return rank.meter;
 }
 
 void JobMetrics::Forget(int32_t pid) {

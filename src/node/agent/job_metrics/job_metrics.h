@@ -36,9 +36,9 @@ class JobMetrics {
  public:
   /// A rank that is there, recorded or not.
   void See(const RankIdentity& identity);
-  /// What it has recorded since.
-  void Take(const RankIdentity& identity, const ingest::span_follow::Followed& followed,
-            const std::function<const std::string&(uint32_t)>& name_of);
+  /// What it has recorded since. Returns what all of it comes to.
+  const RankMeter& Take(const RankIdentity& identity, const ingest::span_follow::Followed& followed,
+                        const std::function<const std::string&(uint32_t)>& name_of);
   /// Its process has ended.
   void Forget(int32_t pid);
 

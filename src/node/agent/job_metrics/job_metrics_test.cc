@@ -109,7 +109,7 @@ TEST(RankMeterTest, PartsOfAStepMayComeBeforeItsEndDoes) {
   meter.Take(second, names.Lookup());
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kForward), 0.025);
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kOther), 0.175);
-  EXPECT_EQ(meter.new_steps_ns().size(), 2u);
+  EXPECT_EQ(meter.new_steps().size(), 2u);
 }
 
 TEST(RankMeterTest, StepsOfOneReadingHaveTheirOwnPartsInWhateverOrderTheseCome) {

@@ -23,13 +23,13 @@ constexpr std::string_view kAmounts[] = {"samples", "tokens", "model_flops"};
 }  // namespace
 
 void RankMeter::Take(const Followed& followed, const std::function<const std::string&(uint32_t)>& name_of) {
-  new_steps_ns_.clear();
   ended_requests_.clear();
   record_count_ += followed.record_count;
   missed_count_ += followed.missed_count;
   dropped_count_ = followed.dropped_count;
   has_ended_ = followed.has_ended;
-  for (const model::StepStages& step : cutter_.Take(followed, name_of)) TakeStep(step);
+  new_steps_ = cutter_.Take(followed, name_of);
+  for (const model::StepStages& step : new_steps_) TakeStep(step);
   if (!followed.steps.empty()) dropped_at_step_ = dropped_count_;
   for (const auto& counter : followed.counters) TakeCounter(name_of(counter.name), counter.value);
   for (const FollowedRequest& event : followed.requests) TakeRequest(event, name_of(event.name));
@@ -39,12 +39,16 @@ void RankMeter::TakeStep(const model::StepStages& step) {
   const int64_t end_ns = step.start_ns + step.duration_ns;
   ++step_count_;
   step_ns_ += step.duration_ns;
-  new_steps_ns_.push_back(step.duration_ns);
   recent_steps_ns_.push_back(step.duration_ns);
   if (recent_steps_ns_.size() > kRecentSteps) recent_steps_ns_.pop_front();
   last_step_ = step.number;
   last_step_end_ns_ = std::max(last_step_end_ns_.value_or(end_ns), end_ns);
   for (const model::StageSpan& span : step.spans) At(stage_ns_, span.stage) += span.duration_ns;
+}
+
+bool RankMeter::hides_communication() const {
+  const auto counter = values_.find(model::kHidesCommunicationCounter);
+  return counter != values_.end() && counter->second > 0;
 }
 
 void RankMeter::TakeCounter(const std::string& name, double value) {

@@ -51,10 +51,12 @@ class RankMeter {
   bool may_have_newer_step() const { return dropped_count_ > dropped_at_step_; }
   /// Durations of the last 100 steps.
   const std::deque<int64_t>& recent_steps_ns() const { return recent_steps_ns_; }
-  /// Of steps that ended in the last Take().
-  const std::vector<int64_t>& new_steps_ns() const { return new_steps_ns_; }
+  /// Steps that ended in the last Take().
+  const std::vector<model::StepStages>& new_steps() const { return new_steps_; }
   /// Amounts that were counted: "samples", "tokens", "model_flops".
   const std::map<std::string, double, std::less<>>& amounts() const { return amounts_; }
+  /// Its waits for collectives lie in other stages and cannot be told from them.
+  bool hides_communication() const;
   /// Newest value of every other counter.
   const std::map<std::string, double, std::less<>>& values() const { return values_; }
   uint64_t left_out_count() const { return left_out_count_; }  ///< Values of names beyond the bound.
@@ -91,7 +93,7 @@ class RankMeter {
   std::optional<int64_t> last_step_;
   std::optional<int64_t> last_step_end_ns_;
   std::deque<int64_t> recent_steps_ns_;
-  std::vector<int64_t> new_steps_ns_;
+  std::vector<model::StepStages> new_steps_;
   ingest::span_follow::StageCutter cutter_;
   std::map<std::string, double, std::less<>> amounts_;
   std::map<std::string, double, std::less<>> values_;

@@ -14,7 +14,8 @@ constexpr int kMostReadings = 4;
 
 }  // namespace
 
-SpanSensor::SpanSensor(std::string host, FindProcesses find) : host_(std::move(host)), find_(std::move(find)) {}
+SpanSensor::SpanSensor(std::string host, FindProcesses find, KeptSteps* kept)
+    : host_(std::move(host)), find_(std::move(find)), kept_(kept) {}
 
 void SpanSensor::FindRanks() {
   const auto now = std::chrono::steady_clock::now();
@@ -34,7 +35,10 @@ void SpanSensor::FindRanks() {
                         std::move(process.details.user),
                         std::move(process.details.device)};
     if (watched.file == nullptr || !watched.file->IsOpen(process.pid)) {
-      if (auto file = SpanFile::Find(process.pid, process.uid)) watched.file = std::move(file);
+      if (auto file = SpanFile::Find(process.pid, process.uid)) {
+        watched.file = std::move(file);
+        kept_->Forget(process.pid);  // It is read from its beginning.
+      }
     }
   }
 }
@@ -46,6 +50,7 @@ Result<Reading> SpanSensor::Look() {
     auto& [pid, watched] = *at;
     if (!reader.IsAlive(pid, watched.start_ticks)) {
       jobs_.Forget(pid);
+      kept_->Forget(pid);
       at = watched_.erase(at);
       continue;
     }
@@ -62,8 +67,9 @@ Result<Reading> SpanSensor::Look() {
         watched.file.reset();
         break;
       }
-      jobs_.Take(watched.identity, *followed,
-                 [&](uint32_t name) -> const std::string& { return follower.NameOf(name); });
+      kept_->Take(watched.identity, jobs_.Take(watched.identity, *followed, [&](uint32_t name) -> const std::string& {
+        return follower.NameOf(name);
+      }));
       has_more = followed->has_more;
     }
   }

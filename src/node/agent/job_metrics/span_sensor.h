@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "node/agent/job_metrics/job_metrics.h"
+#include "node/agent/job_metrics/kept_steps.h"
 #include "node/agent/job_metrics/span_files.h"
 #include "node/agent/sensors/sensor.h"
 #include "node/proc/job_processes.h"
@@ -19,8 +20,8 @@ namespace lockstep::agent {
 class SpanSensor final : public Sensor {
  public:
   using FindProcesses = std::function<std::vector<proc::JobProcess>()>;
-  /// `find` lists the node's ranks; it is asked each few seconds.
-  SpanSensor(std::string host, FindProcesses find);
+  /// `find` lists the node's ranks; it is asked each few seconds. `kept`, which is borrowed, gets their steps.
+  SpanSensor(std::string host, FindProcesses find, KeptSteps* kept);
 
   const char* name() const override { return "spans"; }
   Result<Reading> Look() override;
@@ -36,6 +37,7 @@ class SpanSensor final : public Sensor {
 
   const std::string host_;
   const FindProcesses find_;
+  KeptSteps* const kept_;
   std::chrono::steady_clock::time_point find_again_ = {};
   std::map<int32_t, Watched> watched_;  ///< By pid.
   JobMetrics jobs_;

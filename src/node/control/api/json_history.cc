@@ -1,18 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
-#include "base/ascii.h"
 #include "base/json_object.h"
 #include "base/json_writer.h"
-#include "base/split.h"
 #include "base/utf8.h"
 #include "node/control/api/history.h"
 #include "node/control/api/names.h"
 #include "node/control/api/parse_json.h"
+#include "node/control/api/query_text.h"
 
 namespace lockstep::control {
 namespace {
@@ -77,55 +75,13 @@ Status ReadFigures(JsonValue owner, const std::string& where, size_t instants, s
   return {};
 }
 
-bool IsUnreserved(char c) { return IsAlphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~'; }
-
-std::string Encoded(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    if (IsUnreserved(c)) {
-      encoded += c;
-    } else {
-      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return encoded;
-}
-
-std::optional<std::string> Decoded(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i] == '+' ? ' ' : text[i];
-      continue;
-    }
-    unsigned byte = 0;
-    if (i + 2 >= text.size()) return std::nullopt;
-    const auto [end, error] = std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16);
-    if (error != std::errc() || end != text.data() + i + 3) return std::nullopt;
-    decoded += static_cast<char>(byte);
-    i += 2;
-  }
-  return decoded;
-}
-
-template <typename T>
-Status ReadNumber(std::string_view name, std::string_view text, std::optional<T>* out) {
-  T value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("{}: '{}' is not a whole number", name, Printable(text))};
-  }
-  *out = value;
-  return {};
-}
-
 }  // namespace
 
 const char* HistoryKindName(HistoryKind kind) { return kKinds.Name(kind); }
 
 std::string HistoryPath(const HistoryQuery& query) {
   std::vector<std::string> parts;
-  if (!query.job_id.empty()) parts.push_back("job=" + Encoded(query.job_id));
+  if (!query.job_id.empty()) parts.push_back("job=" + EncodeQueryValue(query.job_id));
   if (query.since_unix_ns) parts.push_back(fmt::format("since_ns={}", std::max<int64_t>(*query.since_unix_ns, 0)));
   if (query.until_unix_ns) parts.push_back(fmt::format("until_ns={}", std::max<int64_t>(*query.until_unix_ns, 0)));
   if (query.points) parts.push_back(fmt::format("points={}", *query.points));
@@ -134,30 +90,21 @@ std::string HistoryPath(const HistoryQuery& query) {
 
 Result<HistoryQuery> ReadHistoryQuery(std::string_view text) {
   HistoryQuery query;
-  while (!text.empty()) {
-    const std::string_view part = TakePart(&text, '&');
-    if (part.empty()) continue;
-    const std::string_view name = part.substr(0, part.find('='));
-    const std::optional<std::string> value =
-        Decoded(part.size() > name.size() ? part.substr(name.size() + 1) : std::string_view());
-    if (!value) return Error{ErrorCode::kInvalidArgument, fmt::format("{}: a bad escape", Printable(name))};
+  RETURN_IF_ERROR(ReadQueryText(text, [&](std::string_view name, const std::string& value) -> Status {
     if (name == "job") {
-      query.job_id = *value;
+      query.job_id = value;
     } else if (name == "since_ns") {
-      RETURN_IF_ERROR(ReadNumber(name, *value, &query.since_unix_ns));
+      ASSIGN_OR_RETURN(query.since_unix_ns, ReadQueryNumber(name, value));
     } else if (name == "until_ns") {
-      RETURN_IF_ERROR(ReadNumber(name, *value, &query.until_unix_ns));
+      ASSIGN_OR_RETURN(query.until_unix_ns, ReadQueryNumber(name, value));
     } else if (name == "points") {
-      RETURN_IF_ERROR(ReadNumber(name, *value, &query.points));
-      if (*query.points < 1 || *query.points > kMostHistoryPoints) {
-        return Error{ErrorCode::kInvalidArgument,
-                     fmt::format("points is {}, outside 1 .. {}", *query.points, kMostHistoryPoints)};
-      }
+      ASSIGN_OR_RETURN(query.points, ReadQueryNumber(name, value, 1, kMostHistoryPoints));
     } else {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("unknown '{}': there are job, since_ns, until_ns and points", Printable(name))};
     }
-  }
+    return {};
+  }));
   return query;
 }
 

@@ -30,6 +30,11 @@ bool IsSameJob(const Process& a, const Process& b) {
          a.client_pids[1] == b.client_pids[1];
 }
 
+bool MatchesJob(std::string_view job_id, std::string_view asked) {
+  if (asked.empty()) return true;
+  return job_id.starts_with(asked) && (job_id.size() == asked.size() || job_id[asked.size()] == '.');
+}
+
 bool IsCaptureId(std::string_view id) {
   return id.size() == 16 &&
          std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || IsDigit(c); });

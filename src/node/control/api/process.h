@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep::control {
@@ -84,5 +85,8 @@ std::string EndWords(const ProcessEnd& end);
 /// Whether two processes of one node are of one job: its scheduler's or launcher's id and step are the same, or, where
 /// there is none, they are ranks that one process has started.
 bool IsSameJob(const Process& a, const Process& b);
+/// Whether a job's id is the one that is asked for, or that one and more behind a dot ("123" asks for "123.pbs01" too).
+/// Nothing asks for all.
+bool MatchesJob(std::string_view job_id, std::string_view asked);
 
 }  // namespace lockstep::control

@@ -76,6 +76,7 @@ class MadeClient : public NodeClient {
   Result<NetworkTest> StartNetworkTest(const NetworkTestSpec&, int64_t) override { return NetworkTest(); }
   Result<NetworkTest> GetNetworkTest(const std::string&, int64_t) override { return NetworkTest(); }
   Result<Inspection> Inspect(const InspectionSpec&, int64_t) override { return Inspection(); }
+  Result<NodeStages> Stages(const StagesQuery&, int64_t) override { return NodeStages(); }
   Result<Capture> GetCapture(const std::string& id, int64_t) override {
     if (node_.silent_after_start) return Error{ErrorCode::kIo, "connection refused"};
     const std::lock_guard lock(node_.mutex);

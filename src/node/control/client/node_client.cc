@@ -116,6 +116,16 @@ class HttpNodeClient : public NodeClient {
     }
     return inspection;
   }
+  Result<NodeStages> Stages(const StagesQuery& query, int64_t deadline_ns) override {
+    ASSIGN_OR_RETURN(const HttpReply reply,
+                     connection_->Ask(HttpConnection::Method::kGet, StagesPath(query), "", deadline_ns));
+    if (reply.status == 404) {
+      return Error{
+          ErrorCode::kUnsupported,
+          fmt::format("the lockstepd at {} is too old to tell stages: upgrade it to this version", PlaceOf(endpoint_))};
+    }
+    return ReadReply(reply, ReadNodeStages);
+  }
   lockstep::Status Download(const std::string& capture_id, const std::string& trace_name, int64_t stall_ns,
                             const std::function<lockstep::Status(std::string_view)>& sink) override {
     RETURN_IF_ERROR(CheckSegment(capture_id, "capture's id"));

@@ -12,6 +12,7 @@
 #include "node/control/api/network_test.h"
 #include "node/control/api/node.h"
 #include "node/control/api/process.h"
+#include "node/control/api/stages.h"
 
 namespace lockstep::control {
 
@@ -66,6 +67,8 @@ class NodeClient {
   /// Waits until the node has looked. Further errors: kNotFound (no such process), kPermissionDenied (none that the
   /// caller may look at), kUnsupported (a daemon that is older than this).
   virtual Result<Inspection> Inspect(const InspectionSpec& spec, int64_t deadline_ns) = 0;
+  /// Steps of the node's ranks. Further errors: kUnsupported (a daemon that is older than this).
+  virtual Result<NodeStages> Stages(const StagesQuery& query, int64_t deadline_ns) = 0;
   /// A finished trace's bytes, in pieces as they come; `sink` returning an error ends it. `stall_ns`: without a byte,
   /// given up.
   virtual lockstep::Status Download(const std::string& capture_id, const std::string& trace_name, int64_t stall_ns,
