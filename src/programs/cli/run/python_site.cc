@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <string_view>
+#include <utility>
 
 #include "base/output_file.h"
 
@@ -160,23 +162,27 @@ Result<std::string> FindHooks() {
 
 Result<std::vector<std::pair<std::string, std::string>>> MakePythonSite(const std::string& runtime_folder,
                                                                         const PythonSite& site) {
-  const std::string folder = runtime_folder + "/python";
+  const std::pair<const char*, std::string_view> files[] = {
+      {"_boundaries.py", Bytes(lockstep_boundaries_helper_begin, lockstep_boundaries_helper_end)},
+      {"_capture.py", Bytes(lockstep_capture_helper_begin, lockstep_capture_helper_end)},
+      {"_hang.py", Bytes(lockstep_hang_helper_begin, lockstep_hang_helper_end)},
+      {"_launchers.py", Bytes(lockstep_launchers_helper_begin, lockstep_launchers_helper_end)},
+      {"_step_trace.py", Bytes(lockstep_step_trace_helper_begin, lockstep_step_trace_helper_end)},
+      {"_steps.py", Bytes(lockstep_steps_helper_begin, lockstep_steps_helper_end)},
+      {"_torch_memory.py", Bytes(lockstep_torch_memory_helper_begin, lockstep_torch_memory_helper_end)},
+      {"sitecustomize.py", kSite},
+  };
+  // Named by what is in it: jobs of another version may start while this one's do.
+  size_t digest = 0;
+  for (const auto& [name, bytes] : files) digest = digest * 31 + std::hash<std::string_view>()(bytes);
+  const std::string folder = fmt::format("{}/python-{:016x}", runtime_folder, digest);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return Error{
         .code = ErrorCode::kIo, .message = fmt::format("cannot be made: {}", std::strerror(errno)), .file = folder};
   }
-  const auto write = [&](const char* name, std::string_view bytes) {
-    return WriteOutputFile(fmt::format("{}/{}", folder, name), bytes);
-  };
-  RETURN_IF_ERROR(write("_boundaries.py", Bytes(lockstep_boundaries_helper_begin, lockstep_boundaries_helper_end)));
-  RETURN_IF_ERROR(write("_capture.py", Bytes(lockstep_capture_helper_begin, lockstep_capture_helper_end)));
-  RETURN_IF_ERROR(write("_hang.py", Bytes(lockstep_hang_helper_begin, lockstep_hang_helper_end)));
-  RETURN_IF_ERROR(write("_launchers.py", Bytes(lockstep_launchers_helper_begin, lockstep_launchers_helper_end)));
-  RETURN_IF_ERROR(write("_step_trace.py", Bytes(lockstep_step_trace_helper_begin, lockstep_step_trace_helper_end)));
-  RETURN_IF_ERROR(write("_steps.py", Bytes(lockstep_steps_helper_begin, lockstep_steps_helper_end)));
-  RETURN_IF_ERROR(
-      write("_torch_memory.py", Bytes(lockstep_torch_memory_helper_begin, lockstep_torch_memory_helper_end)));
-  RETURN_IF_ERROR(write("sitecustomize.py", kSite));
+  for (const auto& [name, bytes] : files) {
+    RETURN_IF_ERROR(WriteOutputFile(fmt::format("{}/{}", folder, name), bytes));
+  }
   std::vector<std::pair<std::string, std::string>> variables;
   variables.emplace_back("PYTHONPATH",
                          IsSet("PYTHONPATH") ? fmt::format("{}:{}", folder, std::getenv("PYTHONPATH")) : folder);
