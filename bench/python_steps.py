@@ -33,7 +33,7 @@ HOOKED = [(torch.autograd, "backward"), (torch.nn.Module, "__call__"), (Distribu
 
 def load_steps():
     """As `lockstep run` does it: without the package."""
-    for name in ("_boundaries", "_steps"):
+    for name in ("_boundaries", "_torch_memory", "_steps"):
         spec = importlib.util.spec_from_file_location(f"lockstep.{name}", ROOT / f"python/lockstep/{name}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

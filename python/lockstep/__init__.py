@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._run import Job, Run, Track, load, passes
     from ._table import Categories, Category, Column, Table
-    from ._trace import Request, counter, linked_trace, mark, request, step, step_end, steps, torch_memory, trace
+    from ._trace import Request, counter, linked_trace, mark, request, stage, step, step_end, steps, torch_memory, trace
 else:
     # Looked up at first use: a training job that only wants the profiler needs neither NumPy nor the compiled module.
     _PLACES = {
@@ -54,6 +54,7 @@ else:
         "linked_trace": "_trace",
         "mark": "_trace",
         "request": "_trace",
+        "stage": "_trace",
         "step": "_trace",
         "step_end": "_trace",
         "steps": "_trace",
@@ -121,6 +122,7 @@ __all__ = [
     "passes",
     "profiler",
     "request",
+    "stage",
     "step",
     "step_end",
     "steps",

@@ -15,7 +15,8 @@ hooked, all from outside:
   that is recorded, and whoever reads the file leaves the stage out.
 
 Each hook gives back what it wraps gives back, and raises what that raises. Whatever goes wrong in a hook switches all of them off,
-with one line on standard error. Code that torch.compile traces is left as it is.
+with one line on standard error. Code that torch.compile traces is left as it is. A program may mark stages of its own with lockstep's
+Python package: the innermost counts. Once it marks steps, those count and none are marked here.
 
 Here is decided what is what and hooked; _hooks, which is C++, does what is done in every step.
 """
@@ -107,13 +108,17 @@ def _load_hooks() -> Any:
     return module
 
 
+def leave_steps() -> None:
+    """The program marks its own steps. What is marked within them stays."""
+    if _hooks is not None:
+        _hooks.leave_steps()
+
+
 def _begin_recording() -> bool:
     """At the first thing that a hook sees."""
     if not _is_on:
         return False
-    if "lockstep._trace" in sys.modules:
-        _switch_off("the program marks its own with lockstep's Python package")
-    elif not _hooks.can_record():
+    if not _hooks.can_record():
         _switch_off("liblockstep does not record; it says why")
     else:
         # A forked child, such as a DataLoader's worker, trains nothing of its own.
@@ -290,6 +295,8 @@ def _install(torch: Any) -> None:
         is_on_device=_is_cuda,
         queue_callback=torch.autograd.Variable._execution_engine.queue_callback,
     )
+    if getattr(sys.modules.get("lockstep._trace"), "marks_steps", False):
+        leave_steps()
     _modules.start_finding()
     loaders = importlib.import_module("torch.utils.data.dataloader")
     _wrap(loaders.DataLoader, "__iter__", _INPUT)  # Starts the workers.

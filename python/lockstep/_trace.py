@@ -6,6 +6,7 @@ analysis.
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -13,7 +14,10 @@ from . import _spans
 from ._spans import counter, mark
 from ._torch_memory import torch_memory
 
-__all__ = ["Request", "counter", "linked_trace", "mark", "request", "step", "step_end", "steps", "torch_memory", "trace"]
+__all__ = ["Request", "counter", "linked_trace", "mark", "request", "stage", "step", "step_end", "steps", "torch_memory", "trace"]
+
+# Of a step, as docs/stages.md has them; what is in none of them is `other`.
+_STAGES = ("input", "h2d", "forward", "backward", "optimizer", "comm", "checkpoint", "validation", "gc")
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Item = TypeVar("_Item")
@@ -59,6 +63,15 @@ class trace(_spans.Scope):  # noqa: N801  (used like a function)
                     end(span)
 
         return wrapper  # type: ignore[no-any-return]
+
+
+def stage(name: str) -> trace:
+    """A span that is a stage of the step: ``with lockstep.stage("h2d"):``. Within another stage its time counts for this one alone, also
+    under `lockstep run --stages`. ``name``: input, h2d, forward, backward, optimizer, comm (waiting for a collective that all ranks end
+    together), checkpoint, validation, gc; else ValueError."""
+    if name not in _STAGES:
+        raise ValueError(f"no stage is called {name!r}: {', '.join(_STAGES)}; trace() takes any name")
+    return trace(name)
 
 
 class linked_trace:  # noqa: N801
@@ -113,8 +126,22 @@ def request(kind: str, parent: str | None = None) -> Request:
     return Request(kind, parent)
 
 
+marks_steps = False
+
+
+def _own_steps() -> None:
+    """Those of `lockstep run --stages` end where the program marks its own."""
+    global marks_steps
+    marks_steps = True
+    hooks = sys.modules.get("lockstep._steps")
+    if hooks is not None:
+        hooks.leave_steps()
+
+
 def step(number: int | None = None) -> None:
     """A step begins here, and the one before it ends."""
+    if not marks_steps:
+        _own_steps()
     _spans.step(number)
 
 
@@ -126,6 +153,8 @@ def step_end() -> None:
 def steps(batches: Iterable[_Item], *, memory: bool = True) -> Iterator[_Item]:
     """``for batch in lockstep.steps(loader):`` makes each turn of the loop a step, the wait for the next batch included. Where the
     program uses CUDA, the end of each has ``torch_memory()``, unless ``memory`` is false."""
+    if not marks_steps:
+        _own_steps()
     try:
         for batch in batches:
             _spans.step(None)

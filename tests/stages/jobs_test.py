@@ -124,6 +124,23 @@ class StagesTest(JobCase):
             self.assertIn(finding["sentence"], page)
             self.assertIn(finding["sentence"], " ".join(said.split()))
 
+    def test_a_program_that_marks_some_of_it_itself(self):
+        """Its steps count, its stages count, and what the hooks see counts once."""
+        folder = self.folder / "own"
+        environment = job_environment(PYTHONPATH=str(pathlib.Path(os.environ["LOCKSTEP_BUILD"]) / "python"))
+        command = [BINARY, "run", "--quiet", f"--stages={folder}", "--", *torchrun(self.python, 2, faulty_job.HERE / "marks_of_its_own.py", str(STEPS))]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, timeout=PATIENCE_S, check=False)
+        self.assertEqual(0, done.returncode, done.stderr)
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        self.check_sums(summary, 2)
+        self.assertEqual(STEPS, summary["data"]["step_count"])
+        slept_ns = {stage["stage"]: min(stage["rank_ns"]) for stage in summary["data"]["stages"]}
+        # Each is slept in for 2 ms a step; in input for the next one, of which the last step has none.
+        for stage in ("h2d", "input", "forward"):
+            self.assertGreaterEqual(slept_ns[stage], (STEPS - 1) * 2e6, slept_ns)
+        for stage in ("backward", "comm_exposed", "optimizer"):
+            self.assertGreater(slept_ns[stage], 0, slept_ns)
+
     def test_a_rank_that_is_killed(self):
         folder = self.folder / "killed"
         command = [BINARY, "run", f"--stages={folder}", "--",

@@ -41,6 +41,7 @@ Callbacks callbacks;
 enum class Recording : uint8_t { kNotYet, kOn, kOff };
 Recording recording = Recording::kNotYet;
 std::array<lockstep_name_t, kPhaseCount> names;
+bool marks_steps = true;  // False: the program does.
 int64_t step_count = 0;
 int64_t reported_step = 1;
 
@@ -81,7 +82,7 @@ bool IsRecording() {
   if (Ask(callbacks.begin, nullptr, 0) != 1) return false;
   for (size_t i = 0; i < names.size(); ++i) names[i] = lockstep_name(kPhaseNames[i]);
   recording = Recording::kOn;
-  lockstep_step();
+  if (marks_steps) lockstep_step();
   return true;
 }
 
@@ -103,7 +104,7 @@ bool IsNewSecond() {
 
 void EndStep() {
   if (!IsRecording()) return;
-  lockstep_step();
+  if (marks_steps) lockstep_step();
   if (uses_device && IsNewSecond()) Py_XDECREF(CallBack(callbacks.each_second));
   ++step_count;
   if (step_count != reported_step && step_count % kReportInterval != 0) return;
@@ -358,6 +359,11 @@ PyObject* Count(PyObject*, PyObject* arguments) {
   Py_RETURN_NONE;
 }
 
+PyObject* LeaveSteps(PyObject*, PyObject*) {
+  marks_steps = false;
+  Py_RETURN_NONE;
+}
+
 PyObject* UsesDevice(PyObject*, PyObject*) {
   uses_device = true;
   Py_RETURN_NONE;
@@ -411,6 +417,7 @@ PyMethodDef functions[] = {
     {"collects", Collects, METH_VARARGS, nullptr},
     {"report_step", ReportStep, METH_O, nullptr},
     {"count", Count, METH_VARARGS, nullptr},
+    {"leave_steps", LeaveSteps, METH_NOARGS, nullptr},
     {"uses_device", UsesDevice, METH_NOARGS, nullptr},
     {"can_record", CanRecord, METH_NOARGS, nullptr},
     {"switch_off", SwitchOff, METH_NOARGS, nullptr},
