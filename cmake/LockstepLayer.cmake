@@ -66,6 +66,16 @@ function(lockstep_gtest name target)
   endif()
 endfunction()
 
+# lockstep_unity(TARGET): several of its sources are compiled as one (LOCKSTEP_UNITY): most of what a single one costs is
+# reading headers.
+function(lockstep_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+  # GCC takes what is local to such a source for a header's, which each source would have a different one of.
+  if(LOCKSTEP_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
+
 # lockstep_may_include(LAYER ...): the folder of the caller names headers of these layers, and of no others
 # (tests/structure/include_direction_test.py reads it). A layer stands in src/CMakeLists.txt before those that name it.
 function(lockstep_may_include)
@@ -112,12 +122,7 @@ function(lockstep_layer)
   target_sources(lockstep_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${headers})
   set_target_properties(lockstep_${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(lockstep_${name} PUBLIC lockstep_options ${LAYER_DEPENDS} ${LAYER_LIBRARIES})
-  # Several sources are compiled as one (LOCKSTEP_UNITY): most of what a single one costs is reading headers.
-  set_target_properties(lockstep_${name} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE 16)
-  # GCC takes what is local to such a source for a header's, which each source would have a different one of.
-  if(LOCKSTEP_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(lockstep_${name} PRIVATE -Wno-subobject-linkage)
-  endif()
+  lockstep_unity(lockstep_${name})
   # Under sanitizers not at all: sanitizers and the optimiser together compile four times as long as either.
   if(LAYER_SMALL_DATA)
     if(LOCKSTEP_SANITIZE)
@@ -132,6 +137,7 @@ function(lockstep_layer)
     add_executable(lockstep_${name}_test ${tests})
     target_link_libraries(lockstep_${name}_test PRIVATE lockstep_${name} ${LAYER_TEST_DEPENDS} ${LAYER_TEST_LIBRARIES}
                                                         lockstep_test_checkout GTest::gmock_main)
+    lockstep_unity(lockstep_${name}_test)
     if(LAYER_SANITIZED)
       lockstep_gtest(unit.${name} lockstep_${name}_test LABELS unit sanitized)
     else()

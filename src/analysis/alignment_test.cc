@@ -16,7 +16,6 @@ using testing::Job;
 using testing::RunBuilder;
 
 constexpr int64_t kStart = 1'700'000'000'000'000'000;
-constexpr int64_t kSecond = kSecondNs;
 
 /// What a rank's clock reads more than true time.
 struct PlantedClock {
@@ -64,13 +63,13 @@ RunBuilder& OnHosts(RunBuilder& job, int32_t ranks) {
 TEST(AlignmentTest, OffsetsAreFoundWithinTenMicroseconds) {
   std::mt19937 random(1);
   std::exponential_distribution<double> late(1.0 / 3'000);
-  const std::vector<PlantedClock> clocks = {{0, 0}, {3'000'000, 0}, {-250'000, 0}, {2 * kSecond, 0}};
+  const std::vector<PlantedClock> clocks = {{0, 0}, {3'000'000, 0}, {-250'000, 0}, {2 * kSecondNs, 0}};
   RunBuilder builder;
   OnHosts(builder, 4);
-  AddGroup(builder, clocks, "0", {0, 1, 2, 3}, 60, kSecond, random, [&](int32_t) { return late(random); });
+  AddGroup(builder, clocks, "0", {0, 1, 2, 3}, 60, kSecondNs, random, [&](int32_t) { return late(random); });
   Job job(builder.Build());
   job.Time();
-  for (size_t r = 0; r < 4; ++r) ExpectClock(job.run.ranks[r], clocks[r], clocks[0], kSecond);
+  for (size_t r = 0; r < 4; ++r) ExpectClock(job.run.ranks[r], clocks[r], clocks[0], kSecondNs);
   EXPECT_EQ(job.run.ranks[0].clock.basis, model::ClockMap::Basis::kReference);
   EXPECT_EQ(job.run.ranks[1].clock.basis, model::ClockMap::Basis::kCollectives);
   EXPECT_EQ(job.run.ranks[1].clock.sample_count, 60u);
@@ -82,11 +81,11 @@ TEST(AlignmentTest, LatenessOfOneRankAloneDoesNotMoveItsClock) {
   const std::vector<PlantedClock> clocks = {{0, 0}, {700'000, 0}};
   RunBuilder builder;
   OnHosts(builder, 2);
-  AddGroup(builder, clocks, "0", {0, 1}, 300, kSecond, random,
+  AddGroup(builder, clocks, "0", {0, 1}, 300, kSecondNs, random,
            [&](int32_t rank) { return rank == 1 ? late(random) : 0; });
   Job job(builder.Build());
   job.Time();
-  ExpectClock(job.run.ranks[1], clocks[1], clocks[0], kSecond);
+  ExpectClock(job.run.ranks[1], clocks[1], clocks[0], kSecondNs);
 }
 
 TEST(AlignmentTest, DriftOverALongWindowIsFollowed) {
@@ -95,10 +94,10 @@ TEST(AlignmentTest, DriftOverALongWindowIsFollowed) {
   const std::vector<PlantedClock> clocks = {{0, 0}, {1'000'000, 20}, {-40'000, -50}, {0, 1}};
   RunBuilder builder;
   OnHosts(builder, 4);
-  AddGroup(builder, clocks, "0", {0, 1, 2, 3}, 400, 12 * kSecond, random, [&](int32_t) { return late(random); });
+  AddGroup(builder, clocks, "0", {0, 1, 2, 3}, 400, 12 * kSecondNs, random, [&](int32_t) { return late(random); });
   Job job(builder.Build());
   job.Time();
-  for (size_t r = 0; r < 4; ++r) ExpectClock(job.run.ranks[r], clocks[r], clocks[0], 12 * kSecond);
+  for (size_t r = 0; r < 4; ++r) ExpectClock(job.run.ranks[r], clocks[r], clocks[0], 12 * kSecondNs);
   EXPECT_NEAR(job.run.ranks[1].clock.drift_ppm, 20, 0.5);
 }
 
@@ -110,13 +109,13 @@ TEST(AlignmentTest, GroupsThatOverlapReachRanksThatShareNothingWithTheFirst) {
   RunBuilder builder;
   OnHosts(builder, 6);
   const auto noise = [&](int32_t) { return late(random); };
-  AddGroup(builder, clocks, "a", {0, 1}, 50, kSecond, random, noise);
-  AddGroup(builder, clocks, "b", {1, 2, 3}, 50, kSecond, random, noise);
-  AddGroup(builder, clocks, "c", {3, 4}, 50, kSecond, random, noise);
-  AddGroup(builder, clocks, "d", {4, 5}, 50, kSecond, random, noise);
+  AddGroup(builder, clocks, "a", {0, 1}, 50, kSecondNs, random, noise);
+  AddGroup(builder, clocks, "b", {1, 2, 3}, 50, kSecondNs, random, noise);
+  AddGroup(builder, clocks, "c", {3, 4}, 50, kSecondNs, random, noise);
+  AddGroup(builder, clocks, "d", {4, 5}, 50, kSecondNs, random, noise);
   Job job(builder.Build());
   job.Time();
-  for (size_t r = 0; r < 6; ++r) ExpectClock(job.run.ranks[r], clocks[r], clocks[0], kSecond);
+  for (size_t r = 0; r < 6; ++r) ExpectClock(job.run.ranks[r], clocks[r], clocks[0], kSecondNs);
 }
 
 TEST(AlignmentTest, OutliersMoveNothing) {
@@ -124,12 +123,12 @@ TEST(AlignmentTest, OutliersMoveNothing) {
   const std::vector<PlantedClock> clocks = {{0, 0}, {123'456, 0}};
   RunBuilder builder;
   OnHosts(builder, 2);
-  AddGroup(builder, clocks, "0", {0, 1}, 80, kSecond, random, [&](int32_t rank) {
+  AddGroup(builder, clocks, "0", {0, 1}, 80, kSecondNs, random, [&](int32_t rank) {
     return rank == 1 && random() % 6 == 0 ? 3'000'000 : static_cast<int64_t>(random() % 2'000);
   });
   Job job(builder.Build());
   job.Time();
-  ExpectClock(job.run.ranks[1], clocks[1], clocks[0], kSecond);
+  ExpectClock(job.run.ranks[1], clocks[1], clocks[0], kSecondNs);
 }
 
 TEST(AlignmentTest, OneHostsClockIsNotCorrectedByNoise) {
@@ -137,7 +136,7 @@ TEST(AlignmentTest, OneHostsClockIsNotCorrectedByNoise) {
   std::exponential_distribution<double> late(1.0 / 5'000'000);  // completion on a shared CPU: milliseconds
   const std::vector<PlantedClock> clocks(4);
   RunBuilder builder;
-  AddGroup(builder, clocks, "0", {0, 1, 2, 3}, 12, kSecond, random, [&](int32_t) { return late(random); });
+  AddGroup(builder, clocks, "0", {0, 1, 2, 3}, 12, kSecondNs, random, [&](int32_t) { return late(random); });
   Job job(builder.Build());
   job.Time();
   for (const model::RankTrace& rank : job.run.ranks) EXPECT_EQ(rank.clock.offset_ns, 0);
@@ -156,7 +155,7 @@ TEST(AlignmentTest, OneHostsClockDoesNotDriftByItsLoad) {
     const auto busier = [&](int32_t rank) {
       return rank == 1 ? late(random) + 1'000.0 * (told++ % kCount) : late(random);
     };
-    AddGroup(builder, std::vector<PlantedClock>(2), "0", {0, 1}, kCount, 10 * kSecond, random, busier);
+    AddGroup(builder, std::vector<PlantedClock>(2), "0", {0, 1}, kCount, 10 * kSecondNs, random, busier);
     Job job(builder.Build());
     job.Time();
     EXPECT_EQ(job.run.ranks[1].clock.drift_ppm == 0, one_host);
@@ -169,12 +168,12 @@ TEST(AlignmentTest, RanksOfAnotherHostShareOneClock) {
   const std::vector<PlantedClock> clocks = {{0, 0}, {0, 0}, {600'000, 0}, {600'000, 0}};
   RunBuilder builder;
   for (const int32_t rank : {0, 1, 2, 3}) builder.Rank(rank).Host(rank < 2 ? "a" : "b");
-  AddGroup(builder, clocks, "0", {0, 1, 2, 3}, 40, kSecond, random, [&](int32_t) { return late(random); });
+  AddGroup(builder, clocks, "0", {0, 1, 2, 3}, 40, kSecondNs, random, [&](int32_t) { return late(random); });
   Job job(builder.Build());
   job.Time();
   EXPECT_EQ(job.run.ranks[1].clock.offset_ns, 0);
   EXPECT_EQ(job.run.ranks[2].clock.offset_ns, job.run.ranks[3].clock.offset_ns);
-  ExpectClock(job.run.ranks[2], clocks[2], clocks[0], kSecond);
+  ExpectClock(job.run.ranks[2], clocks[2], clocks[0], kSecondNs);
 }
 
 TEST(AlignmentTest, ARankThatSharesNothingKeepsItsWallClockAndIsNamed) {
@@ -214,7 +213,7 @@ TEST(AlignmentTest, WindowsAreAlignedOneByOne) {
     for (const int32_t rank : {0, 1}) {
       const int64_t offset_ns = rank * (1'000'000 + window * 500'000);
       for (int64_t i = 0; i < 10; ++i) {
-        const int64_t start_ns = kStart + window * 100 * kSecond + i * 1'000'000 + offset_ns;
+        const int64_t start_ns = kStart + window * 100 * kSecondNs + i * 1'000'000 + offset_ns;
         builder.Rank(rank, window).Host("host" + std::to_string(rank));
         builder.Rank(rank, window).WorldSize(2).Kernel(20, testing::KernelName("allreduce"), start_ns, 100'000);
       }

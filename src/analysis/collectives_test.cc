@@ -7,7 +7,6 @@
 #include <ctime>
 
 #include "analysis/testing/collective_job.h"
-#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -15,6 +14,7 @@ namespace {
 using testing::AddCall;
 using ::testing::ElementsAre;
 using testing::Job;
+using testing::kMs;
 using testing::PlannedCall;
 using testing::RunBuilder;
 
@@ -355,7 +355,6 @@ TEST(CollectivesTest, ARecorderThatNamesNoGroupMeansTheOnlyOneOfTheJob) {
 }
 
 TEST(CollectivesTest, WhoOnlyBeganToRecordLateIsNotWaitedFor) {
-  constexpr int64_t kMs = kMillisecondNs;
   const auto waits_of_first = [&](bool began_midway, int64_t lead_of_late_ns) {
     RunBuilder builder;
     for (const int32_t rank : {0, 1}) {

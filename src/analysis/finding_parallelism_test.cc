@@ -9,16 +9,15 @@
 #include "analysis/analyze.h"
 #include "analysis/finding.h"
 #include "analysis/testing/collective_job.h"
-#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
 
+using testing::kMs;
 using testing::PlannedCall;
 using testing::RankBuilder;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = kMillisecondNs;
 constexpr int64_t kElementBytes = 4;  // PlannedCall's type is Float
 
 std::optional<Finding> FindIn(RunBuilder& builder, std::string_view id, const std::vector<std::string>& passes) {
@@ -31,7 +30,7 @@ std::optional<Finding> FindIn(RunBuilder& builder, std::string_view id, const st
   return std::nullopt;
 }
 
-double EvidenceOf(const Finding& finding, std::string_view name) {
+double EvidenceValue(const Finding& finding, std::string_view name) {
   for (const Evidence& evidence : finding.evidence) {
     if (evidence.name == name) return evidence.value;
   }
@@ -95,8 +94,8 @@ TEST(SmallBucketsTest, ManySmallOnesWithAnExposedTailAreRaised) {
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->severity, FindingSeverity::kInfo);
   EXPECT_FALSE(finding->gain_ns_per_step);
-  EXPECT_EQ(EvidenceOf(*finding, "mean_bucket_bytes"), 1 << 20);
-  EXPECT_EQ(EvidenceOf(*finding, "exposed_ns_per_pass"), 2.0 * kMs);  // 2 % of the step: just enough
+  EXPECT_EQ(EvidenceValue(*finding, "mean_bucket_bytes"), 1 << 20);
+  EXPECT_EQ(EvidenceValue(*finding, "exposed_ns_per_pass"), 2.0 * kMs);  // 2 % of the step: just enough
 }
 
 TEST(SmallBucketsTest, LargeOrFewOrHiddenOnesAreNot) {
@@ -128,8 +127,8 @@ TEST(ExposedGathersTest, AQuarterOfThemExposedIsRaised) {
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->severity, FindingSeverity::kInfo);
   EXPECT_EQ(finding->ranks, std::vector<int32_t>{0});
-  EXPECT_EQ(EvidenceOf(*finding, "gather_exposed_ns"), 2.0 * kMs);
-  EXPECT_EQ(EvidenceOf(*finding, "prefetched_count"), 1);  // 6 of 8 ms are beside the backward pass
+  EXPECT_EQ(EvidenceValue(*finding, "gather_exposed_ns"), 2.0 * kMs);
+  EXPECT_EQ(EvidenceValue(*finding, "prefetched_count"), 1);  // 6 of 8 ms are beside the backward pass
 }
 
 TEST(ExposedGathersTest, LessThanAQuarterOrOfTheStepIsNot) {
@@ -167,8 +166,8 @@ TEST(UnevenAllToAllTest, ARankThatGetsMoreThanItsShareIsNamed) {
   const auto finding = Uneven(Exchanges(150, 2 * kMs));
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->ranks, std::vector<int32_t>{1});
-  EXPECT_EQ(EvidenceOf(*finding, "load_ratio"), 1.5);
-  EXPECT_EQ(EvidenceOf(*finding, "exposed_ns"), 2.0 * kMs);
+  EXPECT_EQ(EvidenceValue(*finding, "load_ratio"), 1.5);
+  EXPECT_EQ(EvidenceValue(*finding, "exposed_ns"), 2.0 * kMs);
 }
 
 TEST(UnevenAllToAllTest, EvenOrHiddenExchangesAreNot) {

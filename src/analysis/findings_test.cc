@@ -18,7 +18,6 @@
 #include "analysis/stragglers.h"
 #include "analysis/testing/collective_job.h"
 #include "analysis/wait_states/wait_states.h"
-#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -26,9 +25,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::Job;
+using testing::kMs;
 using testing::RunBuilder;
-
-constexpr int64_t kMs = kMillisecondNs;
 
 /// Tables of a device job of four ranks and ten steps of 10 ms each, with nothing to complain of.
 struct HealthyJob {

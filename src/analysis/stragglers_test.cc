@@ -6,15 +6,14 @@
 #include <ostream>
 
 #include "analysis/testing/collective_job.h"
-#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
 
 using testing::Job;
+using testing::kMs;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = kMillisecondNs;
 constexpr int64_t kStep = 20 * kMs;
 
 /// A job of steps with one all_reduce each. A rank works on the CPU and the device, then issues the collective; the

@@ -9,9 +9,9 @@ namespace lockstep::analysis {
 namespace {
 
 using ::testing::ElementsAre;
-using Samples = std::initializer_list<std::pair<int64_t, double>>;
+using TimedValues = std::initializer_list<std::pair<int64_t, double>>;
 
-model::CounterSeries Series(const std::string& name, Samples samples, std::optional<int32_t> device = {}) {
+model::CounterSeries Series(const std::string& name, TimedValues samples, std::optional<int32_t> device = {}) {
   model::CounterSeries series;
   series.name = name;
   series.unit = "%";

@@ -7,17 +7,16 @@
 #include <vector>
 
 #include "analysis/testing/collective_job.h"
-#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
 
 using graph::EdgeKind;
 using testing::Job;
+using testing::kMs;
 using testing::RankBuilder;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = kMillisecondNs;
 constexpr const char* kReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
 
 /// Steps of 10 ms on two ranks: a gemm, 5 ms on the late rank and 1 ms on the other, then a collective that ends at 8

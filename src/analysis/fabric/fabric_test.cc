@@ -9,7 +9,7 @@
 namespace lockstep::analysis {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 Collectives Of(std::initializer_list<std::tuple<const char*, int64_t, double, int64_t>> instances) {
   Collectives collectives;

@@ -14,9 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const CallForTest kOpen = {.done = false};
-const evidence::StackFrame kModule = {"<module>", "/home/user/train.py", 90};
-
 class DiagnoseTest : public ::testing::Test {
  protected:
   DiagnoseTest() : world_(job_.World()) {

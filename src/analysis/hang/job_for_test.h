@@ -29,6 +29,9 @@ struct CallForTest {
   bool is_p2p = false;
 };
 
+inline const CallForTest kOpen = {.done = false};
+inline const evidence::StackFrame kModule = {"<module>", "/home/user/train.py", 90};
+
 /// The evidence of a small job, made by hand: flight records that agree with each other but for what a test says.
 class JobForTest {
  public:

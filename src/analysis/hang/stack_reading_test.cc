@@ -3,13 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/hang/job_for_test.h"
+
 namespace lockstep::hang {
 namespace {
 
 using evidence::StackFrame;
 using evidence::ThreadStack;
 
-const StackFrame kModule = {"<module>", "/home/user/train.py", 90};
 const StackFrame kStep = {"step", "/home/user/train.py", 40};
 const char kC10d[] = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py";
 

@@ -22,8 +22,6 @@ class WaitGraphTest : public ::testing::Test {
   JobView view_;
 };
 
-const CallForTest kOpen = {.done = false};
-
 TEST_F(WaitGraphTest, WhoHasNotComeIsAwaitedByAllOthers) {
   const uint32_t world = job_.World();
   job_.CallAll(world);

@@ -8,18 +8,17 @@
 #include <vector>
 
 #include "analysis/testing/collective_job.h"
-#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
 
 using graph::EdgeKind;
 using testing::Job;
+using testing::kMs;
 using testing::PlannedCall;
 using testing::RankBuilder;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = kMillisecondNs;
 constexpr const char* kReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
 
 std::vector<JobStepGraph> Join(Job& job) {

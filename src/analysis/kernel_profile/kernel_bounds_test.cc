@@ -9,7 +9,6 @@ namespace {
 
 using model::KernelLaunch;
 using model::KernelProfiles;
-using model::Precision;
 using model::SummedKind;
 
 KernelLaunch Launch(std::optional<double> compute, std::optional<double> memory) {
@@ -31,7 +30,7 @@ TEST(KernelBoundsTest, TheRoofIsTheLowerCeiling) {
   KernelLaunch launch;
   launch.dram_bytes_per_s = 100;
   launch.dram_peak_bytes_per_s = 400;
-  launch.rates = {{Precision::kFp64, 0, 500, false}, {Precision::kFp32, 200, 4000, false}};
+  launch.rates = {{model::Precision::kFp64, 0, 500, false}, {model::Precision::kFp32, 200, 4000, false}};
   const auto below_ridge = RooflineOf(launch);
   ASSERT_EQ(below_ridge.size(), 1U);  // nothing was done in double precision
   EXPECT_DOUBLE_EQ(below_ridge[0].flops_per_byte, 2);

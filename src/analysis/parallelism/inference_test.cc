@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "analysis/testing/analysed_rank.h"
-#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
 
 using testing::AnalysedRank;
+using testing::kMs;
 using testing::RankBuilder;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = kMillisecondNs;
 constexpr int64_t kThread = 1;
 
 InferencePartial MapOf(RunBuilder& builder, AnalysisOptions options = {}) {

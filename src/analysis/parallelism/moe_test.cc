@@ -6,16 +6,15 @@
 #include <vector>
 
 #include "analysis/testing/collective_job.h"
-#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
 
 using testing::Job;
+using testing::kMs;
 using testing::PlannedCall;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = kMillisecondNs;
 constexpr int64_t kElementBytes = 4;  // PlannedCall's type is Float
 
 /// What each rank puts into an all_to_all and gets out of it, in elements.

@@ -12,16 +12,14 @@
 #include "analysis/rank_context.h"
 #include "analysis/testing/analysed_rank.h"
 #include "analysis/testing/collective_job.h"
-#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
 
 using testing::Job;
+using testing::kMs;
 using testing::PlannedCall;
 using testing::RunBuilder;
-
-constexpr int64_t kMs = kMillisecondNs;
 
 std::vector<RankTraffic> Traffic(const Job& job) {
   std::vector<RankTraffic> traffic;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analysis/breakdown.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::profile_history {
 namespace {
@@ -12,8 +13,6 @@ namespace {
 using comparison::Part;
 using comparison::RankProfile;
 using comparison::RunProfile;
-
-constexpr double kMs = 1e6;
 
 RankProfile RankOf(int32_t rank, double step, double exposed) {
   RankProfile profile;
@@ -31,9 +30,10 @@ RunProfile Job() {
   job.world_size = 2;
   job.rank_count = 2;
   job.steps = {{0, 1}, {0, 2}, {0, 3}};
-  job.step_ns = {100 * kMs, 99 * kMs, 180 * kMs};
-  for (auto& part : job.mean_parts) part = {20 * kMs, 20 * kMs, 90 * kMs};
-  job.ranks = {RankOf(0, 100 * kMs, 55 * kMs), RankOf(1, 100 * kMs, 10 * kMs)};
+  job.step_ns = {100 * kMillisecondNs, 99 * kMillisecondNs, 180 * kMillisecondNs};
+  for (auto& part : job.mean_parts) part = {20 * kMillisecondNs, 20 * kMillisecondNs, 90 * kMillisecondNs};
+  job.ranks = {RankOf(0, 100 * kMillisecondNs, 55 * kMillisecondNs),
+               RankOf(1, 100 * kMillisecondNs, 10 * kMillisecondNs)};
   comparison::NameProfile gemm;
   gemm.kind = comparison::EventClass::kKernel;
   gemm.name = "gemm";
@@ -51,7 +51,7 @@ RunProfile Job() {
   reduce.name = "all_reduce";
   reduce.bytes = 4096;
   reduce.timed_count = 3;
-  reduce.step_transfer_ns = {5 * kMs, 5 * kMs, 5 * kMs};
+  reduce.step_transfer_ns = {5 * kMillisecondNs, 5 * kMillisecondNs, 5 * kMillisecondNs};
   reduce.busbw_bytes_per_s = {1e9, 2e9, 9e9};
   job.collectives = {reduce};
   job.memory = {{.rank = 0, .device = 0, .peak_allocated_bytes = 900, .peak_reserved_bytes = 1000},
@@ -72,11 +72,11 @@ TEST(CaptureFiguresTest, FiguresAreMediansOfTheSteps) {
   EXPECT_EQ(record.step_count, 3);
   EXPECT_EQ(record.world_size, 2);
   ASSERT_NE(Find(record, "step"), nullptr);
-  EXPECT_DOUBLE_EQ(Find(record, "step")->value, 100 * kMs);
-  EXPECT_DOUBLE_EQ(Find(record, "exposed_communication")->value, 20 * kMs);
-  EXPECT_DOUBLE_EQ(Find(record, "exposed_communication")->whole, 100 * kMs);
+  EXPECT_DOUBLE_EQ(Find(record, "step")->value, 100 * kMillisecondNs);
+  EXPECT_DOUBLE_EQ(Find(record, "exposed_communication")->value, 20 * kMillisecondNs);
+  EXPECT_DOUBLE_EQ(Find(record, "exposed_communication")->whole, 100 * kMillisecondNs);
   ASSERT_NE(Find(record, "kernel:gemm"), nullptr);
-  EXPECT_DOUBLE_EQ(Find(record, "kernel:gemm")->value, 21 * kMs) << "per rank";
+  EXPECT_DOUBLE_EQ(Find(record, "kernel:gemm")->value, 21 * kMillisecondNs) << "per rank";
   EXPECT_EQ(Find(record, "kernel:tiny"), nullptr);
   EXPECT_EQ(Find(record, "kernel:aten::mm"), nullptr);
   ASSERT_NE(Find(record, "busbw:all_reduce 4096"), nullptr);
@@ -94,8 +94,8 @@ TEST(CaptureFiguresTest, WithoutMarkedStepsTheOptimizerCountsThem) {
   CaptureRecord counted;
   FillFigures(job, 10, &counted);
   EXPECT_EQ(counted.step_count, 10);
-  EXPECT_DOUBLE_EQ(Find(counted, "step")->value, 10 * kMs);
-  EXPECT_DOUBLE_EQ(Find(counted, "idle")->value, 2 * kMs);
+  EXPECT_DOUBLE_EQ(Find(counted, "step")->value, 10 * kMillisecondNs);
+  EXPECT_DOUBLE_EQ(Find(counted, "idle")->value, 2 * kMillisecondNs);
   CaptureRecord uncounted;
   FillFigures(job, 0, &uncounted);
   EXPECT_EQ(Find(uncounted, "step"), nullptr);

@@ -27,7 +27,8 @@ CaptureRecord Full() {
                         .title = "Rank 1 keeps the others waiting",
                         .evidence = {},
                         .advice = {},
-                        .gain_ns_per_step = 5'000'000};
+                        .gain_ns_per_step = 5'000'000,
+                        .gain_ratio = {}};
   return record;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/finding.h"
+#include "base/nanoseconds.h"
 
 namespace lockstep::profile_history {
 namespace {
@@ -15,17 +16,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr double kMs = 1e6;
-
 /// A job of four ranks; each `slow_ms` more for those named.
 CaptureRecord Capture(int number, double step_ms, double extra_ms = 0, std::vector<int32_t> slow = {}) {
   CaptureRecord record{.capture = std::to_string(number), .time_unix_ns = number * 1000, .job_id = "7"};
   record.world_size = 4;
-  record.figures = {{.name = "step", .unit = "ns", .value = (step_ms + extra_ms) * kMs},
-                    {.name = "idle", .unit = "ns", .value = 3 * kMs, .whole = (step_ms + extra_ms) * kMs}};
+  record.figures = {
+      {.name = "step", .unit = "ns", .value = (step_ms + extra_ms) * kMillisecondNs},
+      {.name = "idle", .unit = "ns", .value = 3 * kMillisecondNs, .whole = (step_ms + extra_ms) * kMillisecondNs}};
   for (int32_t rank = 0; rank < 4; ++rank) {
     const bool is_slow = std::find(slow.begin(), slow.end(), rank) != slow.end();
-    record.own_ns.emplace_back(rank, static_cast<int64_t>((step_ms - 10 + (is_slow ? extra_ms : 0)) * kMs));
+    record.own_ns.emplace_back(rank, static_cast<int64_t>((step_ms - 10 + (is_slow ? extra_ms : 0)) * kMillisecondNs));
   }
   if (!slow.empty()) {
     record.figures.push_back(
@@ -36,7 +36,8 @@ CaptureRecord Capture(int number, double step_ms, double extra_ms = 0, std::vect
                                .title = "late",
                                .evidence = {},
                                .advice = {},
-                               .gain_ns_per_step = static_cast<int64_t>(extra_ms * kMs)});
+                               .gain_ns_per_step = static_cast<int64_t>(extra_ms * kMillisecondNs),
+                               .gain_ratio = {}});
   } else {
     record.figures.push_back({.name = "own_time_ratio", .unit = "ratio", .value = 1.01, .whole = 0, .rank = 2});
   }
@@ -46,7 +47,8 @@ CaptureRecord Capture(int number, double step_ms, double extra_ms = 0, std::vect
                              .title = "exposed",
                              .evidence = {},
                              .advice = {},
-                             .gain_ns_per_step = static_cast<int64_t>(8 * kMs)});
+                             .gain_ns_per_step = 8 * kMillisecondNs,
+                             .gain_ratio = {}});
   return record;
 }
 

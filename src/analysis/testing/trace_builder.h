@@ -11,9 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "model/run.h"
 
 namespace lockstep::analysis::testing {
+
+inline constexpr int64_t kMs = kMillisecondNs;
 
 /// Builds one rank's trace by hand for tests. Events may be added in any order; Build() sorts them as ingest does.
 /// Times are the trace clock, ns. CPU events live on process 100 + rank; device events on device 0 unless OnDevice()

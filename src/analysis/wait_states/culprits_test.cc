@@ -7,31 +7,31 @@
 #include <cmath>
 #include <random>
 
+#include "base/nanoseconds.h"
+
 namespace lockstep::analysis {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr double kMs = 1'000'000;
-
 /// A table of waits, and the causes that go with it.
 struct Waits {
   Waits(size_t rank_count, size_t round_count) {
     table.windows.assign(rank_count, 0);
     table.round_count = round_count;
-    table.floor_ns = kMs / 10;
+    table.floor_ns = kMillisecondNs / 10;
   }
 
   void Add(size_t rank_index, RootCause cause, const std::vector<double>& rounds_ms) {
     std::map<size_t, double>& rounds = table.wait_ns[{rank_index, cause}];
     for (size_t s = 0; s < rounds_ms.size(); ++s) {
-      if (rounds_ms[s] > 0) rounds[s] += rounds_ms[s] * kMs;
+      if (rounds_ms[s] > 0) rounds[s] += rounds_ms[s] * kMillisecondNs;
     }
   }
 
   std::vector<WaitCulprit> Find(double unexplained_ms = 0) const {
-    double wait_ns = unexplained_ms * kMs;
+    double wait_ns = unexplained_ms * kMillisecondNs;
     std::vector<RootCauseRow> causes;
     for (const auto& [key, rounds] : table.wait_ns) {
       RootCauseRow row;
@@ -124,7 +124,7 @@ TEST(CulpritsTest, OneRoundThatIsFarBeyondAllOthersIsNamed) {
   waits.Add(5, RootCause::kHost, {0, 0, 90, 0, 0, 0});
   EXPECT_THAT(waits.Named(), ElementsAre(5));
   // Five times the others' largest may be chance.
-  waits.table.wait_ns[{5, RootCause::kHost}][2] = 8 * kMs;
+  waits.table.wait_ns[{5, RootCause::kHost}][2] = 8 * kMillisecondNs;
   waits.Add(4, RootCause::kHost, {0, 3, 0, 0, 0, 0});
   EXPECT_THAT(waits.Named(), IsEmpty());
 }
@@ -138,7 +138,7 @@ TEST(CulpritsTest, KernelsThatVaryDoNotHideWhatOneRankAloneDoes) {
   const std::vector<WaitCulprit> culprits = waits.Find();
   ASSERT_EQ(culprits.size(), 1u);
   EXPECT_EQ(culprits[0].rank_index, 2u);
-  EXPECT_EQ(culprits[0].wait_ns, std::llround(12 * kMs));  // Its kernels are as anybody's.
+  EXPECT_EQ(culprits[0].wait_ns, std::llround(12 * kMillisecondNs));  // Its kernels are as anybody's.
 }
 
 TEST(CulpritsTest, TheWorseOfTwoDoesNotHideTheOther) {
@@ -174,9 +174,9 @@ TEST(CulpritsTest, WhoIsBehindLittleOfTheWaitingIsNotNamed) {
 TEST(CulpritsTest, WhoIsBehindLittleBesideRanksWithoutATraceIsNotNamed) {
   Waits waits(4, 3);
   waits.Add(2, RootCause::kKernel, {30, 31, 29});
-  waits.table.unrecorded_ns = 400 * kMs;
+  waits.table.unrecorded_ns = 400 * kMillisecondNs;
   EXPECT_THAT(waits.Named(), ElementsAre(2));
-  waits.table.unrecorded_ns = 500 * kMs;
+  waits.table.unrecorded_ns = 500 * kMillisecondNs;
   EXPECT_THAT(waits.Named(), IsEmpty());
 }
 

@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "analysis/testing/collective_job.h"
-#include "base/nanoseconds.h"
 
 namespace lockstep::analysis {
 namespace {
 
 using testing::Job;
+using testing::kMs;
 using testing::RankBuilder;
 using testing::RunBuilder;
 
-constexpr int64_t kMs = kMillisecondNs;
 constexpr const char* kReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
 
 /// A step of one compute kernel and one collective, launched early; the host waits for both and ends 10 us later.

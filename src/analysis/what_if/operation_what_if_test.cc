@@ -11,8 +11,6 @@
 namespace lockstep::analysis {
 namespace {
 
-constexpr int64_t kMs = kMillisecondNs;
-
 /// A pipeline of two stages and `pipelines` data-parallel ranks, 1F1B over `micro_batches`, with starts as the schedule
 /// gives them: forward `forward_ms`, backward twice that, transfers 1 ms from when both ends are there.
 class TraceMaker {
@@ -42,8 +40,8 @@ class TraceMaker {
         int64_t all_ns = 0;
         for (int32_t e = 0; e < pipelines_; ++e) all_ns = std::max(all_ns, done_ns[static_cast<size_t>(e * 2 + s)]);
         Add(step, d, s, "gc", 0, own_ns, 0);
-        Add(step, d, s, "grads-reduce-scatter", 0, own_ns, all_ns + 5 * kMs - own_ns);
-        Add(step, d, s, "optimizer", 0, all_ns + 5 * kMs, 3 * kMs);
+        Add(step, d, s, "grads-reduce-scatter", 0, own_ns, all_ns + 5 * kMillisecondNs - own_ns);
+        Add(step, d, s, "optimizer", 0, all_ns + 5 * kMillisecondNs, 3 * kMillisecondNs);
       }
     }
   }
@@ -65,7 +63,7 @@ class TraceMaker {
     operation.stage = s;
     operation.rank = s * pipelines_ + d;
     operation.sequence = sequence;
-    operation.start_ns = step * 10'000 * kMs + start_ns;
+    operation.start_ns = step * 10'000 * kMillisecondNs + start_ns;
     operation.duration_ns = duration_ns;
     operation.type =
         static_cast<uint32_t>(std::find(trace.types.begin(), trace.types.end(), type) - trace.types.begin());
@@ -75,7 +73,7 @@ class TraceMaker {
 
   int64_t Forward(int32_t d, int32_t s) const {
     const auto found = forward_ms.find({d, s});
-    return (found == forward_ms.end() ? 10 : found->second) * kMs;
+    return (found == forward_ms.end() ? 10 : found->second) * kMillisecondNs;
   }
 
   // Stage 0: F0 F1 B0 F2 B1 ... ; stage 1: F0 B0 F1 B1 ...
@@ -96,7 +94,7 @@ class TraceMaker {
     int64_t posted0 = 0;
     const auto stage1 = [&](int32_t i) {
       const int64_t sent = forward_end[static_cast<size_t>(i)];
-      const int64_t there = std::max(posted1, sent) + 1 * kMs;
+      const int64_t there = std::max(posted1, sent) + 1 * kMillisecondNs;
       Add(step, d, 1, "forward-recv", i, posted1, there - posted1);
       Add(step, d, 0, "forward-send", i, sent, there - sent);
       now1 = std::max(now1, there);
@@ -108,7 +106,7 @@ class TraceMaker {
     };
     const auto backward0 = [&](int32_t i) {
       const int64_t sent = backward_ready[static_cast<size_t>(i)];
-      const int64_t there = std::max(posted0, sent) + 1 * kMs;
+      const int64_t there = std::max(posted0, sent) + 1 * kMillisecondNs;
       Add(step, d, 0, "backward-recv", i, posted0, there - posted0);
       Add(step, d, 1, "backward-send", i, sent, there - sent);
       now0 = std::max(now0, there);
@@ -173,7 +171,7 @@ TEST(OperationWhatIfTest, OneSlowWorkerIsNamedAndFixed) {
   maker.forward_ms[{2, 0}] = 20;
   model::Ledger ledger;
   const WhatIf what_if = Simulate(&maker, 2, &ledger);
-  EXPECT_THAT(what_if.study->slow_workers, testing::ElementsAre(2));
+  EXPECT_THAT(what_if.study->slow_workers, ::testing::ElementsAre(2));
   EXPECT_GT(what_if.study->slowdown, 1.2);
   EXPECT_GT(*what_if.study->slow_workers_ratio, 0.9);
   EXPECT_LT(*what_if.study->last_stage_ratio, 0.1);
@@ -184,7 +182,7 @@ TEST(OperationWhatIfTest, OneSlowWorkerIsNamedAndFixed) {
   ASSERT_NE(lever, nullptr);
   EXPECT_EQ(lever->step_ns, without.simulated_step_ns);
   EXPECT_EQ(lever->gain_ns, what_if.simulated_step_ns - lever->step_ns);
-  EXPECT_THAT(lever->ranks, testing::ElementsAre(2));
+  EXPECT_THAT(lever->ranks, ::testing::ElementsAre(2));
 }
 
 TEST(OperationWhatIfTest, ASlowLastStageIsNamedAndEvenStagesHelp) {
@@ -222,7 +220,7 @@ TEST(OperationWhatIfTest, MissingAndUnknownOperationsAreToldAndNotFatal) {
     std::erase_if(damaged.operations, [&](const model::Operation&) { return random() % 4 == 0; });
     for (model::Operation& operation : damaged.operations) {
       if (random() % 50 == 0) operation.type = 9;
-      if (random() % 50 == 0) operation.start_ns -= 500 * kMs;
+      if (random() % 50 == 0) operation.start_ns -= 500 * kMillisecondNs;
     }
     model::Ledger ledger;
     const auto what_if = SimulateOperations(damaged, &ledger);

@@ -29,7 +29,7 @@ constexpr uint64_t kMemoryFactor = 1;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr const char* kGet = "GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+constexpr const char* kClosingGet = "GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
 class HostileClientTest : public testing::Test {
  protected:
@@ -81,7 +81,7 @@ class HostileClientTest : public testing::Test {
 
 TEST_F(HostileClientTest, ALoopbackClientsUserIsKnown) {
   Start();
-  EXPECT_THAT(Ask(kGet), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Ask(kClosingGet), StartsWith("HTTP/1.1 200"));
   EXPECT_EQ(Peer::Kind::kLoopback, peer_.kind);
   EXPECT_EQ(::getuid(), peer_.uid);
   EXPECT_THAT(peer_.address, StartsWith("127.0.0.1:"));
@@ -111,10 +111,10 @@ TEST_F(HostileClientTest, AThousandIdleConnectionsKeepNobodyOut) {
     idle.push_back(std::make_unique<Client>(server_->port()));
     ASSERT_TRUE(idle.back()->connected());
     if (i % 100 == 0) {
-      EXPECT_THAT(Ask(kGet), StartsWith("HTTP/1.1 200")) << i;
+      EXPECT_THAT(Ask(kClosingGet), StartsWith("HTTP/1.1 200")) << i;
     }
   }
-  EXPECT_THAT(Ask(kGet), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Ask(kClosingGet), StartsWith("HTTP/1.1 200"));
   const ConnectionCounts counts = server_->connection_counts();
   EXPECT_LE(counts.open, options_.limits.connection_count_per_source);
   EXPECT_EQ(0U, counts.refused);
@@ -130,7 +130,7 @@ TEST_F(HostileClientTest, HeadersThatComeByteByByteAndRefusedOnesKeepNobodyOut) 
   for (size_t i = 0; i < request.size(); ++i) {
     for (int k = 0; k < 5; ++k) slow.push_back(std::make_unique<Client>(server_->port()));
     for (const auto& client : slow) client->Say(request.substr(i, 1));
-    ASSERT_THAT(Ask(kGet), StartsWith("HTTP/1.1 200")) << i;
+    ASSERT_THAT(Ask(kClosingGet), StartsWith("HTTP/1.1 200")) << i;
   }
 }
 
@@ -168,12 +168,12 @@ TEST_F(HostileClientTest, AllBodiesTogetherHaveALimit) {
   EXPECT_THAT(refused.HearUntil("\r\n\r\n"), StartsWith("HTTP/1.1 503"));
   taken.Say("x");
   EXPECT_THAT(taken.HearUntil("well\n"), StartsWith("HTTP/1.1 200"));
-  EXPECT_THAT(Ask(post(70'000, 70'000) + kGet), StartsWith("HTTP/1.1 200")) << "what was held is free again";
+  EXPECT_THAT(Ask(post(70'000, 70'000) + kClosingGet), StartsWith("HTTP/1.1 200")) << "what was held is free again";
 }
 
 TEST_F(HostileClientTest, FloodsOfBodiesTakeNoMemory) {
   Start();
-  EXPECT_THAT(Ask(kGet), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Ask(kClosingGet), StartsWith("HTTP/1.1 200"));
   const uint64_t before = ResidentBytes();
   const std::string start = "POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
   const std::string piece(1 << 16, 'a');
@@ -220,7 +220,7 @@ TEST_F(HostileClientTest, AClientThatDoesNotReadItsAnswerIsDropped) {
   server_ = std::move(*server);
   thread_ = std::jthread([this] { server_->Run(); });
   Client client(server_->port());
-  client.Say(kGet);
+  client.Say(kClosingGet);
   while (server_->connection_counts().accepted < 1) std::this_thread::yield();
   WaitForOpen(0);
 }
@@ -230,7 +230,7 @@ TEST_F(HostileClientTest, IdleConnectionsAreSmall) {
   options_.limits.connection_count = 2000;
   options_.limits.connection_count_per_source = 2000;
   Start();
-  EXPECT_THAT(Ask(kGet), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Ask(kClosingGet), StartsWith("HTTP/1.1 200"));
   rlimit files = {};
   ::getrlimit(RLIMIT_NOFILE, &files);
   const int count = files.rlim_cur > 2500 ? 1000 : 300;

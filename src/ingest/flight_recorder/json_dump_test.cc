@@ -16,13 +16,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-FlightRecord Read(const std::string& bytes) {
+FlightRecord ReadJson(const std::string& bytes) {
   auto record = test::One(ReadJsonDump(bytes));
   EXPECT_TRUE(record.has_value()) << record.error().ToString();
   return record ? std::move(*record) : FlightRecord{};
 }
 
-Dump SmallDump() {
+Dump FiveOperations() {
   Dump dump;
   dump.groups = {{"0", "default_pg", "[0, 1]"}};
   dump.progress = {{0, {15, -1, 14}}};
@@ -31,8 +31,8 @@ Dump SmallDump() {
 }
 
 TEST(JsonDumpTest, ACutAnywhereLeavesWhatWasWhole) {
-  const std::string bytes = JsonOf(SmallDump());
-  const FlightRecord whole = Read(bytes);
+  const std::string bytes = JsonOf(FiveOperations());
+  const FlightRecord whole = ReadJson(bytes);
   size_t most = 0;
   for (size_t length = 0; length < bytes.size(); ++length) {
     const auto record = test::One(ReadJsonDump(std::string_view(bytes).substr(0, length)));
@@ -53,7 +53,7 @@ TEST(JsonDumpTest, ACutAnywhereLeavesWhatWasWhole) {
 }
 
 TEST(JsonDumpTest, ANumberThatWasCutIsNotTaken) {
-  const FlightRecord record = Read("{\"version\":\"2.10\",\"pg_status\":{\"0\":{\"last_enqueued_collective\":12");
+  const FlightRecord record = ReadJson("{\"version\":\"2.10\",\"pg_status\":{\"0\":{\"last_enqueued_collective\":12");
   EXPECT_TRUE(record.truncated);
   for (const auto& group : record.groups) EXPECT_EQ(group.last_enqueued, kNotRecorded);
 }
@@ -73,7 +73,7 @@ TEST(JsonDumpTest, DamageInTheMiddleIsAnErrorWithItsPlace) {
 }
 
 TEST(JsonDumpTest, WrongTypesAreNotedAndUnknown) {
-  const FlightRecord record = Read(
+  const FlightRecord record = ReadJson(
       "{\"version\":2,\"entries\":[7,{\"record_id\":\"x\",\"state\":\"lost\",\"frames\":{},\"input_sizes\":[1],"
       "\"time_created_ns\":18446744073709551615,\"duration_ms\":NaN}]}");
   ASSERT_EQ(record.entries.size(), 1u);
@@ -85,14 +85,14 @@ TEST(JsonDumpTest, WrongTypesAreNotedAndUnknown) {
 
 TEST(JsonDumpTest, EscapedTextsAreTheTextsTheyMean) {
   const FlightRecord record =
-      Read("{\"entries\":[{\"profiling_name\":\"\\u00e9\\ud83d\\ude00\",\"state\":\"sch\\u0065duled\"}]}");
+      ReadJson("{\"entries\":[{\"profiling_name\":\"\\u00e9\\ud83d\\ude00\",\"state\":\"sch\\u0065duled\"}]}");
   EXPECT_EQ(record.texts[record.entries[0].operation], "\u00e9\U0001F600");
   EXPECT_EQ(record.entries[0].state, evidence::EntryState::kScheduled);
 }
 
 TEST(JsonDumpTest, FramesAreReadWhereAWriterAddsThem) {
   const FlightRecord record =
-      Read("{\"entries\":[{\"frames\":[{\"filename\":\"a.py\",\"line\":3,\"name\":\"f\"}],\"record_id\":0}]}");
+      ReadJson("{\"entries\":[{\"frames\":[{\"filename\":\"a.py\",\"line\":3,\"name\":\"f\"}],\"record_id\":0}]}");
   EXPECT_EQ(test::StackOf(record, record.entries[0]), "f a.py:3;");
 }
 

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-FlightRecord Read(const std::string& bytes, PlainEntryPath path = PlainEntryPath::kUsed) {
+FlightRecord ReadPickle(const std::string& bytes, PlainEntryPath path = PlainEntryPath::kUsed) {
   auto record = test::One(ReadPickleDump(bytes, path));
   EXPECT_TRUE(record.has_value()) << record.error().ToString();
   return record ? std::move(*record) : FlightRecord{};
@@ -48,7 +48,7 @@ FlightEntry EntryWith(const std::string& key, const std::function<void(PickleWri
   out.Dict().Text(key);
   value(out);
   out.EndDict();
-  const FlightRecord record = Read(Ended(out));
+  const FlightRecord record = ReadPickle(Ended(out));
   EXPECT_EQ(record.notes.size(), note_count) << key;
   EXPECT_EQ(record.entries.size(), 1u);
   return record.entries.empty() ? FlightEntry{} : record.entries[0];
@@ -89,7 +89,7 @@ TEST(PickleDumpTest, TextsOfBothLengthsAreRead) {
   const std::string_view longer("\x8d\x02\0\0\0\0\0\0\0ok", 11);
   PickleWriter out = Begun();
   out.Dict().Text("profiling_name").Raw(longer).EndDict();
-  const FlightRecord record = Read(Ended(out));
+  const FlightRecord record = ReadPickle(Ended(out));
   EXPECT_EQ(record.texts[record.entries[0].operation], "ok");
 }
 
@@ -103,7 +103,7 @@ TEST(PickleDumpTest, TuplesOfEveryLengthAreLists) {
                                                              {"])\x86", "[][]"}}) {
     PickleWriter out = Begun();
     out.Dict().Text("input_sizes").Raw(bytes).EndDict();
-    const FlightRecord record = Read(Ended(out));
+    const FlightRecord record = ReadPickle(Ended(out));
     EXPECT_EQ(test::TextOf(record.size_lists[record.entries[0].input_sizes]), sizes);
   }
 }
@@ -118,7 +118,7 @@ std::string FromHex(std::string_view hex) {
 
 TEST(PickleDumpTest, WhatPythonWritesIsReadToo) {
   // pickle.dumps(dump, 2): lists and dicts are numbered before they are filled; APPEND and SETITEM for single items.
-  const FlightRecord record = Read(
+  const FlightRecord record = ReadPickle(
       FromHex("80027d710028580700000076657273696f6e71015803000000322e3471025807000000656e747269657371035d71047d7105"
               "2858090000007265636f72645f696471064b05580b000000696e7075745f73697a657371075d71085d7109284b014b026561"
               "58060000006672616d6573710a5d710b7d710c2858040000006e616d65710d580100000066710e580800000066696c656e61"
@@ -189,7 +189,7 @@ const std::vector<std::string>& OneDumpInEveryProtocol() {
 TEST(PickleDumpTest, EveryProtocolOfPythonsIsRead) {
   for (const std::string& bytes : OneDumpInEveryProtocol()) {
     EXPECT_EQ(SniffFlightRecord(bytes), FlightFormat::kPickle);
-    const FlightRecord record = Read(bytes);
+    const FlightRecord record = ReadPickle(bytes);
     EXPECT_THAT(record.notes, IsEmpty());
     ASSERT_EQ(record.entries.size(), 1u);
     const FlightEntry& entry = record.entries[0];
@@ -236,14 +236,14 @@ TEST(PickleDumpTest, ListsInSeveralPiecesAreOneList) {
   for (int64_t i = 0; i < 5; ++i) out.Dict().Text("record_id").Int(i).EndDict();
   out.EndList().Mark();
   for (int64_t i = 5; i < 8; ++i) out.Dict().Text("record_id").Int(i).EndDict();
-  const FlightRecord record = Read(out.EndList().EndDict().Take());
+  const FlightRecord record = ReadPickle(out.EndList().EndDict().Take());
   ASSERT_EQ(record.entries.size(), 8u);
   EXPECT_EQ(record.entries[7].record_id, 7);
 }
 
 TEST(PickleDumpTest, TheShortCutForUsualEntriesChangesNothing) {
   const std::string bytes = PickleOf(DumpOf(40));
-  const FlightRecord with = Read(bytes), without = Read(bytes, PlainEntryPath::kUnused);
+  const FlightRecord with = ReadPickle(bytes), without = ReadPickle(bytes, PlainEntryPath::kUnused);
   EXPECT_EQ(test::TextOf(with), test::TextOf(without));
   for (size_t i = 0; i < with.entries.size(); ++i) {
     EXPECT_EQ(test::StackOf(with, with.entries[i]), test::StackOf(without, without.entries[i]));
@@ -265,7 +265,7 @@ TEST(PickleDumpTest, AnEntryThatIsNearlyAsExpectedIsReadAsItIs) {
     if (i % 29 == 0) operation.duration_ms = 0.25 * static_cast<double>(i);
   }
   const std::string bytes = PickleOf(dump);
-  const FlightRecord with = Read(bytes), without = Read(bytes, PlainEntryPath::kUnused);
+  const FlightRecord with = ReadPickle(bytes), without = ReadPickle(bytes, PlainEntryPath::kUnused);
   EXPECT_EQ(test::TextOf(with), test::TextOf(without));
   ASSERT_EQ(with.entries.size(), 120u);
   for (size_t i = 0; i < with.entries.size(); ++i) {
@@ -275,7 +275,7 @@ TEST(PickleDumpTest, AnEntryThatIsNearlyAsExpectedIsReadAsItIs) {
 }
 
 TEST(PickleDumpTest, EqualContentHasEqualIndices) {
-  const FlightRecord record = Read(PickleOf(DumpOf(12)));
+  const FlightRecord record = ReadPickle(PickleOf(DumpOf(12)));
   EXPECT_EQ(record.stacks.size(), 3u);
   EXPECT_EQ(record.size_lists.size(), 5u);  // None, three inputs, one output.
   for (size_t i = 3; i < 12; ++i) {
@@ -331,13 +331,13 @@ TEST(PickleDumpTest, LimitsHold) {
   EXPECT_EQ(ErrorOf(std::string("\x80\x02}r\xff\xff\xff\xff.")).code, ErrorCode::kLimitExceeded);
   EXPECT_EQ(ErrorOf("\x80\x02](" + std::string(size_t{5} << 20, 'N')).code, ErrorCode::kLimitExceeded);
   EXPECT_THAT(ErrorOf(PickleOf(DumpOf(1)) + "x").ToString(), HasSubstr("continues after its end"));
-  EXPECT_FALSE(Read(PickleOf(DumpOf(1)) + "\n ").truncated);
+  EXPECT_FALSE(ReadPickle(PickleOf(DumpOf(1)) + "\n ").truncated);
 }
 
 TEST(PickleDumpTest, LengthsBeyondTheFileAreACut) {
   PickleWriter out = Begun();
   out.Dict().Text("record_id").Int(3).EndDict();
-  const FlightRecord record = Read(out.Raw("X\xff\xff\xff\xff").Raw("abc").Take());
+  const FlightRecord record = ReadPickle(out.Raw("X\xff\xff\xff\xff").Raw("abc").Take());
   EXPECT_TRUE(record.truncated);
   EXPECT_EQ(record.entries.size(), 1u);
 }
@@ -416,13 +416,13 @@ TEST(PickleDumpTest, WrongTypesAreNotedAndUnknown) {
       .Text("entries")
       .Dict()
       .EndDict();
-  EXPECT_THAT(Read(out.EndDict().Take()).notes, ::testing::SizeIs(4));
+  EXPECT_THAT(ReadPickle(out.EndDict().Take()).notes, ::testing::SizeIs(4));
 }
 
 TEST(PickleDumpTest, EntriesThatAreNoneAreNotedAndLeftOut) {
   PickleWriter out = Begun();
   out.None().Dict().Text("record_id").Int(1).EndDict().Int(5);
-  const FlightRecord record = Read(Ended(out));
+  const FlightRecord record = ReadPickle(Ended(out));
   EXPECT_EQ(record.entries.size(), 1u);
   EXPECT_THAT(record.notes, ElementsAre(HasSubstr("\"entries\" has an impossible value, 2 times")));
 }
@@ -435,7 +435,7 @@ TEST(PickleDumpTest, BadUtf8IsReplaced) {
           "a\xff"
           "b")
       .EndDict();
-  const FlightRecord record = Read(Ended(out));
+  const FlightRecord record = ReadPickle(Ended(out));
   EXPECT_EQ(record.texts[record.entries[0].operation],
             "a\xEF\xBF\xBD"
             "b");
@@ -448,7 +448,7 @@ TEST(PickleDumpTest, ACutBehindTwoMarksAtOnePlaceIsRefused) {
 
 TEST(PickleDumpTest, ACutAnywhereLeavesWhatWasWhole) {
   const std::string bytes = PickleOf(DumpOf(6));
-  const FlightRecord whole = Read(bytes);
+  const FlightRecord whole = ReadPickle(bytes);
   size_t most = 0;
   for (size_t length = 0; length < bytes.size(); ++length) {
     const auto record = test::One(ReadPickleDump(std::string_view(bytes).substr(0, length)));

@@ -52,6 +52,7 @@ inline std::string BytesOf(const std::string& path) {
 /// The tables that a small report has, with rows for StringIds. Process 42 has thread 43: globalPid is 42 << 24.
 inline constexpr int64_t kPid = int64_t{42} << 24;
 inline constexpr int64_t kTid = kPid + 43;
+inline constexpr int64_t kStartNs = 1'700'000'000'000'000'000;  ///< Of the session.
 inline constexpr const char* kSchema = R"(
   CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
   CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);

@@ -16,12 +16,11 @@ namespace {
 using nsight::test::Execute;
 using nsight::test::kPid;
 using nsight::test::kSchema;
+using nsight::test::kStartNs;
 using nsight::test::TestFolder;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr int64_t kStartNs = 1'700'000'000'000'000'000;
 
 /// Names and columns as the SQLite schema of Nsight Systems documents them (docs/formats/nsight.md).
 constexpr const char* kMetricSchema = R"(

@@ -17,13 +17,12 @@ using nsight::test::BytesOf;
 using nsight::test::Execute;
 using nsight::test::kPid;
 using nsight::test::kSchema;
+using nsight::test::kStartNs;
 using nsight::test::kTid;
 using nsight::test::TestFolder;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr int64_t kStartNs = 1'700'000'000'000'000'000;
 
 class NsysReportTest : public testing::Test {
  protected:

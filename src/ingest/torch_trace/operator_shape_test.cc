@@ -14,7 +14,7 @@ std::string Operator(const std::string& name, int start_us, const std::string& a
          R"(,"dur":5,"args":{)" + args + "}}";
 }
 
-Result<TraceContent> Read(const std::string& events, bool learned_templates) {
+Result<TraceContent> ReadEvents(const std::string& events, bool learned_templates) {
   auto source = OpenMemory("{\"traceEvents\":[" + events + "]}", {});
   if (!source) return source.error();
   TraceReaderOptions options;
@@ -31,7 +31,7 @@ TEST(OperatorShapeTest, ShapesOfMatrixOperatorsAreKeptWithoutWhiteSpace) {
     for (int i = 0; i < 50; ++i) {
       events += Operator("aten::add", 20 * i, kShapes) + "," + Operator("aten::mm", 20 * i + 10, kShapes) + ",";
     }
-    const auto content = Read(events + Operator("aten::bmm", 2000, kShapes), learned);
+    const auto content = ReadEvents(events + Operator("aten::bmm", 2000, kShapes), learned);
     ASSERT_TRUE(content);
     ASSERT_EQ(content->trace.shapes.size(), 51u);
     const model::OperatorShape& shape = content->trace.shapes[49];
@@ -49,7 +49,7 @@ TEST(OperatorShapeTest, AFileWithoutShapesHasNone) {
   for (const bool learned : {false, true}) {
     std::string events;
     for (int i = 0; i < 50; ++i) events += (i > 0 ? "," : "") + Operator("aten::mm", 20 * i, R"("External id":3)");
-    const auto content = Read(events, learned);
+    const auto content = ReadEvents(events, learned);
     ASSERT_TRUE(content);
     EXPECT_TRUE(content->trace.shapes.empty());
     EXPECT_EQ(content->trace.complete_event_count, 50u);

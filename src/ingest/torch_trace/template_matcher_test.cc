@@ -12,7 +12,7 @@ namespace lockstep::ingest {
 namespace {
 
 // What a reader makes of a text: every event, and every ledger code.
-std::string Read(const std::string& text, bool learned_templates) {
+std::string TextOfRead(const std::string& text, bool learned_templates) {
   TraceReaderOptions options;
   options.learned_templates = learned_templates;
   auto source = OpenMemory(text, {});
@@ -38,7 +38,7 @@ std::string Trace(std::initializer_list<std::string> events) {
 
 void ExpectTheSame(std::initializer_list<std::string> events) {
   const std::string text = Trace(events);
-  EXPECT_EQ(Read(text, true), Read(text, false)) << text;
+  EXPECT_EQ(TextOfRead(text, true), TextOfRead(text, false)) << text;
 }
 
 std::string DurationLast(const std::string& duration) {

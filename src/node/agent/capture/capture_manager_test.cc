@@ -17,8 +17,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr uint32_t kJobUid = 12345;
-
 std::string Slurp(int fd) {
   std::string text;
   char bytes[4096];

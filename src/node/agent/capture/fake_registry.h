@@ -25,6 +25,8 @@
 
 namespace lockstep::agent {
 
+inline constexpr uint32_t kJobUid = 12345;  ///< Of a job of somebody else.
+
 /// For tests: a child that sleeps until it is ended.
 class TestChild {
  public:

@@ -24,7 +24,6 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Kind = FileObservation::Kind;
 
-constexpr uint32_t kJobUid = 12345;
 constexpr uint32_t kOtherUid = 23456;
 
 // Runs `work` in a child as `uid`; true when it says so.

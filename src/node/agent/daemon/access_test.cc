@@ -1,7 +1,8 @@
 #include "node/agent/daemon/access.h"
 
 #include <gmock/gmock.h>
-#include <openssl/sha.h>
+
+#include "node/agent/daemon/access_for_test.h"
 
 namespace lockstep::agent {
 namespace {
@@ -9,19 +10,6 @@ namespace {
 using http::Peer;
 using testing::HasSubstr;
 using Outcome = Access::Outcome;
-
-class FakeUsers : public Users {
- public:
-  std::string Name(uint32_t uid) override { return uid == 1000 ? "alice" : ""; }
-  bool IsMember(uint32_t uid, const std::string& group) override { return uid == 1001 && group == "lockstep"; }
-};
-
-std::string Digest(std::string_view token) {
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
-  ::SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(),
-           reinterpret_cast<unsigned char*>(digest.data()));
-  return digest;
-}
 
 class AccessTest : public testing::Test {
  protected:

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <openssl/sha.h>
 
 #include <fstream>
 #include <iterator>
 #include <map>
 
 #include "base/testing/checkout.h"
+#include "node/agent/daemon/access_for_test.h"
 #include "node/control/api/json.h"
 
 namespace lockstep::agent {
@@ -77,19 +77,6 @@ class FakeCaptures : public CaptureManager {
   std::vector<std::string> problems;
   mutable std::vector<std::string> opened;
 };
-
-class FakeUsers : public Users {
- public:
-  std::string Name(uint32_t /*uid*/) override { return ""; }
-  bool IsMember(uint32_t /*uid*/, const std::string& /*group*/) override { return false; }
-};
-
-std::string Digest(std::string_view token) {
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
-  ::SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(),
-           reinterpret_cast<unsigned char*>(digest.data()));
-  return digest;
-}
 
 class ApiTest : public testing::Test {
  protected:

@@ -76,7 +76,8 @@ TEST(RpcMessageTest, AnswersAreDynologsBytes) {
 }
 
 TEST(RpcMessageTest, AnErrorStaysOnOneLine) {
-  const std::string text = TraceReplyText({.matched = {7}, .capture_id = "abc", .error = "line\n\"two\""});
+  const std::string text =
+      TraceReplyText({.matched = {7}, .triggered = {}, .capture_id = "abc", .error = "line\n\"two\""});
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_THAT(text, HasSubstr(R"("captureId":"abc","error":"line\n\"two\"")"));
 }

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const MetricSpecs kSpecs = {{"lockstep_test_total", "counter", "who", "Counted."}};
+const MetricSpecs kOneSpec = {{"lockstep_test_total", "counter", "who", "Counted."}};
 
 class FunctionSensor final : public Sensor {
  public:
@@ -32,7 +32,7 @@ class FunctionSensor final : public Sensor {
 };
 
 Reading Counted(const char* who, double value) {
-  MetricFamilies families(kSpecs);
+  MetricFamilies families(kOneSpec);
   families.Add("lockstep_test_total", {{"who", who}}, value);
   return {true, families.Take()};
 }

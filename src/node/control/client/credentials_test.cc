@@ -11,9 +11,9 @@
 namespace lockstep::control {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ReadTokenTest : public testing::Test {
+class ReadTokenTest : public ::testing::Test {
  protected:
   ReadTokenTest() {
     std::string pattern = (std::filesystem::temp_directory_path() / "lockstep-token-XXXXXX").string();

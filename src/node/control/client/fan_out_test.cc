@@ -7,10 +7,12 @@
 #include <mutex>
 #include <thread>
 
+#include "node/control/client/testing/patience.h"
+
 namespace lockstep::control {
 namespace {
 
-constexpr int64_t kLong = 60'000'000'000;
+using testing::kLong;
 
 TEST(FanOutTest, ResultsAreInOrderWhoeverIsFirst) {
   const auto results = FanOut<int>(100, 8, kLong, [](size_t i, int64_t) -> Result<int> {

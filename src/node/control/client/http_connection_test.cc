@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "node/control/client/testing/patience.h"
 #include "node/control/client/testing/scripted_server.h"
 
 namespace lockstep::control {
@@ -20,13 +21,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::Http;
+using testing::kLong;
 using ::testing::Not;
 using testing::ScriptedServer;
 using Request = ScriptedServer::Request;
 using Answer = ScriptedServer::Answer;
 using Method = HttpConnection::Method;
-
-constexpr int64_t kLong = 30'000'000'000;
 
 class HttpConnectionTest : public ::testing::Test {
  protected:

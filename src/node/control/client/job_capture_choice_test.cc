@@ -5,8 +5,8 @@
 namespace lockstep::control {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Process Trainer(int32_t pid, std::optional<int32_t> rank, const std::string& job, uint32_t uid = 1000) {
   Process process;
@@ -66,7 +66,7 @@ TEST(ChooseTargetsTest, TwoJobsAreNotMixed) {
   const auto choice = ChooseTargets({}, {OnNode(0, {Trainer(1, 0, "5"), Trainer(2, 0, "6")})}, std::nullopt);
   ASSERT_FALSE(choice);
   EXPECT_EQ(choice.error().code, ErrorCode::kFailedPrecondition);
-  EXPECT_THAT(choice.error().message, testing::AllOf(HasSubstr("job 5"), HasSubstr("job 6")));
+  EXPECT_THAT(choice.error().message, ::testing::AllOf(HasSubstr("job 5"), HasSubstr("job 6")));
   CaptureSelector selector;
   selector.job_id = "6";
   const auto one = ChooseTargets(selector, {OnNode(0, {Trainer(1, 0, "5"), Trainer(2, 0, "6")})}, std::nullopt);
@@ -122,8 +122,8 @@ TEST(ChooseTargetsTest, WithoutAMatchItSaysWhatIsRegistered) {
   selector.job_id = "77";
   const auto none = ChooseTargets(selector, {OnNode(0, {Trainer(1, 0, "5")})}, std::nullopt);
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().message, testing::AllOf(HasSubstr("job 77"), HasSubstr("job 5 (rank 0) of user1000 on n0"),
-                                                   HasSubstr("KINETO_USE_DAEMON")));
+  EXPECT_THAT(none.error().message, ::testing::AllOf(HasSubstr("job 77"), HasSubstr("job 5 (rank 0) of user1000 on n0"),
+                                                     HasSubstr("KINETO_USE_DAEMON")));
   EXPECT_THAT(ChooseTargets({}, {OnNode(0, {})}, std::nullopt).error().message, HasSubstr("KINETO_USE_DAEMON=1"));
 }
 

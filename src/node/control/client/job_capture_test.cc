@@ -17,7 +17,7 @@ namespace lockstep::control {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // A node's daemon as a caller sees it, with processes whose captures end at once. Real daemons and jobs:
 // tests/process/capture_test.py.
@@ -124,7 +124,7 @@ class MadeClient : public NodeClient {
   MadeNode& node_;
 };
 
-class CaptureJobTest : public testing::Test {
+class CaptureJobTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "lockstep-XXXXXX").string();
@@ -214,7 +214,7 @@ TEST_F(CaptureJobTest, ADeadNodeAndADeadRankAreNamedAndTheRestIsKept) {
   EXPECT_EQ(result->kept_count(), 1u);
   EXPECT_EQ(result->targets[1].reason, "the process ended");
   EXPECT_THAT(result->nodes[1].problem, HasSubstr("no lockstepd"));
-  EXPECT_THAT(result->missing_ranks, testing::ElementsAre(2, 3));
+  EXPECT_THAT(result->missing_ranks, ::testing::ElementsAre(2, 3));
 }
 
 TEST_F(CaptureJobTest, ALeadThatWouldLoseRanksIsRefused) {

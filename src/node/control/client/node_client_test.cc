@@ -10,6 +10,7 @@
 #include <string>
 
 #include "node/control/api/json.h"
+#include "node/control/client/testing/patience.h"
 #include "node/control/client/testing/scripted_server.h"
 
 namespace lockstep::control {
@@ -19,13 +20,12 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::Http;
+using testing::kLong;
 using ::testing::Not;
 using testing::ScriptedServer;
 using ::testing::StartsWith;
 using Request = ScriptedServer::Request;
 using Answer = ScriptedServer::Answer;
-
-constexpr int64_t kLong = 30'000'000'000;
 
 std::unique_ptr<NodeClient> ClientOf(uint16_t port) {
   Endpoint endpoint;

@@ -12,10 +12,14 @@
 #include <thread>
 #include <utility>
 
+#include "node/control/client/testing/patience.h"
+#include "node/control/client/testing/read_all.h"
+
 namespace lockstep::control {
 namespace {
 
-constexpr int64_t kLong = 60'000'000'000;
+using testing::kLong;
+using testing::ReadAll;
 
 std::pair<UniqueFd, UniqueFd> SocketPair() {
   int ends[2] = {-1, -1};
@@ -36,13 +40,6 @@ void WriteAll(int fd, const std::string& text) {
     if (now <= 0) return;
     at += static_cast<size_t>(now);
   }
-}
-
-std::string ReadAll(int fd) {
-  std::string text;
-  char window[4096];
-  for (ssize_t got = 0; (got = ::read(fd, window, sizeof(window))) > 0;) text.append(window, static_cast<size_t>(got));
-  return text;
 }
 
 std::string Noise(size_t size) {

@@ -37,7 +37,7 @@ TEST(CompareStepsTest, NumbersOfStepsDecideWhereAllTracesHaveThem) {
   StepTrace cut = from(50, 0);
   cut.facts.step_count = 3;
   EXPECT_EQ(CompareSteps({from(50, 0), cut}, 5, 10).verdict, Verdict::kApart);
-  EXPECT_THAT(CompareSteps({from(50, 0), cut}, 5, 10).reason, testing::HasSubstr("3 of 5 steps"));
+  EXPECT_THAT(CompareSteps({from(50, 0), cut}, 5, 10).reason, ::testing::HasSubstr("3 of 5 steps"));
   EXPECT_FALSE(BecameDuration(from(50, 0).facts, 5));
   EXPECT_EQ(CompareSteps({from(50, 0), Window(9000, 500)}, 5, 10).verdict, Verdict::kApart) << "by time again";
 }
@@ -53,13 +53,13 @@ TEST(CompareStepsTest, ClocksAreAllowedFor) {
   ahead.clock_error_ns = 60 * kMillisecondNs;
   const StepAgreement unknown = CompareSteps({Window(0, 100), ahead}, 5, 10);
   EXPECT_EQ(unknown.verdict, Verdict::kUnknown);
-  EXPECT_THAT(unknown.reason, testing::HasSubstr("clocks"));
+  EXPECT_THAT(unknown.reason, ::testing::HasSubstr("clocks"));
 }
 
 TEST(CompareStepsTest, ATraceOfALengthOfTimeIsSetAside) {
   const StepAgreement steps = CompareSteps({Window(0, 100), Window(-9000, 501, 0), Window(2, 100)}, 5, 10);
   EXPECT_EQ(steps.verdict, Verdict::kSame);
-  EXPECT_THAT(steps.without_steps, testing::ElementsAre(1u));
+  EXPECT_THAT(steps.without_steps, ::testing::ElementsAre(1u));
 }
 
 TEST(CompareStepsTest, StepsThatLastHalfASecondByChanceAreSteps) {

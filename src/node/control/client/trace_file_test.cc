@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class TraceFileTest : public testing::Test {
+class TraceFileTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "lockstep-XXXXXX").string();

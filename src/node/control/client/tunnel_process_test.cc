@@ -9,13 +9,16 @@
 #include <cerrno>
 #include <string>
 
+#include "node/control/client/testing/patience.h"
+#include "node/control/client/testing/read_all.h"
+
 namespace lockstep::control {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
-
-constexpr int64_t kLong = 20'000'000'000;
+using ::testing::HasSubstr;
+using testing::kLong;
+using ::testing::Not;
+using testing::ReadAll;
 
 struct Tunnel {
   std::unique_ptr<TunnelProcess> process;
@@ -29,13 +32,6 @@ Tunnel Shell(const std::string& script) {
   Result<std::unique_ptr<TunnelProcess>> process = TunnelProcess::Spawn({"sh", "-c", script}, lent.get());
   EXPECT_TRUE(process) << process.error().message;
   return {std::move(*process), UniqueFd(ends[0])};
-}
-
-std::string ReadAll(int fd) {
-  std::string text;
-  char window[256];
-  for (ssize_t got = 0; (got = ::read(fd, window, sizeof(window))) > 0;) text.append(window, static_cast<size_t>(got));
-  return text;
 }
 
 TEST(TunnelProcessTest, BytesGoBothWays) {

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "node/control/discovery/recorded_data.h"
 
 namespace lockstep::control {
 namespace {
 
+using recorded::Hosts;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -19,12 +19,6 @@ using ::testing::IsEmpty;
   const auto name##_file = recorded::File(file);                                                \
   if (!name##_file) GTEST_SKIP() << "recorded scheduler outputs are absent; set LOCKSTEP_DATA"; \
   const std::string& name = *name##_file
-
-std::vector<std::string> Hosts(const JobNodes& job) {
-  std::vector<std::string> hosts;
-  for (const JobNode& node : job.nodes) hosts.push_back(node.host);
-  return hosts;
-}
 
 TEST(PbsTest, ExecHostGivesEachHostOnce) {
   EXPECT_THAT(ParseExecHost("n001/0*2+n002/0*2+n001/1"), ElementsAre("n001", "n002"));

@@ -4,8 +4,10 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "base/testing/checkout.h"
+#include "node/control/discovery/hosts.h"
 
 // For tests: what schedulers answered when it was recorded (shared data; its README says what was recorded where).
 
@@ -28,6 +30,12 @@ inline std::string Output(const std::string& recording, const std::string& comma
   const size_t begin = recording.find('\n', recording.find("$ ", at)) + 1;
   const size_t end = recording.find("\n$ ", begin - 1);
   return end == std::string::npos ? recording.substr(begin) : recording.substr(begin, end + 1 - begin);
+}
+
+inline std::vector<std::string> Hosts(const JobNodes& job) {
+  std::vector<std::string> hosts;
+  for (const JobNode& node : job.nodes) hosts.push_back(node.host);
+  return hosts;
 }
 
 }  // namespace lockstep::control::recorded

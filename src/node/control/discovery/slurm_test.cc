@@ -4,24 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "node/control/discovery/recorded_data.h"
 
 namespace lockstep::control {
 namespace {
 
+using recorded::Hosts;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
-
-std::vector<std::string> Hosts(const JobNodes& job) {
-  std::vector<std::string> hosts;
-  for (const JobNode& node : job.nodes) hosts.push_back(node.host);
-  return hosts;
-}
 
 Result<JobNodes> Select(const std::string& id, std::string_view output) {
   ASSIGN_OR_RETURN(const auto rows, ParseSqueue(output));
