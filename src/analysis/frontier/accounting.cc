@@ -111,11 +111,6 @@ class Accountant {
 
 }  // namespace
 
-Accounting Account(const std::vector<model::RankStages>& ranks) {
-  const Rounds rounds = CutRounds(ranks);
-  return Whole(rounds, ranks, AccountParts(rounds, ranks, 1));
-}
-
 std::vector<Accounting> AccountParts(const Rounds& rounds, const std::vector<model::RankStages>& ranks, size_t most) {
   std::vector<size_t> begins;  // Of steps: their first round.
   for (size_t i = 0; i < rounds.rounds.size(); ++i) {

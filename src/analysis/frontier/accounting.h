@@ -54,11 +54,8 @@ struct Accounting {
   const StageAccount& At(model::Stage stage) const { return stages[static_cast<size_t>(stage)]; }
 };
 
-/// Pure: the same rounds give the same accounting. Ranks without steps count as ranks that lack them.
-Accounting Account(const std::vector<model::RankStages>& ranks);
-
-/// The same in at most `most` parts that follow each other, of equally many steps, or one more. What is in no round is
-/// in no part.
+/// Pure: the same rounds give the same accounting, in at most `most` parts that follow each other, of equally many
+/// steps, or one more. What is in no round is in no part. Ranks without steps count as ranks that lack them.
 std::vector<Accounting> AccountParts(const Rounds& rounds, const std::vector<model::RankStages>& ranks, size_t most);
 
 /// Adds what follows `*account`, of the same ranks: sums are exact.

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "analysis/frontier/account_for_test.h"
 #include "analysis/frontier/increments.h"
 
 namespace lockstep::frontier {

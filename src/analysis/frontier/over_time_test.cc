@@ -7,6 +7,7 @@
 #include <functional>
 #include <random>
 
+#include "analysis/frontier/account_for_test.h"
 #include "analysis/frontier/job_stages.h"
 
 namespace lockstep::frontier {
