@@ -25,15 +25,6 @@ constexpr int64_t kMostSlowing = 4;
 constexpr double kHourNs = 3.6e12;
 constexpr double kMostBytesPerHour = 1e18;  // What int64_t holds: files may lie.
 
-const MemorySeries& SeriesOf(const RankMemory& memory, Signal signal) {
-  switch (signal) {
-    case Signal::kAllocated: return memory.allocated;
-    case Signal::kReserved: return memory.reserved;
-    case Signal::kResident: break;
-  }
-  return memory.resident;
-}
-
 double Ratio(int64_t bytes, int64_t of_bytes) {
   return of_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(of_bytes) : 0;
 }
@@ -157,6 +148,15 @@ const char* SignalName(Signal signal) {
     case Signal::kResident: break;
   }
   return "resident";
+}
+
+const MemorySeries& SeriesOf(const RankMemory& memory, Signal signal) {
+  switch (signal) {
+    case Signal::kAllocated: return memory.allocated;
+    case Signal::kReserved: return memory.reserved;
+    case Signal::kResident: break;
+  }
+  return memory.resident;
 }
 
 const char* KindName(Kind kind) {

@@ -15,6 +15,7 @@ enum class Signal : uint8_t { kResident, kAllocated, kReserved };
 inline constexpr std::array kSignals = {Signal::kResident, Signal::kAllocated, Signal::kReserved};
 /// "resident", "allocated", "reserved".
 const char* SignalName(Signal signal);
+const model::MemorySeries& SeriesOf(const model::RankMemory& memory, Signal signal);
 
 /// One signal of one rank over the run.
 struct Use {

@@ -139,6 +139,13 @@ TEST(MemorySeriesTest, KeepsTheMostOfEachTimeInABoundedNumberOfSamples) {
   EXPECT_LE(series.samples().size(), model::MemorySeries::kMost);
 }
 
+TEST(MemorySeriesTest, TimesOfAWrongClockCanBeSubtracted) {
+  model::MemorySeries series;
+  for (const int64_t time_ns : {INT64_MIN, int64_t{-1}, INT64_MAX}) series.Add(time_ns, 1);
+  for (const model::MemorySample& sample : series.samples()) EXPECT_GE(sample.time_ns, 0);
+  EXPECT_EQ(series.samples().back().time_ns, INT64_MAX);
+}
+
 TEST(RankMemoryCountersTest, ValuesThatCannotBeArePassedOver) {
   model::RankMemory memory;
   for (const double value : {-1.0, 1e30, std::numeric_limits<double>::quiet_NaN()}) {

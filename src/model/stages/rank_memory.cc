@@ -11,6 +11,7 @@ constexpr double kMostBytes = 1e18;
 }  // namespace
 
 void MemorySeries::Add(int64_t time_ns, int64_t bytes) {
+  time_ns = std::max<int64_t>(time_ns, 0);  // So that any two may be subtracted, whatever a file says.
   if (samples_.empty()) {
     samples_.push_back({time_ns, bytes});
     return;

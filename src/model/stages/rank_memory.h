@@ -19,7 +19,7 @@ inline constexpr std::string_view kDeviceMemoryCounter = "torch_memory_total_byt
 inline constexpr std::string_view kAllocationRetriesCounter = "torch_alloc_retries";
 
 struct MemorySample {
-  int64_t time_ns = 0;  ///< The rank's wall clock.
+  int64_t time_ns = 0;  ///< The rank's wall clock; never negative.
   int64_t bytes = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "analysis/frontier/increments.h"
 #include "model/stages/stage.h"
 #include "present/report/format.h"
+#include "present/report/stages/stages_report.h"
 
 namespace lockstep::page {
 namespace {
@@ -59,8 +60,7 @@ std::string StepAxis(const std::vector<Window>& windows, int y) {
 double StepNs(const Window& window) { return static_cast<double>(window.ns) / static_cast<double>(window.step_count); }
 
 std::string StepWords(const Window& window) {
-  return window.first_step == window.last_step ? fmt::format("step {}", window.first_step)
-                                               : fmt::format("steps {} to {}", window.first_step, window.last_step);
+  return (window.first_step == window.last_step ? "step " : "steps ") + report::StepRange(window);
 }
 
 std::string Key(const JobStages& job) {
@@ -76,12 +76,7 @@ std::string Key(const JobStages& job) {
 }
 
 const std::vector<MemorySample>& SamplesOf(const model::RankMemory& memory, rank_memory::Signal signal) {
-  switch (signal) {
-    case rank_memory::Signal::kAllocated: return memory.allocated.samples();
-    case rank_memory::Signal::kReserved: return memory.reserved.samples();
-    case rank_memory::Signal::kResident: break;
-  }
-  return memory.resident.samples();
+  return rank_memory::SeriesOf(memory, signal).samples();
 }
 
 }  // namespace
