@@ -12,6 +12,7 @@
 
 #include "present/page/fabric/curve_drawing.h"
 #include "present/page/html.h"
+#include "present/page/plain_page.h"
 #include "present/report/format.h"
 
 namespace lockstep::page {
@@ -23,18 +24,11 @@ using model::FabricPoint;
 
 // The six colours of the report page's curves: at least 3:1 against the paper of their theme.
 constexpr const char* kStyle = R"(
-:root { color-scheme: light dark; --ink: #1b1f24; --faint: #57606a; --paper: #ffffff; --line: #d0d7de; --bad: #b3261e;
-  --cell: 47 109 181; --c1: #2f6db5; --c2: #c05200; --c3: #2c7a3f; --c4: #8a4a9e; --c5: #a8324f; --c6: #5c6670; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --faint: #9aa4b1; --paper: #14171b; --line: #3a424c;
-  --bad: #ff8a80; --cell: 94 159 230; --c1: #5e9fe6; --c2: #f08c3e; --c3: #67b978; --c4: #c38fd6; --c5: #ec7f98; --c6: #9aa6b3; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto; padding: 1.5rem;
-  max-width: 76rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
-table { border-collapse: collapse; } th, td { text-align: left; vertical-align: top; padding: .3rem .9rem .3rem 0;
-  border-bottom: 1px solid var(--line); } td.number, th.number { text-align: right; white-space: nowrap; }
-td.slow { color: var(--bad); font-weight: 600; } .faint { color: var(--faint); } .wide { overflow-x: auto; }
-svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg .grid { stroke: var(--line); fill: none; }
-svg .axis { fill: var(--faint); } svg .curve { fill: none; stroke: currentColor; stroke-width: 2; }
+:root { --cell: 47 109 181; --c1: #2f6db5; --c2: #c05200; --c3: #2c7a3f; --c4: #8a4a9e; --c5: #a8324f; --c6: #5c6670; }
+@media (prefers-color-scheme: dark) { :root { --cell: 94 159 230; --c1: #5e9fe6; --c2: #f08c3e; --c3: #67b978; --c4: #c38fd6;
+  --c5: #ec7f98; --c6: #9aa6b3; } }
+td.slow { color: var(--bad); font-weight: 600; }
+svg .curve { fill: none; stroke: currentColor; stroke-width: 2; }
 svg .band { fill: currentColor; fill-opacity: .14; } svg .point { fill: currentColor; stroke: var(--paper); }
 svg .earlier.curve { stroke-width: 1.5; stroke-dasharray: 5 4; } svg .earlier.point { fill: var(--paper); stroke: currentColor; }
 svg .cell { fill: rgb(var(--cell)); stroke: var(--line); stroke-width: .5; } svg .slow { fill: none; stroke: var(--bad); stroke-width: 2; }
@@ -48,15 +42,6 @@ constexpr size_t kMostListedPairs = 200;
 
 double SlowerOf(const FabricPair& pair) { return std::min(pair.bytes_per_s, pair.back_bytes_per_s); }
 
-std::string OpenTable(std::string_view label, const std::vector<std::pair<const char*, bool>>& columns) {
-  std::string html =
-      fmt::format("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>", label);
-  for (const auto& [title, is_number] : columns) {
-    html += fmt::format("<th scope=\"col\"{}>{}</th>", is_number ? " class=\"number\"" : "", title);
-  }
-  return html + "</tr></thead><tbody>\n";
-}
-
 const FabricPoint* SamePoint(const Fabric& fabric, const FabricPoint& point) {
   const auto at = std::lower_bound(fabric.points.begin(), fabric.points.end(), point, [](const auto& a, const auto& b) {
     return std::tie(a.operation, a.bytes) < std::tie(b.operation, b.bytes);
@@ -69,8 +54,6 @@ const FabricPoint* SamePoint(const Fabric& fabric, const FabricPoint& point) {
 std::string ChangeText(double ratio) {
   return ratio > 0.1 && ratio < 10 ? fmt::format("{:+.1f} %", 100 * (ratio - 1)) : fmt::format("{:.3g} x", ratio);
 }
-
-std::string NumberCell(const std::string& text) { return fmt::format("<td class=\"number\">{}</td>", text); }
 
 std::string PointTable(const Fabric& fabric, const Fabric* earlier) {
   std::vector<std::pair<const char*, bool>> columns = {{"Operation", false},   {"Size", true},
@@ -91,7 +74,7 @@ std::string PointTable(const Fabric& fabric, const Fabric* earlier) {
     }
     html += "</tr>\n";
   }
-  return html + "</tbody></table></div>\n";
+  return html + kCloseTable;
 }
 
 /// A row sends, a column receives; the fuller the faster.
@@ -180,7 +163,7 @@ std::string Pairs(const Fabric& fabric) {
         report::FormatDuration(static_cast<int64_t>(pair->latency_ns)), report::FormatRate(pair->bytes_per_s),
         report::FormatRate(pair->back_bytes_per_s), pair->is_slow ? "slow" : "");
   }
-  return html + "</tbody></table></div>\n";
+  return html + kCloseTable;
 }
 
 std::string Setup(const Fabric& fabric) {
@@ -210,14 +193,7 @@ std::string EarlierFacts(const std::vector<FabricCurve>& curves, const Fabric& e
 }  // namespace
 
 std::string FabricPage(const Fabric& fabric, const Fabric* earlier) {
-  std::string html =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>What the fabric can do - "
-      "lockstep</title>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n<style>";
-  html += kStyle;
-  html += "</style></head><body>\n<main>\n<h1>What the fabric can do</h1>\n";
+  std::string html = OpenPlainPage("What the fabric can do", "What the fabric can do", kStyle);
   if (!fabric.points.empty()) html += Facts(fabric);
   const std::vector<FabricCurve> curves = CurvesOf(fabric, earlier);
   if (earlier != nullptr) html += EarlierFacts(curves, *earlier);
@@ -230,7 +206,7 @@ std::string FabricPage(const Fabric& fabric, const Fabric* earlier) {
     html += "<h2>Time of a call by message size</h2>\n" + times;
   }
   html += Pairs(fabric) + "<h2>The curves as a table</h2>\n" + PointTable(fabric, earlier);
-  return html + "</main>\n</body></html>\n";
+  return html + kClosePlainPage;
 }
 
 }  // namespace lockstep::page

@@ -12,6 +12,7 @@
 
 #include "analysis/kernel_profile/kernel_bounds.h"
 #include "present/page/html.h"
+#include "present/page/plain_page.h"
 #include "present/report/format.h"
 #include "present/report/kernel_profile/kernel_profile_report.h"
 
@@ -22,20 +23,11 @@ using analysis::RooflinePoint;
 using model::KernelLaunch;
 
 constexpr const char* kStyle = R"(
-:root { color-scheme: light dark; --ink: #1b1f24; --faint: #57606a; --paper: #ffffff; --line: #d0d7de; --accent: #0b57d0;
-  --roof: #b3261e; --fill: #eef3fb; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --faint: #9aa4b1; --paper: #14171b; --line: #3a424c;
-  --accent: #8ab4f8; --roof: #ff8a80; --fill: #1f2733; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto; padding: 1.5rem;
-  max-width: 76rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
-table { border-collapse: collapse; } th, td { text-align: left; vertical-align: top; padding: .3rem .9rem .3rem 0;
-  border-bottom: 1px solid var(--line); } td.number, th.number { text-align: right; white-space: nowrap; }
+:root { --accent: #0b57d0; --roof: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --accent: #8ab4f8; --roof: #ff8a80; } }
 td.name { overflow-wrap: anywhere; max-width: 34rem; }
-.faint { color: var(--faint); } pre { overflow-x: auto; background: var(--fill); padding: 1rem; } .wide { overflow-x: auto; }
-svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg .grid { stroke: var(--line); fill: none; }
 svg .roof { stroke: var(--roof); stroke-width: 2; fill: none; } svg .point { fill: var(--accent); stroke: var(--paper); }
-svg .axis { fill: var(--faint); } svg .point-name { font-weight: 600; }
+svg .point-name { font-weight: 600; }
 )";
 
 struct PlacedLaunch {
@@ -160,7 +152,7 @@ std::string PointTable(const std::vector<PlacedLaunch>& launches) {
         report::FormatFlopRate(point.flops_per_s), report::FormatFlopRate(point.roof_flops_per_s),
         report::FormatPercent(point.roof_ratio), analysis::KernelBoundName(analysis::BoundOf(launch)));
   }
-  return html + "</tbody></table></div>\n";
+  return html + kCloseTable;
 }
 
 }  // namespace
@@ -174,13 +166,7 @@ std::string KernelProfilePage(const model::KernelProfiles& profiles) {
       drawings[{launch.device, point.precision}].push_back({&launch, point});
     }
   }
-  std::string html =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Kernels - lockstep</title>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n<style>";
-  html += kStyle;
-  html += "</style></head><body>\n<main>\n<h1>What bounds the kernels</h1>\n";
+  std::string html = OpenPlainPage("Kernels", "What bounds the kernels", kStyle);
   if (drawings.empty()) {
     html += "<p>No launch has a place under a roofline: <code>ncu --set roofline</code> collects what is needed.</p>\n";
   }
@@ -206,7 +192,7 @@ std::string KernelProfilePage(const model::KernelProfiles& profiles) {
   html += "<h2>As text</h2>\n<details open><summary>The whole report</summary><pre tabindex=\"0\">";
   std::istringstream lines(text.str());
   for (std::string line; std::getline(lines, line);) html += EscapeHtml(line) + "\n";
-  return html + "</pre></details>\n</main>\n</body></html>\n";
+  return html + "</pre></details>\n" + kClosePlainPage;
 }
 
 }  // namespace lockstep::page

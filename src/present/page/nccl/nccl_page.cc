@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "present/page/html.h"
+#include "present/page/plain_page.h"
 #include "present/report/nccl/nccl_report.h"
 
 namespace lockstep::page {
@@ -20,21 +21,13 @@ using evidence::NcclJob;
 using report::NcclRing;
 
 constexpr const char* kStyle = R"(
-:root { color-scheme: light dark; --ink: #1b1f24; --faint: #57606a; --paper: #ffffff; --line: #d0d7de; --bad: #b3261e;
-  --warn: #8a5300; --accent: #0b57d0; --fill: #eef3fb; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --faint: #9aa4b1; --paper: #14171b; --line: #3a424c;
-  --bad: #ff8a80; --warn: #ffc069; --accent: #8ab4f8; --fill: #1f2733; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto; padding: 1.5rem;
-  max-width: 76rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
-table { border-collapse: collapse; } th, td { text-align: left; vertical-align: top; padding: .3rem .9rem .3rem 0;
-  border-bottom: 1px solid var(--line); }
+:root { --warn: #8a5300; --accent: #0b57d0; }
+@media (prefers-color-scheme: dark) { :root { --warn: #ffc069; --accent: #8ab4f8; } }
 .error { color: var(--bad); font-weight: 600; } .warning { color: var(--warn); font-weight: 600; }
-.faint { color: var(--faint); } pre { overflow-x: auto; background: var(--fill); padding: 1rem; }
 .rings { display: flex; flex-wrap: wrap; gap: 1.5rem; } figure { margin: 0; } figcaption { color: var(--faint); }
-svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg .edge { stroke: var(--accent); fill: none; }
+svg .edge { stroke: var(--accent); fill: none; }
 svg .between { stroke: var(--bad); stroke-dasharray: 5 3; } svg .node { fill: var(--fill); stroke: var(--ink); }
-svg .branch { stroke: var(--faint); fill: none; } svg .facts { fill: var(--faint); } .wide { overflow-x: auto; }
+svg .branch { stroke: var(--faint); fill: none; } svg .facts { fill: var(--faint); }
 )";
 
 /// Hosts of a communicator's ranks.
@@ -131,13 +124,8 @@ std::string FindingsTable(const NcclEvidence& evidence) {
 }  // namespace
 
 std::string NcclPage(const NcclEvidence& evidence) {
-  std::string html =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>NCCL logs - lockstep</title>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n<style>";
-  html += kStyle;
-  html += "</style></head><body>\n<h1>What NCCL's logs tell</h1>\n<main>\n<h2>Findings</h2>\n";
+  std::string html = OpenPlainPage("NCCL logs", "What NCCL's logs tell", kStyle);
+  html += "<h2>Findings</h2>\n";
   html += FindingsTable(evidence);
   if (!evidence.job.communicators.empty()) {
     const NcclCommunicator& communicator = evidence.job.communicators.front();
@@ -168,7 +156,7 @@ std::string NcclPage(const NcclEvidence& evidence) {
   html += "<h2>As text</h2>\n<details><summary>The whole report</summary><pre>";
   std::istringstream lines(text.str());
   for (std::string line; std::getline(lines, line);) html += EscapeHtml(line) + "\n";
-  return html + "</pre></details>\n</main>\n</body></html>\n";
+  return html + "</pre></details>\n" + kClosePlainPage;
 }
 
 }  // namespace lockstep::page

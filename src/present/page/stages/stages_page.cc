@@ -11,6 +11,7 @@
 #include "base/median.h"
 #include "model/stages/stage.h"
 #include "present/page/html.h"
+#include "present/page/plain_page.h"
 #include "present/page/stages/stages_drawing.h"
 #include "present/report/format.h"
 #include "present/report/stages/stages_report.h"
@@ -27,23 +28,14 @@ using rank_memory::Signal;
 
 // A colour a stage, at least 3 : 1 against the paper; what is not computing is warm.
 constexpr const char* kStyle = R"(
-:root { color-scheme: light dark; --ink: #1b1f24; --faint: #57606a; --paper: #ffffff; --line: #d0d7de; --fill: #eef3fb;
-  --bad: #b3261e; --input: #c05200; --h2d: #8a6d00; --forward: #2f6db5; --backward: #1d4480; --optimizer: #1f7a86;
-  --comm: #b3261e; --checkpoint: #8a4a9e; --validation: #2c7a3f; --gc: #b0357c; --other: #7b838d; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --faint: #9aa4b1; --paper: #14171b; --line: #3a424c;
-  --fill: #1f2733; --bad: #ff8a80; --input: #f08c3e; --h2d: #d9b93b; --forward: #5e9fe6; --backward: #3f74c4;
+:root { --input: #c05200; --h2d: #8a6d00; --forward: #2f6db5; --backward: #1d4480; --optimizer: #1f7a86; --comm: #b3261e;
+  --checkpoint: #8a4a9e; --validation: #2c7a3f; --gc: #b0357c; --other: #7b838d; }
+@media (prefers-color-scheme: dark) { :root { --input: #f08c3e; --h2d: #d9b93b; --forward: #5e9fe6; --backward: #3f74c4;
   --optimizer: #4fb8c4; --comm: #ff8a80; --checkpoint: #c38fd6; --validation: #63b877; --gc: #ee7fbb; --other: #9aa2ac; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto; padding: 1.5rem;
-  max-width: 76rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; } .verdict { font-size: 1.15rem; font-weight: 600; }
-dt { color: var(--faint); } dd { margin: 0 0 .6rem 0; }
-table { border-collapse: collapse; } th, td { text-align: left; vertical-align: top; padding: .3rem .9rem .3rem 0;
-  border-bottom: 1px solid var(--line); white-space: nowrap; } td.number, th.number { text-align: right; }
-.faint { color: var(--faint); } .wide { overflow-x: auto; } pre { overflow-x: auto; background: var(--fill); padding: 1rem; }
-.key { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; padding: 0; }
-svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg .grid { stroke: var(--line); fill: none; }
-svg .axis { fill: var(--faint); } svg .cell { fill: var(--bad); }
-svg .line { fill: none; stroke: var(--other); stroke-width: 1.5; } svg .line.named { stroke: var(--bad); stroke-width: 2.5; }
+.verdict { font-size: 1.15rem; font-weight: 600; } dt { color: var(--faint); } dd { margin: 0 0 .6rem 0; }
+th, td { white-space: nowrap; } .key { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; padding: 0; }
+svg .cell { fill: var(--bad); } svg .line { fill: none; stroke: var(--other); stroke-width: 1.5; }
+svg .line.named { stroke: var(--bad); stroke-width: 2.5; }
 svg .input { fill: var(--input); } svg .h2d { fill: var(--h2d); } svg .forward { fill: var(--forward); }
 svg .backward { fill: var(--backward); } svg .optimizer { fill: var(--optimizer); } svg .comm_exposed { fill: var(--comm); }
 svg .checkpoint { fill: var(--checkpoint); } svg .validation { fill: var(--validation); } svg .gc { fill: var(--gc); }
@@ -51,19 +43,6 @@ svg .other { fill: var(--other); }
 )";
 
 constexpr size_t kMostMemoryRows = 64;
-
-std::string OpenTable(std::string_view label, const std::vector<std::pair<const char*, bool>>& columns) {
-  std::string html =
-      fmt::format("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>", label);
-  for (const auto& [title, is_number] : columns) {
-    html += fmt::format("<th scope=\"col\"{}>{}</th>", is_number ? " class=\"number\"" : "", title);
-  }
-  return html + "</tr></thead><tbody>\n";
-}
-constexpr const char* kCloseTable = "</tbody></table></div>\n";
-
-std::string NumberCell(const std::string& text) { return fmt::format("<td class=\"number\">{}</td>", text); }
-std::string TextCell(const std::string& text) { return fmt::format("<td>{}</td>", EscapeHtml(text)); }
 
 std::string Sentences(const std::vector<std::string>& sentences) {
   std::string html;
@@ -199,17 +178,10 @@ std::string Memory(const JobStages& job) {
 }  // namespace
 
 std::string StagesPage(const JobStages& job) {
-  std::string html =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>What costs the job time - "
-      "lockstep</title>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n<style>";
-  html += kStyle;
-  html += fmt::format(
-      "</style></head><body>\n<main>\n<h1>What costs the job time</h1>\n<p class=\"verdict\">{}</p>\n"
-      "<dl><dt>Why</dt><dd>{}</dd><dt>Next</dt><dd>{}</dd></dl>\n",
-      EscapeHtml(report::StagesSentence(job)), EscapeHtml(report::StagesWhy(job)), EscapeHtml(report::StagesNext(job)));
+  std::string html = OpenPlainPage("What costs the job time", "What costs the job time", kStyle);
+  html += fmt::format("<p class=\"verdict\">{}</p>\n<dl><dt>Why</dt><dd>{}</dd><dt>Next</dt><dd>{}</dd></dl>\n",
+                      EscapeHtml(report::StagesSentence(job)), EscapeHtml(report::StagesWhy(job)),
+                      EscapeHtml(report::StagesNext(job)));
   if (job.account.step_count > 0 && job.account.total_ns > 0) html += Stages(job.account);
   if (!job.over_time.windows.empty()) html += OverTime(job);
   html += Memory(job);
@@ -220,8 +192,8 @@ std::string StagesPage(const JobStages& job) {
   report::WriteStagesText(job, options, text);
   return html + fmt::format(
                     "<h2>As text</h2>\n<details><summary>The whole report</summary><pre tabindex=\"0\">{}</pre>"
-                    "</details>\n</main>\n</body></html>\n",
-                    EscapeHtmlLines(text.str()));
+                    "</details>\n{}",
+                    EscapeHtmlLines(text.str()), kClosePlainPage);
 }
 
 }  // namespace lockstep::page
