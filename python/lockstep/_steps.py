@@ -210,7 +210,7 @@ class _Modules:
             return _NONE if module.training or id(module) not in self.trained else _VALIDATION
         if id(module) not in self.trained and len(self.trained) < _MOST_MODULES:
             self.trained.update(map(id, module.modules()))
-        inner = module._modules.get("_orig_mod", module)  # Of torch.compile(module).
+        inner = getattr(module, "_orig_mod", module)  # Of torch.compile(module).
         waits = isinstance(inner, self.ddp) and not _is_cuda()
         if waits:
             self.waits.watch(inner)
@@ -226,6 +226,7 @@ class _Waits:
     def __init__(self, torch: Any) -> None:
         self.torch = torch
         self.has_to_ask = False
+        self.watched: weakref.WeakSet[Any] = weakref.WeakSet()  # Of one of its parameters the node queues.
         original = torch.autograd.backward
         call = _hooks.around(original, _BACKWARD, _OUTERMOST_BACKWARD)
 
@@ -245,11 +246,15 @@ class _Waits:
         torch.autograd.backward = backward
 
     def watch(self, module: Any) -> None:
-        """A DistributedDataParallel that has not been called before."""
+        """A DistributedDataParallel that _hooks does not remember."""
         _hooks.expect_wait(module.require_backward_grad_sync)
+        if module in self.watched:
+            return
+        self.watched.add(module)
         try:
             parameter = next(each for each in module._module_parameters if each.requires_grad)
             parameter.view_as(parameter).grad_fn.next_functions[0][0].register_prehook(_queue_wait)
+            self.has_to_ask = False
         except Exception:  # Of another PyTorch.
             self.has_to_ask = True
 

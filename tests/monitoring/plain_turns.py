@@ -3,6 +3,7 @@ loop, and what it has learnt. Knows nothing of lockstep."""
 
 import json
 import os
+import signal
 import sys
 
 import torch
@@ -154,6 +155,45 @@ def a_call_of_its_own():
     return TURNS, [net]
 
 
+def interrupted_within_a_hook():
+    """What a handler of a signal raises is the program's, wherever it comes."""
+
+    class Stop(BaseException):
+        pass
+
+    class Net(nn.Linear):
+        is_armed = False
+
+        @property
+        def training(self):  # Which a hook reads that asks whether this validates.
+            if self.is_armed:
+                self.is_armed = False
+                signal.raise_signal(signal.SIGUSR1)
+            return True
+
+        @training.setter
+        def training(self, _):
+            pass
+
+    def stop(*_):
+        raise Stop
+
+    signal.signal(signal.SIGUSR1, stop)
+    net = Net(4, 4)
+    optimizer = sgd(net)
+    stopped = 0
+    for _ in range(TURNS):
+        turn(net, optimizer)
+        net.is_armed = True
+        try:
+            with torch.no_grad():
+                net(torch.ones(2, 4))
+        except Stop:
+            stopped += 1
+    assert stopped == TURNS, stopped
+    return TURNS, [net]
+
+
 def another_takes_over():
     one, other = nets(2)
     first, second = sgd(one), sgd(other)
@@ -178,7 +218,7 @@ def main():
         report("without_the_hooks", 0, one_optimizer()[1])
         return
     for loop in (one_optimizer, two_in_turn, nine_in_turn, second_now_and_then, accumulated_gradients, new_optimizer_each_epoch,
-                 scaler_that_skips, steps_that_raise, compiled, a_call_of_its_own, another_takes_over, without_the_hooks):
+                 scaler_that_skips, steps_that_raise, compiled, a_call_of_its_own, interrupted_within_a_hook, another_takes_over, without_the_hooks):
         child = os.fork()
         if child == 0:
             report(loop.__name__, *loop())

@@ -87,7 +87,10 @@ class StagesTest(JobCase):
             self.assertEqual(list(range(WAY_STEPS * len(learnt[0]))), [row[0] for row in rows])
             for step, *found in rows:
                 if step % WAY_STEPS >= 2:  # The first ones of a way are those that its modules are found in.
-                    self.assertTrue(all(found), (file.name, list(learnt[0])[step // WAY_STEPS], step, found))
+                    way = list(learnt[0])[step // WAY_STEPS]
+                    self.assertTrue(all(found), (file.name, way, step, found))
+                    if way == "beside_a_local_model":  # Whose backward waits for nobody.
+                        self.assertEqual([2, 2, 1, 1], found, (file.name, step))
 
     def test_a_rank_that_grows_slow_is_a_change(self):
         said, summary = faulty_job.run(BINARY, self.python, self.folder / "late", 2, 2 * STEPS, "backward:1:120:late")

@@ -58,6 +58,8 @@ WAYS = {
     "compiled_inside": lambda: DistributedDataParallel(torch.compile(Net(), backend="eager")),
     "compiled_outside": lambda: torch.compile(DistributedDataParallel(Net()), backend="eager"),
     "scripted": lambda: DistributedDataParallel(torch.jit.script(nn.Sequential(nn.Linear(16, 4), nn.Linear(4, 1)))),
+    "scripted_alone": lambda: torch.jit.script(nn.Sequential(nn.Linear(16, 4), nn.Linear(4, 1))),
+    "beside_a_local_model": lambda: DistributedDataParallel(Net()),
     "fsdp1": lambda: FullyShardedDataParallel(Net(), device_id=torch.device("cpu")),
     "fsdp2": sharded,
     "by_hand": Net,
@@ -68,6 +70,7 @@ WAYS = {
 def train(way, net):
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
     data = torch.Generator().manual_seed(dist.get_rank())
+    local = Net()
     total = 0.0
     for step in range(STEPS):
         parts = 3 if way == "accumulated" else 1
@@ -76,7 +79,9 @@ def train(way, net):
                 loss = net(torch.randn(8, 16, generator=data)).square().mean()
                 loss.backward()
             total += loss.item()
-        if way == "by_hand":
+        if way == "beside_a_local_model":
+            local(torch.ones(8, 16)).sum().backward()
+        if way in ("by_hand", "scripted_alone"):
             for parameter in net.parameters():
                 dist.all_reduce(parameter.grad)
         if way == "left_by_exceptions" and step % 2:

@@ -45,9 +45,29 @@ bool marks_steps = true;  // False: the program does.
 int64_t step_count = 0;
 int64_t reported_step = 1;
 
+/// What a handler of a signal raised while Python ran for a hook. It is the job's.
+struct {
+  PyObject* type = nullptr;
+  PyObject* error = nullptr;
+  PyObject* traceback = nullptr;
+} interruption;
+
+int RaiseInterruption(void*) {
+  if (interruption.type == nullptr) return 0;
+  PyErr_Restore(interruption.type, interruption.error, interruption.traceback);
+  interruption = {};
+  return -1;
+}
+
 /// Takes the exception that is set, if one is.
 void SwitchOffIfFailed() {
   if (PyErr_Occurred() == nullptr) return;
+  if (PyErr_ExceptionMatches(PyExc_Exception) == 0 && interruption.type == nullptr) {
+    // Raised again as soon as the thread that has the handlers runs Python's code.
+    PyErr_Fetch(&interruption.type, &interruption.error, &interruption.traceback);
+    Py_AddPendingCall(RaiseInterruption, nullptr);
+    return;
+  }
   recording = Recording::kOff;
   PyObject *type = nullptr, *error = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &error, &traceback);
@@ -119,6 +139,7 @@ void EndStep() {
 struct {
   bool is_expected = false;  ///< The next backward ends with it.
   bool is_awaited = false;   ///< That backward runs, and the callback is not queued so far.
+  bool has_come = false;     ///< Since the last module that may wait was seen first: another backward may have none.
   lockstep_span_t span = 0;
   PyObject* callback = nullptr;
 } wait;
@@ -134,13 +155,15 @@ void MissWait() {
 void EndWait() {
   lockstep_end(wait.span);
   wait.span = 0;
-  if (wait.is_awaited) MissWait();
+  if (wait.is_awaited && !wait.has_come) MissWait();
+  wait.is_awaited = false;
 }
 
 /// () -> None: from within a backward, before all gradients are there.
 PyObject* QueueWait(PyObject*, PyObject*) {
   if (wait.is_awaited) {
     wait.is_awaited = false;
+    wait.has_come = true;
     Py_XDECREF(CallBack(callbacks.queue_callback, wait.callback));
   }
   Py_RETURN_NONE;
@@ -151,8 +174,10 @@ PyObject* BeginWait(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+/// (whether the next backward ends with a wait): of a module that is new.
 PyObject* ExpectWait(PyObject*, PyObject* is_expected) {
   wait.is_expected = PyObject_IsTrue(is_expected) == 1;
+  wait.has_come = false;
   Py_RETURN_NONE;
 }
 
