@@ -31,6 +31,7 @@ from ._errors import (
 from ._capture import enable_captures
 from ._hang import enable_hang_dumps
 from ._profiler import Profiler, profiler
+from ._stages import enable_stages
 
 if TYPE_CHECKING:
     from ._comparison import Comparison, compare
@@ -116,6 +117,7 @@ __all__ = [
     "counter",
     "enable_captures",
     "enable_hang_dumps",
+    "enable_stages",
     "linked_trace",
     "load",
     "mark",

@@ -118,7 +118,7 @@ def _begin_recording() -> bool:
     """At the first thing that a hook sees."""
     if not _is_on:
         return False
-    if not _hooks.can_record():
+    if not _hooks.record(os.environ["LOCKSTEP_TRACE"]):
         _switch_off("liblockstep does not record; it says why")
     else:
         # A forked child, such as a DataLoader's worker, trains nothing of its own.

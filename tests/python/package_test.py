@@ -68,6 +68,10 @@ class PackageTest(unittest.TestCase):
         spans = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         execute(python, "-c", "import lockstep\nwith lockstep.trace('work'): pass", cwd=self.folder, LOCKSTEP_TRACE=str(spans))
         self.assertEqual(1, len(list(spans.glob("*.spans"))))
+        # What LOCKSTEP_STAGES switches on waits for torch, which is not there; nothing is loaded without it.
+        for wanted in ("1", "0", ""):
+            loaded = execute(python, "-c", "import sys; print('lockstep._steps' in sys.modules)", cwd=self.folder, LOCKSTEP_STAGES=wanted)
+            self.assertEqual(str(wanted == "1"), loaded.strip())
         return pathlib.Path(path)
 
     def test_1_a_wheel_is_built_and_works_alone(self):

@@ -18,7 +18,8 @@ except ImportError:
     jsonschema = None
 
 BINARY = os.environ["LOCKSTEP_BINARY"]
-SCHEMA = pathlib.Path(os.environ["LOCKSTEP_SOURCE"]) / "docs/schema/stages-1.schema.json"
+SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
+SCHEMA = SOURCE / "docs/schema/stages-1.schema.json"
 STEPS = 40
 WAY_STEPS = 8  # Of ways_to_train.py.
 
@@ -143,6 +144,31 @@ class StagesTest(JobCase):
             self.assertGreaterEqual(slept_ns[stage], (STEPS - 1) * 2e6, slept_ns)
         for stage in ("backward", "comm_exposed", "optimizer"):
             self.assertGreater(slept_ns[stage], 0, slept_ns)
+
+    def test_any_launcher_and_one_line_in_the_program(self):
+        """Without `lockstep run`: by the environment, and by a call after torch and the package were imported."""
+        python = pathlib.Path(os.environ["LOCKSTEP_BUILD"]) / "python"
+        site = self.folder / "site"
+        site.mkdir()
+        # As in the folder of an interpreter that the package is installed in: site reads the .pth file there.
+        (site / "sitecustomize.py").write_text(f"import site\nsite.addsitedir({str(SOURCE / 'python')!r})\n", encoding="utf-8")
+        program = torchrun(self.python, 2, faulty_job.HERE / "faulty_training.py", STEPS, "forward:1:60:every")
+        asked = torchrun(self.python, 2, faulty_job.HERE / "enables_stages.py", self.folder / "asked", STEPS, "forward:1:60:every")
+        for name, command, variables in (("told", program, {"LOCKSTEP_STAGES": str(self.folder / "told")}), ("asked", asked, {}),
+                                         ("lockstep-stages", program, {"LOCKSTEP_STAGES": "1"}), ("off", program, {"LOCKSTEP_STAGES": "0"})):
+            with self.subTest(name):
+                done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=self.folder,
+                                      env=job_environment(PYTHONPATH=f"{site}:{python}", **variables))
+                self.assertEqual(0, done.returncode, done.stderr)
+                self.assertNotIn("lockstep:", done.stderr)
+                if name == "off":
+                    self.assertEqual(files, set(self.folder.rglob("*.spans")))
+                    continue
+                files = set(self.folder.rglob("*.spans"))
+                answer = stages("--json", self.folder / name)
+                self.assertEqual(0, answer.returncode, answer.stderr)
+                verdict = json.loads(answer.stdout)["data"]["verdict"]
+                self.assertEqual(("straggler", 1, "forward"), (verdict["answer"], verdict["rank"], verdict["stage"]), answer.stdout)
 
     def test_a_rank_that_is_killed(self):
         folder = self.folder / "killed"

@@ -394,7 +394,15 @@ PyObject* UsesDevice(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyObject* CanRecord(PyObject*, PyObject*) { return PyBool_FromLong(lockstep_recording != 0); }
+/// (folder) -> whether liblockstep records: there, unless it does already.
+PyObject* Record(PyObject*, PyObject* folder) {
+  if (lockstep_recording != 0) Py_RETURN_TRUE;
+  PyObject* const path = PyUnicode_EncodeFSDefault(folder);
+  if (path == nullptr) return nullptr;
+  const int records = lockstep_trace_start(PyBytes_AsString(path));
+  Py_DECREF(path);
+  return PyBool_FromLong(records);
+}
 
 PyObject* SwitchOff(PyObject*, PyObject*) {
   recording = Recording::kOff;
@@ -444,7 +452,7 @@ PyMethodDef functions[] = {
     {"count", Count, METH_VARARGS, nullptr},
     {"leave_steps", LeaveSteps, METH_NOARGS, nullptr},
     {"uses_device", UsesDevice, METH_NOARGS, nullptr},
-    {"can_record", CanRecord, METH_NOARGS, nullptr},
+    {"record", Record, METH_O, nullptr},
     {"switch_off", SwitchOff, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
