@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 """The hidden-rank test: real Gloo jobs, each with a fault in one rank and stage or none; whom does `lockstep stages` name?
 
-    hidden_rank.py BINARY PYTHON FOLDER [ROWS]
+    hidden_rank.py BINARY PYTHON FOLDER [--rows 80] [--traceml PYTHON]
 
 The faults are drawn by a fixed seed and kept in FOLDER/answers.json, which nothing reads before all jobs are over. A row counts as
 right where rank and stage are both named, a healthy one where nobody is. A rank with fewer cores may be named in any stage in which it
 computes.
 """
 
+import argparse
 import json
 import pathlib
 import random
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import faulty_job  # noqa: E402
+from pytorch import job_environment  # noqa: E402
+from waiting import PATIENCE_S  # noqa: E402
 
 STAGE_OF = {"data": "input", "forward": "forward", "backward": "backward", "optimizer": "optimizer", "checkpoint": "checkpoint", "gc": "gc"}
 STEP_MS = 38
@@ -50,22 +54,63 @@ def is_right(answer, verdict):
     return answer["stage"] == "cores" or verdict["stage"] == STAGE_OF[answer["stage"]]
 
 
-def main():
-    binary, python, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
-    answers = draw(int(sys.argv[4]) if len(sys.argv) > 4 else 80)
+def named_by_traceml(python, folder, answer):
+    """What TraceML says first of the same row: its kind, and the rank that it names as the culprit."""
     folder.mkdir(parents=True)
-    (folder / "answers.json").write_text(json.dumps(answers, indent=1), encoding="utf-8")
-    right = {"hidden": [0, 0], "healthy": [0, 0]}
+    here = pathlib.Path(__file__).resolve().parent
+    command = [python.parent / "traceml", "run", "--logs-dir", folder, "--run-name", "row", "--nproc-per-node", answer["ranks"],
+               here / "traced_by_traceml.py", "--args", STEPS, answer["fault"]]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=PATIENCE_S,
+                          env=job_environment(PYTHONPATH=str(here)))
+    files = list(folder.rglob("final_summary.json"))
+    if done.returncode != 0 or not files:
+        raise AssertionError(done.stdout + done.stderr)
+    summary = json.loads(files[0].read_text(encoding="utf-8"))
+    return summary["primary_diagnosis"]
+
+
+def is_traceml_right(answer, diagnosis):
+    kind, rank = diagnosis["kind"], culprit(diagnosis)
+    if answer["fault"] == "none":
+        return not kind.endswith("STRAGGLER")
+    stage_kinds = {"data": {"INPUT_STRAGGLER"}, "forward": {"COMPUTE_STRAGGLER"}}
+    return rank == answer["rank"] and kind in stage_kinds.get(answer["stage"], {"STRAGGLER", "COMPUTE_STRAGGLER"})
+
+
+def culprit(diagnosis):
+    ranks = diagnosis.get("ranks") or []
+    return ranks[0] if ranks else None
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("binary")
+    arguments.add_argument("python", help="with PyTorch")
+    arguments.add_argument("folder", type=pathlib.Path)
+    arguments.add_argument("--rows", type=int, default=80)
+    arguments.add_argument("--traceml", type=pathlib.Path, metavar="PYTHON", help="with PyTorch and traceml-ai: the same rows through TraceML")
+    arguments = arguments.parse_args()
+    answers = draw(arguments.rows)
+    arguments.folder.mkdir(parents=True)
+    (arguments.folder / "answers.json").write_text(json.dumps(answers, indent=1), encoding="utf-8")
+    right = {"hidden": [0, 0, 0], "healthy": [0, 0, 0]}
     for row, answer in enumerate(answers):
-        _, summary = faulty_job.run(binary, python, folder / f"row{row}", answer["ranks"], STEPS, answer["fault"])
+        _, summary = faulty_job.run(arguments.binary, arguments.python, arguments.folder / f"row{row}", answer["ranks"], STEPS, answer["fault"])
         verdict = summary["data"]["verdict"]
         good = is_right(answer, verdict)
         kind = right["healthy" if answer["fault"] == "none" else "hidden"]
-        kind[0] += good
-        kind[1] += 1
+        kind[0] += 1
+        kind[1] += good
+        theirs = ""
+        if arguments.traceml:
+            diagnosis = named_by_traceml(arguments.traceml, arguments.folder / f"traceml{row}", answer)
+            its_good = is_traceml_right(answer, diagnosis)
+            kind[2] += its_good
+            theirs = f" | TraceML {'right' if its_good else 'WRONG'}: {diagnosis['kind']} {culprit(diagnosis)}"
         print(f"{row:3} {'right' if good else 'WRONG'} {answer['ranks']} ranks {answer['fault']:28} {verdict['sentence']} "
-              f"(confidence {verdict['confidence']:.2f})", flush=True)
-    print(", ".join(f"{kind}: {good} of {count}" for kind, (good, count) in right.items()))
+              f"(confidence {verdict['confidence']:.2f}){theirs}", flush=True)
+    for kind, (count, ours, theirs) in right.items():
+        print(f"{kind}: {ours} of {count}" + (f", TraceML {theirs}" if arguments.traceml else ""))
 
 
 if __name__ == "__main__":
