@@ -1,8 +1,9 @@
 """A training job under torchrun that knows nothing of lockstep: DistributedDataParallel over Gloo, with a fault in one rank or none.
 
 faulty_training.py STEPS FAULT: FAULT is none, or STAGE:RANK:MILLISECONDS:WHEN, where STAGE is data, forward, backward, optimizer,
-checkpoint, gc, cores or leak (4 MB are kept, however many milliseconds), and WHEN is every, K (each K-th step), late (from the middle on) or once. A step takes about 40 ms, most of
-it asleep as if a device computed, so that the ranks of a small machine do not disturb each other.
+checkpoint, gc, cores or leak (4 MB are kept, however many milliseconds), and WHEN is every, K (each K-th step), late (from the middle on)
+or once. A step takes about 40 ms, most of it asleep as if a device computed, so that the ranks of a small machine do not disturb each
+other.
 """
 
 import contextlib
@@ -131,8 +132,9 @@ def main():
     steps = int(sys.argv[1])
     fault = Fault(sys.argv[2], steps)
     rivals = starve() if fault.stage == "cores" else []
-    keep = [[] for _ in range(20_000)] if fault.stage == "gc" else []
     gc.collect()
+    gc.freeze()  # What is collected later is this list alone, in about a millisecond, and not all of PyTorch.
+    keep = [[] for _ in range(20_000)] if fault.stage == "gc" else []
     leaked = []
     model = torch.nn.parallel.DistributedDataParallel(Net(fault))
     optimizer = SlowOptimizer(fault, model.parameters())

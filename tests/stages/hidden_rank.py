@@ -55,31 +55,27 @@ def is_right(answer, verdict):
 
 
 def named_by_traceml(python, folder, answer):
-    """What TraceML says first of the same row: its kind, and the rank that it names as the culprit."""
+    """What TraceML says of the steps of the same row: its kind, and the rank that it names as the culprit."""
     folder.mkdir(parents=True)
     here = pathlib.Path(__file__).resolve().parent
     command = [python.parent / "traceml", "run", "--logs-dir", folder, "--run-name", "row", "--nproc-per-node", answer["ranks"],
-               here / "traced_by_traceml.py", "--args", STEPS, answer["fault"]]
+               here / "traced_by_traceml.py", "--args", here / "faulty_training.py", STEPS, answer["fault"]]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=PATIENCE_S,
-                          env=job_environment(PYTHONPATH=str(here)))
+                          env=job_environment())
     files = list(folder.rglob("final_summary.json"))
     if done.returncode != 0 or not files:
         raise AssertionError(done.stdout + done.stderr)
     summary = json.loads(files[0].read_text(encoding="utf-8"))
-    return summary["primary_diagnosis"]
+    diagnosis = summary["step_time"]["diagnosis"]
+    return diagnosis["kind"], diagnosis["evidence"].get("culprit_rank")
 
 
-def is_traceml_right(answer, diagnosis):
-    kind, rank = diagnosis["kind"], culprit(diagnosis)
+def is_traceml_right(answer, kind, rank):
     if answer["fault"] == "none":
         return not kind.endswith("STRAGGLER")
     stage_kinds = {"data": {"INPUT_STRAGGLER"}, "forward": {"COMPUTE_STRAGGLER"}}
+    # It has no name for the other stages: the rank is enough.
     return rank == answer["rank"] and kind in stage_kinds.get(answer["stage"], {"STRAGGLER", "COMPUTE_STRAGGLER"})
-
-
-def culprit(diagnosis):
-    ranks = diagnosis.get("ranks") or []
-    return ranks[0] if ranks else None
 
 
 def main():
@@ -103,10 +99,10 @@ def main():
         kind[1] += good
         theirs = ""
         if arguments.traceml:
-            diagnosis = named_by_traceml(arguments.traceml, arguments.folder / f"traceml{row}", answer)
-            its_good = is_traceml_right(answer, diagnosis)
+            diagnosis, culprit = named_by_traceml(arguments.traceml, arguments.folder / f"traceml{row}", answer)
+            its_good = is_traceml_right(answer, diagnosis, culprit)
             kind[2] += its_good
-            theirs = f" | TraceML {'right' if its_good else 'WRONG'}: {diagnosis['kind']} {culprit(diagnosis)}"
+            theirs = f" | TraceML {'right' if its_good else 'WRONG'}: {diagnosis} {'-' if culprit is None else culprit}"
         print(f"{row:3} {'right' if good else 'WRONG'} {answer['ranks']} ranks {answer['fault']:28} {verdict['sentence']} "
               f"(confidence {verdict['confidence']:.2f}){theirs}", flush=True)
     for kind, (count, ours, theirs) in right.items():

@@ -1,8 +1,15 @@
-"""faulty_training.py as TraceML (PyPI: traceml-ai) wants a loop that is no framework's: its steps are marked. Under `traceml run`."""
+"""traced_by_traceml.py PROGRAM ARGUMENT...: a program that has an `around_step` as TraceML (PyPI: traceml-ai) wants a loop that is no
+framework's, its steps marked. Under `traceml run`."""
 
-import faulty_training
+import importlib
+import pathlib
+import sys
+
 import traceml_ai
 
 traceml_ai.init()
-faulty_training.around_step = traceml_ai.trace_step
-faulty_training.main()
+path = pathlib.Path(sys.argv.pop(1))
+sys.path.insert(0, str(path.parent))
+program = importlib.import_module(path.stem)
+program.around_step = traceml_ai.trace_step
+program.main()
