@@ -30,6 +30,7 @@ import importlib.util
 import os
 import sys
 import weakref
+import zlib
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -39,7 +40,14 @@ __all__ = ["enable"]
 # As _hooks numbers them.
 _INPUT, _FORWARD, _BACKWARD, _OPTIMIZER, _COMM, _CHECKPOINT, _VALIDATION, _GC = range(8)
 _NONE = -1
-_PLAIN, _ON_HOST, _MODULE, _OUTERMOST_BACKWARD = range(4)
+_PLAIN, _WORK_WAIT, _BUFFER_WAIT, _MODULE, _OUTERMOST_BACKWARD, _ISSUE, _ISSUE_TO_ONE = range(7)
+# Methods of a process group that give a Work; those of one peer are others.
+_COLLECTIVES = """allreduce allreduce_coalesced broadcast reduce allgather _allgather_base allgather_coalesced
+    allgather_into_tensor_coalesced all_gather_single all_gather_single_coalesced gather scatter reduce_scatter _reduce_scatter_base
+    reduce_scatter_tensor_coalesced reduce_scatter_single reduce_scatter_single_coalesced alltoall alltoall_base all_to_all_single barrier
+    _end_coalescing""".split()
+_ONE_TO_ONE = ("send", "recv", "recv_anysource")
+_MOST_RANKS_NAMED = 64
 # In so many steps from an optimizer's first one on every outermost module of its training loop is called.
 _FINDING_STEPS = 3
 _MOST_MODULES = 1 << 20
@@ -214,7 +222,7 @@ class _Modules:
         waits = isinstance(inner, self.ddp) and not _is_cuda()
         if waits:
             self.waits.watch(inner)
-        _hooks.remember(weakref.ref(module), weakref.ref(inner) if waits else None)
+        _hooks.remember(weakref.ref(module), weakref.ref(inner) if waits else None, inner.process_group if waits else None)
         return _FORWARD
 
 
@@ -247,7 +255,7 @@ class _Waits:
 
     def watch(self, module: Any) -> None:
         """A DistributedDataParallel that _hooks does not remember."""
-        _hooks.expect_wait(module.require_backward_grad_sync)
+        _hooks.expect_wait(module.require_backward_grad_sync, module.process_group)
         if module in self.watched:
             return
         self.watched.add(module)
@@ -276,6 +284,32 @@ def _queue_wait(_gradients: Any) -> None:
         _hooks.queue_wait()
 
 
+def _name_group(group: Any) -> str | None:
+    """"dp[0,2]": a text that its ranks have in common, and no other group with them. "": all ranks. None: PyTorch does not know it."""
+    try:
+        c10d = sys.modules["torch.distributed.distributed_c10d"]
+        ranks = c10d.get_process_group_ranks(group)
+        if len(ranks) == c10d.get_world_size():
+            return ""
+        name = str(getattr(group, "group_desc", ""))
+        if name in ("", "undefined"):
+            name = "group"
+        if name.startswith("mesh_"):  # A device mesh's: the rest is the name of its dimension.
+            name = name[len("mesh_"):]
+        name = "".join(each if each.isalnum() or each in "_-." else "_" for each in name[:64])
+        return f"{name}[{_list_ranks(sorted(ranks))}]"
+    except Exception:  # One that was made by hand, or of another PyTorch.
+        return None
+
+
+def _list_ranks(ranks: list[int]) -> str:
+    steps = {ranks[i + 1] - ranks[i] for i in range(len(ranks) - 1)}
+    if len(ranks) > 2 and len(steps) == 1:
+        return f"{ranks[0]}-{ranks[-1]}" + ("" if steps == {1} else f":{steps.pop()}")
+    listed = ",".join(map(str, ranks))
+    return listed if len(ranks) <= _MOST_RANKS_NAMED else f"{ranks[0]}-{ranks[-1]}#{zlib.crc32(listed.encode()):08x}"
+
+
 def _compiles_autograd() -> bool:
     module = sys.modules.get("torch._dynamo.compiled_autograd")
     return bool(getattr(module, "compiled_autograd_enabled", False))
@@ -295,6 +329,7 @@ def _install(torch: Any) -> None:
         each_second=lambda: _torch_memory.tell(_hooks.count),
         missed=waits.missed,
         choose_module=_modules.choose,
+        name_group=_name_group,
         current_task=torch._C._current_graph_task_id,
         wants_gradients=torch.is_grad_enabled,
         is_on_device=_is_cuda,
@@ -307,10 +342,14 @@ def _install(torch: Any) -> None:
     _wrap(loaders.DataLoader, "__iter__", _INPUT)  # Starts the workers.
     _wrap(loaders._BaseDataLoaderIter, "__next__", _INPUT)
     _wrap(torch, "save", _CHECKPOINT)
-    waiting = {"wait": getattr(getattr(torch._C, "_distributed_c10d", None), "Work", None), "_sync_buffers": _modules.ddp}
-    for name, owner in waiting.items():
+    c10d = getattr(torch._C, "_distributed_c10d", None)
+    waiting = [(getattr(c10d, "Work", None), "wait", _WORK_WAIT), (_modules.ddp, "_sync_buffers", _BUFFER_WAIT)]
+    groups = getattr(c10d, "ProcessGroup", None)
+    waiting += [(groups, name, _ISSUE) for name in _COLLECTIVES]
+    waiting += [(groups, name, _ISSUE_TO_ONE) for name in _ONE_TO_ONE]
+    for owner, name, kind in waiting:
         if hasattr(owner, name):
-            _wrap(owner, name, _COMM, _ON_HOST)
+            _wrap(owner, name, _COMM, kind)
     gc.callbacks.append(_hooks.collects)
     _boundaries.watch(_listener(), _hooks)
     _is_compiling = _boundaries.is_compiling

@@ -64,6 +64,30 @@ class StagesTest(JobCase):
                 self.assertEqual(summary, json.loads(again.stdout))
                 print(verdict["sentence"])
 
+    def test_groups_that_synchronise_apart(self):
+        """All ranks never meet: the one that is slow is named by those of its group that wait for it."""
+        for way, fault, rank, stage, waiting in (("dp_tp", "forward:3:60:every", 3, "forward", {("dp", (1, 3)), ("tp", (2, 3))}),
+                                                 ("dp_pp", "backward:2:40:every", 2, "backward", {("dp", (0, 2)), ("pp", (2, 3))}),
+                                                 ("pp", "forward:1:40:every", 1, "forward", {None})):
+            with self.subTest(way):
+                said, summary = faulty_job.run(BINARY, self.python, self.folder / way, 4, STEPS // 2, fault, way=way)
+                self.check_sums(summary, 4)
+                data = summary["data"]
+                verdict = data["verdict"]
+                self.assertEqual(("straggler", rank, stage), (verdict["answer"], verdict["rank"], verdict["stage"]), said)
+                groups = {(group["name"], tuple(group["ranks"])): group for group in data["groups"]}
+                named = way.split("_") if way != "pp" else []
+                self.assertEqual({(name, ranks) for name in named for ranks in (((0, 2), (1, 3)) if name == "dp" else ((0, 1), (2, 3)))},
+                                 set(groups), said)
+                self.assertIn(verdict["group"], {group[0] if group else None for group in waiting}, said)
+                for (name, ranks), group in groups.items():
+                    self.assertEqual(name == "pp", group["pairwise"])
+                    self.assertEqual(len(ranks), len(group["wait_ns"]))
+                    if (name, ranks) in waiting:
+                        self.assertEqual((rank, stage), (group["rank"], group["stage"]), said)
+                        self.assertGreater(max(group["wait_ns"]), 20e6 * STEPS / 2, said)
+                print(verdict["sentence"])
+
     def test_ways_to_train(self):
         """Each learns what it learns without lockstep, and each of its steps has the stages that it is made of."""
         training = torchrun(self.python, 2, faulty_job.HERE / "ways_to_train.py")

@@ -7,10 +7,12 @@
 
 namespace lockstep::frontier {
 
+inline Rounds CutRoundsOf(const std::vector<model::RankStages>& ranks) { return SharedSteps(ranks).CutRounds(); }
+
 /// All steps of a job in one part.
 inline Accounting Account(const std::vector<model::RankStages>& ranks) {
-  const Rounds rounds = CutRounds(ranks);
-  return Whole(rounds, ranks, AccountParts(rounds, ranks, 1));
+  const Rounds rounds = CutRoundsOf(ranks);
+  return Whole(rounds, AccountParts(rounds, 1));
 }
 
 }  // namespace lockstep::frontier

@@ -33,8 +33,9 @@ int64_t MedianOf(const Round& round, Stage stage) {
 
 class Accountant {
  public:
-  explicit Accountant(const std::vector<model::RankStages>& ranks) {
-    for (const model::RankStages& rank : ranks) account_.ranks.push_back(rank.rank);
+  explicit Accountant(const Rounds& rounds) : first_step_(rounds.rounds.empty() ? 0 : rounds.rounds.front().step) {
+    const std::vector<int32_t>& ranks = rounds.ranks;
+    account_.ranks = ranks;
     for (StageAccount& stage : account_.stages) {
       stage.rank_ns.resize(ranks.size());
       stage.leader_ns.resize(ranks.size());
@@ -94,7 +95,7 @@ class Accountant {
     Cost& cost = At(stage).cost[rank_idx];
     cost.ns += ns;
     ++cost.round_count;
-    if (ns > cost.largest_ns) {
+    if (ns > cost.largest_ns && step_number != first_step_) {
       cost.largest_ns = ns;
       cost.largest_step = step_number;
     }
@@ -106,12 +107,24 @@ class Accountant {
     }
   }
 
+  int64_t first_step_;
   Accounting account_;
 };
 
 }  // namespace
 
-std::vector<Accounting> AccountParts(const Rounds& rounds, const std::vector<model::RankStages>& ranks, size_t most) {
+MostCost FindMostCost(const Accounting& account) {
+  MostCost most;
+  for (const Stage stage : model::kStages) {
+    const std::vector<Cost>& costs = account.At(stage).cost;
+    for (size_t i = 0; i < costs.size(); ++i) {
+      if (costs[i].ns > most.ns) most = {costs[i].ns, i, stage};
+    }
+  }
+  return most;
+}
+
+std::vector<Accounting> AccountParts(const Rounds& rounds, size_t most) {
   std::vector<size_t> begins;  // Of steps: their first round.
   for (size_t i = 0; i < rounds.rounds.size(); ++i) {
     if (i == 0 || rounds.rounds[i].step != rounds.rounds[i - 1].step) begins.push_back(i);
@@ -122,7 +135,7 @@ std::vector<Accounting> AccountParts(const Rounds& rounds, const std::vector<mod
   std::vector<Accounting> parts;
   parts.reserve(count);
   for (size_t part = 0; part < count; ++part) {
-    Accountant accountant(ranks);
+    Accountant accountant(rounds);
     for (size_t i = begins[step_count * part / count]; i < begins[step_count * (part + 1) / count]; ++i) {
       accountant.Take(rounds.rounds[i]);
     }
@@ -156,13 +169,30 @@ void Add(const Accounting& next, Accounting* account) {
   }
 }
 
-Accounting Whole(const Rounds& rounds, const std::vector<model::RankStages>& ranks,
-                 const std::vector<Accounting>& parts) {
-  Accounting whole = Accountant(ranks).Take();
+Accounting Whole(const Rounds& rounds, const std::vector<Accounting>& parts) {
+  Accounting whole = Accountant(rounds).Take();
   for (const Accounting& part : parts) Add(part, &whole);
   whole.left_out_count = rounds.left_out_count;
   whole.tail_ns = rounds.tail_ns;
   return whole;
+}
+
+void TakeCosts(const Accounting& group, std::span<const size_t> members, Accounting* job) {
+  for (const Stage stage : model::kStages) {
+    StageAccount& of_job = job->stages[static_cast<size_t>(stage)];
+    of_job.imbalance_ns = std::max(of_job.imbalance_ns, group.At(stage).imbalance_ns);
+    for (size_t i = 0; i < members.size(); ++i) {
+      const Cost& cost = group.At(stage).cost[i];
+      if (cost.ns > of_job.cost[members[i]].ns) of_job.cost[members[i]] = cost;
+    }
+  }
+  for (size_t i = 0; i < job->steps.size(); ++i) {
+    const StepAccount& step = group.steps[i];
+    if (step.cost_ns <= job->steps[i].cost_ns) continue;
+    job->steps[i].cost_ns = step.cost_ns;
+    job->steps[i].rank_idx = members[step.rank_idx];
+    job->steps[i].stage = step.stage;
+  }
 }
 
 }  // namespace lockstep::frontier

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "analysis/frontier/rounds.h"
@@ -17,8 +18,8 @@ namespace lockstep::frontier {
 struct Cost {
   int64_t ns = 0;
   int64_t round_count = 0;   ///< In which it cost something.
-  int64_t largest_ns = 0;    ///< In one round,
-  int64_t largest_step = 0;  ///< which ended in this step.
+  int64_t largest_ns = 0;    ///< In one round, of any step but the first: there programs warm up.
+  int64_t largest_step = 0;  ///< In which that round ended.
 };
 
 /// One stage over all rounds.
@@ -54,15 +55,26 @@ struct Accounting {
   const StageAccount& At(model::Stage stage) const { return stages[static_cast<size_t>(stage)]; }
 };
 
+/// The rank and stage that cost most; `ns` is 0 where none costs anything.
+struct MostCost {
+  int64_t ns = 0;
+  size_t rank_idx = 0;
+  model::Stage stage = model::Stage::kOther;
+};
+MostCost FindMostCost(const Accounting& account);
+
 /// Pure: the same rounds give the same accounting, in at most `most` parts that follow each other, of equally many
 /// steps, or one more. What is in no round is in no part. Ranks without steps count as ranks that lack them.
-std::vector<Accounting> AccountParts(const Rounds& rounds, const std::vector<model::RankStages>& ranks, size_t most);
+std::vector<Accounting> AccountParts(const Rounds& rounds, size_t most);
 
 /// Adds what follows `*account`, of the same ranks: sums are exact.
 void Add(const Accounting& next, Accounting* account);
 
 /// The sum of all parts, with what is in none of them.
-Accounting Whole(const Rounds& rounds, const std::vector<model::RankStages>& ranks,
-                 const std::vector<Accounting>& parts);
+Accounting Whole(const Rounds& rounds, const std::vector<Accounting>& parts);
+
+/// What ranks cost in a group of theirs is what they cost the job, where they cost it more there than in `*job`, which
+/// has the same steps. `members`: the group's ranks, as indices of the job's.
+void TakeCosts(const Accounting& group, std::span<const size_t> members, Accounting* job);
 
 }  // namespace lockstep::frontier

@@ -75,16 +75,16 @@ TEST(IncrementsTest, AreNeverNegativeAndExactForAnyTimes) {
 }
 
 TEST(RoundsTest, AStepIsCutBehindEachWaitThatAllRanksShare) {
-  const Rounds rounds = CutRounds({Rank(0, {Step(0, {{Stage::kForward, 5},
-                                                     {Stage::kCommunication, 1},
-                                                     {Stage::kBackward, 7},
-                                                     {Stage::kCommunication, 2},
-                                                     {Stage::kOptimizer, 3}})}),
-                                   Rank(1, {Step(0, {{Stage::kForward, 4},
-                                                     {Stage::kCommunication, 2},
-                                                     {Stage::kBackward, 8},
-                                                     {Stage::kCommunication, 1},
-                                                     {Stage::kOptimizer, 4}})})});
+  const Rounds rounds = CutRoundsOf({Rank(0, {Step(0, {{Stage::kForward, 5},
+                                                       {Stage::kCommunication, 1},
+                                                       {Stage::kBackward, 7},
+                                                       {Stage::kCommunication, 2},
+                                                       {Stage::kOptimizer, 3}})}),
+                                     Rank(1, {Step(0, {{Stage::kForward, 4},
+                                                       {Stage::kCommunication, 2},
+                                                       {Stage::kBackward, 8},
+                                                       {Stage::kCommunication, 1},
+                                                       {Stage::kOptimizer, 4}})})});
   ASSERT_EQ(rounds.rounds.size(), 2U);
   EXPECT_TRUE(rounds.rounds[0].ends_in_meeting);
   EXPECT_EQ(At(rounds.rounds[0].ranks[0], Stage::kForward), 5);
@@ -95,19 +95,19 @@ TEST(RoundsTest, AStepIsCutBehindEachWaitThatAllRanksShare) {
 }
 
 TEST(RoundsTest, WhereRanksWaitUnequallyOftenTheLastWaitIsTheMeeting) {
-  const Rounds rounds = CutRounds({Rank(0, {Step(0, {{Stage::kForward, 5},
-                                                     {Stage::kCommunication, 1},
-                                                     {Stage::kBackward, 7},
-                                                     {Stage::kCommunication, 2}})}),
-                                   Rank(1, {Step(0, {{Stage::kForward, 4}, {Stage::kCommunication, 3}})})});
+  const Rounds rounds = CutRoundsOf({Rank(0, {Step(0, {{Stage::kForward, 5},
+                                                       {Stage::kCommunication, 1},
+                                                       {Stage::kBackward, 7},
+                                                       {Stage::kCommunication, 2}})}),
+                                     Rank(1, {Step(0, {{Stage::kForward, 4}, {Stage::kCommunication, 3}})})});
   ASSERT_EQ(rounds.rounds.size(), 1U);
   EXPECT_TRUE(rounds.rounds[0].ends_in_meeting);
   EXPECT_EQ(At(rounds.rounds[0].ranks[0], Stage::kCommunication), 3);
 }
 
 TEST(RoundsTest, AStepInWhichARankNeverWaitsEndsWithoutAMeeting) {
-  const Rounds rounds = CutRounds({Rank(0, {Step(0, {{Stage::kForward, 5}, {Stage::kCommunication, 1}})}),
-                                   Rank(1, {Step(0, {{Stage::kForward, 4}})})});
+  const Rounds rounds = CutRoundsOf({Rank(0, {Step(0, {{Stage::kForward, 5}, {Stage::kCommunication, 1}})}),
+                                     Rank(1, {Step(0, {{Stage::kForward, 4}})})});
   ASSERT_EQ(rounds.rounds.size(), 1U);
   EXPECT_FALSE(rounds.rounds[0].ends_in_meeting);
 }
@@ -116,7 +116,7 @@ TEST(RoundsTest, AStepThatARankLacksIsLeftOutAndEndsWhatWasOpen) {
   const auto step = [](int64_t number) {
     return Step(number, {{Stage::kForward, 5}, {Stage::kCommunication, 1}, {Stage::kOptimizer, 2}});
   };
-  const Rounds rounds = CutRounds({Rank(0, {step(0), step(1), step(2)}), Rank(1, {step(0), step(2)})});
+  const Rounds rounds = CutRoundsOf({Rank(0, {step(0), step(1), step(2)}), Rank(1, {step(0), step(2)})});
   EXPECT_EQ(rounds.step_count, 2);
   EXPECT_EQ(rounds.left_out_count, 1);
   ASSERT_EQ(rounds.rounds.size(), 3U);

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "analysis/frontier/accounting.h"
+#include "analysis/frontier/groups.h"
 #include "analysis/frontier/over_time.h"
 #include "analysis/frontier/verdict.h"
 #include "analysis/rank_memory/rank_memory.h"
@@ -14,8 +17,11 @@ namespace lockstep::frontier {
 /// What the stages of a job's ranks say: the answer of `lockstep stages`.
 struct JobStages {
   std::vector<model::RankStages> ranks;
-  Accounting account;
+  Accounting account;         ///< Of all ranks; who cost what is counted in whichever group it was most.
+  std::vector<Group> groups;  ///< None: all ranks meet as one.
+  bool is_pipeline = false;   ///< Ranks wait for each other in pairs, never all of them or of a group at once.
   Verdict verdict;
+  std::optional<size_t> group_idx;  ///< In which the verdict's straggler is awaited; nullopt: by all ranks.
   OverTime over_time;
   rank_memory::Memory memory;
   model::Ledger ledger;

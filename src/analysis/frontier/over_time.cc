@@ -41,14 +41,12 @@ Window WindowOf(const Accounting& account) {
     const StageAccount& each = account.At(stage);
     model::At(window.frontier_ns, stage) = each.frontier_ns;
     if (each.frontier_ns > model::At(window.frontier_ns, window.largest_stage)) window.largest_stage = stage;
-    for (size_t i = 0; i < each.cost.size(); ++i) {
-      window.rank_cost_ns[i] += each.cost[i].ns;
-      if (each.cost[i].ns <= window.cost_ns) continue;
-      window.cost_ns = each.cost[i].ns;
-      window.rank_idx = i;
-      window.cost_stage = stage;
-    }
+    for (size_t i = 0; i < each.cost.size(); ++i) window.rank_cost_ns[i] += each.cost[i].ns;
   }
+  const MostCost most = FindMostCost(account);
+  window.cost_ns = most.ns;
+  window.rank_idx = most.rank_idx;
+  window.cost_stage = most.stage;
   return window;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/stages/rank_stages.h"
@@ -14,17 +16,36 @@ struct Round {
   std::vector<model::StageTimes> ranks;  ///< In the order of the ranks.
 };
 
-/// What could be compared of a job.
+/// What could be compared of a job, or of a group of its ranks.
 struct Rounds {
+  std::vector<int32_t> ranks;  ///< Whose.
   std::vector<Round> rounds;   ///< In order; they hold all of the time of `step_count` steps but the end of the last.
   int64_t step_count = 0;      ///< That every rank has.
   int64_t left_out_count = 0;  ///< That some rank lacks.
+  int64_t pairwise_count = 0;  ///< Steps whose end was taken for a meeting.
   int64_t tail_ns = 0;         ///< Of the longest rank, behind its last meeting: in no round.
 };
 
-/// Cuts the steps of a group whose ranks synchronise. A step that every rank waits in equally often is cut behind each
-/// wait; where they differ, behind the last one; and where a rank never waits, the step is a round without a meeting.
-/// What follows a step's last meeting belongs to the first round of the next step.
-Rounds CutRounds(const std::vector<model::RankStages>& ranks);
+/// The steps that all ranks of a job have. `ranks` outlives it.
+class SharedSteps {
+ public:
+  explicit SharedSteps(const std::vector<model::RankStages>& ranks);
+
+  /// Cuts the steps of ranks that synchronise in process group `group` (model::WaitedFor::group, the same number for
+  /// all ranks of the job). `members`: indices into the job's ranks. A step that every one waits in equally often is
+  /// cut behind each wait of this group; where they differ, behind the last one; where a rank never waits, the step is
+  /// a round without a meeting. What follows a step's last meeting belongs to the first round of the next step. Where
+  /// all members wait for each other, but only in pairs, as the stages of a pipeline do, none can be a step ahead: the
+  /// step's end counts as a meeting.
+  Rounds CutRounds(std::span<const size_t> members, uint16_t group) const;
+  /// The same of all ranks.
+  Rounds CutRounds() const;
+
+ private:
+  const std::vector<model::RankStages>& ranks_;
+  std::vector<std::vector<const model::StepStages*>> steps_;  ///< Each by rank.
+  std::vector<bool> follows_gap_;                             ///< By step: others are missing before it.
+  int64_t left_out_count_ = 0;
+};
 
 }  // namespace lockstep::frontier

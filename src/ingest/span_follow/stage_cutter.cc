@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/stages/rank_stages.h"
+
 namespace lockstep::ingest::span_follow {
 
 using model::Stage;
 using model::StageSpan;
 using model::StepStages;
+using model::WaitedFor;
 
 namespace {
 
@@ -25,20 +28,20 @@ class StepBuilder {
         built_{.number = step.number, .start_ns = step.start_ns, .duration_ns = step.duration_ns} {}
 
   /// `stage` lasts until then. `begins`: it is another wait for a collective than the one before, if that was one.
-  void Pass(Stage stage, int64_t until_ns, bool begins) {
+  void Pass(Stage stage, WaitedFor waited_for, int64_t until_ns, bool begins) {
     until_ns = std::clamp(until_ns, at_ns_, end_ns_);
     const int64_t passed_ns = until_ns - at_ns_;
     at_ns_ = until_ns;
     if (passed_ns == 0) return;
     const bool is_new_wait = begins && stage == Stage::kCommunication;
     if (built_.spans.empty() || built_.spans.back().stage != stage || is_new_wait) {
-      built_.spans.push_back({stage, passed_ns});
+      built_.spans.push_back({stage, passed_ns, waited_for});
     } else {
       built_.spans.back().duration_ns += passed_ns;
     }
   }
   StepStages Take() {
-    Pass(Stage::kOther, end_ns_, false);
+    Pass(Stage::kOther, {}, end_ns_, false);
     return std::move(built_);
   }
 
@@ -76,13 +79,30 @@ std::vector<StepStages> StageCutter::Take(const Followed& followed,
   return cut;
 }
 
+std::optional<StageCutter::Kind> StageCutter::KindOf(std::string_view span_name) {
+  const std::optional<Stage> stage = model::StageOf(span_name);
+  if (!stage) return std::nullopt;
+  if (*stage != Stage::kCommunication) return Kind{*stage};
+  const model::WaitOf wait = model::ReadWait(span_name);
+  WaitedFor waited_for{.is_pairwise = wait.is_pairwise};
+  if (!wait.group.empty()) {
+    auto place = std::find(groups_.begin(), groups_.end(), wait.group);
+    const bool is_known = place != groups_.end();
+    // Of one group too many nothing is known but that not all ranks meet.
+    if (!is_known && groups_.size() == model::kMostGroups) return Kind{*stage, {.is_pairwise = true}};
+    if (!is_known) place = groups_.insert(groups_.end(), std::string(wait.group));
+    waited_for.group = static_cast<uint16_t>(place - groups_.begin() + 1);
+  }
+  return Kind{*stage, waited_for};
+}
+
 void StageCutter::AddParts(const Followed& followed, const std::function<const std::string&(uint32_t)>& name_of) {
   size_t part_count = 0;
   for (const auto& [thread, parts] : parts_) part_count += parts.size();
-  std::unordered_map<uint32_t, std::optional<Stage>> stages;
+  std::unordered_map<uint32_t, std::optional<Kind>> kinds;
   for (const FollowedSpan& span : followed.spans) {
-    const auto [known, is_new] = stages.try_emplace(span.name);
-    if (is_new) known->second = model::StageOf(name_of(span.name));
+    const auto [known, is_new] = kinds.try_emplace(span.name);
+    if (is_new) known->second = KindOf(name_of(span.name));
     if (!known->second) continue;
     if (!parts_.contains(span.thread_id) && parts_.size() == kMostThreads) continue;
     Parts& parts = parts_[span.thread_id];
@@ -103,8 +123,9 @@ StepStages StageCutter::Cut(const FollowedStep& step, Parts& parts, size_t* next
   StepBuilder builder(step);
   std::vector<Open> open;
   const auto pass = [&](int64_t until_ns) {
-    if (open.empty()) return builder.Pass(Stage::kOther, until_ns, false);
-    builder.Pass(open.back().part.stage, until_ns, std::exchange(open.back().is_fresh, false));
+    if (open.empty()) return builder.Pass(Stage::kOther, {}, until_ns, false);
+    const Kind& kind = open.back().part.kind;
+    builder.Pass(kind.stage, kind.waited_for, until_ns, std::exchange(open.back().is_fresh, false));
   };
   const int64_t end_ns = step.start_ns + step.duration_ns;
   for (; *next < parts.size() && parts[*next].start_ns < end_ns; ++*next) {

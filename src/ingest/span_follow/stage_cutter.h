@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -20,20 +21,29 @@ class StageCutter {
   std::vector<model::StepStages> Take(const Followed& followed,
                                       const std::function<const std::string&(uint32_t)>& name_of);
 
+  /// As RankStages::groups: those that were seen. It only grows, up to model::kMostGroups.
+  const std::vector<std::string>& groups() const { return groups_; }
+
  private:
+  struct Kind {
+    model::Stage stage = model::Stage::kOther;
+    model::WaitedFor waited_for = {};
+  };
   struct Part {
     int64_t start_ns;
     int64_t end_ns;
-    model::Stage stage;
+    Kind kind;
   };
   using Parts = std::vector<Part>;
 
+  std::optional<Kind> KindOf(std::string_view span_name);
   void AddParts(const Followed& followed, const std::function<const std::string&(uint32_t)>& name_of);
   static model::StepStages Cut(const FollowedStep& step, Parts& parts, size_t* next);
   void DropUntil(int64_t end_ns);
 
   std::unordered_map<uint64_t, Parts> parts_;  ///< Of steps that have not ended, by thread.
   std::optional<int64_t> newest_end_ns_;       ///< Of any step.
+  std::vector<std::string> groups_;
 };
 
 }  // namespace lockstep::ingest::span_follow

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep::ingest::span_follow {
@@ -54,6 +55,22 @@ TEST_F(StageCutterTest, StagesAreInOrderOfTimeAndWhatNoneCoversIsOther) {
   EXPECT_EQ(steps[0].duration_ns, 100);
   EXPECT_THAT(steps[0].spans, ElementsAre(Span(Stage::kOther, 10), Span(Stage::kInput, 10), Span(Stage::kForward, 30),
                                           Span(Stage::kOther, 5), Span(Stage::kBackward, 35), Span(Stage::kOther, 10)));
+}
+
+TEST_F(StageCutterTest, WaitsTellWhomTheyAreFor) {
+  Add("dp[0,2]/comm", 0, 10);
+  Add("comm", 10, 20);
+  Add("pp[0,1]/p2p", 20, 30);
+  Add("dp[0,2]/comm", 30, 40);
+  Add("dp[0,2]/forward", 40, 50);
+  AddStep(0, 0, 50);
+  const std::vector<StepStages> steps = Take();
+  ASSERT_THAT(steps, SizeIs(1));
+  std::vector<std::pair<int, bool>> whom;
+  for (const StageSpan& span : steps[0].spans) whom.emplace_back(span.waited_for.group, span.waited_for.is_pairwise);
+  EXPECT_THAT(whom, ElementsAre(std::pair(1, false), std::pair(0, false), std::pair(2, true), std::pair(1, false),
+                                std::pair(0, false)));
+  EXPECT_THAT(cutter_.groups(), ElementsAre("dp[0,2]", "pp[0,1]"));
 }
 
 TEST_F(StageCutterTest, WhatLiesInAStageIsTakenOffAndWaitsStayApart) {

@@ -75,6 +75,7 @@ Result<RankStages> ReadStageFile(const std::string& path) {
     rank.ended_in_order = followed.has_ended;
     has_more = followed.has_more;
   }
+  rank.groups = cutter.groups();
   rank.impossible_step_count = DropImpossibleSteps(&rank.steps);
   NumberInOrder(&rank.steps);
   return rank;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 
 namespace lockstep::model {
 
+inline constexpr size_t kMostGroups = 1024;  ///< Of a rank.
+
 /// The steps of one rank of a job, and what is known of who recorded them.
 struct RankStages {
   int32_t rank = 0;
@@ -17,8 +20,9 @@ struct RankStages {
   std::string host = {};
   std::string program = {};
   int64_t process_id = 0;
-  std::string source = {};             ///< The file.
-  std::vector<StepStages> steps = {};  ///< Their numbers grow.
+  std::string source = {};               ///< The file.
+  std::vector<StepStages> steps = {};    ///< Their numbers grow.
+  std::vector<std::string> groups = {};  ///< Of process groups that are not the whole job: see WaitOf.
   RankMemory memory = {};
   uint64_t dropped_record_count = 0;   ///< That did not fit into the file.
   uint64_t impossible_step_count = 0;  ///< Of a damaged file; not among the steps.

@@ -37,6 +37,7 @@ constexpr std::pair<std::string_view, Stage> kWords[] = {
     {"broadcast", Stage::kCommunication},
     {"barrier", Stage::kCommunication},
     {"grad_sync", Stage::kCommunication},
+    {"p2p", Stage::kCommunication},
     {"checkpoint", Stage::kCheckpoint},
     {"save", Stage::kCheckpoint},
     {"save_checkpoint", Stage::kCheckpoint},
@@ -76,6 +77,14 @@ std::optional<Stage> StageOf(std::string_view span_name) {
       std::find_if(std::begin(kWords), std::end(kWords), [&](const auto& known) { return known.first == word; });
   if (found == std::end(kWords)) return std::nullopt;
   return found->second;
+}
+
+WaitOf ReadWait(std::string_view span_name) {
+  const size_t cut = span_name.rfind('/');
+  const std::string_view word = cut == std::string_view::npos ? span_name : span_name.substr(cut + 1);
+  const std::string_view group = cut == std::string_view::npos ? std::string_view() : span_name.substr(0, cut);
+  const bool is_group = group.ends_with(']') && group.find('[') != std::string_view::npos;
+  return {is_group ? group : std::string_view(), word == "p2p"};
 }
 
 }  // namespace lockstep::model

@@ -38,6 +38,15 @@ const char* StageName(Stage stage);
 /// counts for the enclosing span. The words are those of docs/daemon-metrics.md#phases.
 std::optional<Stage> StageOf(std::string_view span_name);
 
+/// What the name of a wait's span says of whom it waits for. "dp[0,2]/comm": those of the process group "dp" that has
+/// ranks 0 and 2; the part before the '/' is the same text on all of the group's ranks, and on no other. "comm": all
+/// ranks. ".../p2p": one peer of them.
+struct WaitOf {
+  std::string_view group;  ///< "dp[0,2]"; empty: all ranks.
+  bool is_pairwise = false;
+};
+WaitOf ReadWait(std::string_view span_name);
+
 /// A counter of this name with a value above 0: the rank cannot tell its waits for collectives from what they lie in.
 inline constexpr std::string_view kHidesCommunicationCounter = "comm_exposed_unknown";
 

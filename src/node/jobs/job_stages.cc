@@ -65,6 +65,7 @@ RankStages ToRankStages(const RankSteps& steps, const std::string& host, std::ve
                   .process_id = steps.pid,
                   .source = fmt::format("{}, process {}", host, steps.pid),
                   .steps = std::move(unpacked),
+                  .groups = steps.groups,
                   .dropped_record_count = steps.lost_record_count,
                   .ended_in_order = steps.ended_in_order,
                   .hides_communication = steps.hides_communication};

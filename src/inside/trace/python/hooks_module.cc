@@ -12,10 +12,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "callbacks.h"
+#include "process_groups.h"
+
 namespace {
+
+using namespace lockstep::hooks;
 
 enum Phase { kInput, kForward, kBackward, kOptimizer, kComm, kCheckpoint, kValidation, kGc, kPhaseCount };
 constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"input", "forward",    "backward",   "optimizer",
@@ -23,78 +30,10 @@ constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"input", "forward"
 constexpr long kNone = -1;
 constexpr int64_t kReportInterval = 1000;
 
-/// Functions of Python's that are called from here.
-struct Callbacks {
-  PyObject* begin = nullptr;          ///< () -> bool: whether to record; asked once, at the first mark.
-  PyObject* lost = nullptr;           ///< (error): nothing is marked any more.
-  PyObject* stepped = nullptr;        ///< (count): so many steps have ended: `reported_step`, and each kReportInterval.
-  PyObject* each_second = nullptr;    ///< (): at most so often, when a step ends, once a device is used.
-  PyObject* missed = nullptr;         ///< (): a backward whose end is a wait for all ranks did not say so.
-  PyObject* choose_module = nullptr;  ///< (module) -> phase
-  PyObject* current_task = nullptr;   ///< () -> the backward that runs in this thread, or -1
-  PyObject* wants_gradients = nullptr;
-  PyObject* is_on_device = nullptr;    ///< A stream waits for collectives, and not the host.
-  PyObject* queue_callback = nullptr;  ///< autograd's: calls back when the backward that runs ends.
-};
-Callbacks callbacks;
-
-enum class Recording : uint8_t { kNotYet, kOn, kOff };
-Recording recording = Recording::kNotYet;
 std::array<lockstep_name_t, kPhaseCount> names;
 bool marks_steps = true;  // False: the program does.
 int64_t step_count = 0;
 int64_t reported_step = 1;
-
-/// What a handler of a signal raised while Python ran for a hook. It is the job's.
-struct {
-  PyObject* type = nullptr;
-  PyObject* error = nullptr;
-  PyObject* traceback = nullptr;
-} interruption;
-
-int RaiseInterruption(void*) {
-  if (interruption.type == nullptr) return 0;
-  PyErr_Restore(interruption.type, interruption.error, interruption.traceback);
-  interruption = {};
-  return -1;
-}
-
-/// Takes the exception that is set, if one is.
-void SwitchOffIfFailed() {
-  if (PyErr_Occurred() == nullptr) return;
-  if (PyErr_ExceptionMatches(PyExc_Exception) == 0 && interruption.type == nullptr) {
-    // Raised again as soon as the thread that has the handlers runs Python's code.
-    PyErr_Fetch(&interruption.type, &interruption.error, &interruption.traceback);
-    Py_AddPendingCall(RaiseInterruption, nullptr);
-    return;
-  }
-  recording = Recording::kOff;
-  PyObject *type = nullptr, *error = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &error, &traceback);
-  PyErr_NormalizeException(&type, &error, &traceback);
-  Py_XDECREF(PyObject_CallFunctionObjArgs(callbacks.lost, error != nullptr ? error : Py_None, nullptr));
-  PyErr_Clear();
-  Py_XDECREF(type);
-  Py_XDECREF(error);
-  Py_XDECREF(traceback);
-}
-
-/// What a function of Python's gives; null where it raises. Called without an argument where that is null.
-PyObject* CallBack(PyObject* function, PyObject* argument = nullptr) {
-  PyObject* const answer = PyObject_CallFunctionObjArgs(function, argument, nullptr);
-  if (answer == nullptr) SwitchOffIfFailed();
-  return answer;
-}
-
-/// The same of one that gives a number; `failed` where it raises.
-long Ask(PyObject* function, PyObject* argument, long failed) {
-  PyObject* const answer = CallBack(function, argument);
-  if (answer == nullptr) return failed;
-  const long number = PyLong_AsLong(answer);
-  Py_DECREF(answer);
-  SwitchOffIfFailed();
-  return number;
-}
 
 bool IsRecording() {
   if (recording != Recording::kNotYet) return recording == Recording::kOn;
@@ -109,6 +48,21 @@ bool IsRecording() {
 lockstep_span_t Enter(long phase) {
   return phase >= 0 && phase < kPhaseCount && IsRecording() ? lockstep_begin(names[static_cast<size_t>(phase)]) : 0;
 }
+
+lockstep_span_t EnterWait(const Issued& issued) { return IsRecording() ? lockstep_begin(WaitName(issued)) : 0; }
+
+std::optional<std::string> AskGroupName(PyObject* group) {
+  PyObject* const answer = CallBack(callbacks.name_group, group);
+  PyObject* const bytes = answer == nullptr || answer == Py_None ? nullptr : PyUnicode_AsUTF8String(answer);
+  Py_XDECREF(answer);
+  SwitchOffIfFailed();
+  if (bytes == nullptr) return std::nullopt;
+  std::string name = PyBytes_AsString(bytes);
+  Py_DECREF(bytes);
+  return name;
+}
+
+size_t NumberOf(PyObject* group) { return NumberOfGroup(group, AskGroupName); }
 
 bool uses_device = false;
 
@@ -140,6 +94,7 @@ struct {
   bool is_expected = false;  ///< The next backward ends with it.
   bool is_awaited = false;   ///< That backward runs, and the callback is not queued so far.
   bool has_come = false;     ///< Since the last module that may wait was seen first: another backward may have none.
+  Issued issued;             ///< On the group of the module that was called last.
   lockstep_span_t span = 0;
   PyObject* callback = nullptr;
 } wait;
@@ -170,14 +125,17 @@ PyObject* QueueWait(PyObject*, PyObject*) {
 }
 
 PyObject* BeginWait(PyObject*, PyObject*) {
-  if (wait.span == 0) wait.span = Enter(kComm);
+  if (wait.span == 0) wait.span = EnterWait(wait.issued);
   Py_RETURN_NONE;
 }
 
-/// (whether the next backward ends with a wait): of a module that is new.
-PyObject* ExpectWait(PyObject*, PyObject* is_expected) {
+/// (whether the next backward ends with a wait, for which process group): of a module that is new.
+PyObject* ExpectWait(PyObject*, PyObject* arguments) {
+  PyObject *is_expected = nullptr, *group = nullptr;
+  if (PyArg_ParseTuple(arguments, "OO:expect_wait", &is_expected, &group) == 0) return nullptr;
   wait.is_expected = PyObject_IsTrue(is_expected) == 1;
   wait.has_come = false;
+  wait.issued.group = NumberOf(group);
   Py_RETURN_NONE;
 }
 
@@ -188,21 +146,23 @@ PyObject* ExpectsWait(PyObject*, PyObject*) { return PyBool_FromLong(wait.is_exp
 struct Known {
   PyObject* module = nullptr;  ///< A weak reference.
   PyObject* ddp = nullptr;     ///< Another, to the DistributedDataParallel that it is or holds; null: none.
+  Issued issued = {};          ///< On its process group.
 };
 std::array<Known, 8> known_modules;
 size_t next_known = 0;
 PyObject* sync_attribute = nullptr;
 
-/// (weak reference to a module, weak reference to a DistributedDataParallel that waits on the host, or None)
+/// (weak reference to a module, weak reference to a DistributedDataParallel that waits on the host, or None, its group)
 PyObject* Remember(PyObject*, PyObject* arguments) {
-  PyObject *module = nullptr, *ddp = nullptr;
-  if (PyArg_ParseTuple(arguments, "OO:remember", &module, &ddp) == 0) return nullptr;
+  PyObject *module = nullptr, *ddp = nullptr, *group = nullptr;
+  if (PyArg_ParseTuple(arguments, "OOO:remember", &module, &ddp, &group) == 0) return nullptr;
   Known& known = known_modules[next_known++ % known_modules.size()];
   Py_XDECREF(known.module);
   Py_XDECREF(known.ddp);
   Py_INCREF(module);
   known = {.module = module, .ddp = ddp == Py_None ? nullptr : ddp};
   Py_XINCREF(known.ddp);
+  if (known.ddp != nullptr) known.issued.group = NumberOf(group);
   Py_RETURN_NONE;
 }
 
@@ -218,6 +178,7 @@ long ChooseModule(PyObject* module) {
       PyObject* const synchronizes = PyObject_GetAttr(ddp, sync_attribute);
       wait.is_expected = synchronizes != nullptr && PyObject_IsTrue(synchronizes) == 1;
       Py_XDECREF(synchronizes);
+      wait.issued = known.issued;
       SwitchOffIfFailed();
       return kForward;
     }
@@ -227,7 +188,7 @@ long ChooseModule(PyObject* module) {
 
 // A function or method of PyTorch's with a span around it. Where it is called within itself, the outermost call counts.
 
-enum Kind { kPlain, kOnHost, kModule, kOutermostBackward };
+enum Kind { kPlain, kWorkWait, kBufferWait, kModule, kOutermostBackward, kIssue, kIssueToOne };
 
 struct Around {
   PyObject* original = nullptr;
@@ -237,10 +198,27 @@ struct Around {
 };
 std::vector<unsigned long> inside_modules;  // Whichever class is called.
 
-long PhaseOf(const Around& around, PyObject* arguments) {
-  if (around.kind == kModule) return ChooseModule(PyTuple_GetItem(arguments, 0));
-  if (around.kind == kOnHost && Ask(callbacks.is_on_device, nullptr, 1) != 0) return kNone;
-  return around.phase;
+lockstep_span_t Begin(const Around& around, PyObject* arguments) {
+  PyObject* const self = PyTuple_GetItem(arguments, 0);
+  switch (around.kind) {
+    case kModule: return Enter(ChooseModule(self));
+    case kWorkWait: {
+      const Issued issued = RecallWork(self);
+      return Ask(callbacks.is_on_device, nullptr, 1) != 0 ? 0 : EnterWait(issued);
+    }
+    case kBufferWait: {  // Of a DistributedDataParallel, within its forward.
+      return Ask(callbacks.is_on_device, nullptr, 1) != 0 ? 0 : EnterWait(wait.issued);
+    }
+    default: PyErr_Clear(); return Enter(around.phase);
+  }
+}
+
+/// What it is that a process group does, and that somebody will wait for.
+PyObject* Issue(const Around& around, PyObject* arguments, PyObject* options) {
+  PyObject* const work = PyObject_Call(around.original, arguments, options);
+  if (work == nullptr || work == Py_None) return work;
+  RememberWork(work, {NumberOf(PyTuple_GetItem(arguments, 0)), around.kind == kIssueToOne});
+  return work;
 }
 
 /// (arguments, options) -> what the original gives for them.
@@ -250,6 +228,7 @@ PyObject* Call(PyObject* self, PyObject* call) {
   PyObject* const options = PyTuple_GetItem(call, 1);
   if (options == nullptr) return nullptr;
   if (recording == Recording::kOff) return PyObject_Call(around->original, arguments, options);
+  if (around->kind >= kIssue) return Issue(*around, arguments, options);
   const unsigned long thread = PyThread_get_thread_ident();
   std::vector<unsigned long>& inside = *around->inside;
   if (std::find(inside.begin(), inside.end(), thread) != inside.end()) {
@@ -258,7 +237,7 @@ PyObject* Call(PyObject* self, PyObject* call) {
     return PyObject_Call(around->original, arguments, options);
   }
   inside.push_back(thread);
-  const lockstep_span_t span = Enter(PhaseOf(*around, arguments));
+  const lockstep_span_t span = Begin(*around, arguments);
   const bool waits = around->kind == kOutermostBackward && wait.is_expected && span != 0;
   if (waits) wait.is_awaited = true;
   PyObject* const result = PyObject_Call(around->original, arguments, options);
@@ -418,6 +397,7 @@ PyObject* Configure(PyObject*, PyObject*, PyObject* options) {
       {"each_second", &callbacks.each_second},
       {"missed", &callbacks.missed},
       {"choose_module", &callbacks.choose_module},
+      {"name_group", &callbacks.name_group},
       {"current_task", &callbacks.current_task},
       {"wants_gradients", &callbacks.wants_gradients},
       {"is_on_device", &callbacks.is_on_device},
@@ -437,7 +417,7 @@ PyMethodDef functions[] = {
      nullptr},
     {"around", MakeAround, METH_VARARGS, nullptr},
     {"remember", Remember, METH_VARARGS, nullptr},
-    {"expect_wait", ExpectWait, METH_O, nullptr},
+    {"expect_wait", ExpectWait, METH_VARARGS, nullptr},
     {"expects_wait", ExpectsWait, METH_NOARGS, nullptr},
     {"queue_wait", QueueWait, METH_NOARGS, nullptr},
     {"before_optimizer", BeginOptimizer, METH_NOARGS, nullptr},

@@ -27,6 +27,7 @@ void KeptSteps::Take(const RankIdentity& identity, const RankMeter& meter) {
   facts.lost_record_count = meter.missed_count() + meter.dropped_count();
   facts.ended_in_order = meter.has_ended();
   facts.hides_communication = meter.hides_communication();
+  facts.groups = meter.groups();
   for (const std::string& step : packed) {
     ++facts.seen_step_count;
     if (step.empty() || step.size() > most_bytes) continue;  // Of a wrong clock, or of more spans than are told apart.

@@ -53,6 +53,8 @@ class RankMeter {
   const std::deque<int64_t>& recent_steps_ns() const { return recent_steps_ns_; }
   /// Steps that ended in the last Take().
   const std::vector<model::StepStages>& new_steps() const { return new_steps_; }
+  /// As model::RankStages::groups.
+  const std::vector<std::string>& groups() const { return cutter_.groups(); }
   /// Amounts that were counted: "samples", "tokens", "model_flops".
   const std::map<std::string, double, std::less<>>& amounts() const { return amounts_; }
   /// Its waits for collectives lie in other stages and cannot be told from them.

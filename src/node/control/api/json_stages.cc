@@ -3,6 +3,7 @@
 #include "base/base64.h"
 #include "base/most_ranks.h"
 #include "base/utf8.h"
+#include "model/stages/rank_stages.h"
 #include "node/control/api/json_fields.h"
 #include "node/control/api/query_text.h"
 #include "node/control/api/stages.h"
@@ -26,6 +27,7 @@ void Fields(Json& json, RankSteps& rank) {
   json.Uint("lost_record_count", &rank.lost_record_count);
   json.Bool("ended_in_order", &rank.ended_in_order);
   json.Bool("hides_communication", &rank.hides_communication);
+  json.Texts("groups", model::kMostGroups, &rank.groups);
   if constexpr (Json::kReads) {
     std::string text;
     json.Text("steps", &text, kMostStepsText);

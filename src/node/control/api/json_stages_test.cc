@@ -38,6 +38,27 @@ TEST(PackedStepsTest, StepsGoThroughUnchanged) {
   }
 }
 
+TEST(PackedStepsTest, WhomAWaitIsForGoesThroughUnchanged) {
+  const StepStages step{.number = 4,
+                        .duration_ns = 60,
+                        .spans = {{Stage::kCommunication, 10},
+                                  {Stage::kCommunication, 20, {.group = 1024, .is_pairwise = false}},
+                                  {Stage::kCommunication, 25, {.group = 3, .is_pairwise = true}},
+                                  {Stage::kCommunication, 5, {.group = 0, .is_pairwise = true}}}};
+  const std::string bytes = PackStep(step);
+  for (size_t size = 1; size < bytes.size(); ++size) EXPECT_FALSE(UnpackSteps(bytes.substr(0, size))) << size;
+  const auto steps = UnpackSteps(bytes);
+  ASSERT_TRUE(steps) << steps.error().ToString();
+  ASSERT_THAT(steps->at(0).spans, SizeIs(4));
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(steps->at(0).spans[i].stage, Stage::kCommunication);
+    EXPECT_EQ(steps->at(0).spans[i].duration_ns, step.spans[i].duration_ns);
+    EXPECT_EQ(steps->at(0).spans[i].waited_for.group, step.spans[i].waited_for.group);
+    EXPECT_EQ(steps->at(0).spans[i].waited_for.is_pairwise, step.spans[i].waited_for.is_pairwise);
+  }
+  EXPECT_FALSE(UnpackSteps(std::string("\x02\x02\x01\x0f\x82\x10", 6))) << "no such group";
+}
+
 TEST(PackedStepsTest, AStepTakesFewBytes) { EXPECT_LE(PackStep(SomeStep(100'000)).size(), 25U); }
 
 TEST(PackedStepsTest, TimesThatNoStepHasAreNotPacked) {
@@ -49,7 +70,7 @@ TEST(PackedStepsTest, TimesThatNoStepHasAreNotPacked) {
 TEST(PackedStepsTest, BytesThatAreCutOrWrongAreRefused) {
   const std::string bytes = PackStep(SomeStep(7));
   for (size_t size = 1; size < bytes.size(); ++size) EXPECT_FALSE(UnpackSteps(bytes.substr(0, size))) << size;
-  EXPECT_FALSE(UnpackSteps(std::string("\x02\x02\x01\x0f", 4))) << "no such stage";
+  EXPECT_FALSE(UnpackSteps(std::string("\x02\x02\x01\x0b", 4))) << "no such stage";
   EXPECT_FALSE(UnpackSteps(std::string("\x02\x02\xff\xff\xff\x7f", 6))) << "more spans than bytes";
   EXPECT_FALSE(UnpackSteps(std::string(12, '\xff'))) << "no number";
   std::string many;
@@ -61,10 +82,10 @@ TEST(StagesJsonTest, EveryFieldGoesThroughUnchanged) {
   const std::string text =
       R"({"host":"n1","now_unix_ns":30,"ranks":[{"job_id":"4711","user":"ada","rank":3,"world_size":8,"pid":42,)"
       R"("seen_step_count":900,"kept_step_count":512,"lost_record_count":2,"ended_in_order":true,)"
-      R"("hides_communication":true,"steps":")" +
+      R"("hides_communication":true,"groups":["dp[0-6:2]","tp[6,7]"],"steps":")" +
       EncodeBase64(PackStep(SomeStep(899))) + R"("},)" +
       R"({"job_id":null,"user":null,"rank":0,"world_size":null,"pid":1,"seen_step_count":0,"kept_step_count":0,)"
-      R"("lost_record_count":0,"ended_in_order":false,"hides_communication":false,"steps":null}]})";
+      R"("lost_record_count":0,"ended_in_order":false,"hides_communication":false,"groups":[],"steps":null}]})";
   const Result<NodeStages> stages = ReadNodeStages(text);
   ASSERT_TRUE(stages) << stages.error().ToString();
   EXPECT_EQ(ToJson(*stages), text);

@@ -1,13 +1,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/stages/rank_stages.h"
 #include "node/control/api/stages.h"
 
 namespace lockstep::control {
 namespace {
 
 constexpr int kStageBits = 4;
-static_assert(model::kStages.size() <= size_t{1} << kStageBits);
+constexpr uint64_t kWaitInGroup = (1U << kStageBits) - 1;
+static_assert(model::kStages.size() <= kWaitInGroup);
 constexpr int64_t kLongestNs = int64_t{1} << 59;  // Of a step.
 
 void PutVarint(uint64_t value, std::string* out) {
@@ -49,11 +51,18 @@ std::optional<model::StepStages> TakeStep(std::string_view* bytes) {
   for (uint64_t i = 0; i < *count; ++i) {
     const std::optional<uint64_t> packed = TakeVarint(bytes);
     if (!packed) return std::nullopt;
-    const uint64_t stage = *packed & ((1U << kStageBits) - 1);
+    uint64_t stage = *packed & ((1U << kStageBits) - 1);
     const auto duration_ns = static_cast<int64_t>(*packed >> kStageBits);
+    model::WaitedFor waited_for;
+    if (stage == kWaitInGroup) {
+      stage = static_cast<uint64_t>(model::Stage::kCommunication);
+      const std::optional<uint64_t> whom = TakeVarint(bytes);
+      if (!whom || *whom / 2 > model::kMostGroups) return std::nullopt;
+      waited_for = {.group = static_cast<uint16_t>(*whom / 2), .is_pairwise = *whom % 2 != 0};
+    }
     if (stage >= model::kStages.size() || duration_ns > kLongestNs - step.duration_ns) return std::nullopt;
     step.duration_ns += duration_ns;
-    step.spans.push_back({static_cast<model::Stage>(stage), duration_ns});
+    step.spans.push_back({static_cast<model::Stage>(stage), duration_ns, waited_for});
   }
   return step;
 }
@@ -69,7 +78,10 @@ std::string PackStep(const model::StepStages& step) {
   for (const model::StageSpan& span : step.spans) {
     if (span.duration_ns < 0 || span.duration_ns > left_ns) return {};
     left_ns -= span.duration_ns;
-    PutVarint(static_cast<uint64_t>(span.duration_ns) << kStageBits | static_cast<uint64_t>(span.stage), &bytes);
+    const uint64_t whom = uint64_t{span.waited_for.group} * 2 + (span.waited_for.is_pairwise ? 1 : 0);
+    const uint64_t stage = whom != 0 ? kWaitInGroup : static_cast<uint64_t>(span.stage);
+    PutVarint(static_cast<uint64_t>(span.duration_ns) << kStageBits | stage, &bytes);
+    if (whom != 0) PutVarint(whom, &bytes);
   }
   return bytes;
 }

@@ -34,8 +34,9 @@ struct RankSteps {
   uint64_t kept_step_count = 0;    ///< That the daemon still has; not more than were asked for are here.
   uint64_t lost_record_count = 0;  ///< Did not fit into the file, or could not be followed.
   bool ended_in_order = false;
-  bool hides_communication = false;  ///< As model::RankStages.
-  std::string steps = {};            ///< PackStep() of each, in order.
+  bool hides_communication = false;      ///< As model::RankStages.
+  std::vector<std::string> groups = {};  ///< As model::RankStages.
+  std::string steps = {};                ///< PackStep() of each, in order.
 };
 
 /// The steps of a node's ranks.
@@ -46,7 +47,8 @@ struct NodeStages {
 };
 
 /// A step in a few bytes: varints of its number and start (zigzag), of how many spans it has, and of each span
-/// `duration_ns * 16 + stage`. Empty where a time is negative or longer than 18 years.
+/// `duration_ns * 16 + stage`; of a wait that is not for all ranks with 15 as its stage, and behind it
+/// `group * 2 + is_pairwise`. Empty where a time is negative or longer than 18 years.
 std::string PackStep(const model::StepStages& step);
 /// Steps as they were packed. Errors: kCorruptData, for any other bytes.
 Result<std::vector<model::StepStages>> UnpackSteps(std::string_view bytes);

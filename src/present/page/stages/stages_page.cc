@@ -43,6 +43,7 @@ svg .other { fill: var(--other); }
 )";
 
 constexpr size_t kMostMemoryRows = 64;
+constexpr size_t kMostGroupRows = 64;
 
 std::string Sentences(const std::vector<std::string>& sentences) {
   std::string html;
@@ -85,6 +86,23 @@ std::string Stages(const Accounting& account) {
                                    : fmt::format("rank {}: {}", rank(most - each.cost.begin()),
                                                  report::FormatShare(most->ns, account.total_ns))) +
             "</tr>\n";
+  }
+  return html + kCloseTable;
+}
+
+std::string Groups(const JobStages& job) {
+  std::vector<report::GroupRow> rows = report::GroupRows(job);
+  if (rows.empty()) return "";
+  std::string html = "<h2>Process groups</h2>\n";
+  if (rows.size() > kMostGroupRows) {
+    html += fmt::format("<p class=\"faint\">The {} of {} groups in which a rank costs most.</p>\n", kMostGroupRows,
+                        rows.size());
+    rows.resize(kMostGroupRows);
+  }
+  html += OpenTable("Process groups",
+                    {{"Group", false}, {"Ranks", false}, {"Longest wait, a step", true}, {"Costs most", false}});
+  for (const report::GroupRow& row : rows) {
+    html += "<tr>" + TextCell(row.name) + TextCell(row.ranks) + NumberCell(row.wait) + TextCell(row.cost) + "</tr>\n";
   }
   return html + kCloseTable;
 }
@@ -183,6 +201,7 @@ std::string StagesPage(const JobStages& job) {
                       EscapeHtml(report::StagesSentence(job)), EscapeHtml(report::StagesWhy(job)),
                       EscapeHtml(report::StagesNext(job)));
   if (job.account.step_count > 0 && job.account.total_ns > 0) html += Stages(job.account);
+  html += Groups(job);
   if (!job.over_time.windows.empty()) html += OverTime(job);
   html += Memory(job);
   std::ostringstream text;

@@ -14,6 +14,7 @@ using frontier::Accounting;
 using frontier::Answer;
 using frontier::Change;
 using frontier::Cost;
+using frontier::Group;
 using frontier::JobStages;
 using frontier::StageAccount;
 using frontier::StepAccount;
@@ -33,6 +34,8 @@ void VerdictRow(JsonRow& row, const JobStages& job) {
   verdict.answer == Answer::kStraggler ? row.Int(job.account.ranks[verdict.rank_idx]) : row.Null();
   row.Key("stage");
   has_stage ? row.Text(StageName(verdict.stage)) : row.Null();
+  row.Key("group");
+  job.group_idx ? row.Text(job.groups[*job.group_idx].name) : row.Null();
   row.Key("cost_ns").Int(verdict.cost_ns).Key("cost_ratio").Double(verdict.cost_ratio);
   row.Key("step_count").Int(verdict.step_count).Key("occasional").Bool(verdict.is_occasional);
   row.Key("confidence").Double(verdict.confidence).Key("sentence").Text(StagesSentence(job));
@@ -51,6 +54,19 @@ void StageRow(JsonRow& row, Stage stage, const StageAccount& account) {
   row.Key("cost_ns").StartArray();
   for (const Cost& cost : account.cost) row.Int(cost.ns);
   row.EndArray();
+}
+
+void ProcessGroupRow(JsonRow& row, const Group& group) {
+  row.Key("name").Text(group.name).Key("pairwise").Bool(group.is_pairwise);
+  row.Key("ranks").List(group.account.ranks).Key("wait_ns").List(group.wait_ns);
+  row.Key("round_count").Int(group.account.round_count).Key("total_ns").Int(group.account.total_ns);
+  row.Key("unmet_ns").Int(group.account.unmet_ns);
+  const frontier::MostCost most = FindMostCost(group.account);
+  row.Key("cost_ns").Int(most.ns);
+  row.Key("rank");
+  most.ns > 0 ? row.Int(group.account.ranks[most.rank_idx]) : row.Null();
+  row.Key("stage");
+  most.ns > 0 ? row.Text(StageName(most.stage)) : row.Null();
 }
 
 void StepRow(JsonRow& row, const Accounting& account, const StepAccount& step) {
@@ -134,6 +150,7 @@ void WriteStagesJson(const JobStages& job, std::ostream& out) {
     WriteTable(json, "ranks", job.ranks, RankRow);
     WriteTable(json, "stages", model::kStages,
                [&](JsonRow& row, Stage stage) { StageRow(row, stage, account.At(stage)); });
+    WriteTable(json, "groups", job.groups, ProcessGroupRow);
     WriteTable(json, "steps", account.steps,
                [&](JsonRow& row, const StepAccount& step) { StepRow(row, account, step); });
     WriteTable(json, "windows", job.over_time.windows,

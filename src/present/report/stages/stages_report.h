@@ -18,6 +18,15 @@ std::string StagesSentence(const frontier::JobStages& job);
 std::string StagesWhy(const frontier::JobStages& job);
 std::string StagesNext(const frontier::JobStages& job);
 
+/// A process group in words: where one of its ranks costs it most comes first.
+struct GroupRow {
+  std::string name = {};
+  std::string ranks = {};  ///< "0, 2".
+  std::string wait = {};   ///< Of the member that waits longest for this group, a step.
+  std::string cost = {};   ///< "rank 2 in forward: 31 %", of the group's time; empty: nobody costs it anything.
+};
+std::vector<GroupRow> GroupRows(const frontier::JobStages& job);
+
 /// "400 to 479", "7".
 std::string StepRange(const frontier::Window& window);
 

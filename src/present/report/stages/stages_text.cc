@@ -11,6 +11,7 @@
 #include "present/report/section_writer.h"
 #include "present/report/sparkline.h"
 #include "present/report/stages/stages_report.h"
+#include "present/report/text_page.h"
 #include "present/report/text_table.h"
 #include "present/report/utf8.h"
 
@@ -20,7 +21,9 @@ namespace {
 using frontier::Accounting;
 using frontier::Answer;
 using frontier::Doubt;
+using frontier::Group;
 using frontier::JobStages;
+using frontier::MostCost;
 using frontier::OverTime;
 using frontier::StageAccount;
 using frontier::StepAccount;
@@ -119,6 +122,24 @@ std::string AlsoSlow(const JobStages& job) {
   return names.empty() ? "" : "; it is slow in " + names + " as well";
 }
 
+constexpr size_t kMostGroupRanks = 6;  // Pieces of their list.
+
+/// The straggler's stage among those that wait for it.
+const StageAccount& ComparedWith(const JobStages& job) {
+  return (job.group_idx ? job.groups[*job.group_idx].account : job.account).At(job.verdict.stage);
+}
+
+/// "the others wait", "rank 2 of group tp waits".
+std::string WhoWaits(const JobStages& job) {
+  if (!job.group_idx) return "the others wait";
+  const frontier::Group& group = job.groups[*job.group_idx];
+  std::vector<int32_t> others = group.account.ranks;
+  std::erase(others, job.account.ranks[job.verdict.rank_idx]);
+  const bool is_one = others.size() == 1;
+  return fmt::format("rank{} {} of group {} wait{}", is_one ? "" : "s", RankList(others, kMostGroupRanks), group.name,
+                     is_one ? "s" : "");
+}
+
 constexpr size_t kMostMemorySentences = 6;
 
 const char* SignalWords(Signal signal) {
@@ -142,6 +163,7 @@ class TextReport : private SectionWriter {
     WriteWrapped(StagesWhy(job_), "  why   ", "        ", options_.width, out_);
     WriteWrapped(StagesNext(job_), "  next  ", "        ", options_.width, out_);
     WriteStages();
+    WriteGroups();
     WriteOverTime();
     WriteMemory();
     WriteSteps();
@@ -181,6 +203,20 @@ class TextReport : private SectionWriter {
     if (most == stage.cost.end() || most->ns == 0) return "";
     return fmt::format("rank {}: {}", job_.account.ranks[static_cast<size_t>(most - stage.cost.begin())],
                        FormatShare(most->ns, job_.account.total_ns));
+  }
+
+  void WriteGroups() {
+    if (job_.groups.empty()) return;
+    Section(fmt::format("Process groups ({})", job_.groups.size()));
+    TextTable table({{.header = "group", .align = Align::kLeft},
+                     {.header = "ranks", .align = Align::kLeft},
+                     {.header = "longest wait"},
+                     {.header = "costs most", .align = Align::kLeft}});
+    const std::vector<GroupRow> rows = GroupRows(job_);
+    const size_t shown = Rows(rows.size(), options_.top);
+    for (size_t i = 0; i < shown; ++i) table.AddRow({rows[i].name, rows[i].ranks, rows[i].wait, rows[i].cost});
+    table.Write(style_, options_.width, out_);
+    More(rows.size(), shown, "groups");
   }
 
   void WriteOverTime() {
@@ -289,6 +325,23 @@ std::string StagesSentence(const JobStages& job) {
   return UndecidedSentence(job);
 }
 
+std::vector<GroupRow> GroupRows(const JobStages& job) {
+  std::vector<std::pair<MostCost, const Group*>> groups;
+  for (const Group& group : job.groups) groups.emplace_back(FindMostCost(group.account), &group);
+  std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.first.ns > b.first.ns; });
+  std::vector<GroupRow> rows;
+  for (const auto& [most, group] : groups) {
+    rows.push_back({.name = group->name + (group->is_pairwise ? " (one to one)" : ""),
+                    .ranks = RankList(group->account.ranks, kMostGroupRanks),
+                    .wait = FormatDuration(PerStep(*std::max_element(group->wait_ns.begin(), group->wait_ns.end()),
+                                                   group->account.step_count))});
+    if (most.ns == 0) continue;
+    rows.back().cost = fmt::format("rank {} in {}: {}", group->account.ranks[most.rank_idx], StageName(most.stage),
+                                   FormatShare(most.ns, group->account.total_ns));
+  }
+  return rows;
+}
+
 std::string StepRange(const Window& window) {
   if (window.first_step == window.last_step) return std::to_string(window.first_step);
   return fmt::format("{} to {}", window.first_step, window.last_step);
@@ -301,10 +354,10 @@ std::string StagesWhy(const JobStages& job) {
   const int64_t count = account.step_count;
   switch (verdict.answer) {
     case Answer::kStraggler:
-      return fmt::format("in {} of {} the others wait for it; its {} takes {} a step, the median rank's {}{}",
-                         verdict.step_count, Steps(count), StageName(verdict.stage),
+      return fmt::format("in {} of {} {} for it; its {} takes {} a step, the median rank's {}{}", verdict.step_count,
+                         Steps(count), WhoWaits(job), StageName(verdict.stage),
                          FormatDuration(PerStep(stage.rank_ns[verdict.rank_idx], count)),
-                         FormatDuration(PerStep(MedianRankNs(stage), count)), AlsoSlow(job));
+                         FormatDuration(PerStep(MedianRankNs(ComparedWith(job)), count)), AlsoSlow(job));
     case Answer::kImbalance:
       return fmt::format("rank {} takes {} a step, the median rank {}, and the others' turns come too",
                          account.ranks[WorstIdx(stage)], FormatDuration(PerStep(stage.rank_ns[WorstIdx(stage)], count)),
@@ -325,8 +378,11 @@ std::string StagesNext(const JobStages& job) {
       if (OtherSlowStages(job).size() >= 2)
         return "look at that rank's cores, clocks and neighbours: it is slow in all that it does";
       return NextOfStage(job.verdict.stage);
-    case Answer::kImbalance:
-    case Answer::kStage: return NextOfStage(job.verdict.stage);
+    case Answer::kStage:
+      if (job.is_pipeline && job.verdict.stage == Stage::kCommunication)
+        return "cut the batch into more micro-batches: a pipeline's ranks wait while it fills and empties";
+      return NextOfStage(job.verdict.stage);
+    case Answer::kImbalance: return NextOfStage(job.verdict.stage);
     case Answer::kEven: return "for the time inside the stages capture a few steps: lockstep capture, lockstep analyze";
     case Answer::kUndecided: break;
   }

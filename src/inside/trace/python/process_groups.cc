@@ -1,0 +1,78 @@
+#include "process_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <vector>
+
+namespace lockstep::hooks {
+namespace {
+
+// Beyond these numbers nothing is known of a group, or of a Work that nobody waits for, but that not all ranks meet
+// there.
+constexpr size_t kMostGroups = 256;
+constexpr size_t kMostWorks = 4096;
+
+struct Group {
+  PyObject* group = nullptr;  ///< A weak reference.
+  std::optional<std::string> name;
+  std::array<lockstep_name_t, 2> waits = {};  ///< For all members, for one; 0: not asked for so far.
+};
+std::vector<Group> groups;
+std::unordered_map<PyObject*, Issued> works;
+
+bool AllRanksAreOne() {
+  return std::all_of(groups.begin(), groups.end(), [](const Group& known) { return known.name == ""; });
+}
+
+}  // namespace
+
+size_t NumberOfGroup(PyObject* group, std::optional<std::string> (*name_of)(PyObject*)) {
+  size_t number = groups.size();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    PyObject* const known = PyWeakref_GetObject(groups[i].group);
+    if (known == group) return i;
+    if (known == Py_None) number = std::min(number, i);
+  }
+  if (number == kMostGroups) return number;
+  PyObject* const weak = PyWeakref_NewRef(group, nullptr);
+  if (weak == nullptr) {
+    PyErr_Clear();
+    return kMostGroups;
+  }
+  if (number == groups.size()) {
+    groups.emplace_back();
+  } else {
+    Py_DECREF(groups[number].group);
+  }
+  groups[number] = {weak, name_of(group), {}};
+  return number;
+}
+
+lockstep_name_t WaitName(const Issued& issued) {
+  static Group unknown;
+  static Group all{nullptr, "", {}};
+  Group& group = issued.group < groups.size() ? groups[issued.group] : AllRanksAreOne() ? all : unknown;
+  const bool is_pairwise = issued.is_pairwise || !group.name;
+  lockstep_name_t& name = group.waits[is_pairwise ? 1 : 0];
+  if (name == 0) {
+    const std::string prefix = group.name.value_or("");
+    name = lockstep_name((prefix + (prefix.empty() ? "" : "/") + (is_pairwise ? "p2p" : "comm")).c_str());
+  }
+  return name;
+}
+
+void RememberWork(PyObject* work, const Issued& issued) {
+  if (works.size() == kMostWorks) works.clear();
+  works[work] = issued;
+}
+
+Issued RecallWork(PyObject* work) {
+  const auto found = works.find(work);
+  if (found == works.end()) return {};
+  const Issued issued = found->second;
+  works.erase(found);
+  return issued;
+}
+
+}  // namespace lockstep::hooks

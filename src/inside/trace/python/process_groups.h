@@ -1,0 +1,33 @@
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <lockstep/trace.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace lockstep::hooks {
+
+/// Which process group a wait of the host is for. What was issued on a group is a Work, and whoever waits for it knows
+/// no more than that. Everything with the interpreter's lock held.
+struct Issued {
+  size_t group = SIZE_MAX;   ///< The number of a group, if it is one.
+  bool is_pairwise = false;  ///< Sent to one peer, or received from it.
+};
+
+/// The number of a group of PyTorch's. `name_of`, of one that is new: "dp[0,2]", "" of the group of all ranks, nullopt
+/// where it cannot be told. Groups go, and their numbers are given again.
+size_t NumberOfGroup(PyObject* group, std::optional<std::string> (*name_of)(PyObject*));
+
+/// As model::ReadWait() reads it: "dp[0,2]/comm", "comm", "p2p". Once recording has begun.
+lockstep_name_t WaitName(const Issued& issued);
+
+void RememberWork(PyObject* work, const Issued& issued);
+/// Forgets it, too: another Work may lie there next. What is unknown counts for all ranks, while no other group is
+/// known.
+Issued RecallWork(PyObject* work);
+
+}  // namespace lockstep::hooks
