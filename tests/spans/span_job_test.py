@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+from own_file_system import on_own_file_system
 from span_files import LOCKSTEP, counts, ledger, query
 from waiting import PATIENCE_S
 
@@ -105,14 +106,9 @@ class SpanJobTest(unittest.TestCase):
         self.assertLess(path.stat().st_size, 16 << 20)
 
     def test_a_full_disk_costs_spans_and_nothing_else(self):
-        inside = self.scratch / "small"
-        inside.mkdir()
-        script = ('mount -t tmpfs -o size=768k none "$1" || exit 77; LOCKSTEP_TRACE="$1" "$2" work 100000; status=$?; '
-                  'cp "$1"/*.spans "$3"; exit $status')
+        script = 'LOCKSTEP_TRACE="$1" "$2" work 100000; status=$?; cp "$1"/*.spans "$3"; exit $status'
         self.folder.mkdir()
-        done = launch("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", inside, JOB, self.folder)
-        if done.returncode == 77 or "unshare" in done.stderr:
-            self.skipTest(f"no file system of a test's own can be mounted here: {done.stderr.strip()}")
+        done = on_own_file_system(self, launch, "-o size=768k", script, self.scratch / "small", JOB, self.folder)
         self.assertEqual((0, launch(JOB, "work", 100_000).stdout), (done.returncode, done.stdout), done.stderr)
         [path] = self.folder.glob("*.spans")
         kept = counts(path)["mix"]
@@ -122,13 +118,8 @@ class SpanJobTest(unittest.TestCase):
         self.assertAlmostEqual(101_001, kept + dropped, delta=1_100)
 
     def test_a_file_system_that_cannot_be_written_costs_spans_and_nothing_else(self):
-        inside = self.scratch / "fixed"
-        inside.mkdir()
-        script = ('mount -t tmpfs none "$1" && mount -o remount,ro "$1" || exit 77; LOCKSTEP_TRACE="$1" "$2" threads 200; '
-                  'status=$?; ls -A "$1" >&2; exit $status')
-        done = launch("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", inside, JOB)
-        if done.returncode == 77 or "unshare" in done.stderr:
-            self.skipTest(f"no file system of a test's own can be mounted here: {done.stderr.strip()}")
+        script = 'LOCKSTEP_TRACE="$1" "$2" threads 200; status=$?; ls -A "$1" >&2; exit $status'
+        done = on_own_file_system(self, launch, "-o ro", script, self.scratch / "fixed", JOB)
         self.assertEqual((0, launch(JOB, "threads", 200).stdout), (done.returncode, done.stdout), done.stderr)
         said, dropped = done.stderr.splitlines()  # And no file.
         self.assertIn("Read-only file system; the program goes on without", said)

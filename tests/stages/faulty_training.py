@@ -1,9 +1,9 @@
 """A training job under torchrun that knows nothing of lockstep: DistributedDataParallel over Gloo, with a fault in one rank or none.
 
 faulty_training.py STEPS FAULT: FAULT is none, or STAGE:RANK:MILLISECONDS:WHEN, where STAGE is data, forward, backward, optimizer,
-checkpoint, gc, cores or leak (4 MB are kept, however many milliseconds), and WHEN is every, K (each K-th step), late (from the middle on)
+checkpoint, gc, cores, leak (4 MB are kept, however many milliseconds) or raise (an exception in forward), and WHEN is every, K (each K-th step), late (from the middle on)
 or once. A step takes about 40 ms, most of it asleep as if a device computed, so that the ranks of a small machine do not disturb each
-other.
+other. WORKERS in the environment is how many processes a rank's DataLoader forks.
 """
 
 import contextlib
@@ -80,6 +80,8 @@ class Net(torch.nn.Module):
 
     def forward(self, value):
         self.fault.sleep("forward", FORWARD_S)
+        if self.fault.is_due("raise"):
+            raise ArithmeticError("planted in mid-step")
         for _ in range(MULTIPLICATIONS):
             torch.mm(MATRIX, MATRIX)
         return SlowGradient.apply(self.layers(value), self.fault)
@@ -138,7 +140,7 @@ def main():
     leaked = []
     model = torch.nn.parallel.DistributedDataParallel(Net(fault))
     optimizer = SlowOptimizer(fault, model.parameters())
-    loader = torch.utils.data.DataLoader(Data(fault), batch_size=8)
+    loader = torch.utils.data.DataLoader(Data(fault), batch_size=8, num_workers=int(os.environ.get("WORKERS", "0")))
     for step, batch in zip(range(steps), loader):
         fault.step = step
         with around_step(model):
