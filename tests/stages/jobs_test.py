@@ -218,6 +218,10 @@ class StagesTest(JobCase):
         self.check_sums(summary, 2)
         self.assertGreaterEqual(summary["data"]["step_count"], data["step_count"])
         self.assertFalse(summary["data"]["ranks"][1]["ended_in_order"])
+        self.assertEqual(job.returncode, summary["data"]["job"]["exit_status"])
+        refused = subprocess.run([BINARY, "compare", folder, folder], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(1, refused.returncode, refused.stdout)
+        self.assertIn("did not complete", refused.stderr)
         self.assertIn("Stages of a step", said)
         # The other one is missing: it is said, and the rest is told.
         left = next(path for path in folder.glob("*.spans") if f"pid{data['ranks'][0]['process_id']}" in path.name)

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/comparison/name_match.h"
@@ -135,6 +137,16 @@ void CompareNames(Comparison* comparison);
 void CompareCollectives(Comparison* comparison);
 void CompareMemory(Comparison* comparison);
 void CompareFindings(Comparison* comparison);
+/// Those of a step's named parts whose shift is beyond the noise, of the step's sign and a tenth of it or more, largest
+/// first. `step` has a shift; `among` ends each text.
+std::vector<Reason> PartReasons(const Delta& step, const std::vector<std::pair<std::string, const Delta*>>& parts,
+                                std::string_view among);
+/// "B is 4.1 % slower (99 % interval ...): ...", or that there is no difference, or why it cannot be told. `unit`: what
+/// was counted of each run, "step".
+std::string StepSentence(const Delta& step, size_t count_a, size_t count_b, std::string_view unit,
+                         const CompareOptions& options);
+inline constexpr const char* kNoiseNote =
+    "the noise is that between the steps of these two runs; another node or day may differ by more";
 /// Reads all else.
 void Judge(Comparison* comparison);
 

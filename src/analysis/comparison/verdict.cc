@@ -21,25 +21,8 @@ std::string Signed(double ratio) {
   return (text == "0" ? "" : ratio < 0 ? "-" : "+") + text;
 }
 
-std::string Fewest(const Comparison& comparison) {
-  const size_t a = comparison.a.steps.size();
-  const size_t b = comparison.b.steps.size();
-  return a == b ? fmt::format("{} step{} each", a, a == 1 ? "" : "s") : fmt::format("{} and {} steps", a, b);
-}
-
-void AddPartReasons(const Comparison& comparison, std::vector<Reason>* reasons) {
-  const double total = comparison.step.shift->estimate;
-  for (size_t p = 1; p < kPartCount; ++p) {
-    const Delta& part = comparison.parts[p];
-    if (!part.shift || !part.shift->differs()) continue;
-    const double delta = part.shift->estimate;
-    if (delta * total <= 0 || std::abs(delta) < 0.1 * std::abs(total)) continue;
-    reasons->push_back({fmt::format("{} {} by {}{}", PartLabel(static_cast<Part>(p)), delta < 0 ? "fell" : "grew",
-                                    UnsignedTime(delta), comparison.a.rank_count > 1 ? " (mean over ranks)" : ""),
-                        delta});
-  }
-  std::stable_sort(reasons->begin(), reasons->end(),
-                   [](const Reason& x, const Reason& y) { return std::abs(x.delta_ns) > std::abs(y.delta_ns); });
+std::string Fewest(size_t a, size_t b, std::string_view unit) {
+  return a == b ? fmt::format("{} {}{} each", a, unit, a == 1 ? "" : "s") : fmt::format("{} and {} {}s", a, b, unit);
 }
 
 /// One rank whose own time changed far more than the others': they wait for it, or no longer do.
@@ -87,52 +70,70 @@ void AddNotes(const Comparison& comparison, std::vector<std::string>* notes) {
     notes->push_back(fmt::format("warm-up left out: {} step(s) of A, {} of B", a.skipped_steps, b.skipped_steps));
   }
   if (a.partial || b.partial) notes->push_back("ranks or parts of files are missing; see lockstep analyze");
-  notes->push_back("the noise is that between the steps of these two runs; another node or day may differ by more");
+  notes->push_back(kNoiseNote);
 }
 
 }  // namespace
 
-void Judge(Comparison* comparison) {
-  Verdict& verdict = comparison->verdict;
-  const Delta& step = comparison->step;
-  AddNotes(*comparison, &verdict.notes);
-  verdict.change = step.change;
+std::vector<Reason> PartReasons(const Delta& step, const std::vector<std::pair<std::string, const Delta*>>& parts,
+                                std::string_view among) {
+  std::vector<Reason> reasons;
+  const double total = step.shift->estimate;
+  for (const auto& [label, part] : parts) {
+    if (!part->shift || !part->shift->differs()) continue;
+    const double delta = part->shift->estimate;
+    if (delta * total <= 0 || std::abs(delta) < 0.1 * std::abs(total)) continue;
+    reasons.push_back(
+        {fmt::format("{} {} by {}{}", label, delta < 0 ? "fell" : "grew", UnsignedTime(delta), among), delta});
+  }
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const Reason& x, const Reason& y) { return std::abs(x.delta_ns) > std::abs(y.delta_ns); });
+  return reasons;
+}
+
+std::string StepSentence(const Delta& step, size_t count_a, size_t count_b, std::string_view unit,
+                         const CompareOptions& options) {
   if (!step.shift || !step.ratio()) {
-    verdict.sentence =
-        "cannot tell: no step with a known length in " + std::string(comparison->a.steps.empty() ? "A" : "B");
-    return;
+    return fmt::format("cannot tell: no step with a known length in {}", count_a == 0 ? "A" : "B");
   }
   const double ratio = *step.ratio();
-  const int confidence = static_cast<int>(std::lround(comparison->options.confidence * 1000));
+  const int confidence = static_cast<int>(std::lround(options.confidence * 1000));
   const std::string level =
       confidence % 10 == 0 ? fmt::format("{}", confidence / 10) : fmt::format("{:.1f}", confidence / 10.0);
   if (!step.shift->low) {
-    verdict.sentence = fmt::format(
-        "cannot tell: {}, too few{} for {} % confidence; B's median step is {} % {} ({} against {})",
-        Fewest(*comparison),
-        std::min(comparison->a.steps.size(), comparison->b.steps.size()) < 8 ? ""
-                                                                             : " as much as they depend on each other",
-        level, UnsignedPercent(step.b / step.a - 1), step.b < step.a ? "shorter" : "longer", UnsignedTime(step.b),
-        UnsignedTime(step.a));
-    return;
+    return fmt::format("cannot tell: {}, too few{} for {} % confidence; B's median step is {} % {} ({} against {})",
+                       Fewest(count_a, count_b, unit),
+                       std::min(count_a, count_b) < 8 ? "" : " as much as they depend on each other", level,
+                       UnsignedPercent(step.b / step.a - 1), step.b < step.a ? "shorter" : "longer",
+                       UnsignedTime(step.b), UnsignedTime(step.a));
   }
   const double low = *step.shift->low / step.a;
   const double high = *step.shift->high / step.a;
   if (step.change == Change::kNone) {
-    verdict.sentence =
-        step.shift->differs()
-            ? fmt::format("no difference that counts: {} % of the step ({} % interval {} to {}), below {} %",
-                          Signed(ratio), level, Signed(low), Signed(high),
-                          UnsignedPercent(comparison->options.minimum_effect))
-            : fmt::format("no difference beyond the noise: {} % ({} % interval {} to {}; {})", Signed(ratio), level,
-                          Signed(low), Signed(high), Fewest(*comparison));
-    return;
+    return step.shift->differs()
+               ? fmt::format("no difference that counts: {} % of the step ({} % interval {} to {}), below {} %",
+                             Signed(ratio), level, Signed(low), Signed(high), UnsignedPercent(options.minimum_effect))
+               : fmt::format("no difference beyond the noise: {} % ({} % interval {} to {}; {})", Signed(ratio), level,
+                             Signed(low), Signed(high), Fewest(count_a, count_b, unit));
   }
   const bool faster = step.change == Change::kFaster;
-  verdict.sentence = fmt::format("B is {} % {} ({} % interval {} to {}): {} a step against {}", UnsignedPercent(ratio),
-                                 faster ? "faster" : "slower", level, UnsignedPercent(faster ? high : low),
-                                 UnsignedPercent(faster ? low : high), UnsignedTime(step.b), UnsignedTime(step.a));
-  AddPartReasons(*comparison, &verdict.reasons);
+  return fmt::format("B is {} % {} ({} % interval {} to {}): {} a step against {}", UnsignedPercent(ratio),
+                     faster ? "faster" : "slower", level, UnsignedPercent(faster ? high : low),
+                     UnsignedPercent(faster ? low : high), UnsignedTime(step.b), UnsignedTime(step.a));
+}
+
+void Judge(Comparison* comparison) {
+  Verdict& verdict = comparison->verdict;
+  AddNotes(*comparison, &verdict.notes);
+  verdict.change = comparison->step.change;
+  verdict.sentence = StepSentence(comparison->step, comparison->a.steps.size(), comparison->b.steps.size(), "step",
+                                  comparison->options);
+  if (verdict.change != Change::kFaster && verdict.change != Change::kSlower) return;
+  std::vector<std::pair<std::string, const Delta*>> parts;
+  for (size_t p = 1; p < kPartCount; ++p) {
+    parts.emplace_back(PartLabel(static_cast<Part>(p)), &comparison->parts[p]);
+  }
+  verdict.reasons = PartReasons(comparison->step, parts, comparison->a.rank_count > 1 ? " (mean over ranks)" : "");
   AddRankReason(*comparison, &verdict.reasons);
   if (!verdict.reasons.empty()) verdict.sentence += ", because " + verdict.reasons.front().text;
 }

@@ -46,7 +46,13 @@ std::optional<size_t> WhereAwaited(const JobStages& job, const Accounting& all) 
 
 }  // namespace
 
-JobStages AssessJob(std::vector<RankStages> ranks, model::Ledger ledger) {
+int64_t JobStages::world_size() const {
+  auto size = static_cast<int64_t>(ranks.size());
+  for (const RankStages& rank : ranks) size = std::max<int64_t>(size, rank.world_size.value_or(0));
+  return size;
+}
+
+JobStages AssessJob(std::vector<RankStages> ranks, model::Ledger ledger, model::StageJob facts) {
   const bool hides =
       std::any_of(ranks.begin(), ranks.end(), [](const RankStages& rank) { return rank.hides_communication; });
   if (hides) HideCommunication(&ranks);
@@ -69,6 +75,7 @@ JobStages AssessJob(std::vector<RankStages> ranks, model::Ledger ledger) {
   job.memory = rank_memory::Assess(ranks);
   job.ranks = std::move(ranks);
   job.ledger = std::move(ledger);
+  job.facts = std::move(facts);
   return job;
 }
 

@@ -11,6 +11,7 @@
 #include "analysis/rank_memory/rank_memory.h"
 #include "model/ledger.h"
 #include "model/stages/rank_stages.h"
+#include "model/stages/stage_job.h"
 
 namespace lockstep::frontier {
 
@@ -25,10 +26,14 @@ struct JobStages {
   OverTime over_time;
   rank_memory::Memory memory;
   model::Ledger ledger;
+  model::StageJob facts = {};
+
+  /// As the ranks know it, or how many there are.
+  int64_t world_size() const;
 };
 
 /// `ranks`: each once. Where one of them hides its waits for collectives, those of all count as other: what one rank
 /// spends in a stage is compared with what the others spend in it.
-JobStages AssessJob(std::vector<model::RankStages> ranks, model::Ledger ledger);
+JobStages AssessJob(std::vector<model::RankStages> ranks, model::Ledger ledger, model::StageJob facts = {});
 
 }  // namespace lockstep::frontier

@@ -12,12 +12,14 @@
 #include <string_view>
 #include <utility>
 
+#include "base/small_file.h"
 #include "base/system_error.h"
 #include "base/unique_fd.h"
 #include "ingest/bytes/input_files.h"
 #include "ingest/span_follow/span_follower.h"
 #include "ingest/span_follow/stage_cutter.h"
 #include "ingest/span_trace/wire_format.h"
+#include "ingest/stage_files/stage_summary.h"
 
 namespace lockstep::ingest {
 
@@ -28,6 +30,7 @@ using model::StepStages;
 namespace {
 
 constexpr std::string_view kSuffix = ".spans";
+constexpr size_t kMostWorkloadFileBytes = size_t{1} << 20;
 
 std::string TextOf(const char* bytes, size_t most) { return {bytes, ::strnlen(bytes, most)}; }
 
@@ -136,6 +139,26 @@ void TellMissingRanks(const std::map<int32_t, RankStages>& by_rank, Severity sev
                .advice = "the one that costs most may be among them: give their files, or ask their nodes, too"});
 }
 
+/// What `lockstep run --workload` left in the folders.
+model::Workload DeclaredWorkload(const std::vector<std::string>& paths, model::Ledger* ledger) {
+  model::Workload declared;
+  for (const std::string& path : paths) {
+    const std::string file = path + "/" + kWorkloadFile;
+    const std::optional<std::string> json = ReadSmallFile(file, kMostWorkloadFileBytes);
+    if (!json) continue;
+    Result<model::Workload> workload = ParseWorkload(*json, file);
+    if (workload) {
+      declared.merge(*workload);
+      continue;
+    }
+    ledger->Add({.code = "unreadable_file",
+                 .source = file,
+                 .message = workload.error().ToString(),
+                 .advice = "say what the job ran by lockstep stages --workload"});
+  }
+  return declared;
+}
+
 }  // namespace
 
 uint64_t DropImpossibleSteps(std::vector<StepStages>* steps) {
@@ -179,11 +202,14 @@ Result<StageFiles> ReadStageFiles(const std::vector<std::string>& paths) {
                                 : "no span trace has steps in it; record the job by `lockstep run --stages -- CMD`",
                  .file = paths.empty() ? "" : paths.front()};
   }
-  return JoinRanks(std::move(ranks), std::move(ledger), Severity::kWarning);
+  model::Workload workload = DeclaredWorkload(paths, &ledger);
+  StageFiles joined = JoinRanks(std::move(ranks), std::move(ledger), Severity::kWarning);
+  joined.facts.workload = std::move(workload);
+  return joined;
 }
 
 StageFiles JoinRanks(std::vector<RankStages> ranks, model::Ledger ledger, Severity missing) {
-  StageFiles joined{{}, std::move(ledger)};
+  StageFiles joined{.ledger = std::move(ledger)};
   std::map<int32_t, RankStages> by_rank;
   for (RankStages& rank : ranks) Keep(std::move(rank), &by_rank, &joined.ledger);
   TellMissingRanks(by_rank, missing, &joined.ledger);

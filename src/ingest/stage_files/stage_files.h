@@ -6,13 +6,15 @@
 #include "base/result.h"
 #include "model/ledger.h"
 #include "model/stages/rank_stages.h"
+#include "model/stages/stage_job.h"
 
 namespace lockstep::ingest {
 
 /// The stages of a job's steps, as its processes recorded them.
 struct StageFiles {
-  std::vector<model::RankStages> ranks;  ///< By rank, each once.
-  model::Ledger ledger;                  ///< Files that were left out, and what is missing.
+  std::vector<model::RankStages> ranks = {};  ///< By rank, each once.
+  model::Ledger ledger = {};                  ///< Files that were left out, and what is missing.
+  model::StageJob facts = {};                 ///< What `lockstep run` was told of it.
 };
 
 /// Reads what `lockstep run --stages` and liblockstep write: span traces (*.spans), files or those below folders.

@@ -11,22 +11,6 @@ using comparison::Comparison;
 using comparison::Delta;
 using comparison::RunProfile;
 
-JsonRow& Number(JsonRow& row, const std::optional<double>& value) { return value ? row.Double(*value) : row.Null(); }
-
-void WriteDelta(JsonRow& row, const char* key, const Delta& delta, bool has_a = true, bool has_b = true) {
-  row.Key(key).StartObject();
-  has_a ? row.Key("a").Double(delta.a) : row.Key("a").Null();
-  has_b ? row.Key("b").Double(delta.b) : row.Key("b").Null();
-  row.Key("shift");
-  delta.shift ? row.Double(delta.shift->estimate) : row.Null();
-  row.Key("low");
-  Number(row, delta.shift ? delta.shift->low : std::nullopt).Key("high");
-  Number(row, delta.shift ? delta.shift->high : std::nullopt).Key("p");
-  delta.shift&& delta.shift->low ? row.Double(delta.shift->p) : row.Null();
-  row.Key("ratio");
-  Number(row, delta.ratio()).Key("change").Text(ChangeName(delta.change)).EndObject();
-}
-
 void WriteSeries(JsonRow& row, const char* key, const comparison::Series& series) {
   row.Key(key).StartArray();
   for (const double value : series) row.Int(static_cast<int64_t>(value));
@@ -50,13 +34,7 @@ void WriteRun(JsonDocument& json, const char* key, const RunProfile& run) {
 void WriteVerdict(JsonDocument& json, const Comparison& comparison) {
   json.Key("verdict");
   JsonRow row;
-  const comparison::Verdict& verdict = comparison.verdict;
-  row.Key("change").Text(ChangeName(verdict.change)).Key("sentence").Text(verdict.sentence);
-  row.Key("reasons").Each(verdict.reasons, [&](const comparison::Reason& reason) {
-    row.Key("text").Text(reason.text).Key("delta_ns").Double(reason.delta_ns);
-  });
-  row.Key("notes").List(verdict.notes).Key("confidence").Double(comparison.options.confidence);
-  row.Key("minimum_effect").Double(comparison.options.minimum_effect);
+  WriteVerdict(row, comparison.verdict, comparison.options);
   row.Key("minimum_name_effect").Double(comparison.options.minimum_name_effect);
   WriteRow(json, row);
 }
@@ -89,8 +67,8 @@ void WriteCollectives(JsonDocument& json, const Comparison& comparison) {
                WriteDelta(row, "transfer_ns", collective.transfer, collective.timed_a, collective.timed_b);
                WriteDelta(row, "wait_ns", collective.wait, collective.timed_a, collective.timed_b);
                row.Key("busbw_a_bytes_per_s");
-               Number(row, collective.busbw_a).Key("busbw_b_bytes_per_s");
-               Number(row, collective.busbw_b);
+               row.Optional(collective.busbw_a).Key("busbw_b_bytes_per_s");
+               row.Optional(collective.busbw_b);
              });
 }
 
@@ -150,6 +128,29 @@ void WriteData(JsonDocument& json, const Comparison& comparison) {
 }
 
 }  // namespace
+
+void WriteDelta(JsonRow& row, const char* key, const Delta& delta, bool has_a, bool has_b) {
+  row.Key(key).StartObject();
+  has_a ? row.Key("a").Double(delta.a) : row.Key("a").Null();
+  has_b ? row.Key("b").Double(delta.b) : row.Key("b").Null();
+  row.Key("shift");
+  delta.shift ? row.Double(delta.shift->estimate) : row.Null();
+  row.Key("low");
+  row.Optional(delta.shift ? delta.shift->low : std::nullopt).Key("high");
+  row.Optional(delta.shift ? delta.shift->high : std::nullopt).Key("p");
+  delta.shift&& delta.shift->low ? row.Double(delta.shift->p) : row.Null();
+  row.Key("ratio");
+  row.Optional(delta.ratio()).Key("change").Text(ChangeName(delta.change)).EndObject();
+}
+
+void WriteVerdict(JsonRow& row, const comparison::Verdict& verdict, const comparison::CompareOptions& options) {
+  row.Key("change").Text(ChangeName(verdict.change)).Key("sentence").Text(verdict.sentence);
+  row.Key("reasons").Each(verdict.reasons, [&](const comparison::Reason& reason) {
+    row.Key("text").Text(reason.text).Key("delta_ns").Double(reason.delta_ns);
+  });
+  row.Key("notes").List(verdict.notes).Key("confidence").Double(options.confidence);
+  row.Key("minimum_effect").Double(options.minimum_effect);
+}
 
 void WriteLedgerRows(JsonDocument& json, const std::string& label, const std::vector<model::LedgerEntry>& entries) {
   for (const model::LedgerEntry& entry : entries) {

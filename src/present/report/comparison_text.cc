@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "present/report/comparison_report.h"
+#include "present/report/delta_text.h"
 #include "present/report/format.h"
 #include "present/report/style.h"
 #include "present/report/text_page.h"
@@ -35,42 +36,6 @@ struct Page {
   }
 };
 
-std::string SignedTime(double ns) { return (ns > 0 ? "+" : "") + FormatMeanDuration(ns); }
-std::string SignedPercent(std::optional<double> ratio) {
-  if (!ratio) return "-";
-  const double percent = *ratio * 100;
-  return std::abs(percent) >= 99.5 ? fmt::format("{:+.0f} %", percent) : fmt::format("{:+.1f} %", percent);
-}
-
-Paint PaintOf(Change change) {
-  return change == Change::kSlower ? Paint::kBad : change == Change::kFaster ? Paint::kGood : Paint::kPlain;
-}
-
-std::string Interval(const Delta& delta) {
-  if (!delta.shift || !delta.shift->low) return "-";
-  return fmt::format("{} .. {}", SignedTime(*delta.shift->low), SignedTime(*delta.shift->high));
-}
-
-std::string Level(const Comparison& comparison) {
-  return fmt::format("{:g} % interval", comparison.options.confidence * 100);
-}
-
-std::string Word(Change change, const Delta& delta) {
-  if (change == Change::kUnknown) return "?";
-  if (change != Change::kNone) return ChangeName(change);
-  return delta.shift && delta.shift->differs() ? "small" : "same";
-}
-
-void AddDelta(TextTable* table, std::string label, const Delta& delta) {
-  table->AddRow({{std::move(label)},
-                 {FormatMeanDuration(delta.a)},
-                 {FormatMeanDuration(delta.b)},
-                 {delta.shift ? SignedTime(delta.shift->estimate) : "-", PaintOf(delta.change)},
-                 {SignedPercent(delta.ratio())},
-                 {Interval(delta)},
-                 {Word(delta.change, delta), PaintOf(delta.change)}});
-}
-
 void WriteHead(const Page& page) {
   const Comparison& c = page.comparison;
   for (const auto* run : {&c.a, &c.b}) {
@@ -81,27 +46,13 @@ void WriteHead(const Page& page) {
     page.out << Truncate(text, page.options.width, page.style.Ellipsis()) << '\n';
   }
   page.out << '\n';
-  const std::string first = std::string(page.style.Pointer()) + " ";
-  WriteWrapped(Printable(c.verdict.sentence), first, "  ", page.options.width, page.out, Paint::kStrong, page.style);
-  for (size_t i = 1; i < c.verdict.reasons.size(); ++i) {
-    WriteWrapped("also: " + c.verdict.reasons[i].text, "  ", "    ", page.options.width, page.out, Paint::kPlain,
-                 page.style);
-  }
-  for (const std::string& note : c.verdict.notes) {
-    WriteWrapped("note: " + Printable(note), "  ", "    ", page.options.width, page.out, Paint::kFaint, page.style);
-  }
+  WriteVerdict(c.verdict, page.options.width, page.style, page.out);
 }
 
 void WriteParts(const Page& page) {
   const Comparison& c = page.comparison;
   page.Heading("STEP", "medians; the job's step is its slowest rank's, parts are means over ranks");
-  TextTable table({{"", Align::kLeft},
-                   {"A"},
-                   {"B"},
-                   {"change"},
-                   {"of A"},
-                   {Level(c), Align::kRight, false, 1},
-                   {"", Align::kLeft}});
+  TextTable table = DeltaTable(c.options.confidence);
   AddDelta(&table, "step", c.step);
   for (size_t p = 1; p < comparison::kPartCount; ++p) {
     const Delta& part = c.parts[p];
@@ -119,7 +70,7 @@ void WriteRanks(const Page& page) {
                    {"own A"},
                    {"own B"},
                    {"change"},
-                   {Level(c), Align::kRight, false, 2},
+                   {Level(c.options.confidence), Align::kRight, false, 2},
                    {"", Align::kLeft},
                    {"step"},
                    {"exposed comm"}});

@@ -19,6 +19,7 @@
 #include "programs/cli/run_input.h"
 #include "programs/cli/subcommand.h"
 #include "programs/cli/text_flags.h"
+#include "programs/cli/workload_flag.h"
 
 namespace lockstep::cli {
 namespace {
@@ -41,6 +42,7 @@ class StagesCommand : public Subcommand {
   std::string timeout_ = "10s";
   bool json_ = false;
   std::string page_file_;
+  std::vector<std::string> workload_;
   size_t top_ = 5;
   TextFlags text_;
 };
@@ -69,6 +71,7 @@ void StagesCommand::Declare(CLI::App& app) {
       ->type_name("STEPS")
       ->check(Checked(CLI::Range(uint64_t{1}, control::kMostKeptSteps)));
   app.add_option("--timeout", timeout_, "Time limit for all nodes to answer (10s)")->type_name("TIME");
+  app.add_option("--workload", workload_, kWorkloadFlagHelp)->type_name("KEY=VALUE");
   app.option_defaults()->group("Output");
   app.add_flag("--json", json_, "One JSON object (lockstep.stages/1, docs/json.md)");
   app.add_option("--top", top_, "Text: how many steps are listed; 0: all, and all windows")->capture_default_str();
@@ -96,8 +99,11 @@ Result<ingest::StageFiles> StagesCommand::ReadRanks() const {
 
 Result<int> StagesCommand::Run(Console& console) {
   RETURN_IF_ERROR(CheckPagePath(page_file_));
+  ASSIGN_OR_RETURN(model::Workload workload, ReadWorkloadFlags(workload_));
   ASSIGN_OR_RETURN(ingest::StageFiles files, ReadRanks());
-  const frontier::JobStages job = frontier::AssessJob(std::move(files.ranks), std::move(files.ledger));
+  if (!workload.empty()) files.facts.workload = std::move(workload);
+  const frontier::JobStages job =
+      frontier::AssessJob(std::move(files.ranks), std::move(files.ledger), std::move(files.facts));
   if (!page_file_.empty()) RETURN_IF_ERROR(WriteOutputFile(page_file_, page::StagesPage(job)));
   if (json_) {
     report::WriteStagesJson(job, console.out);

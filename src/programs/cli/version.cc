@@ -31,7 +31,7 @@ Result<int> VersionCommand::Run(Console& console) {
               << "\nschemas   lockstep.analyze/1, lockstep.bench-collectives/1, lockstep.capture/1, "
                  "lockstep.compare/1, lockstep.doctor/1, lockstep.hang/1, "
                  "lockstep.kernels/1, lockstep.logs/1, lockstep.merge/1, lockstep.nccl_log/1, lockstep.query/1, "
-                 "lockstep.scaling/1, lockstep.stages/1, "
+                 "lockstep.scaling/1, lockstep.stage_comparison/1, lockstep.stages/1, "
                  "lockstep.status/1, lockstep.top/1, lockstep.watch/1\n";
   return kDone;
 }

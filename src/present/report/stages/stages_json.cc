@@ -41,6 +41,12 @@ void VerdictRow(JsonRow& row, const JobStages& job) {
   row.Key("confidence").Double(verdict.confidence).Key("sentence").Text(StagesSentence(job));
 }
 
+void JobRow(JsonRow& row, const JobStages& job) {
+  row.Key("world_size").Int(job.world_size()).Key("workload").StartObject();
+  for (const auto& [key, value] : job.facts.workload) row.Key(key).Text(value);
+  row.EndObject().Key("exit_status").Optional(job.facts.exit_status);
+}
+
 void RankRow(JsonRow& row, const RankStages& rank) {
   row.Key("rank").Int(rank.rank).Key("host").TextOrNull(rank.host).Key("process_id").Int(rank.process_id);
   row.Key("step_count").Uint(rank.steps.size()).Key("lost_record_count").Uint(rank.dropped_record_count);
@@ -144,6 +150,10 @@ void WriteStagesJson(const JobStages& job, std::ostream& out) {
     JsonRow verdict;
     VerdictRow(verdict, job);
     WriteRow(json, verdict);
+    json.Key("job");
+    JsonRow of;
+    JobRow(of, job);
+    WriteRow(json, of);
     json.Key("step_count").Int(account.step_count).Key("left_out_step_count").Int(account.left_out_count);
     json.Key("round_count").Int(account.round_count).Key("total_ns").Int(account.total_ns);
     json.Key("unmet_ns").Int(account.unmet_ns).Key("tail_ns").Int(account.tail_ns);

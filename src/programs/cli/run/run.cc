@@ -33,6 +33,7 @@
 #include "programs/cli/run/stage_summary.h"
 #include "programs/cli/run_input.h"
 #include "programs/cli/subcommand.h"
+#include "programs/cli/workload_flag.h"
 
 namespace lockstep::cli {
 namespace {
@@ -67,7 +68,7 @@ class RunCommand : public Subcommand {
                      ForegroundCommand* command) const;
   /// Where the recordings of stages stay; empty: nowhere.
   std::string KeptFolder() const;
-  void SummarizeStages(const StepRecording& recording, Console& console) const;
+  void SummarizeStages(const StepRecording& recording, const Result<int>& status, Console& console) const;
   void Tell(Console& console, const std::string& text) const;
 
   const CLI::App* app_ = nullptr;
@@ -85,6 +86,8 @@ class RunCommand : public Subcommand {
   bool hang_dumps_ = false;
   bool kineto_alone_ = false;
   std::string stages_;  ///< "true", or the folder; empty: not asked for.
+  std::vector<std::string> workload_words_;
+  model::Workload workload_;
   bool quiet_ = false;
 };
 
@@ -105,6 +108,7 @@ constexpr const char* kRunFooter =
     "Examples:\n"
     "  lockstep run --with-daemon -- torchrun --nproc-per-node 8 train.py\n"
     "  lockstep run --stages -- torchrun --nproc-per-node 8 train.py\n"
+    "  lockstep run --stages=stages --workload model=gpt2 --workload batch=32 -- torchrun train.py\n"
     "  srun lockstep run --with-daemon -- python train.py\n"
     "  srun lockstep run --profile nsys --ranks per-node:1 -o profile -- python train.py\n"
     "  torchrun --nproc-per-node 8 --no-python lockstep run --profile nsys --ranks 0,3 -- python train.py\n"
@@ -136,6 +140,8 @@ void RunCommand::Declare(CLI::App& app) {
       "Mark the stages of each step (input, forward, backward, waiting for collectives, optimizer, ...) in every "
       "Python process of CMD that trains with PyTorch: for lockstepd's metrics, lockstep top, and what "
       "'lockstep stages' says, which is printed at the end. --stages=DIR keeps the recordings, with a summary.json");
+  app.add_option("--workload", workload_words_, std::string("With --stages=DIR: ") + kWorkloadFlagHelp)
+      ->type_name("KEY=VALUE");
   app.add_option("--debug", debug_folder_,
                  "Make all ranks write the evidence of a hang into this folder: NCCL's log, flight records at a "
                  "time-out. Also turn on PyTorch's own checks. Variables that are set already are kept")
@@ -161,6 +167,10 @@ Status RunCommand::ReadFlags() {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     }
     return Misuse(fmt::format("unknown flag '{}'{}", flag, DidYouMean(flag, known)));
+  }
+  ASSIGN_OR_RETURN(workload_, ReadWorkloadFlags(workload_words_));
+  if (!workload_.empty() && KeptFolder().empty()) {
+    return Misuse("--workload is kept in the summary of --stages=DIR, which is not given");
   }
   const std::string_view text = interval_;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), poll_seconds_);
@@ -233,7 +243,7 @@ void RunCommand::TellHow(const local::NodeDaemon& daemon, Console& console) cons
 
 Status RunCommand::RefuseKinetoFlags() const {
   for (const char* name : {"--with-daemon", "--require-daemon", "--interval", "--socket-dir", "--hang-dumps",
-                           "--no-step-captures", "--stages"}) {
+                           "--no-step-captures", "--stages", "--workload"}) {
     if (app_->get_option(name)->count() > 0) return Misuse(fmt::format("{} is for --profile kineto", name));
   }
   return {};
@@ -282,6 +292,9 @@ void RunCommand::PreparePython(const Result<std::string>& folder, Console& conso
     if (made) {
       *recording = std::move(*made);
       add(recording->variables);
+      if (const Status kept = KeptFolder().empty() ? Status() : KeepWorkload(recording->path, workload_); !kept) {
+        Tell(console, fmt::format("the workload is not kept for lockstep stages: {}", kept.error().ToString()));
+      }
     } else {
       Tell(console, fmt::format("stages are not marked: {}", made.error().ToString()));
       site.marks_steps = false;
@@ -303,12 +316,14 @@ void RunCommand::PreparePython(const Result<std::string>& folder, Console& conso
 std::string RunCommand::KeptFolder() const { return stages_ == "true" ? "" : stages_; }
 
 /// One process tells of all ranks: the one in front of the launcher. Of one behind it that rank's file is all there is.
-void RunCommand::SummarizeStages(const StepRecording& recording, Console& console) const {
+void RunCommand::SummarizeStages(const StepRecording& recording, const Result<int>& status, Console& console) const {
   if (recording.path.empty() || RankFromEnvironment()) return;
   const std::string kept = KeptFolder();
+  model::StageJob facts{.workload = workload_};
+  if (status) facts.exit_status = *status;
   std::ostringstream nowhere;
-  const Status told =
-      TellStages(recording.path, kept.empty() ? "" : kept + "/summary.json", quiet_ ? nowhere : console.err);
+  const Status told = TellStages(recording.path, kept.empty() ? "" : kept + "/summary.json", std::move(facts),
+                                 quiet_ ? nowhere : console.err);
   if (!told && !quiet_) Tell(console, fmt::format("no stages: {}", told.error().ToString()));
 }
 
@@ -338,7 +353,7 @@ Result<int> RunCommand::Run(Console& console) {
   if (daemon) TellHow(*daemon, console);
 
   const Result<int> status = logs_.Run(command, console);
-  SummarizeStages(recording, console);
+  SummarizeStages(recording, status, console);
   if (status) return *status;
   Tell(console, status.error().ToString());
   return status.error().code == ErrorCode::kNotFound ? kCommandNotFound : kCommandNotExecutable;
