@@ -1,4 +1,4 @@
-#include "callbacks.h"
+#include "inside/trace/python/callbacks.h"
 
 namespace lockstep::hooks {
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "callbacks.h"
-#include "process_groups.h"
+#include "inside/trace/python/callbacks.h"
+#include "inside/trace/python/process_groups.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "process_groups.h"
+#include "inside/trace/python/process_groups.h"
 
 #include <algorithm>
 #include <array>

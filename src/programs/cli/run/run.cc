@@ -324,7 +324,7 @@ void RunCommand::SummarizeStages(const StepRecording& recording, const Result<in
   std::ostringstream nowhere;
   const Status told = TellStages(recording.path, kept.empty() ? "" : kept + "/summary.json", std::move(facts),
                                  quiet_ ? nowhere : console.err);
-  if (!told && !quiet_) Tell(console, fmt::format("no stages: {}", told.error().ToString()));
+  if (!told && !quiet_) Tell(console, fmt::format("stages: {}", told.error().ToString()));
 }
 
 Result<int> RunCommand::Run(Console& console) {
