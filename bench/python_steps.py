@@ -28,12 +28,13 @@ STEPS = 60  # A turn.
 SETTLING_STEPS = 5
 QUANTILES = (0.1, 0.25, 0.5)
 HOOKED = [(torch.autograd, "backward"), (torch.nn.Module, "__call__"), (DistributedDataParallel, "__call__"),
-          (DistributedDataParallel, "_sync_buffers"), (DataLoader, "__iter__"), (dataloader._BaseDataLoaderIter, "__next__")]
+          (torch.nn.Linear, "__call__"), (DistributedDataParallel, "_sync_buffers"), (DataLoader, "__iter__"),
+          (dataloader._BaseDataLoaderIter, "__next__")]
 
 
 def load_steps():
     """As `lockstep run` does it: without the package."""
-    for name in ("_boundaries", "_torch_memory", "_steps"):
+    for name in ("_boundaries", "_launchers", "_torch_memory", "_steps"):
         spec = importlib.util.spec_from_file_location(f"lockstep.{name}", ROOT / f"python/lockstep/{name}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -1,7 +1,7 @@
 """Where the steps of a training job end that says nothing itself, for marks (_steps.py) and captures (_capture.py).
 
 A plain file of its own that needs Python's standard library alone. Nothing happens before the job imports torch; then PyTorch's own
-global hooks of every torch.optim.Optimizer are used. A step ends when the optimizer that comes last in a turn of the training loop
+global hooks of every torch.optim.Optimizer are used, and the step of DeepSpeed's engine. A step ends when the optimizer that comes last in a turn of the training loop
 has stepped, or its GradScaler has left it out. Code that torch.compile traces is left as it is.
 """
 
@@ -54,6 +54,7 @@ _listening: list[Listener] = []  # The others.
 _is_on = True
 _is_installed = False
 _finder: _Finder | None = None
+_has_engines = False  # DeepSpeed is imported.
 
 
 def watch(listener: Listener, short_cut: Any = None) -> None:
@@ -204,13 +205,14 @@ class _Open(threading.local):
     def __init__(self) -> None:
         self.optimizers: list[int] = []
         self.inner: dict[int, int] = {}  # How often another has stepped within the first of them.
+        self.is_in_engine = False
 
 
 _open = _Open()
 
 
 def _before(optimizer: Any, _arguments: Any, _options: Any) -> None:
-    if is_compiling():
+    if is_compiling() or (_has_engines and _open.is_in_engine):
         return
     if _settled is not None:
         if _short_cut.before_only(optimizer):
@@ -232,7 +234,7 @@ def _before(optimizer: Any, _arguments: Any, _options: Any) -> None:
 
 def _after(optimizer: Any, _arguments: Any, _options: Any) -> None:
     global _stepped
-    if is_compiling():
+    if is_compiling() or (_has_engines and _open.is_in_engine):
         return
     if _settled is not None:
         if _short_cut.after_only(optimizer):
@@ -304,6 +306,7 @@ def _install(torch: Any) -> None:
     optimizers.register_optimizer_step_pre_hook(_before)
     optimizers.register_optimizer_step_post_hook(_after)
     _watch_scaler(torch)
+    when_imported("deepspeed.runtime.engine", _watch_engine)
 
 
 def _watch_scaler(torch: Any) -> None:
@@ -321,3 +324,24 @@ def _watch_scaler(torch: Any) -> None:
         return result
 
     scaler.step = functools.wraps(original)(step)
+
+
+def _watch_engine(module: Any) -> None:
+    """DeepSpeed's engine steps its optimizer once for each group of parameters, or leaves it out: all of that is one step."""
+    global _has_engines
+    engine = module.DeepSpeedEngine
+    original = engine._take_model_step
+
+    def take_model_step(self: Any, *arguments: Any, **options: Any) -> Any:
+        if is_compiling() or _open.is_in_engine:
+            return original(self, *arguments, **options)
+        _before(self, None, None)
+        _open.is_in_engine = True
+        try:
+            return original(self, *arguments, **options)
+        finally:
+            _open.is_in_engine = False
+            _after(self, None, None)
+
+    engine._take_model_step = functools.wraps(original)(take_model_step)
+    _has_engines = True

@@ -1,6 +1,6 @@
 """Marks the stages of a training job's steps that marks nothing itself: `lockstep run --stages` (docs/instrument.md#jobs-that-mark-nothing).
 
-A plain file that needs Python's standard library, _boundaries.py and _torch_memory.py beside it, and the module _hooks alone. Nothing
+A plain file that needs Python's standard library, _boundaries.py, _launchers.py and _torch_memory.py beside it, and the module _hooks alone. Nothing
 happens before the job imports torch, and nothing is recorded before its first batch, forward, backward or optimizer step. Then these are
 hooked, all from outside:
 
@@ -8,7 +8,7 @@ hooked, all from outside:
 - torch.autograd.backward: stage `backward`;
 - the outermost module's call: stage `forward` where gradients are wanted, else `validation` if the module is one that trains;
 - DataLoader's iterators: stage `input`;
-- torch.save and torch.distributed.checkpoint: stage `checkpoint`;
+- torch.save, torch.distributed.checkpoint and files of safetensors: stage `checkpoint`;
 - Python's garbage collection: stage `gc`;
 - waits for collectives in jobs on the CPU: stage `comm`. Those of Python by Work.wait(); that of DistributedDataParallel, which is
   one of C++ at the end of backward, by a callback of autograd that runs just before it. On a GPU a stream waits and not the host:
@@ -54,6 +54,7 @@ _MOST_MODULES = 1 << 20
 
 _is_on = True
 _boundaries: Any
+_launchers: Any
 _torch_memory: Any
 _hooks: Any = None
 _modules: _Modules
@@ -66,11 +67,13 @@ def enable() -> bool:
     try:
         if not os.environ.get("LOCKSTEP_TRACE"):
             return False
-        global _boundaries, _torch_memory
+        global _boundaries, _launchers, _torch_memory
+        _launchers = importlib.import_module("._launchers", __package__)
         _boundaries = importlib.import_module("._boundaries", __package__)  # Which `lockstep run` has loaded, without the package.
         _torch_memory = importlib.import_module("._torch_memory", __package__)
         _boundaries.when_imported("torch", _guarded(_install))
         _boundaries.when_imported("torch.distributed.checkpoint.state_dict_saver", _guarded(_install_checkpoints))
+        _boundaries.when_imported("safetensors.torch", _guarded(_install_safetensors))
         return True
     except Exception as error:
         _switch_off(error)
@@ -122,11 +125,30 @@ def leave_steps() -> None:
         _hooks.leave_steps()
 
 
+def _rank_of_group() -> dict[str, str]:
+    """torch.distributed's word on the rank, as liblockstep reads it, where no launcher has one: Lightning starts such processes."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or _launchers.find_rank(os.environ)[0] is not None:
+        return {}
+    if not distributed.is_available() or not distributed.is_initialized():
+        return {}
+    return {"RANK": str(distributed.get_rank()), "WORLD_SIZE": str(distributed.get_world_size())}
+
+
 def _begin_recording() -> bool:
     """At the first thing that a hook sees."""
     if not _is_on:
         return False
-    if not _hooks.record(os.environ["LOCKSTEP_TRACE"]):
+    told = _rank_of_group()
+    before = {name: os.environ.get(name) for name in told}
+    os.environ.update(told)
+    records = _hooks.record(os.environ["LOCKSTEP_TRACE"])
+    for name, value in before.items():
+        if value is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = value
+    if not records:
         _switch_off("liblockstep does not record; it says why")
     else:
         # A forked child, such as a DataLoader's worker, trains nothing of its own.
@@ -219,6 +241,9 @@ class _Modules:
         if id(module) not in self.trained and len(self.trained) < _MOST_MODULES:
             self.trained.update(map(id, module.modules()))
         inner = getattr(module, "_orig_mod", module)  # Of torch.compile(module).
+        held = getattr(inner, "module", None)  # Of DistributedDataParallel and its like: validation often calls it alone.
+        if self.finder is not None and isinstance(held, self.torch.nn.Module):
+            self.find(type(held))
         waits = isinstance(inner, self.ddp) and not _is_cuda()
         if waits:
             self.waits.watch(inner)
@@ -359,3 +384,8 @@ def _install_checkpoints(module: Any) -> None:
     for name in ("save", "async_save"):
         if hasattr(module, name):
             _wrap(module, name, _CHECKPOINT)
+
+
+def _install_safetensors(module: Any) -> None:
+    if hasattr(module, "serialize_file"):  # Which all ways to a file come to, under whatever name they were imported.
+        _wrap(module, "serialize_file", _CHECKPOINT)

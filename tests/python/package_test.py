@@ -78,7 +78,7 @@ class PackageTest(unittest.TestCase):
         pip(sys.executable, "wheel", *self.build_options(), "--wheel-dir", self.folder, SOURCE)
         (wheel,) = self.folder.glob("lockstep-*.whl")
         names = zipfile.ZipFile(wheel).namelist()
-        for name in ("lockstep/__init__.py", "lockstep/py.typed", "lockstep/_native.pyi"):
+        for name in ("lockstep/__init__.py", "lockstep/py.typed", "lockstep/_native.pyi", "lockstep/integrations/trackers.py"):
             self.assertIn(name, names)
         self.assertFalse([name for name in names if not name.startswith("lockstep")])
         metadata = next(name for name in names if name.endswith("METADATA"))

@@ -46,6 +46,8 @@ bool IsRecording() {
 }
 
 lockstep_span_t Enter(long phase) {
+  // No training begins with these: the rank may not be known yet, as where Lightning meets its ranks first.
+  if (recording == Recording::kNotYet && (phase == kComm || phase == kCheckpoint)) return 0;
   return phase >= 0 && phase < kPhaseCount && IsRecording() ? lockstep_begin(names[static_cast<size_t>(phase)]) : 0;
 }
 
@@ -373,9 +375,13 @@ PyObject* UsesDevice(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-/// (folder) -> whether liblockstep records: there, unless it does already.
+/// (folder) -> whether liblockstep records: there, unless it does already. Its file is there then, with the rank that
+/// the environment says just now.
 PyObject* Record(PyObject*, PyObject* folder) {
-  if (lockstep_recording != 0) Py_RETURN_TRUE;
+  if (lockstep_recording != 0) {
+    lockstep_mark(lockstep_name("lockstep_trace_start"));
+    Py_RETURN_TRUE;
+  }
   PyObject* const path = PyUnicode_EncodeFSDefault(folder);
   if (path == nullptr) return nullptr;
   const int records = lockstep_trace_start(PyBytes_AsString(path));

@@ -130,7 +130,7 @@ if sys.version_info >= (3, 8):
     if os.environ.get("LOCKSTEP_RUN_HANG_DUMPS") and _has_rank():
         _enable("_hang", "enable_hang_dumps", [])
     if os.environ.get("LOCKSTEP_RUN_STEPS"):
-        _enable("_steps", "enable", ["_boundaries", "_torch_memory"])
+        _enable("_steps", "enable", ["_boundaries", "_launchers", "_torch_memory"])
     if os.environ.get("LOCKSTEP_RUN_CAPTURES"):
         _enable_with_torch("_capture", "enable_captures", ["_step_trace"])
 if sys.version_info >= (3, 4):
