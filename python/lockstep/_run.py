@@ -270,6 +270,18 @@ class Run:
         """Names that `nsys stats` sums up, over all reports beside the traces."""
         return self._table("kernel_sums")
 
+    def stage_scopes(self) -> Table:
+        """What `lockstep run --stages` recorded beside the traces: over all steps, and over those that are traced."""
+        return self._table("stage_scopes")
+
+    def stage_shares(self) -> Table:
+        """What each stage adds to a step."""
+        return self._table("stage_shares")
+
+    def stage_agreement(self) -> Table:
+        """What both the stages and the traces answer, and why they differ."""
+        return self._table("stage_agreement")
+
     def wait_states(self) -> dict[str, Any]:
         """Who waited for whom, and the first causes, as ``data.wait_states`` of docs/json.md: it nests too deep for a table."""
         answer: dict[str, Any] = json.loads(self.to_json())["data"]["wait_states"]

@@ -53,14 +53,6 @@ int64_t LeastExposedOfOthers(const FindingContext& context, const LateSet& late)
   return least_ns;
 }
 
-/// The activity that explains most; an idle device only where nothing else is known, since it is an effect.
-const LateActivity* MainActivity(const StragglerRow& row) {
-  for (const LateActivity& activity : row.activities) {
-    if (activity.cause != LateCause::kDeviceIdle) return &activity;
-  }
-  return row.activities.empty() ? nullptr : &row.activities.front();
-}
-
 std::string ActivityText(int32_t rank, const LateActivity& activity) {
   const std::string time = TimeText(activity.excess_ns);
   switch (activity.cause) {
@@ -159,7 +151,7 @@ std::string AdviceOf(int32_t rank, const RootCauseRow& cause) {
 
 void Advise(const FindingContext& context, const StragglerRow& row, std::vector<std::string>* advice) {
   const int32_t rank = context.RankOf(row.rank_index);
-  const LateActivity* activity = MainActivity(row);
+  const LateActivity* activity = row.MainActivity();
   const LateCause cause = activity == nullptr ? LateCause::kNothingRecorded : activity->cause;
   switch (cause) {
     case LateCause::kDataLoading:
@@ -258,7 +250,7 @@ void FindLateRanks(const FindingContext& context, std::vector<Finding>* findings
       std::min(delay_ns / context.StepsOf(set.ranks.front()), LeastExposedOfOthers(context, set));
   finding.severity = std::max(FindingSeverity::kWarning, context.SeverityOf(finding.gain_ns_per_step));
   const StragglerRow* row = RowOf(context, *worst.rank_index);
-  const LateActivity* activity = row == nullptr ? nullptr : MainActivity(*row);
+  const LateActivity* activity = row == nullptr ? nullptr : row->MainActivity();
   finding.title = fmt::format(
       "{} {} the others up ({})", RanksText(finding.ranks), finding.ranks.size() == 1 ? "holds" : "hold",
       activity == nullptr ? CauseText(context.run(), causes[worst.causes.front()]) : ShortenedName(activity->name));

@@ -35,6 +35,7 @@ Pass ProcessGroupsPass();
 Pass RankGraphPass();
 Pass RankTrafficPass();
 Pass RegionsPass();
+Pass StagesPass();
 Pass StragglersPass();
 Pass WaitStatesPass();
 
@@ -63,6 +64,7 @@ const std::vector<Pass>& AllPasses() {
       CountersPass(),
       FlopsPass(),
       MeasuredKernelsPass(),
+      StagesPass(),
       JobLeversPass(),
       PipelineBubblesPass(),
       FabricPass(),

@@ -172,6 +172,13 @@ class StragglerFinder {
 
 }  // namespace
 
+const LateActivity* StragglerRow::MainActivity() const {
+  for (const LateActivity& activity : activities) {
+    if (activity.cause != LateCause::kDeviceIdle) return &activity;
+  }
+  return activities.empty() ? nullptr : &activities.front();
+}
+
 Stragglers ComputeStragglers(const RunContext& shared, const Collectives& collectives, const WaitStates& wait_states) {
   return StragglerFinder(shared, collectives, wait_states).Find();
 }

@@ -47,6 +47,9 @@ struct StragglerRow {
   int64_t late_step_count = 0;           ///< Those of them in which it caused more delay than any other rank.
   std::optional<size_t> worst_instance;  ///< Index into Collectives::instances: the one with the most delay.
   std::vector<LateActivity> activities;  ///< Largest excess first, at most 5; empty for ranks that are not late.
+
+  /// The one that explains most; an idle device only where nothing else is known, since it is an effect. Null: none.
+  const LateActivity* MainActivity() const;
 };
 
 struct Stragglers {

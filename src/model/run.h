@@ -19,6 +19,7 @@
 namespace lockstep::model {
 
 struct KernelProfiles;  // model/kernel_profile.h
+struct RankStages;      // model/stages/rank_stages.h
 
 /// How a rank became known, in order of trust.
 enum class RankSource : uint8_t { kDistributedInfo, kFileName, kOrder };
@@ -107,6 +108,8 @@ struct Run {
   std::optional<OperationTrace> operations = {};
   /// Tables of Nsight Compute and `nsys stats` that lay beside the traces; null: none.
   std::shared_ptr<const KernelProfiles> kernel_profiles = {};
+  /// Steps in stages of the job's ranks, by rank, that its span traces hold; null: none.
+  std::shared_ptr<const std::vector<RankStages>> stages = {};
 };
 
 }  // namespace lockstep::model

@@ -2,7 +2,7 @@
 
 CATEGORIES = ("host", "data_loader", "compute", "copy", "transfer", "launch", "kernel_gap", "delay")
 TABLES = ("groups", "group_operations", "ddp", "ddp_buckets", "fsdp", "pipeline", "flops", "flops_by_operator",
-          "regions", "region_balance", "kernel_launches", "kernel_rooflines", "kernel_sums")
+          "regions", "region_balance", "kernel_launches", "kernel_rooflines", "kernel_sums", "stage_scopes", "stage_shares", "stage_agreement")
 
 
 class DepthComparison:

@@ -12,7 +12,7 @@ from samples import RECORDED
 FLAT = ("breakdown", "steps", "idle", "idle_host", "kernels", "operators", "memory", "launch", "queues", "collectives",
         "stragglers", "findings", "groups", "group_operations", "ddp", "ddp_buckets", "fsdp", "pipeline", "moe", "moe_ranks",
         "inference", "inference_requests", "regions", "region_balance", "counters", "counter_balance", "flops", "flops_by_operator",
-        "kernel_launches", "kernel_rooflines", "kernel_sums")
+        "kernel_launches", "kernel_rooflines", "kernel_sums", "stage_scopes", "stage_shares", "stage_agreement")
 CLOCK = ("basis", "offset_ns", "uncertainty_ns", "drift_ppm", "reference_ns", "sample_count")
 
 

@@ -29,7 +29,7 @@ def documented():
         "breakdown", "steps", "idle", "idle_host", "kernels", "operators", "memory", "launch", "queues", "collectives",
         "stragglers", "findings", "groups", "group_operations", "ddp", "ddp_buckets", "fsdp", "pipeline", "moe", "moe_ranks",
         "inference", "inference_requests", "regions", "region_balance", "counters", "counter_balance", "flops", "flops_by_operator",
-        "kernel_launches", "kernel_rooflines", "kernel_sums")}
+        "kernel_launches", "kernel_rooflines", "kernel_sums", "stage_scopes", "stage_shares", "stage_agreement")}
     ranks = dict(tables["data.ranks[]"])
     del ranks["clock"]
     found["ranks"] = ranks

@@ -19,7 +19,8 @@ FLAT = {"breakdown": "breakdown", "steps": "steps", "idle": "idle", "idle_host":
         "inference_requests": "inference_requests", "regions": "regions", "region_balance": "region_balance",
         "counters": "counters", "counter_balance": "counter_balance",
         "flops": "flops", "flops_by_operator": "flops_by_operator", "kernel_launches": "kernel_launches",
-        "kernel_rooflines": "kernel_rooflines", "kernel_sums": "kernel_sums"}
+        "kernel_rooflines": "kernel_rooflines", "kernel_sums": "kernel_sums",
+        "stage_scopes": "stage_scopes", "stage_shares": "stage_shares", "stage_agreement": "stage_agreement"}
 LISTS = {"findings": ("ranks", "evidence", "advice"), "stragglers": ("activities",), "root_causes": ("steps",),
          "culprits": ("ranks",),
          "ranks": ("device_ordinals",), "collective_instances": ("missing_ranks",), "process_groups": ("ranks",)}

@@ -221,7 +221,7 @@ class OutputTest(Folder):
         names = [line.split()[0] for line in done.stdout.splitlines()]
         self.assertEqual(names, ["breakdown", "idle", "kernels", "operators", "collectives", "wait_states", "stragglers", "imbalance",
                                  "memory", "launch", "critical_path", "groups", "ddp", "fsdp", "pipeline", "moe", "inference", "regions",
-                                 "counters", "flops", "measured_kernels",
+                                 "counters", "flops", "measured_kernels", "stages",
                                  "what_if", "bubbles", "fabric"])
 
 

@@ -491,9 +491,9 @@ fact('a roofline takes what has a rate and an intensity, between whole powers of
 });
 
 fact('a view without data says which command gives it', async () => {
-  const { causesMissing, groupsMissing, measuredMissing, pathMissing, regionsMissing, whatIfMissing } = await load('data/depth.ts');
-  const none = { critical_path: null, wait_states: null, what_if: null, bubbles: null, groups: null, flops: null, regions: null, kernel_launches: null, kernel_sums: null };
-  for (const missing of [causesMissing, groupsMissing, measuredMissing, pathMissing, regionsMissing]) assert.match(missing(none), /lockstep analyze/);
+  const { causesMissing, groupsMissing, measuredMissing, pathMissing, regionsMissing, stagesMissing, whatIfMissing } = await load('data/depth.ts');
+  const none = { critical_path: null, wait_states: null, what_if: null, bubbles: null, groups: null, flops: null, regions: null, kernel_launches: null, kernel_sums: null, stage_scopes: null };
+  for (const missing of [causesMissing, groupsMissing, measuredMissing, pathMissing, regionsMissing, stagesMissing]) assert.match(missing(none), /lockstep analyze/);
   assert.match(whatIfMissing(none), /--what-if/);
   assert.equal(pathMissing({ ...none, critical_path: PATH }), null);
   assert.match(pathMissing({ ...none, critical_path: { ...PATH, path_ns: 0 } }), /no path/);
@@ -501,6 +501,8 @@ fact('a view without data says which command gives it', async () => {
   assert.equal(groupsMissing({ ...none, groups: [], flops: [{}] }), null);
   assert.match(regionsMissing({ ...none, regions: [] }), /record_function/);
   assert.equal(regionsMissing({ ...none, regions: [{}] }), null);
+  assert.match(stagesMissing({ ...none, stage_scopes: [] }), /lockstep run --stages/);
+  assert.equal(stagesMissing({ ...none, stage_scopes: [{}] }), null);
   assert.match(measuredMissing({ ...none, kernel_launches: [], kernel_sums: [] }), /ncu --csv/);
   assert.equal(measuredMissing({ ...none, kernel_launches: [], kernel_sums: [{}] }), null);
 });

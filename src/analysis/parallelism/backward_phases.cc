@@ -24,7 +24,9 @@ struct BackwardThread {
 class PhaseFinder {
  public:
   explicit PhaseFinder(const RankContext& context)
-      : context_(context), roles_(context.names().size(), RangeRole::kUnknown) {}
+      : context_(context),
+        roles_(context.names().size(), RangeRole::kUnknown),
+        ignores_marks_(!context.trace().HasDeviceEvents() && HasOwnRanges()) {}
 
   std::vector<BackwardPhase> Find() {
     std::vector<BackwardThread> threads;
@@ -53,6 +55,18 @@ class PhaseFinder {
   }
 
  private:
+  /// Are there ranges of autograd's own, not only what the program marks?
+  bool HasOwnRanges() const {
+    return std::any_of(context_.trace().tracks.begin(), context_.trace().tracks.end(), [&](const model::Track& track) {
+      if (track.lane != model::Lane::kOperators) return false;
+      for (size_t i = 0; i < track.events.size(); ++i) {
+        if (track.events.category[i] == model::Category::kCpuOp && SaysBackward(context_.names()[track.events.name[i]]))
+          return true;
+      }
+      return false;
+    });
+  }
+
   RangeRole RoleOf(NameId name, model::Category category) {
     RangeRole& role = roles_[name.value];
     if (role == RangeRole::kUnknown) {
@@ -72,6 +86,7 @@ class PhaseFinder {
     BackwardThread ranges;
     for (size_t i = 0; i < events.size(); ++i) {
       const int64_t start_ns = events.start_ns[i];
+      if (ignores_marks_ && events.category[i] == model::Category::kUserAnnotation) continue;
       if (!ranges.backward.empty() && start_ns < ranges.backward.back().end_ns) continue;
       const RangeRole role = RoleOf(events.name[i], events.category[i]);
       if (role == RangeRole::kBackward) {
@@ -119,6 +134,8 @@ class PhaseFinder {
 
   const RankContext& context_;
   std::vector<RangeRole> roles_;
+  // Without a device the program waits for its collectives inside of its own mark of the pass, which ends late by that.
+  const bool ignores_marks_;
 };
 
 }  // namespace

@@ -72,6 +72,8 @@ bool IsLaunch(std::string_view name) {
 }  // namespace
 
 HostKind HostKindOf(std::string_view name) {
+  // As stages mark it (model/stages): the program waits for a collective.
+  if (name == "comm") return HostKind::kCollectiveCall;
   switch (HostRoleOf(name)) {
     case HostRole::kStep: return HostKind::kStep;
     case HostRole::kDataLoader: return HostKind::kDataLoading;

@@ -37,6 +37,7 @@ TEST(HostCauseTest, WindowsAndCollectivesAreNoWork) {
   EXPECT_EQ(HostKindOf("ProfilerStep#7"), HostKind::kStep);
   EXPECT_EQ(HostKindOf("gloo:all_reduce"), HostKind::kSkipped);
   EXPECT_EQ(HostKindOf("c10d::allreduce_"), HostKind::kCollectiveCall);
+  EXPECT_EQ(HostKindOf("comm"), HostKind::kCollectiveCall);
   EXPECT_EQ(HostKindOf("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), HostKind::kDataLoading);
 }
 

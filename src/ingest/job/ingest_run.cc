@@ -10,6 +10,7 @@
 #include "ingest/job/ingest_operations.h"
 #include "ingest/job/ingest_progress.h"
 #include "ingest/job/job_files.h"
+#include "ingest/job/stages_beside.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -38,6 +39,7 @@ Result<model::Run> IngestRun(const std::vector<std::string>& paths, const Ingest
 
   RETURN_IF_ERROR(AssembleRun(files, std::move(outcomes), &run));
   PlaceDeviceCounters(&run);
+  ReadStagesBeside(files, &run);
   return run;
 }
 

@@ -37,9 +37,9 @@ struct IngestOptions {
 /// (distributedInfo, then name, then order; the ledger says which), keeps several windows of a rank apart, reports
 /// conflicts, merges names. Files that are not traces or are damaged get a ledger row; the others are read all the
 /// same. An operation trace is the whole run (Run::operations). Tables of kernels beside the traces are
-/// Run::kernel_profiles. Errors: kNotFound from FindTraceFiles; kCorruptData when not one file is a trace; kUnsupported
-/// for an operation trace that the caller does not take; kCancelled. Result: the same, byte for byte, whatever the
-/// number of threads.
+/// Run::kernel_profiles, steps in stages that span traces hold are Run::stages. Errors: kNotFound from FindTraceFiles;
+/// kCorruptData when not one file is a trace; kUnsupported for an operation trace that the caller does not take;
+/// kCancelled. Result: the same, byte for byte, whatever the number of threads.
 Result<model::Run> IngestRun(const std::vector<std::string>& paths, const IngestOptions& options);
 
 /// Whether a part of what was asked for could not be read (the ledger holds an error): exit status 4.

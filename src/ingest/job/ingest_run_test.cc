@@ -144,6 +144,20 @@ TEST_F(IngestRunTest, WhatIsNoTraceIsRefusedByNameAndTheRestIsRead) {
   }
 }
 
+TEST_F(IngestRunTest, WhatRunWithStagesLeavesBesideItsSpansIsNoDamage) {
+  Write("rank0.json", Trace(0, 1));
+  Write("summary.json", "{\n  \"schema\": \"lockstep.stages/1\",\n  \"partial\": false\n}\n");
+  auto run = Ingest();
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->ranks.size(), 1U);
+  EXPECT_THAT(Codes(*run), IsEmpty());
+  EXPECT_TRUE(run->stages == nullptr);
+  Write("summary.json", "{}");  // Of somebody else.
+  run = Ingest();
+  ASSERT_TRUE(run);
+  EXPECT_THAT(Codes(*run), ElementsAre("not_a_trace"));
+}
+
 TEST_F(IngestRunTest, NotOneTraceIsAnError) {
   Write("a.json", "{}");
   Write("b.json", "");

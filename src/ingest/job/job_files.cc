@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ingest/bytes/file_names.h"
+#include "ingest/job/stages_beside.h"
 #include "ingest/kernel_profile/kernel_profile_files.h"
 #include "ingest/nsight/json_export/json_export.h"
 
@@ -36,6 +37,7 @@ Result<JobFiles> FindJobFiles(const std::vector<std::string>& paths, const ByteL
       if (HoldsNsysJson(file, limits)) found.traces.push_back(std::move(file));
     }
     std::stable_sort(found.traces.begin(), found.traces.end(), InOrderOfName);
+    std::erase_if(found.traces, IsStagesSummary);
     found.kernel_profiles = ReadKernelTables(others.tables, &taken);
     std::erase_if(found.traces, [&](const TraceFile& file) { return taken.contains(file.path); });
   }

@@ -18,6 +18,7 @@
 #include "ingest/job/ingest_progress.h"
 #include "ingest/job/job_files.h"
 #include "ingest/job/name_merge.h"
+#include "ingest/job/stages_beside.h"
 #include "ingest/job/team_joins.h"
 
 namespace lockstep::ingest {
@@ -371,6 +372,7 @@ Result<model::Run> TeamIngest::Run(const std::vector<std::string>& paths, const 
   }
   run.holders = model::MakeTeamHolders(&team_, place.run);
   team_.Ask<bool>(kPlaceQuestion, place);
+  ReadStagesBeside(own.files, &run);
   return run;
 }
 

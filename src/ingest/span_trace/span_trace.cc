@@ -385,6 +385,7 @@ Result<TraceContent> ReadSpanTrace(ByteSource& source, const std::string& displa
   ASSIGN_OR_RETURN(RawFile file, ReadChunks(source, display_name, options));
   Builder builder(&file);
   TraceContent content = builder.Build();
+  content.trace.source = display_name;
   ReportQuality(file, builder, display_name, &content.ledger);
   return content;
 }

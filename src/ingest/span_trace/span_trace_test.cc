@@ -88,6 +88,7 @@ TEST(SpanTraceTest, SpansAreAnnotationsOfTheirRankOnTheWallClock) {
   EXPECT_THAT(CountByName(content), UnorderedElementsAre(Pair("outer", 1), Pair("inner", 10'000)));
   EXPECT_TRUE(content.has_rank && content.is_span_trace && content.trace.base_time_known);
   EXPECT_EQ(content.trace.rank.value, 2);
+  EXPECT_EQ(content.trace.source, "rank2.spans");
   EXPECT_EQ(content.trace.world_size, 4);
   ASSERT_EQ(content.trace.tracks.size(), 1u);
   // The clocks are read one after the other, which another thread may interrupt.

@@ -283,6 +283,9 @@ void AddParallelism(const PageModel& model, JsonRow* json, std::vector<Reduction
       {"kernel_launches", "duration_ns"},
       {"kernel_rooflines", "duration"},
       {"kernel_sums", "total_ns"},
+      {"stage_scopes", "total_ns"},
+      {"stage_shares", "job_ns"},
+      {"stage_agreement", "trace_ns"},
       {"fabric", "transfer_ns"},
   };
   const std::vector<report::FlatTable> all =

@@ -20,9 +20,9 @@ void AddWaitStates(const PageModel& model, report::JsonRow* json, std::vector<Re
 /// what_if, bubbles.
 void AddWhatIf(const PageModel& model, report::JsonRow* json, std::vector<Reduction>* reductions);
 /// groups, group_operations, ddp, ddp_buckets, fsdp, pipeline, flops, flops_by_operator, regions, region_balance,
-/// kernel_launches, kernel_rooflines, kernel_sums, fabric: rows as `--json` has them (analysis/table.h), but
-/// with `rank_index` in place of `rank` and `window`. And `device_peaks`: by name of a device, the roof over
-/// flops_by_operator.
+/// kernel_launches, kernel_rooflines, kernel_sums, stage_scopes, stage_shares, stage_agreement, fabric: rows as
+/// `--json` has them (analysis/table.h), but with `rank_index` in place of `rank` and `window`. And `device_peaks`: by
+/// name of a device, the roof over flops_by_operator.
 void AddParallelism(const PageModel& model, report::JsonRow* json, std::vector<Reduction>* reductions);
 /// fabric_source: what `--fabric` says that the fabric can do, over which the page draws what the job got.
 void AddFabricSource(const PageModel& model, report::JsonRow* json, std::vector<Reduction>* reductions);

@@ -5,6 +5,8 @@
 #include <queue>
 #include <utility>
 
+#include "analysis/frontier/increments.h"
+#include "analysis/frontier/rounds.h"
 #include "analysis/kernel_kind.h"
 #include "analysis/step_windows.h"
 
@@ -102,6 +104,46 @@ analysis::KernelKind Source::KindOf(const model::EventColumns& events, size_t ro
 const std::vector<report::MemberPlace>& Source::members() const {
   if (members_.empty()) members_ = report::MemberPlaces(result_);
   return members_;
+}
+
+const frontier::JobStages* Source::job_stages() const {
+  if (!job_stages_ && run_.stages != nullptr) {
+    job_stages_ = std::make_unique<frontier::JobStages>(frontier::AssessJob(*run_.stages, {}));
+  }
+  return job_stages_.get();
+}
+
+const std::vector<StagePlace>& Source::stage_places() const {
+  const frontier::JobStages* job = job_stages();
+  if (!stage_places_.empty() || job == nullptr) return stage_places_;
+  for (uint32_t r = 0; r < job->ranks.size(); ++r) {
+    const std::vector<model::StepStages>& steps = job->ranks[r].steps;
+    for (uint32_t s = 0; s < steps.size(); ++s) {
+      int64_t start_ns = steps[s].start_ns;
+      for (uint32_t i = 0; i < steps[s].spans.size(); ++i) {
+        stage_places_.push_back({r, s, i, start_ns});
+        start_ns += steps[s].spans[i].duration_ns;
+      }
+    }
+  }
+  return stage_places_;
+}
+
+const std::vector<FrontierPlace>& Source::frontier_places() const {
+  const frontier::JobStages* job = job_stages();
+  if (!frontier_places_.empty() || job == nullptr) return frontier_places_;
+  const frontier::Rounds rounds = frontier::CutRounds(job->ranks);
+  for (size_t i = 0; i < rounds.rounds.size(); ++i) {
+    const frontier::Round& round = rounds.rounds[i];
+    const auto increments = frontier::Increments(round.ranks);
+    for (const model::Stage stage : frontier::kOrder) {
+      const frontier::Increment& each = increments[static_cast<size_t>(stage)];
+      if (each.ns == 0) continue;
+      frontier_places_.push_back({round.step, static_cast<int64_t>(i), stage, round.ends_in_meeting,
+                                  job->ranks[each.leader_idx].rank, each.ns});
+    }
+  }
+  return frontier_places_;
 }
 
 }  // namespace lockstep::query

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "analysis/analysis_result.h"
+#include "analysis/frontier/job_stages.h"
 #include "analysis/kernel_kind.h"
 #include "analysis/rank_context.h"
 #include "model/run.h"
+#include "model/stages/stage.h"
 #include "model/step.h"
 #include "present/query/stop_sign.h"
 #include "present/report/run_tables.h"
@@ -22,6 +24,24 @@ struct TrackPlace {
   uint32_t track_index = 0;  ///< Into RankTrace::tracks.
   uint64_t first_event = 0;  ///< Id of its first event: events are numbered through all tracks from 0.
   const model::Track* track = nullptr;
+};
+
+/// A part of a rank's step: a row of `stages`.
+struct StagePlace {
+  uint32_t rank_idx = 0;  ///< Into JobStages::ranks, and so on.
+  uint32_t step_idx = 0;
+  uint32_t span_idx = 0;
+  int64_t start_ns = 0;  ///< The rank's wall clock.
+};
+
+/// What a stage adds to a round: a row of `stage_frontier`.
+struct FrontierPlace {
+  int64_t step = 0;
+  int64_t round = 0;
+  model::Stage stage = model::Stage::kOther;
+  bool ends_in_meeting = false;
+  int32_t rank = 0;
+  int64_t increment_ns = 0;
 };
 
 /// What the tables read: a run whose clocks are aligned, the passes' tables, and what is worked out of them on demand
@@ -59,6 +79,12 @@ class Source {
   analysis::KernelKind KindOf(const model::EventColumns& events, size_t row) const;
   /// Every member of every instance, in the instances' order. First call costs 8 bytes a member.
   const std::vector<report::MemberPlace>& members() const;
+  /// Null without stage files. First call costs a copy of them.
+  const frontier::JobStages* job_stages() const;
+  /// Every part of every step, by rank and step; what each adds to each round, in order. First call costs 24 bytes a
+  /// part, 40 an increment.
+  const std::vector<StagePlace>& stage_places() const;
+  const std::vector<FrontierPlace>& frontier_places() const;
 
   /// Loops over rows end early when it is set; the query then fails.
   StopSign& stop() const { return *stop_; }
@@ -85,6 +111,9 @@ class Source {
   mutable std::vector<std::unique_ptr<RankSteps>> steps_;
   mutable std::unique_ptr<analysis::RunContext> shared_;
   mutable std::vector<report::MemberPlace> members_;
+  mutable std::unique_ptr<frontier::JobStages> job_stages_;
+  mutable std::vector<StagePlace> stage_places_;
+  mutable std::vector<FrontierPlace> frontier_places_;
 };
 
 }  // namespace lockstep::query

@@ -18,6 +18,8 @@ TableList MakeAll() {
   tables.push_back(MakeMemoryEventTable());
   tables.push_back(MakeCounterSampleTable());
   tables.push_back(MakeLinkedSpanTable());
+  tables.push_back(MakeStageTable());
+  tables.push_back(MakeStageFrontierTable());
   AddVerdictTables(&tables);
   tables.push_back(MakeLedgerTable());
   tables.push_back(MakeCatalogTable());

@@ -26,6 +26,8 @@ std::unique_ptr<Table> MakeTrackTable();
 std::unique_ptr<Table> MakeMemoryEventTable();
 std::unique_ptr<Table> MakeCounterSampleTable();
 std::unique_ptr<Table> MakeLinkedSpanTable();
+std::unique_ptr<Table> MakeStageTable();
+std::unique_ptr<Table> MakeStageFrontierTable();
 std::unique_ptr<Table> MakeLedgerTable();
 std::unique_ptr<Table> MakeCatalogTable();
 

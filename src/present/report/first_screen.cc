@@ -246,6 +246,7 @@ void WriteFirstScreen(const TextPage& page) {
     }
   }
   WriteFindings(page, 3, true);
+  WriteStagesBrief(page);
   WriteLedger(page, true);
   if (page.options.sections.empty()) WriteMore(page);
 }

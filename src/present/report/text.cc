@@ -47,6 +47,7 @@ std::vector<Section> MakeSections() {
       {"counters", "counters", WriteCounterSection},
       {"flops", "flops", WriteFlopsSection},
       {"measured_kernels", "measured_kernels", WriteKernelProfileSection},
+      {"stages", "stages", WriteStagesSection},
       {"what_if", "what_if", WriteWhatIfSection},
       {"bubbles", "bubbles", WriteBubblesSection},
       {"fabric", "fabric", WriteFabricSection},

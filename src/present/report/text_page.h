@@ -49,6 +49,9 @@ void WriteOperationScreen(const TextPage& page);
 /// Findings at full length: all evidence, all advice. The first screen shows `limit` of them, briefly.
 void WriteFindings(const TextPage& page, size_t limit, bool brief);
 
+/// Of the first screen: what stages recorded beside the traces say; nothing where there are none.
+void WriteStagesBrief(const TextPage& page);
+
 /// Ledger: by severity and code; `brief` leaves out notes and advice beyond the first lines.
 void WriteLedger(const TextPage& page, bool brief);
 
@@ -76,6 +79,7 @@ void WriteCounterSection(const TextPage& page);
 void WriteFabricSection(const TextPage& page);
 void WriteFlopsSection(const TextPage& page);
 void WriteKernelProfileSection(const TextPage& page);
+void WriteStagesSection(const TextPage& page);
 void WriteWhatIfSection(const TextPage& page);
 void WriteBubblesSection(const TextPage& page);
 void WriteClocksSection(const TextPage& page);

@@ -193,6 +193,10 @@ export function measuredMissing(data: AnalyzeData): string | null {
   return data.kernel_launches.length === 0 && (data.kernel_sums ?? []).length === 0
     ? 'No table of `ncu --csv` or `nsys stats` lay beside the traces: give them to `lockstep analyze` as well.' : null;
 }
+export function stagesMissing(data: AnalyzeData): string | null {
+  if (data.stage_scopes === null) return 'The pass stages did not run; `lockstep analyze` without --pass runs it.';
+  return data.stage_scopes.length === 0 ? 'No stages of steps lay beside the traces: `lockstep run --stages` records them.' : null;
+}
 export function groupsMissing(data: AnalyzeData): string | null {
   if (data.groups === null && data.flops === null) return 'The passes about groups did not run; `lockstep analyze` without --pass runs them.';
   return (data.groups ?? []).length === 0 && (data.flops ?? []).length === 0

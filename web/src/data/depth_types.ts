@@ -364,6 +364,45 @@ export interface KernelSumRow {
   most_rank: number | null;
 }
 
+/** Some of the steps that stages were recorded of. */
+export interface StageScopeRow {
+  scope: string;
+  step_count: number;
+  first_step: number | null;
+  last_step: number | null;
+  total_ns: number;
+  median_step_ns: number;
+  answer: string;
+  rank: number | null;
+  stage: string | null;
+  cost_ns: number;
+  cost_ratio: number;
+  confidence: number;
+}
+
+/** What a stage adds to a step. */
+export interface StageShareRow {
+  stage: string;
+  job_ns: number;
+  traced_ns: number | null;
+  not_traced_ns: number | null;
+  cost_rank: number | null;
+  cost_ns: number;
+}
+
+/** A question that stages and traces answer. */
+export interface StageAgreementRow {
+  question: string;
+  agrees: boolean | null;
+  stages_ns: number | null;
+  trace_ns: number | null;
+  stages_rank: number | null;
+  trace_rank: number | null;
+  stages_stage: string | null;
+  trace_stage: string | null;
+  sentence: string;
+}
+
 /** Part of AnalyzeData; null = the pass did not run. */
 export interface DepthData {
   critical_path: CriticalPathData | null;
@@ -383,6 +422,9 @@ export interface DepthData {
   kernel_launches: KernelLaunchRow[] | null;
   kernel_rooflines: KernelRooflineRow[] | null;
   kernel_sums: KernelSumRow[] | null;
+  stage_scopes: StageScopeRow[] | null;
+  stage_shares: StageShareRow[] | null;
+  stage_agreement: StageAgreementRow[] | null;
   fabric: FabricRow[] | null;
   fabric_source: FabricSource | null;
   device_peaks: DevicePeak[];

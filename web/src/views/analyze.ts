@@ -16,6 +16,7 @@ import { kernelsView, operatorsView } from './names';
 import { overlapView } from './overlap';
 import { qualityView } from './quality';
 import { regionsView } from './regions';
+import { stagesView } from './stages';
 import { stepsView } from './steps';
 import { tablesView } from './tables';
 import { timelineView } from './timeline';
@@ -48,6 +49,7 @@ export const analyzeViews: readonly View[] = [
   whatIfView,
   stepsView,
   heatmapView,
+  stagesView,
   timelineView,
   idleView,
   overlapView,

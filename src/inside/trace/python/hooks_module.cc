@@ -46,12 +46,16 @@ bool IsRecording() {
 }
 
 lockstep_span_t Enter(long phase) {
-  // No training begins with these: the rank may not be known yet, as where Lightning meets its ranks first.
-  if (recording == Recording::kNotYet && (phase == kComm || phase == kCheckpoint)) return 0;
+  // No training begins with it, nor with a wait: the rank may not be known yet, as where Lightning meets its ranks
+  // first.
+  if (recording == Recording::kNotYet && phase == kCheckpoint) return 0;
   return phase >= 0 && phase < kPhaseCount && IsRecording() ? lockstep_begin(names[static_cast<size_t>(phase)]) : 0;
 }
 
-lockstep_span_t EnterWait(const Issued& issued) { return IsRecording() ? lockstep_begin(WaitName(issued)) : 0; }
+/// No recording begins with it.
+lockstep_span_t EnterWait(const Issued& issued) {
+  return recording == Recording::kOn ? lockstep_begin(WaitName(issued)) : 0;
+}
 
 std::optional<std::string> AskGroupName(PyObject* group) {
   PyObject* const answer = CallBack(callbacks.name_group, group);

@@ -15,6 +15,7 @@
 #include "analysis/rank_context.h"
 #include "analysis/testing/trace_builder.h"
 #include "base/cell.h"
+#include "model/stages/rank_stages.h"
 #include "present/query/database.h"
 
 namespace lockstep::query::testing {
@@ -90,6 +91,25 @@ class AskedRun {
   std::optional<QueryError> error_;
 };
 
+/// Stages of a few steps of some ranks: three parts of random times each.
+inline std::vector<model::RankStages> RandomStages(std::mt19937* random, int32_t rank_count, int64_t start_ns) {
+  std::vector<model::RankStages> ranks(static_cast<size_t>(rank_count));
+  for (int32_t rank = 0; rank < rank_count; ++rank) {
+    ranks[static_cast<size_t>(rank)].rank = rank;
+    int64_t next_ns = start_ns;
+    for (int64_t number = 0; number < 6; ++number) {
+      model::StepStages step{.number = number, .start_ns = next_ns};
+      for (const model::Stage stage : {model::Stage::kInput, model::Stage::kForward, model::Stage::kCommunication}) {
+        step.spans.push_back({stage, static_cast<int64_t>(1 + (*random)() % 400)});
+        step.duration_ns += step.spans.back().duration_ns;
+      }
+      next_ns += step.duration_ns;
+      ranks[static_cast<size_t>(rank)].steps.push_back(std::move(step));
+    }
+  }
+  return ranks;
+}
+
 /// A few ranks and windows with events of every lane at random times; the same for the same seed. Clocks differ.
 inline model::Run RandomRun(uint32_t seed, int events_per_track = 40) {
   std::mt19937 random(seed);
@@ -114,7 +134,10 @@ inline model::Run RandomRun(uint32_t seed, int events_per_track = 40) {
       one.Other(3, model::Category::kOverhead, "Instrumentation", base_ns + below(4000), below(50));
     }
   }
-  return job.Build();
+  model::Run run = job.Build();
+  run.stages =
+      std::make_shared<const std::vector<model::RankStages>>(RandomStages(&random, 3, 1'700'000'000'000'000'000));
+  return run;
 }
 
 }  // namespace lockstep::query::testing
