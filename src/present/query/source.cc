@@ -132,7 +132,7 @@ const std::vector<StagePlace>& Source::stage_places() const {
 const std::vector<FrontierPlace>& Source::frontier_places() const {
   const frontier::JobStages* job = job_stages();
   if (!frontier_places_.empty() || job == nullptr) return frontier_places_;
-  const frontier::Rounds rounds = frontier::CutRounds(job->ranks);
+  const frontier::Rounds rounds = frontier::SharedSteps(job->ranks).CutRounds();
   for (size_t i = 0; i < rounds.rounds.size(); ++i) {
     const frontier::Round& round = rounds.rounds[i];
     const auto increments = frontier::Increments(round.ranks);
