@@ -35,7 +35,7 @@ class CsvTest(unittest.TestCase):
         self.assertEqual(lockstep.DONE, self.export("--output", one).returncode)
         self.assertEqual(lockstep.DONE, lockstep.run(["analyze", RECORDED, "--csv", other, "--quiet"]).returncode)
         self.assertEqual(contents(one), contents(other))
-        self.assertEqual(38, len(contents(one)))
+        self.assertEqual(41, len(contents(one)))
 
     def test_only_the_tables_that_are_named(self):
         self.assertEqual(lockstep.DONE, self.export("--output", self.folder, "--table", "steps,ledger").returncode)
