@@ -1,13 +1,15 @@
 """faulty_training.py with ranks that synchronise apart: parallel_training.py STEPS FAULT WAY, under torchrun with four ranks.
 
 dp_tp: a mesh of two groups for data and two for tensors; forward adds up what the ranks of a tensor group have. dp_pp: two copies of a
-pipeline of two stages. pp: one pipeline of four. Batches are passed on in two parts. Knows nothing of lockstep.
+pipeline of two stages. pp: one pipeline of four. Batches are passed on in two parts. functional: any number of ranks that add up gradients
+by functional collectives, whose waits no hook sees. Knows nothing of lockstep.
 """
 
 import sys
 
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
 from faulty_training import Fault, Net, SlowOptimizer
 from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
@@ -65,7 +67,9 @@ def main():
     steps = int(sys.argv[1])
     fault = Fault(sys.argv[2], steps)
     way = sys.argv[3]
-    if way == "pp":
+    if way == "functional":
+        model = Net(fault)
+    elif way == "pp":
         stage = Stage(Net(fault), dist.group.WORLD)
         model = stage.model
     else:
@@ -80,13 +84,16 @@ def main():
     for step, batch in enumerate(loader):
         fault.step = step
         optimizer.zero_grad()
-        if way == "dp_tp":
+        if way in ("dp_tp", "functional"):
             model(batch).square().mean().backward()
         else:
             stage.step(batch)
         if way == "dp_pp":
             for parameter in model.parameters():
                 dist.all_reduce(parameter.grad, group=data)
+        if way == "functional":
+            for parameter in model.parameters():
+                parameter.grad.copy_(functional.all_reduce(parameter.grad, "sum", dist.group.WORLD))
         optimizer.step()
     dist.barrier()
     dist.destroy_process_group()

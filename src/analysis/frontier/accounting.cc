@@ -113,13 +113,20 @@ class Accountant {
 
 }  // namespace
 
+MostCost FindMostCost(const Accounting& account, Stage stage) {
+  MostCost most{.stage = stage};
+  const std::vector<Cost>& costs = account.At(stage).cost;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    if (costs[i].ns > most.ns) most = {costs[i].ns, i, stage};
+  }
+  return most;
+}
+
 MostCost FindMostCost(const Accounting& account) {
   MostCost most;
   for (const Stage stage : model::kStages) {
-    const std::vector<Cost>& costs = account.At(stage).cost;
-    for (size_t i = 0; i < costs.size(); ++i) {
-      if (costs[i].ns > most.ns) most = {costs[i].ns, i, stage};
-    }
+    const MostCost each = FindMostCost(account, stage);
+    if (each.ns > most.ns) most = each;
   }
   return most;
 }

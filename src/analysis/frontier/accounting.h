@@ -62,6 +62,8 @@ struct MostCost {
   model::Stage stage = model::Stage::kOther;
 };
 MostCost FindMostCost(const Accounting& account);
+/// The same of one stage.
+MostCost FindMostCost(const Accounting& account, model::Stage stage);
 
 /// Pure: the same rounds give the same accounting, in at most `most` parts that follow each other, of equally many
 /// steps, or one more. What is in no round is in no part. Ranks without steps count as ranks that lack them.

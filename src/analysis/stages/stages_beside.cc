@@ -93,11 +93,9 @@ std::vector<StageShareRow> SharesOf(const StagesBeside& stages) {
     if (std::all_of(each.rank_ns.begin(), each.rank_ns.end(), [](int64_t ns) { return ns == 0; })) continue;
     StageShareRow row{model::StageName(stage), each.frontier_ns / account.step_count,
                       PerStepOf(stages.Scope("traced"), stage), PerStepOf(stages.Scope("not_traced"), stage)};
-    const auto most =
-        std::max_element(each.cost.begin(), each.cost.end(), [](const auto& a, const auto& b) { return a.ns < b.ns; });
-    if (most != each.cost.end() && most->ns > 0) {
-      row.cost_rank = account.ranks[static_cast<size_t>(most - each.cost.begin())];
-      row.cost_ns = most->ns / account.step_count;
+    if (const frontier::MostCost most = FindMostCost(account, stage); most.ns > 0) {
+      row.cost_rank = account.ranks[most.rank_idx];
+      row.cost_ns = most.ns / account.step_count;
     }
     rows.push_back(std::move(row));
   }

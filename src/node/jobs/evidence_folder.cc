@@ -149,8 +149,8 @@ Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder) {
   return WriteFile(folder + "/evidence.json", IndexText(job));
 }
 
-std::string FreshFolderName(const std::string& parent, const std::string& job_id, int64_t unix_ns) {
-  const std::string name = fmt::format("{}/lockstep-hang{}{}-{}", parent, job_id.empty() ? "" : "-",
+std::string FreshFolderName(const std::string& parent, const char* what, const std::string& job_id, int64_t unix_ns) {
+  const std::string name = fmt::format("{}/lockstep-{}{}{}-{}", parent, what, job_id.empty() ? "" : "-",
                                        job_id.empty() ? "" : Word(job_id), UtcName(unix_ns));
   std::error_code error;
   std::string fresh = name;

@@ -39,7 +39,8 @@ struct CollectedJob {
 /// private. Makes `folder`, which must be empty or not there. Errors: kFailedPrecondition (something is in it), kIo.
 Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder);
 
-/// A name for a folder that is not there yet: "lockstep-hang-JOB-20261122T055900" in `parent`, with "-2" and so on.
-std::string FreshFolderName(const std::string& parent, const std::string& job_id, int64_t unix_ns);
+/// A name for a folder that is not there yet: "lockstep-hang-JOB-20261122T055900" in `parent`, where `what` is "hang";
+/// with "-2" and so on.
+std::string FreshFolderName(const std::string& parent, const char* what, const std::string& job_id, int64_t unix_ns);
 
 }  // namespace lockstep::jobs

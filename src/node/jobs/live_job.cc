@@ -231,8 +231,9 @@ Result<Collection> CollectEvidence(LiveJob& live, int64_t deadline_ns, const std
   const CollectedJob& job = collection.job;
   std::error_code error;
   const std::string parent = std::filesystem::temp_directory_path(error).string();
-  collection.folder =
-      folder.empty() ? FreshFolderName(parent.empty() ? "/tmp" : parent, job.job_id, job.collected_unix_ns) : folder;
+  collection.folder = folder.empty()
+                          ? FreshFolderName(parent.empty() ? "/tmp" : parent, "hang", job.job_id, job.collected_unix_ns)
+                          : folder;
   RETURN_IF_ERROR(WriteEvidenceFolder(job, collection.folder));
   return collection;
 }

@@ -20,6 +20,7 @@ table { border-collapse: collapse; } th, td { text-align: left; vertical-align: 
 .faint { color: var(--faint); } .wide { overflow-x: auto; } pre { overflow-x: auto; background: var(--fill); padding: 1rem; }
 svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg .grid { stroke: var(--line); fill: none; }
 svg .axis { fill: var(--faint); }
+.key { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; padding: 0; }
 )";
 
 }  // namespace
@@ -40,6 +41,13 @@ std::string OpenTable(std::string_view label, const std::vector<std::pair<const 
     html += fmt::format("<th scope=\"col\"{}>{}</th>", is_number ? " class=\"number\"" : "", title);
   }
   return html + "</tr></thead><tbody>\n";
+}
+
+std::string KeyItem(std::string_view style, std::string_view label) {
+  return fmt::format(
+      "<li><svg class=\"swatch\" width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" width=\"12\" "
+      "height=\"12\"/></svg> {}</li>",
+      style, label);
 }
 
 std::string NumberCell(std::string_view text) { return fmt::format("<td class=\"number\">{}</td>", text); }

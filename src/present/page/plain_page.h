@@ -18,6 +18,9 @@ inline constexpr const char* kClosePlainPage = "</main>\n</body></html>\n";
 std::string OpenTable(std::string_view label, const std::vector<std::pair<const char*, bool>>& columns);
 inline constexpr const char* kCloseTable = "</tbody></table></div>\n";
 
+/// What a colour of a drawing stands for: an element of <ul class="key">; `style` is the class that has the colour.
+std::string KeyItem(std::string_view style, std::string_view label);
+
 /// `text` of a number's is HTML as it is; that of the other may be anything.
 std::string NumberCell(std::string_view text);
 std::string TextCell(std::string_view text);

@@ -68,7 +68,11 @@ std::string StageTable(const StageComparison& comparison) {
   return html + kCloseTable;
 }
 
-constexpr int kLineWidth = 900, kLineHeight = 240, kLineLeft = 92, kLineEdge = 14;
+constexpr int kLineWidth = 900, kLineHeight = 240, kLineLeft = 92, kLineEdge = 14, kAxisHeight = 10;
+
+std::string RunLabel(const char* name, const Side& side) {
+  return fmt::format("{}: {} step{}", name, side.step_count, side.step_count == 1 ? "" : "s");
+}
 
 std::string LineOf(const Side& side, const char* style, double most_ns) {
   if (side.step_ns.size() < 2) return "";
@@ -88,16 +92,27 @@ std::string WindowsSvg(const StageComparison& comparison) {
     for (const double ns : side->step_ns) most_ns = std::max(most_ns, ns);
   }
   std::string svg = fmt::format(
-      "<h2>Steps over time</h2>\n<ul class=\"faint\"><li>A: grey</li><li>B: blue</li></ul>\n<div class=\"wide\" "
-      "tabindex=\"0\" role=\"region\" aria-label=\"Time a step over each run\"><svg role=\"img\" width=\"{0}\" "
-      "height=\"{1}\" viewBox=\"0 0 {0} {1}\"><title>Time a step over each run</title>\n",
-      kLineWidth, kLineHeight);
+      "<h2>Steps over time</h2>\n<p class=\"faint\">Means of windows of steps, without the warm-up, from each run's "
+      "first to "
+      "its last.</p>\n<ul class=\"key\">{2}{3}</ul>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Time a step over each run\"><svg role=\"img\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
+      "{1}\"><title>Time a step over each run</title>\n",
+      kLineWidth, kLineHeight + kAxisHeight, KeyItem("a", RunLabel("A", comparison.a)),
+      KeyItem("b", RunLabel("B", comparison.b)));
   for (int i = 0; i <= 2; ++i) {
     const double y = kLineHeight - kLineEdge - (kLineHeight - 2 * kLineEdge) * i / 2.0;
     svg += fmt::format(
         "<path class=\"grid\" d=\"M{} {:.1f}H{}\"/><text class=\"axis\" x=\"{}\" y=\"{:.1f}\" "
         "text-anchor=\"end\">{}</text>\n",
         kLineLeft, y, kLineWidth - kLineEdge, kLineLeft - 6, y + 4, report::FormatMeanDuration(most_ns * i / 2));
+  }
+  for (int i = 0; i <= 4; ++i) {
+    svg += fmt::format("<text class=\"axis\" x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>\n",
+                       kLineLeft + (kLineWidth - kLineLeft - kLineEdge) * i / 4, kLineHeight + 4,
+                       i == 0   ? "start"
+                       : i == 4 ? "end"
+                                : "middle",
+                       i == 4 ? "100 % of the run's steps" : fmt::format("{} %", 25 * i));
   }
   return svg + LineOf(comparison.a, "a", most_ns) + LineOf(comparison.b, "b", most_ns) + "</svg></div>\n";
 }

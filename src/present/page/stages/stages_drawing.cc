@@ -67,10 +67,7 @@ std::string Key(const JobStages& job) {
   std::string html = "<ul class=\"key\">";
   for (const Stage stage : model::kStages) {
     if (job.account.At(stage).frontier_ns == 0) continue;
-    html += fmt::format(
-        "<li><svg class=\"swatch\" width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{0}\" "
-        "width=\"12\" height=\"12\"/></svg> {0}</li>",
-        model::StageName(stage));
+    html += KeyItem(model::StageName(stage), model::StageName(stage));
   }
   return html + "</ul>\n";
 }

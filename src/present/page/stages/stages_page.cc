@@ -33,7 +33,7 @@ constexpr const char* kStyle = R"(
 @media (prefers-color-scheme: dark) { :root { --input: #f08c3e; --h2d: #d9b93b; --forward: #5e9fe6; --backward: #3f74c4;
   --optimizer: #4fb8c4; --comm: #ff8a80; --checkpoint: #c38fd6; --validation: #63b877; --gc: #ee7fbb; --other: #9aa2ac; } }
 .verdict { font-size: 1.15rem; font-weight: 600; } dt { color: var(--faint); } dd { margin: 0 0 .6rem 0; }
-th, td { white-space: nowrap; } .key { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; padding: 0; }
+th, td { white-space: nowrap; }
 svg .cell { fill: var(--bad); } svg .line { fill: none; stroke: var(--other); stroke-width: 1.5; }
 svg .line.named { stroke: var(--bad); stroke-width: 2.5; }
 svg .input { fill: var(--input); } svg .h2d { fill: var(--h2d); } svg .forward { fill: var(--forward); }
@@ -68,13 +68,10 @@ std::string Stages(const Accounting& account) {
     const auto slowest = std::max_element(each.rank_ns.begin(), each.rank_ns.end());
     if (*slowest == 0) continue;
     std::vector<int64_t> ranks_ns = each.rank_ns;
-    const auto most =
-        std::max_element(each.cost.begin(), each.cost.end(), [](const auto& a, const auto& b) { return a.ns < b.ns; });
-    const auto rank = [&](ptrdiff_t place) { return account.ranks[static_cast<size_t>(place)]; };
     html += "<tr>" + TextCell(model::StageName(stage)) +
             NumberCell(report::FormatDuration(LowerMedian(&ranks_ns) / account.step_count)) +
             NumberCell(report::FormatDuration(*slowest / account.step_count)) +
-            NumberCell(std::to_string(rank(slowest - each.rank_ns.begin()))) +
+            NumberCell(std::to_string(account.ranks[static_cast<size_t>(slowest - each.rank_ns.begin())])) +
             NumberCell(report::FormatShare(each.frontier_ns, account.total_ns)) +
             fmt::format(
                 "<td><svg width=\"120\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" width=\"{:.1f}\" "
@@ -82,10 +79,7 @@ std::string Stages(const Accounting& account) {
                 model::StageName(stage),
                 120 * static_cast<double>(each.frontier_ns) / static_cast<double>(account.total_ns)) +
             NumberCell(report::FormatShare(each.imbalance_ns, account.total_ns)) +
-            TextCell(most->ns == 0 ? ""
-                                   : fmt::format("rank {}: {}", rank(most - each.cost.begin()),
-                                                 report::FormatShare(most->ns, account.total_ns))) +
-            "</tr>\n";
+            TextCell(report::CostWords(account, stage)) + "</tr>\n";
   }
   return html + kCloseTable;
 }

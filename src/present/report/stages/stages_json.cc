@@ -143,14 +143,16 @@ void ChangeRow(JsonRow& row, const Accounting& account, const Change& change, co
 
 bool IsPartial(const JobStages& job) { return job.account.step_count == 0 || job.ledger.Has(model::Severity::kError); }
 
+std::string StagesVerdictJson(const JobStages& job) {
+  JsonRow verdict;
+  VerdictRow(verdict, job);
+  return std::string(verdict.Finish());
+}
+
 void WriteStagesJson(const JobStages& job, std::ostream& out) {
   const Accounting& account = job.account;
   WriteDocument(out, "lockstep.stages/1", IsPartial(job), [&](JsonDocument& json) {
-    json.StartObject().Key("verdict");
-    JsonRow verdict;
-    VerdictRow(verdict, job);
-    WriteRow(json, verdict);
-    json.Key("job");
+    json.StartObject().Key("verdict").Raw(StagesVerdictJson(job)).Key("job");
     JsonRow of;
     JobRow(of, job);
     WriteRow(json, of);

@@ -18,6 +18,9 @@ std::string StagesSentence(const frontier::JobStages& job);
 std::string StagesWhy(const frontier::JobStages& job);
 std::string StagesNext(const frontier::JobStages& job);
 
+/// Who costs most in the stage: "rank 2: 31 %", of all time; empty: nobody costs anything.
+std::string CostWords(const frontier::Accounting& account, model::Stage stage);
+
 /// A process group in words: where one of its ranks costs it most comes first.
 struct GroupRow {
   std::string name = {};
@@ -42,6 +45,9 @@ void WriteStagesText(const frontier::JobStages& job, const TextOptions& options,
 
 /// One object, "lockstep.stages/1" (docs/json.md).
 void WriteStagesJson(const frontier::JobStages& job, std::ostream& out);
+
+/// Its member "data.verdict".
+std::string StagesVerdictJson(const frontier::JobStages& job);
 
 /// Its member "partial": a rank's file could not be read, or the ranks share no step.
 bool IsPartial(const frontier::JobStages& job);

@@ -129,15 +129,34 @@ const StageAccount& ComparedWith(const JobStages& job) {
   return (job.group_idx ? job.groups[*job.group_idx].account : job.account).At(job.verdict.stage);
 }
 
-/// "the others wait", "rank 2 of group tp waits".
+/// What the straggler costs a group in the verdict's stage.
+int64_t CostTo(const JobStages& job, const Group& group) {
+  const auto member = std::find(group.members.begin(), group.members.end(), job.verdict.rank_idx);
+  if (member == group.members.end()) return 0;
+  return group.account.At(job.verdict.stage).cost[static_cast<size_t>(member - group.members.begin())].ns;
+}
+
+/// "the others wait", "rank 2 of group tp waits", "rank 2 of group tp and rank 1 of group dp wait": groups that it
+/// costs half as much as the one that it costs most, which comes first.
 std::string WhoWaits(const JobStages& job) {
   if (!job.group_idx) return "the others wait";
-  const frontier::Group& group = job.groups[*job.group_idx];
-  std::vector<int32_t> others = group.account.ranks;
-  std::erase(others, job.account.ranks[job.verdict.rank_idx]);
-  const bool is_one = others.size() == 1;
-  return fmt::format("rank{} {} of group {} wait{}", is_one ? "" : "s", RankList(others, kMostGroupRanks), group.name,
-                     is_one ? "s" : "");
+  std::vector<std::pair<int64_t, const Group*>> waiting;
+  const int64_t most_ns = CostTo(job, job.groups[*job.group_idx]);
+  for (const Group& group : job.groups) {
+    if (const int64_t cost_ns = CostTo(job, group); cost_ns > 0 && cost_ns >= most_ns / 2)
+      waiting.emplace_back(cost_ns, &group);
+  }
+  std::stable_sort(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  bool is_one = waiting.size() == 1;
+  std::string text;
+  for (const auto& [cost_ns, group] : waiting) {
+    std::vector<int32_t> others = group->account.ranks;
+    std::erase(others, job.account.ranks[job.verdict.rank_idx]);
+    text += fmt::format("{}rank{} {} of group {}", text.empty() ? "" : " and ", others.size() == 1 ? "" : "s",
+                        RankList(others, kMostGroupRanks), group->name);
+    is_one = is_one && others.size() == 1;
+  }
+  return text + (is_one ? " waits" : " wait");
 }
 
 constexpr size_t kMostMemorySentences = 6;
@@ -192,17 +211,9 @@ class TextReport : private SectionWriter {
       table.AddRow({StageName(stage), FormatDuration(PerStep(MedianRankNs(each), count)),
                     FormatDuration(PerStep(each.rank_ns[worst], count)), std::to_string(account.ranks[worst]),
                     FormatShare(each.frontier_ns, account.total_ns), FormatShare(each.imbalance_ns, account.total_ns),
-                    CostWords(each)});
+                    CostWords(account, stage)});
     }
     table.Write(style_, options_.width, out_);
-  }
-
-  std::string CostWords(const StageAccount& stage) const {
-    const auto most = std::max_element(stage.cost.begin(), stage.cost.end(),
-                                       [](const auto& a, const auto& b) { return a.ns < b.ns; });
-    if (most == stage.cost.end() || most->ns == 0) return "";
-    return fmt::format("rank {}: {}", job_.account.ranks[static_cast<size_t>(most - stage.cost.begin())],
-                       FormatShare(most->ns, job_.account.total_ns));
   }
 
   void WriteGroups() {
@@ -323,6 +334,12 @@ std::string StagesSentence(const JobStages& job) {
     case Answer::kUndecided: break;
   }
   return UndecidedSentence(job);
+}
+
+std::string CostWords(const Accounting& account, Stage stage) {
+  const MostCost most = FindMostCost(account, stage);
+  if (most.ns == 0) return "";
+  return fmt::format("rank {}: {}", account.ranks[most.rank_idx], FormatShare(most.ns, account.total_ns));
 }
 
 std::vector<GroupRow> GroupRows(const JobStages& job) {

@@ -18,7 +18,6 @@
 #include "base/calendar.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"
-#include "base/output_file.h"
 #include "node/control/client/dynolog_capture.h"
 #include "node/control/client/dynolog_client.h"
 #include "node/control/client/job_capture.h"
@@ -370,9 +369,7 @@ Result<int> CaptureCommand::Run(Console& console) {
         reports.back().result.cancelled = true;
         break;
       }
-      RETURN_IF_ERROR(
-          WriteOutputFile(fmt::format("{}/lockstep-capture-{}.json", report->folder, report->result.window_name),
-                          [&](std::ostream& out) { WriteCaptureJson({*report}, out); }));
+      RETURN_IF_ERROR(KeepCaptureJson(*report));
       if (!json_) WriteCaptureText(*report, console.out);
       console.out.flush();
       reports.push_back(std::move(*report));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/nanoseconds.h"
+#include "base/output_file.h"
 #include "base/signal_name.h"
 #include "node/control/client/job_capture_choice.h"
 #include "present/report/format.h"
@@ -212,6 +213,11 @@ void WriteCaptureJson(const std::vector<CaptureReport>& reports, std::ostream& o
         row.EndArray();
         report::WriteRow(json, row);
       });
+}
+
+Status KeepCaptureJson(const CaptureReport& report) {
+  return WriteOutputFile(fmt::format("{}/lockstep-capture-{}.json", report.folder, report.result.window_name),
+                         [&](std::ostream& out) { WriteCaptureJson({report}, out); });
 }
 
 }  // namespace lockstep::cli

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "node/control/client/job_capture.h"
 #include "present/report/json_stream.h"
 
@@ -26,5 +27,8 @@ void WriteCaptureText(const CaptureReport& report, std::ostream& out);
 
 /// The document lockstep.capture/1 (docs/json.md#capture).
 void WriteCaptureJson(const std::vector<CaptureReport>& reports, std::ostream& out);
+
+/// The same of one capture, in its folder beside the traces. Errors: kIo.
+Status KeepCaptureJson(const CaptureReport& report);
 
 }  // namespace lockstep::cli

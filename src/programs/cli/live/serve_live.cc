@@ -14,7 +14,6 @@
 #include "base/mutex.h"
 #include "base/nanoseconds.h"
 #include "base/now.h"
-#include "base/output_file.h"
 #include "node/control/client/trace_names.h"
 #include "node/jobs/live_job.h"
 #include "node/live/history.h"
@@ -73,8 +72,7 @@ Status KeepRecord(const control::JobCaptureRequest& request, const control::JobC
   report.folder = request.folder;
   report.request = request;
   report.result = result;
-  return WriteOutputFile(fmt::format("{}/lockstep-capture-{}.json", request.folder, result.window_name),
-                         [&](std::ostream& out) { WriteCaptureJson({report}, out); });
+  return KeepCaptureJson(report);
 }
 
 /// Looks as `lockstep hang` does; a folder of its own for each.

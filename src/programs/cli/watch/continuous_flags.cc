@@ -20,12 +20,13 @@ void ContinuousFlags::Declare(CLI::App& app) {
   app.add_option("--every", every_, "Also capture the job at this interval, and report when it has become slower")
       ->type_name("TIME");
   const auto add = [this](CLI::Option* option) { options_.push_back(option); };
+  const auto share = [this](CLI::Option* option) { shared_options_.push_back(option); };
   add(app.add_option("--duration", duration_, "Length of a capture's window (500ms)")->type_name("TIME"));
   add(app.add_option("--iterations", iterations_, "Capture this many training steps instead")
           ->type_name("N")
           ->check(Checked(CLI::Range(1, 100'000))));
-  add(app.add_flag("--allow-unsafe", request_.allow_unsafe,
-                   "Also capture processes that Kineto may crash: PyTorch before 2.14, not under 'lockstep run'"));
+  share(app.add_flag("--allow-unsafe", request_.allow_unsafe,
+                     "Also capture processes that Kineto may crash: PyTorch before 2.14, not under 'lockstep run'"));
   add(app.add_option("--captures", request_.capture_count, "End after this many captures")
           ->type_name("N")
           ->check(Checked(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))));
@@ -50,15 +51,19 @@ void ContinuousFlags::Declare(CLI::App& app) {
              "--metrics-file", request_.metrics_file,
              "Write lockstep_profile_* to this file for node_exporter's textfile collector; it is\nremoved at the end")
           ->type_name("FILE.prom"));
-  add(app.add_option("--step-name", input_.analysis().step_name, "Steps are the annotations of this name")
-          ->type_name("NAME"));
-  add(app.add_option("--threads", input_.analysis().thread_count, "Threads that analyse (2; 0: one per processor)")
-          ->type_name("N")
-          ->check(Checked(CLI::Range(0u, 4096u))));
+  share(app.add_option("--step-name", input_.analysis().step_name, "Steps are the annotations of this name")
+            ->type_name("NAME"));
+  share(app.add_option("--threads", input_.analysis().thread_count, "Threads that analyse (2; 0: one per processor)")
+            ->type_name("N")
+            ->check(Checked(CLI::Range(0u, 4096u))));
 }
 
-Result<bool> ContinuousFlags::Read() {
+Result<bool> ContinuousFlags::Read(bool has_stages) {
   if (every_.empty()) {
+    for (const CLI::Option* option : shared_options_) {
+      if (option->count() > 0 && !has_stages)
+        return Misuse(fmt::format("{} needs --every or --stages", option->get_name()));
+    }
     for (const CLI::Option* option : options_) {
       if (option->count() > 0) return Misuse(fmt::format("{} needs --every: how often", option->get_name()));
     }

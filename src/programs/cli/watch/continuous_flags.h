@@ -33,13 +33,15 @@ class ContinuousFlags {
  public:
   ContinuousFlags();
   void Declare(CLI::App& app);
-  /// Whether captures are to be made. Errors: kInvalidArgument, also for flags that mean nothing without --every.
-  Result<bool> Read();
+  /// Whether captures are to be made. Errors: kInvalidArgument, also for flags that mean nothing without --every, or
+  /// that without --stages (`has_stages`).
+  Result<bool> Read(bool has_stages);
   const ContinuousRequest& request() const { return request_; }
   RunInput& input() { return input_; }
 
  private:
-  std::vector<const CLI::Option*> options_;  ///< Those that need --every.
+  std::vector<const CLI::Option*> options_;         ///< Those that need --every.
+  std::vector<const CLI::Option*> shared_options_;  ///< Those that need it or --stages.
   std::string every_;
   std::string duration_ = "500ms";
   int32_t iterations_ = 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -11,10 +10,11 @@
 #include "analysis/profile_history/capture_figures.h"
 #include "base/now.h"
 #include "base/output_file.h"
-#include "node/control/client/fan_out.h"
 #include "node/control/client/trace_names.h"
 #include "present/page/page_blocks.h"
 #include "programs/cli/comparison_page.h"
+#include "programs/cli/terminal/is_ready.h"
+#include "programs/cli/watch/watched_capture.h"
 
 namespace lockstep::cli {
 namespace {
@@ -27,28 +27,11 @@ using profile_history::Outcome;
 using profile_history::ScheduleStep;
 
 constexpr uint64_t kPageBytes = uint64_t{16} << 20;  // One of many: the figures matter more than each event.
-constexpr int64_t kCapturesAnswerNs = 10'000'000'000;
 constexpr int64_t kMetricsEveryNs = 5'000'000'000;
-
-template <typename T>
-bool IsReady(const std::future<T>& future) {
-  return future.valid() && future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-}
 
 /// Whether figures of it can be held against those of other captures: every rank of the job is in it.
 bool HasEveryRank(const control::JobCaptureResult& result) {
   return result.missing_ranks.empty() && !result.targets.empty() && result.kept_count() == result.targets.size();
-}
-
-std::string ReasonOf(const control::JobCaptureResult& result) {
-  for (const control::JobNodeState& node : result.nodes) {
-    if (!node.problem.empty()) return fmt::format("{}: {}", node.host, node.problem);
-  }
-  for (const control::JobTarget& target : result.targets) {
-    if (!target.kept() && !target.reason.empty()) return target.reason;
-    if (!target.fetch_error.empty()) return target.fetch_error;
-  }
-  return result.missing_ranks.empty() ? result.steps.reason : result.missing_reason;
 }
 
 /// Steps that every rank's window holds, by PyTorch's optimizer.
@@ -109,32 +92,8 @@ bool JobProfiler::is_done() const {
          !work_.valid() && !comparing_.valid();
 }
 
-bool JobProfiler::IsBusy() const {
-  std::atomic<bool> busy = false;
-  control::ForEachNode(
-      nodes_.endpoints.size(), nodes_.parallel, kCapturesAnswerNs,
-      [&](size_t i, int64_t left_ns) {
-        const auto client = control::NodeClient::Create(nodes_.endpoints[i]);
-        if (!client) return;  // The capture says what is wrong with it.
-        const auto captures = (*client)->Captures(left_ns);
-        if (!captures) return;
-        for (const control::Capture& capture : *captures) {
-          if (control::IsFinal(capture.state)) continue;
-          busy = busy || std::any_of(capture.targets.begin(), capture.targets.end(), [&](const auto& target) {
-                   return !control::IsFinal(target.state) &&
-                          (selector_.job_id.empty() || target.process.job_id == selector_.job_id);
-                 });
-        }
-      },
-      [](size_t) {});
-  return busy;
-}
-
 Status JobProfiler::Analyse(const CaptureReport& report, Captured* captured) {
-  std::vector<std::string> files;
-  for (const control::JobTarget& target : report.result.targets) {
-    if (target.kept()) files.push_back(report.folder + '/' + target.file);
-  }
+  const std::vector<std::string> files = KeptFiles(report);
   if (files.empty()) return Error{ErrorCode::kNotFound, ReasonOf(report.result)};
   ASSIGN_OR_RETURN(model::Run run, input_.Ingest(files, console_, true));
   ASSIGN_OR_RETURN(const analysis::AnalysisResult result, input_.Analyze(&run));
@@ -164,36 +123,27 @@ JobProfiler::Captured JobProfiler::CaptureAndAnalyse(const std::string& name, in
   record.time_unix_ns = begin_unix_ns;
   record.job_id = selector_.job_id;
   record.outcome = Outcome::kFailed;
-  if (IsBusy()) {
+  if (IsCaptured(nodes_, selector_.job_id)) {
     captured.is_busy = true;
     return captured;
   }
   const int64_t begin_ns = SteadyNow();
-  CaptureReport report;
-  report.folder = store_.TraceFolder(name);
-  report.request.nodes = nodes_.endpoints;
-  report.request.nodes_are_whole_job = nodes_.is_whole_job;
-  report.request.parallel = nodes_.parallel;
-  report.request.selector = selector_;
-  report.request.window = request_.window;
-  report.request.timeout_ns = request_.timeout_ns;
-  report.request.allow_unsafe = request_.allow_unsafe;
-  report.request.folder = report.folder;
-  report.request.cancelled = &cancelled_;
-  Result<control::JobCaptureResult> result = control::CaptureJob(report.request);
-  if (!result) {
-    record.reason = result.error().ToString();
+  const Result<CaptureReport> report = TakeCapture(nodes_, {.selector = selector_,
+                                                            .window = request_.window,
+                                                            .timeout_ns = request_.timeout_ns,
+                                                            .allow_unsafe = request_.allow_unsafe,
+                                                            .folder = store_.TraceFolder(name),
+                                                            .cancelled = &cancelled_});
+  if (!report) {
+    record.reason = report.error().ToString();
   } else {
-    report.result = std::move(*result);
-    record.world_size = report.result.world_size.value_or(0);
-    const Status told =
-        WriteOutputFile(fmt::format("{}/lockstep-capture-{}.json", report.folder, report.result.window_name),
-                        [&](std::ostream& out) { WriteCaptureJson({report}, out); });
+    record.world_size = report->result.world_size.value_or(0);
+    const Status told = KeepCaptureJson(*report);
     if (!told) captured.problem = told.error().ToString();
-    const Status analysed = Analyse(report, &captured);
+    const Status analysed = Analyse(*report, &captured);
     if (analysed) {
-      record.outcome = IsPartial(report) ? Outcome::kPartial : Outcome::kDone;
-      if (record.outcome == Outcome::kPartial) record.reason = ReasonOf(report.result);
+      record.outcome = IsPartial(*report) ? Outcome::kPartial : Outcome::kDone;
+      if (record.outcome == Outcome::kPartial) record.reason = ReasonOf(report->result);
     } else {
       record.reason = analysed.error().ToString();
     }

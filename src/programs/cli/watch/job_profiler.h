@@ -57,7 +57,6 @@ class JobProfiler {
 
   void Begin();
   // On the thread.
-  bool IsBusy() const;
   Captured CaptureAndAnalyse(const std::string& name, int64_t begin_unix_ns);
   Status Analyse(const CaptureReport& report, Captured* captured);
   std::string Compare(const std::string& reference, const std::string& capture, comparison::RunProfile after);

@@ -27,6 +27,8 @@
 #include "programs/cli/text_flags.h"
 #include "programs/cli/watch/continuous_flags.h"
 #include "programs/cli/watch/job_profiler.h"
+#include "programs/cli/watch/stage_flags.h"
+#include "programs/cli/watch/stage_watcher.h"
 #include "programs/cli/watch/watch_events.h"
 
 namespace lockstep::cli {
@@ -34,7 +36,7 @@ namespace {
 
 /// `lockstep watch`: follows a job with looks that cost it nothing, learns its rhythm, and when nothing moves for
 /// longer than that explains, collects evidence while the ranks are still there. With --every it also captures the job
-/// on a schedule, and says when it has become slower.
+/// on a schedule, and says when it has become slower; with --stages it says who costs the job time, and captures that.
 class WatchCommand : public Subcommand {
  public:
   const char* name() const override { return "watch"; }
@@ -46,6 +48,8 @@ class WatchCommand : public Subcommand {
   Status ReadFlags();
   Result<int> Follow(jobs::LiveJob& live, Console& console, WatchEvents& events);
   Result<std::unique_ptr<JobProfiler>> MakeProfiler(const std::string& job_id, Console& console, WatchEvents& events);
+  Result<std::unique_ptr<StageWatcher>> MakeStageWatcher(const std::string& job_id, Console& console,
+                                                         WatchEvents& events);
   void Sleep(int64_t time_ns) const;
   /// Collects and judges; true: it is stuck.
   Result<bool> Judge(jobs::LiveJob& live, const hang::ProgressTracker& tracker, Console& console, WatchEvents& events);
@@ -53,7 +57,10 @@ class WatchCommand : public Subcommand {
   LiveFlags live_;
   TextFlags text_;
   ContinuousFlags continuous_;
+  StageFlags stages_;
   bool is_continuous_ = false;
+  bool has_stages_ = false;
+  bool captures_ = false;  ///< One of both: a signal ends them in order.
   std::string interval_ = "1s";
   int64_t interval_ns_ = 0;
   std::string least_silence_ = "5s";
@@ -83,13 +90,16 @@ constexpr const char* kWatchFooter =
     "moved: watch cannot see that it is stuck, 'lockstep hang' can.\n"
     "With --every it also captures the job (as lockstep capture does), keeps the results, and\n"
     "reports when the job has become slower than it was (docs/watch.md).\n"
+    "With --stages it says which rank costs the job time in which stage of the step, and captures\n"
+    "a few steps of that rank and of a peer by itself to see why.\n"
     "Exit status: 0 the job ended, or --for is over, and nothing was reported; 1 failed; 2\n"
-    "misused; 3 the job got stuck, or slower.\n"
+    "misused; 3 the job got stuck, or slower, or a rank was named that costs it time.\n"
     "\n"
     "Examples:\n"
     "  lockstep watch --once\n"
     "  lockstep watch --job 123 --via srun --json\n"
-    "  lockstep watch --job 123 --every 10m --iterations 3 --budget 2GiB";
+    "  lockstep watch --job 123 --every 10m --iterations 3 --budget 2GiB\n"
+    "  lockstep watch --job 123 --stages --keep evidence";
 
 std::vector<ProgressSample> SamplesOf(const std::vector<jobs::NodeLook>& looks) {
   std::vector<ProgressSample> samples;
@@ -116,6 +126,7 @@ void WatchCommand::Declare(CLI::App& app) {
   app.add_option("--for", for_, "End after this time (when the job ends)")->type_name("TIME");
   app.add_flag("--once", once_, "End with status 3 as soon as the job is stuck");
   continuous_.Declare(app);
+  stages_.Declare(app);
   app.option_defaults()->group("Output");
   app.add_option("--keep", keep_, "Keep evidence in subfolders of this folder (the current one)")->type_name("DIR");
   app.add_flag("--json", json_, "Print one JSON object per line for each event (lockstep.watch/1, docs/json.md)");
@@ -128,7 +139,9 @@ Status WatchCommand::ReadFlags() {
   ASSIGN_OR_RETURN(interval_ns_, ParseTime(interval_, "--interval"));
   ASSIGN_OR_RETURN(least_silence_ns_, ParseTime(least_silence_, "--silence"));
   ASSIGN_OR_RETURN(first_silence_ns_, ParseTime(first_silence_, "--first-silence"));
-  ASSIGN_OR_RETURN(is_continuous_, continuous_.Read());
+  ASSIGN_OR_RETURN(has_stages_, stages_.Read());
+  ASSIGN_OR_RETURN(is_continuous_, continuous_.Read(has_stages_));
+  captures_ = is_continuous_ || has_stages_;
   if (interval_ns_ < 50'000'000) return Misuse("--interval: 50ms at least");
   if (!for_.empty()) {
     ASSIGN_OR_RETURN(for_ns_, ParseTime(for_, "--for"));
@@ -155,13 +168,25 @@ Result<std::unique_ptr<JobProfiler>> WatchCommand::MakeProfiler(const std::strin
                              events);
 }
 
+Result<std::unique_ptr<StageWatcher>> WatchCommand::MakeStageWatcher(const std::string& job_id, Console& console,
+                                                                     WatchEvents& events) {
+  ASSIGN_OR_RETURN(jobs::Nodes nodes, live_.FindDaemons());
+  return std::make_unique<StageWatcher>(stages_.request(),
+                                        StagedJob{.nodes = std::move(nodes),
+                                                  .job_id = job_id,
+                                                  .folder = keep_.empty() ? "." : keep_,
+                                                  .allow_unsafe = continuous_.request().allow_unsafe,
+                                                  .input = continuous_.input()},
+                                        console, events);
+}
+
 void WatchCommand::Sleep(int64_t time_ns) const {
   constexpr int64_t kPieceNs = 50'000'000;
   const int64_t end_ns = SteadyNow() + time_ns;
   // In pieces where a signal only sets a flag.
   for (int64_t left_ns = time_ns; left_ns > 0; left_ns = end_ns - SteadyNow()) {
-    if (is_continuous_ && InterruptGuard::interrupted()) return;
-    std::this_thread::sleep_for(std::chrono::nanoseconds(is_continuous_ ? std::min(left_ns, kPieceNs) : left_ns));
+    if (captures_ && InterruptGuard::interrupted()) return;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(captures_ ? std::min(left_ns, kPieceNs) : left_ns));
   }
 }
 
@@ -170,7 +195,7 @@ Result<bool> WatchCommand::Judge(jobs::LiveJob& live, const ProgressTracker& tra
   events.Silent(tracker);
   const std::string parent = keep_.empty() ? "." : keep_;
   Result<jobs::Collection> collection =
-      jobs::CollectEvidence(live, live_.timeout_ns(), jobs::FreshFolderName(parent, "", UnixNow()));
+      jobs::CollectEvidence(live, live_.timeout_ns(), jobs::FreshFolderName(parent, "hang", "", UnixNow()));
   if (!collection) {
     events.NotCollected(collection.error().ToString());
     return false;
@@ -201,9 +226,13 @@ Result<int> WatchCommand::Follow(jobs::LiveJob& live, Console& console, WatchEve
   int64_t silence_ns = 0;
   std::optional<InterruptGuard> guard;
   std::unique_ptr<JobProfiler> profiler;
+  std::unique_ptr<StageWatcher> stages;
   const auto finish = [&] {
-    const bool was_slower = profiler != nullptr && (profiler->End(), profiler->regression_count() > 0);
-    return was_stuck || was_slower ? kFinding : kDone;
+    if (stages != nullptr) stages->End();
+    if (profiler != nullptr) profiler->End();
+    const bool was_slower = profiler != nullptr && profiler->regression_count() > 0;
+    const bool was_named = stages != nullptr && stages->has_named_a_rank();
+    return was_stuck || was_slower || was_named ? kFinding : kDone;
   };
   const int64_t begin_ns = SteadyNow();
   for (;;) {
@@ -222,9 +251,12 @@ Result<int> WatchCommand::Follow(jobs::LiveJob& live, Console& console, WatchEve
       ASSIGN_OR_RETURN(const jobs::CollectedJob job, jobs::JoinLooks(std::move(looks), all_ranks));
       events.Begin(job.job_id, samples.size(), live.node_count(), interval_ns_);
       has_begun = true;
+      if (captures_) guard.emplace();
       if (is_continuous_) {
-        guard.emplace();
         ASSIGN_OR_RETURN(profiler, MakeProfiler(job.job_id, console, events));
+      }
+      if (has_stages_) {
+        ASSIGN_OR_RETURN(stages, MakeStageWatcher(job.job_id, console, events));
       }
     }
     // A node that does not answer says nothing of its ranks: neither that they moved nor that they ended.
@@ -244,6 +276,7 @@ Result<int> WatchCommand::Follow(jobs::LiveJob& live, Console& console, WatchEve
       silence_ns = tracker.silence_ns();
       if (state == ProgressState::kSilent && !is_judged) {
         if (profiler != nullptr) profiler->CallOff();
+        if (stages != nullptr) stages->CallOff();
         ASSIGN_OR_RETURN(const bool is_stuck, Judge(live, tracker, console, events));
         tracker.Rebase();
         is_judged = is_stuck;
@@ -257,7 +290,9 @@ Result<int> WatchCommand::Follow(jobs::LiveJob& live, Console& console, WatchEve
     }
     // Until a rhythm is known, loading and compiling would be what is captured.
     if (profiler != nullptr && knows_rhythm) profiler->Look(job_state);
-    if (profiler != nullptr && (profiler->is_done() || InterruptGuard::interrupted())) return finish();
+    if (stages != nullptr) stages->Look(job_state);
+    if (profiler != nullptr && profiler->is_done()) return finish();
+    if (captures_ && InterruptGuard::interrupted()) return finish();
     if (for_ns_ > 0 && SteadyNow() - begin_ns >= for_ns_) return finish();
     Sleep(interval_ns_ - (SteadyNow() - look_ns));
   }
