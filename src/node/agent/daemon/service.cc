@@ -36,6 +36,8 @@ namespace {
 constexpr const char* kBaseConfig = "/etc/libkineto.conf";
 // Less than the sensors' own period, so that each of them sees new ranks at every other look at the latest.
 constexpr auto kRanksFreshFor = std::chrono::milliseconds(4500);
+// A look at a hundred ranks takes some milliseconds; where it takes longer, steps are told as they were a second ago.
+constexpr auto kNewStepsWait = std::chrono::milliseconds(300);
 
 // One daemon for a state folder: two would answer for the same captures.
 Result<UniqueFd> LockState(const std::string& folder) {
@@ -150,6 +152,7 @@ Status Service::Start() {
     return none;
   };
   parts.stages = [this](const control::StagesQuery& query) {
+    sensors_->LookNow(SpanSensor::kName, kNewStepsWait);
     control::NodeStages stages = kept_steps_.Ask(query);
     stages.host = host_;
     stages.now_unix_ns = UnixNow();

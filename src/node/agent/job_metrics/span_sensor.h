@@ -23,7 +23,8 @@ class SpanSensor final : public Sensor {
   /// `find` lists the node's ranks; it is asked each few seconds. `kept`, which is borrowed, gets their steps.
   SpanSensor(std::string host, FindProcesses find, KeptSteps* kept);
 
-  const char* name() const override { return "spans"; }
+  static constexpr const char* kName = "spans";
+  const char* name() const override { return kName; }
   Result<Reading> Look() override;
 
  private:

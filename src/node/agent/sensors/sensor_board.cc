@@ -8,6 +8,9 @@
 namespace lockstep::agent {
 namespace {
 
+// Whoever asks again and again makes a sensor look that often.
+constexpr auto kNewFor = std::chrono::milliseconds(100);
+
 double Seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 Result<Reading> LookSafely(Sensor* sensor) {
@@ -54,12 +57,14 @@ void SensorBoard::Watch(Post* post, const std::stop_token& stop) {
     {
       const MutexLock lock(post->mutex);
       post->look_began = began;
+      post->is_wanted = false;
     }
     Result<Reading> reading = LookSafely(post->sensor.get());
     MutexLock lock(post->mutex);
     post->look_began.reset();
     post->took = Clock::now() - began;
     post->has_looked = true;
+    post->looked_from = began;
     post->succeeded = reading.has_value() && reading->is_whole && post->took <= post->sensor->deadline();
     const std::string trouble = reading ? reading->trouble : reading.error().ToString();
     post->reading = reading ? std::move(*reading) : Reading{post->reading.is_present, {}};
@@ -70,7 +75,24 @@ void SensorBoard::Watch(Post* post, const std::stop_token& stop) {
       lock.lock();
     }
     told = trouble;
-    post->wake.wait_until(lock, stop, began + post->sensor->period(), [] { return false; });
+    post->wake.notify_all();
+    post->wake.wait_until(lock, stop, began + post->sensor->period(),
+                          [post]() LOCKSTEP_REQUIRES(post->mutex) { return post->is_wanted; });
+  }
+}
+
+void SensorBoard::LookNow(std::string_view name, std::chrono::nanoseconds most) {
+  const Clock::time_point now = Clock::now();
+  for (const auto& held : posts_) {
+    Post* const post = held.get();
+    if (post->sensor->name() != name) continue;
+    const auto is_new = [post, since = now - kNewFor]()
+                            LOCKSTEP_REQUIRES(post->mutex) { return post->looked_from >= since; };
+    MutexLock lock(post->mutex);
+    if (is_new()) return;
+    post->is_wanted = true;
+    post->wake.notify_all();
+    post->wake.wait_until(lock, now + most, is_new);
   }
 }
 

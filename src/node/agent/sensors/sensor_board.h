@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -32,6 +33,9 @@ class SensorBoard {
   std::vector<prometheus::MetricFamily> Collect() const;
   /// The same without a copy of them all: families of one name may come twice. `take` must be quick, a sensor may wait.
   void Visit(const std::function<void(const prometheus::MetricFamily& family)>& take) const;
+  /// Has the sensor of that name look at once, unless it began to a tenth of a second ago or later, and waits until it
+  /// has; `most` at most. For who needs what it leaves elsewhere to be new. Thread-safe.
+  void LookNow(std::string_view name, std::chrono::nanoseconds most);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -41,6 +45,8 @@ class SensorBoard {
     std::condition_variable_any wake;
     std::optional<Clock::time_point> look_began LOCKSTEP_GUARDED_BY(mutex);  ///< Of the look under way.
     bool has_looked LOCKSTEP_GUARDED_BY(mutex) = false;
+    Clock::time_point looked_from LOCKSTEP_GUARDED_BY(mutex) = {};  ///< When the last one began that is done.
+    bool is_wanted LOCKSTEP_GUARDED_BY(mutex) = false;              ///< Before its time.
     bool succeeded LOCKSTEP_GUARDED_BY(mutex) = false;
     Clock::duration took LOCKSTEP_GUARDED_BY(mutex) = {};
     Reading reading LOCKSTEP_GUARDED_BY(mutex);

@@ -18,10 +18,11 @@ const MetricSpecs kOneSpec = {{"lockstep_test_total", "counter", "who", "Counted
 
 class FunctionSensor final : public Sensor {
  public:
-  FunctionSensor(const char* name, std::function<Result<Reading>()> look, std::chrono::milliseconds deadline)
-      : name_(name), look_(std::move(look)), deadline_(deadline) {}
+  FunctionSensor(const char* name, std::function<Result<Reading>()> look, std::chrono::milliseconds deadline,
+                 std::chrono::milliseconds period = 5ms)
+      : name_(name), look_(std::move(look)), deadline_(deadline), period_(period) {}
   const char* name() const override { return name_; }
-  std::chrono::milliseconds period() const override { return 5ms; }
+  std::chrono::milliseconds period() const override { return period_; }
   std::chrono::milliseconds deadline() const override { return deadline_; }
   Result<Reading> Look() override { return look_(); }
 
@@ -29,6 +30,7 @@ class FunctionSensor final : public Sensor {
   const char* name_;
   std::function<Result<Reading>()> look_;
   std::chrono::milliseconds deadline_;
+  std::chrono::milliseconds period_;
 };
 
 Reading Counted(const char* who, double value) {
@@ -120,6 +122,29 @@ TEST(SensorBoardTest, OneThatHangsIsSaidToAndWhatItSawIsNotTold) {
   EXPECT_GT(ValueOf(families, "lockstep_collector_duration_seconds", "hangs"), 0.05);
   release = true;
   EXPECT_TRUE(Eventually([&] { return ValueOf(board.Collect(), "lockstep_test_total", "hangs") == 4.0; }));
+}
+
+TEST(SensorBoardTest, ASensorLooksBeforeItsTimeWhereSomebodyWaitsForIt) {
+  std::atomic<int> looks{0};
+  const auto look = [&] { return Counted("slow", ++looks); };
+  SensorBoard board(All(std::make_unique<FunctionSensor>("slow", look, 1min, 1h)));
+  EXPECT_TRUE(Eventually([&] { return looks == 1; }));
+  EXPECT_TRUE(Eventually([&] {
+    board.LookNow("slow", 1min);  // What it saw a moment ago is new enough.
+    return looks == 2;
+  }));
+  EXPECT_EQ(ValueOf(board.Collect(), "lockstep_test_total", "slow"), 2.0);
+  board.LookNow("no such sensor", 1min);
+}
+
+TEST(SensorBoardTest, ASensorThatHangsIsNotWaitedForLongerThanAsked) {
+  std::atomic<bool> release{false};
+  SensorBoard board(All(Make("hangs", [&] {
+    while (!release) std::this_thread::sleep_for(1ms);
+    return Counted("hangs", 1);
+  })));
+  board.LookNow("hangs", 1ms);
+  release = true;
 }
 
 TEST(SensorBoardTest, WhatIsNotThereSaysSo) {
