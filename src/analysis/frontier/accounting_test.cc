@@ -8,6 +8,7 @@
 #include <random>
 
 #include "analysis/frontier/account_for_test.h"
+#include "analysis/frontier/verdict.h"
 #include "analysis/frontier/increments.h"
 
 namespace lockstep::frontier {
@@ -159,6 +160,14 @@ TEST(AccountingTest, WhoeverIsAwaitedCostsWhatTheJobWouldSave) {
       }
     }
   }
+}
+
+TEST(AccountingTest, ASteadyCostOfLessThanATenthOfAStepIsNoRarity) {
+  const Verdict verdict = Judge(Account(SlowJob(2, Stage::kForward, 4000, 20)));
+  EXPECT_EQ(verdict.answer, Answer::kStraggler);
+  EXPECT_EQ(verdict.step_count, 20);
+  EXPECT_FALSE(verdict.is_occasional);
+  EXPECT_EQ(verdict.confidence, 1);
 }
 
 TEST(AccountingTest, IncrementsAddUpToTheStepsAndWhatFollowsTheLastMeeting) {

@@ -1,7 +1,9 @@
 #include "analysis/frontier/verdict.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -82,11 +84,25 @@ int64_t MedianStepNs(const Accounting& account) {
   return steps_ns.empty() ? 0 : Median(&steps_ns);
 }
 
-/// Steps in which the suspect cost a tenth of a median step or more.
-int64_t CountSteps(const Accounting& account, const Suspect& suspect, int64_t median_ns) {
-  return std::count_if(account.steps.begin(), account.steps.end(), [&](const StepAccount& step) {
-    return Suspect{step.rank_idx, step.stage} == suspect && step.cost_ns >= median_ns / 10;
-  });
+/// What the suspect cost in a step, each that it cost most in.
+std::vector<int64_t> CostsOf(const Accounting& account, const Suspect& suspect) {
+  std::vector<int64_t> costs_ns;
+  for (const StepAccount& step : account.steps) {
+    if (Suspect{step.rank_idx, step.stage} == suspect && step.cost_ns > 0) costs_ns.push_back(step.cost_ns);
+  }
+  return costs_ns;
+}
+
+/// The dearest steps, which make up half of all, cost that or more each.
+int64_t UsualCost(std::vector<int64_t> costs_ns) {
+  std::sort(costs_ns.begin(), costs_ns.end(), std::greater<>());
+  const int64_t half_ns = std::accumulate(costs_ns.begin(), costs_ns.end(), int64_t{}) / 2;
+  int64_t dearest_ns = 0;
+  for (const int64_t ns : costs_ns) {
+    dearest_ns += ns;
+    if (dearest_ns >= half_ns) return ns;
+  }
+  return 0;
 }
 
 bool NameStraggler(const Accounting& account, Verdict* verdict) {
@@ -103,7 +119,10 @@ bool NameStraggler(const Accounting& account, Verdict* verdict) {
   verdict->answer = Answer::kStraggler;
   std::tie(verdict->rank_idx, verdict->stage) = suspect;
   verdict->cost_ns = cost.ns;
-  verdict->step_count = CountSteps(account, suspect, median_ns);
+  const std::vector<int64_t> costs_ns = CostsOf(account, suspect);
+  // Worth telling is a tenth of a step, or what a steady cost of less is in most of its steps.
+  const int64_t least_ns = is_steady ? std::min(median_ns / 10, UsualCost(costs_ns) / 2) : median_ns / 10;
+  verdict->step_count = std::count_if(costs_ns.begin(), costs_ns.end(), [&](int64_t ns) { return ns >= least_ns; });
   verdict->is_occasional = verdict->step_count * 4 < account.step_count;
   verdict->confidence = is_steady && !verdict->is_occasional
                             ? ShareOfParts(account, suspect)
