@@ -8,8 +8,8 @@
 #include <random>
 
 #include "analysis/frontier/account_for_test.h"
-#include "analysis/frontier/verdict.h"
 #include "analysis/frontier/increments.h"
+#include "analysis/frontier/verdict.h"
 
 namespace lockstep::frontier {
 namespace {
