@@ -50,3 +50,11 @@ def measure_slow_link(measure, ranks):
             break
         print("a machine so busy that other links were as slow:", [round(each["bytes_per_s"]) for each in data["pairs"]], flush=True)
     return data, pair
+
+
+def check_slow_link(test, pair):
+    """That the pair is slow, and each way as slow as 4 MiB are that wait 200 ms. The rate is that of the time without the latency, which a
+    busy machine makes longer than it is."""
+    test.assertTrue(pair["is_slow"], pair)
+    for name in ("bytes_per_s", "back_bytes_per_s"):
+        test.assertLess(pair[name], (4 << 20) / (0.2 - pair["latency_ns"] * 1e-9), name)
