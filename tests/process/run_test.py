@@ -52,7 +52,7 @@ class RunCase(unittest.TestCase):
             return True
 
 
-class DaemonTest(RunCase):
+class DaemonCase(RunCase):
     """With a real lockstepd. Kineto's name is machine-wide, so this runs in a network namespace of its own."""
 
     @classmethod
@@ -65,18 +65,20 @@ class DaemonTest(RunCase):
         super().setUp()
         self.addCleanup(wait_until, lambda: not self.daemons(), "the daemon's end")
 
-    def daemons(self):
-        """Of this test's folder."""
+    def daemons(self, runtime=None):
+        """Of this test's folder, or of another one."""
         found = []
         for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 words = path.read_bytes().decode("utf-8", "replace").split("\0")
             except OSError:
                 continue
-            if words[0] == "lockstepd" and str(self.runtime / "lockstepd.toml") in words and not self.gone(path.parent.name):
+            if words[0] == "lockstepd" and str((runtime or self.runtime) / "lockstepd.toml") in words and not self.gone(path.parent.name):
                 found.append(int(path.parent.name))
         return found
 
+
+class DaemonTest(DaemonCase):
     def test_a_daemon_is_there_before_the_command_and_ends_after_it(self):
         done = self.run_lockstep("--with-daemon", "--", BINARY, "doctor", "--json")
         checks = {check["id"]: check for check in json.loads(done.stdout)["data"]["checks"] if check["id"] != "process"}
@@ -180,16 +182,16 @@ class DaemonTest(RunCase):
         self.assertEqual(0, process.wait(PATIENCE_S), process.stderr.read())
 
 
-class EnvironmentTest(RunCase):
+class EnvironmentTest(DaemonCase):
     def variables(self, *flags, **variables):
-        done = self.run_lockstep(*flags, "--", sys.executable, "-c",
+        done = self.run_lockstep(*(flags or ("--with-daemon",)), "--", sys.executable, "-c",
                                  "import os\nfor k, v in os.environ.items():\n if k.startswith('KINETO'): print(k, v)",
                                  variables=variables)
         self.assertEqual(0, done.returncode, done.stderr)
         return dict(line.split(" ", 1) for line in done.stdout.splitlines()), done.stderr
 
     def test_kineto_finds_a_daemon_and_a_base_configuration(self):
-        variables, _ = self.variables("--interval", "2s")
+        variables, _ = self.variables("--with-daemon", "--interval", "2s")
         self.assertEqual("1", variables["KINETO_USE_DAEMON"])
         self.assertNotIn("KINETO_IPC_SOCKET_DIR", variables)
         if "KINETO_CONFIG" not in variables:
@@ -199,6 +201,14 @@ class EnvironmentTest(RunCase):
         self.assertEqual(self.runtime, path.parent)
         self.assertIn("\nON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=2\n", path.read_text(encoding="utf-8"))
         self.assertEqual(0o700, stat.S_IMODE(self.runtime.stat().st_mode))
+
+    def test_without_a_daemon_kineto_is_left_alone(self):
+        """It would wait for one at the end of each process."""
+        variables, said = self.variables("--interval", "2s")
+        self.assertEqual({}, variables)
+        self.assertIn("no lockstepd answers on this node", said)
+        variables, _ = self.variables("--interval", "2s", KINETO_USE_DAEMON="1")
+        self.assertEqual({"KINETO_USE_DAEMON": "1"}, variables)
 
     def test_the_users_own_configuration_is_kept(self):
         own = self.folder / "own.conf"
@@ -237,7 +247,12 @@ class EnvironmentTest(RunCase):
         self.runtime.mkdir(mode=0o700)
         self.runtime.chmod(0o777)
         variables, _ = self.variables()
-        self.assertNotEqual(self.runtime, pathlib.Path(variables.get("KINETO_CONFIG", "/")).parent)
+        if "KINETO_CONFIG" not in variables:
+            self.assertGreater(os.stat("/etc/libkineto.conf").st_size, 0)
+            return
+        used = pathlib.Path(variables["KINETO_CONFIG"]).parent
+        self.addCleanup(wait_until, lambda: not self.daemons(used), "the daemon's end")
+        self.assertNotEqual(self.runtime, used)
 
 
 class CommandTest(RunCase):
