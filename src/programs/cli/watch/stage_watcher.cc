@@ -38,6 +38,8 @@ constexpr int64_t kLeastLookSteps = 20;
 constexpr int64_t kStagesAnswerNs = 10 * kSecondNs;
 constexpr int64_t kBudgetHourNs = 3600 * kSecondNs;
 constexpr int64_t kEvidenceCaptureNs = 900 * kSecondNs;
+// A daemon finds the ranks of a job that begins one after the other. Who has not come by then leaves no steps.
+constexpr int64_t kRanksComeNs = 30 * kSecondNs;
 // A daemon looks once a second at what its ranks recorded.
 constexpr int64_t kStepsComeNs = 5 * kSecondNs;
 constexpr uint64_t kEvidencePageBytes = uint64_t{16} << 20;
@@ -164,6 +166,9 @@ void StageWatcher::TakeStages() {
   const bool has_moved = asked->newest_step != newest_step_;
   newest_step_ = asked->newest_step;
   if (!has_moved || asked->job.account.step_count < kLeastLookSteps) return;
+  if (!first_steps_ns_) first_steps_ns_ = SteadyNow();
+  const bool lacks_ranks = static_cast<int64_t>(asked->job.account.ranks.size()) < asked->job.world_size();
+  if (lacks_ranks && SteadyNow() < *first_steps_ns_ + kRanksComeNs) return;
   const Subject subject = SubjectOf(*asked);
   if (seen_ != subject) {
     seen_ = subject;

@@ -93,7 +93,8 @@ class StageWatcher {
   bool has_named_a_rank_ = false;
   int64_t fresh_from_ = INT64_MIN;  ///< Steps before it were disturbed by a capture.
   int64_t newest_step_ = INT64_MIN;
-  std::deque<int64_t> captures_ns_;  ///< When those of the last hour began.
+  std::optional<int64_t> first_steps_ns_;  ///< When enough of them were seen, of any ranks.
+  std::deque<int64_t> captures_ns_;        ///< When those of the last hour began.
   EvidenceStore store_;
   std::string told_problem_;
   std::string told_skip_;
