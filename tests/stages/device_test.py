@@ -1,15 +1,19 @@
 """`lockstep run --stages` on real jobs whose kernels run on the stand-in for CUDA's driver: the stages' times are the device's, and its
 waits for collectives are seen. This machine has no GPU."""
 
+import json
 import os
 import pathlib
+import subprocess
+import sys
 import unittest
 
 import faulty_job
-from pytorch import JobCase
+from pytorch import JobCase, job_environment
+from waiting import PATIENCE_S
 
 BINARY = os.environ["LOCKSTEP_BINARY"]
-PACKAGE = pathlib.Path(os.environ["LOCKSTEP_BUILD"]) / "python"
+BUILD = pathlib.Path(os.environ["LOCKSTEP_BUILD"])
 STEPS = 40
 
 
@@ -42,7 +46,7 @@ class DeviceTest(JobCase):
         self.assertGreater(times["comm_exposed"][1], 0.5 * times["input"][0], said)
 
     def test_what_the_program_marks_is_a_stage_of_the_device_too(self):
-        said, data = self.run_job("marked", 2, "none", MARKS_OPTIMIZER="1", PYTHONPATH=str(PACKAGE))
+        said, data = self.run_job("marked", 2, "none", MARKS_OPTIMIZER="1", PYTHONPATH=str(BUILD / "python"))
         times = {stage["stage"]: stage["rank_ns"] for stage in data["stages"]}
         self.assertGreater(min(times["h2d"]), 0.9 * (STEPS - 2) * 4e6, said)
         self.assertLess(max(times["optimizer"]), min(times["h2d"]), said)
@@ -53,6 +57,27 @@ class DeviceTest(JobCase):
         self.assertEqual([False, False], [rank["device_times"] for rank in data["ranks"]])
         self.assertEqual(STEPS, data["step_count"])
         self.assertEqual(("undecided", "no_meeting"), (data["verdict"]["answer"], data["verdict"]["doubt"]), said)
+
+    def test_what_the_stream_waits_for_is_told_from_what_other_streams_do(self):
+        folder = self.folder / "hooked"
+        subprocess.run([sys.executable, faulty_job.HERE / "hooked_device.py"], check=True, timeout=PATIENCE_S,
+                       env=job_environment(LOCKSTEP_TRACE=str(folder), LOCKSTEP_STEPS_HOOKS=str(BUILD / "lib/_hooks.abi3.so")))
+        told = subprocess.run([BINARY, "query", folder, "--json", "SELECT step, stage, duration_ns FROM stages"],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(0, told.returncode, told.stderr)
+        steps = {}
+        for row in json.loads(told.stdout)["rows"]:
+            steps.setdefault(row["step"], []).append((row["stage"], row["duration_ns"]))
+        # That of the graph has no times; the first one is the host's.
+        self.assertEqual([0, 1, 2, 3, 4, 6, 7, 8, 9, 10], list(steps))
+        self.assertNotIn("comm_exposed", dict(steps.pop(0)))
+        for step, parts in steps.items():
+            waits = [ns for stage, ns in parts if stage == "comm_exposed"]
+            self.assertEqual(3, len(waits), (step, parts))
+            for least_ms, ns in zip((4, 2, 3), waits):
+                self.assertGreater(ns, least_ms * 1e6, (step, parts))
+            self.assertGreater(dict(parts)["forward"], 10e6, (step, parts))
+            self.assertGreater(sum(ns for stage, ns in parts if stage == "other"), 5e6, (step, parts))
 
 
 if __name__ == "__main__":

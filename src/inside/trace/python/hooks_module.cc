@@ -269,6 +269,7 @@ Part EnterShardWait(PyObject* parameters) {
 
 Part Begin(const Around& around, PyObject* arguments) {
   PyObject* const self = PyTuple_GetItem(arguments, 0);
+  PyErr_Clear();  // Of a function without arguments.
   switch (around.kind) {
     case kModule: return Enter(ChooseModule(self));
     case kWorkWait: {
@@ -278,7 +279,7 @@ Part Begin(const Around& around, PyObject* arguments) {
     case kShardWait: return EnterShardWait(self);
     // Of a DistributedDataParallel, within its forward.
     case kBufferWait: return EnterWait(wait.issued, IsOnDevice());
-    default: PyErr_Clear(); return Enter(around.phase);
+    default: return Enter(around.phase);
   }
 }
 
@@ -296,12 +297,14 @@ bool IsInStream(PyObject* arguments) {
 
 /// What it is that a process group does, and that somebody will wait for.
 PyObject* Issue(const Around& around, PyObject* arguments, PyObject* options) {
-  Issued issued{NumberOf(PyTuple_GetItem(arguments, 0)), around.kind == kIssueToOne};
-  issued.is_in_stream = device.is_open() && IsInStream(arguments);
-  const Part part = issued.is_in_stream ? EnterWait(issued, true) : 0;
+  const auto issued = [&](bool is_in_stream) {
+    return Issued{NumberOf(PyTuple_GetItem(arguments, 0)), around.kind == kIssueToOne, is_in_stream};
+  };
+  const bool is_in_stream = device.is_open() && IsInStream(arguments);
+  const Part part = is_in_stream ? EnterWait(issued(true), true) : 0;
   PyObject* const work = PyObject_Call(around.original, arguments, options);
   Leave(part);
-  if (work != nullptr && work != Py_None) RememberWork(work, issued);
+  if (work != nullptr && work != Py_None) RememberWork(work, issued(is_in_stream));
   return work;
 }
 
