@@ -11,8 +11,10 @@ hooked, all from outside:
 - torch.save, torch.distributed.checkpoint and files of safetensors: stage `checkpoint`;
 - Python's garbage collection: stage `gc`;
 - waits for collectives in jobs on the CPU: stage `comm`. Those of Python by Work.wait(); that of DistributedDataParallel, which is
-  one of C++ at the end of backward, by a callback of autograd that runs just before it. On a GPU a stream waits and not the host:
-  that is recorded, and whoever reads the file leaves the stage out.
+  one of C++ at the end of backward, by a callback of autograd that runs just before it.
+
+Where the program uses CUDA, events in the job's stream tell how long each stage lasts on the device, and how long its stream waits for
+collectives (docs/formats/span-trace.md#device-times). Where they cannot be had that is recorded: the host does not wait for collectives.
 
 Each hook gives back what it wraps gives back, and raises what that raises. Whatever goes wrong in a hook switches all of them off,
 with one line on standard error. Code that torch.compile traces is left as it is. A program may mark stages of its own with lockstep's
@@ -23,6 +25,7 @@ Here is decided what is what and hooked; _hooks, which is C++, does what is done
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import importlib
@@ -40,7 +43,7 @@ __all__ = ["enable"]
 # As _hooks numbers them.
 _INPUT, _FORWARD, _BACKWARD, _OPTIMIZER, _COMM, _CHECKPOINT, _VALIDATION, _GC = range(8)
 _NONE = -1
-_PLAIN, _WORK_WAIT, _BUFFER_WAIT, _MODULE, _OUTERMOST_BACKWARD, _ISSUE, _ISSUE_TO_ONE = range(7)
+_PLAIN, _WORK_WAIT, _BUFFER_WAIT, _MODULE, _OUTERMOST_BACKWARD, _SHARD_WAIT, _ISSUE, _ISSUE_TO_ONE = range(8)
 # Methods of a process group that give a Work; those of one peer are others.
 _COLLECTIVES = """allreduce allreduce_coalesced broadcast reduce allgather _allgather_base allgather_coalesced
     allgather_into_tensor_coalesced all_gather_single all_gather_single_coalesced gather scatter reduce_scatter _reduce_scatter_base
@@ -53,6 +56,7 @@ _FINDING_STEPS = 3
 _MOST_MODULES = 1 << 20
 
 _is_on = True
+_has_device_times = False
 _boundaries: Any
 _launchers: Any
 _torch_memory: Any
@@ -74,6 +78,8 @@ def enable() -> bool:
         _boundaries.when_imported("torch", _guarded(_install))
         _boundaries.when_imported("torch.distributed.checkpoint.state_dict_saver", _guarded(_install_checkpoints))
         _boundaries.when_imported("safetensors.torch", _guarded(_install_safetensors))
+        for folder in ("fsdp._fully_shard", "_composable.fsdp"):  # Since PyTorch 2.6, and before.
+            _boundaries.when_imported(f"torch.distributed.{folder}._fsdp_param_group", _guarded(_install_shards))
         return True
     except Exception as error:
         _switch_off(error)
@@ -161,8 +167,23 @@ def _stepped(count: int) -> None:
     if count >= _modules.finding_ends:
         _modules.stop_finding()
     if _is_cuda():
-        _hooks.uses_device()
+        _use_device()
+
+
+def _use_device() -> None:
+    global _has_device_times
+    torch: Any = sys.modules["torch"]
+    current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    had_device_times = _has_device_times
+    _has_device_times = current_stream is not None and _hooks.use_device(current_stream, torch.cuda.current_device())
+    if not _has_device_times:
         _hooks.count("comm_exposed_unknown", 1.0)  # It cannot be known.
+        return
+    if not had_device_times:
+        atexit.register(_hooks.resolve_device)
+    spans: Any = sys.modules.get("lockstep._spans")  # Of the package, which may be of another version.
+    if hasattr(spans, "watch"):
+        spans.watch(_hooks.marks)
 
 
 def _listener() -> Any:
@@ -244,7 +265,7 @@ class _Modules:
         held = getattr(inner, "module", None)  # Of DistributedDataParallel and its like: validation often calls it alone.
         if self.finder is not None and isinstance(held, self.torch.nn.Module):
             self.find(type(held))
-        waits = isinstance(inner, self.ddp) and not _is_cuda()
+        waits = isinstance(inner, self.ddp) and (_has_device_times or not _is_cuda())
         if waits:
             self.waits.watch(inner)
         _hooks.remember(weakref.ref(module), weakref.ref(inner) if waits else None, inner.process_group if waits else None)
@@ -378,6 +399,11 @@ def _install(torch: Any) -> None:
     gc.callbacks.append(_hooks.collects)
     _boundaries.watch(_listener(), _hooks)
     _is_compiling = _boundaries.is_compiling
+
+
+def _install_shards(module: Any) -> None:
+    """FSDP's second form: its gathers of parameters, for which a device's stream waits; on the CPU it is a Work that is waited for."""
+    _wrap(module.FSDPParamGroup, "wait_for_unshard", _COMM, _SHARD_WAIT)
 
 
 def _install_checkpoints(module: Any) -> None:

@@ -151,7 +151,7 @@ class AloneTest(LaunchCase):
         self.assertTrue(folder.is_dir())
 
     def test_some_ranks_are_prepared_for_captures(self):
-        show = ["sh", "-c", "echo ${KINETO_USE_DAEMON:-none}"]
+        show = ["sh", "-c", "echo ${LOCKSTEP_RUN_CAPTURES:-none}"]
         for ranks, expected in (("1", "1"), ("0", "none")):
             done = self.run_words([BINARY, "run", "-q", "--ranks", ranks, "--", *show], RANK="1", LOCAL_RANK="1", WORLD_SIZE="2")
             self.assertEqual((DONE, expected), (done.returncode, done.stdout.strip()), done.stderr)

@@ -52,7 +52,7 @@ class RunCase(unittest.TestCase):
             return True
 
 
-class DaemonTest(RunCase):
+class DaemonCase(RunCase):
     """With a real lockstepd. Kineto's name is machine-wide, so this runs in a network namespace of its own."""
 
     @classmethod
@@ -77,6 +77,8 @@ class DaemonTest(RunCase):
                 found.append(int(path.parent.name))
         return found
 
+
+class DaemonTest(DaemonCase):
     def test_a_daemon_is_there_before_the_command_and_ends_after_it(self):
         done = self.run_lockstep("--with-daemon", "--", BINARY, "doctor", "--json")
         checks = {check["id"]: check for check in json.loads(done.stdout)["data"]["checks"] if check["id"] != "process"}
@@ -180,16 +182,16 @@ class DaemonTest(RunCase):
         self.assertEqual(0, process.wait(PATIENCE_S), process.stderr.read())
 
 
-class EnvironmentTest(RunCase):
+class EnvironmentTest(DaemonCase):
     def variables(self, *flags, **variables):
-        done = self.run_lockstep(*flags, "--", sys.executable, "-c",
+        done = self.run_lockstep(*(flags or ("--with-daemon",)), "--", sys.executable, "-c",
                                  "import os\nfor k, v in os.environ.items():\n if k.startswith('KINETO'): print(k, v)",
                                  variables=variables)
         self.assertEqual(0, done.returncode, done.stderr)
         return dict(line.split(" ", 1) for line in done.stdout.splitlines()), done.stderr
 
     def test_kineto_finds_a_daemon_and_a_base_configuration(self):
-        variables, _ = self.variables("--interval", "2s")
+        variables, _ = self.variables("--with-daemon", "--interval", "2s")
         self.assertEqual("1", variables["KINETO_USE_DAEMON"])
         self.assertNotIn("KINETO_IPC_SOCKET_DIR", variables)
         if "KINETO_CONFIG" not in variables:
@@ -199,6 +201,14 @@ class EnvironmentTest(RunCase):
         self.assertEqual(self.runtime, path.parent)
         self.assertIn("\nON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=2\n", path.read_text(encoding="utf-8"))
         self.assertEqual(0o700, stat.S_IMODE(self.runtime.stat().st_mode))
+
+    def test_without_a_daemon_kineto_is_left_alone(self):
+        """It would wait for one at the end of each process."""
+        variables, said = self.variables("--interval", "2s")
+        self.assertEqual({}, variables)
+        self.assertIn("no lockstepd answers on this node", said)
+        variables, _ = self.variables("--interval", "2s", KINETO_USE_DAEMON="1")
+        self.assertEqual({"KINETO_USE_DAEMON": "1"}, variables)
 
     def test_the_users_own_configuration_is_kept(self):
         own = self.folder / "own.conf"
@@ -236,8 +246,12 @@ class EnvironmentTest(RunCase):
     def test_a_folder_of_others_is_not_used(self):
         self.runtime.mkdir(mode=0o700)
         self.runtime.chmod(0o777)
-        variables, _ = self.variables()
-        self.assertNotEqual(self.runtime, pathlib.Path(variables.get("KINETO_CONFIG", "/")).parent)
+        # No daemon is started: it would lie where other tests look for one.
+        done = self.run_lockstep("--", "sh", "-c", "echo $PYTHONPATH")
+        self.assertEqual(0, done.returncode, done.stderr)
+        used = pathlib.Path(done.stdout.strip().split(":")[0])
+        self.assertTrue(used.name.startswith("python-"), done.stdout)
+        self.assertNotEqual(self.runtime, used.parent)
 
 
 class CommandTest(RunCase):

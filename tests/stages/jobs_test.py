@@ -12,14 +12,8 @@ import faulty_job
 from pytorch import JobCase, job_environment, torchrun
 from waiting import PATIENCE_S, wait_until
 
-try:
-    import jsonschema
-except ImportError:
-    jsonschema = None
-
 BINARY = os.environ["LOCKSTEP_BINARY"]
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
-SCHEMA = SOURCE / "docs/schema/stages-1.schema.json"
 STEPS = 40
 WAY_STEPS = 8  # Of ways_to_train.py.
 
@@ -29,29 +23,12 @@ def stages(*arguments):
 
 
 class StagesTest(JobCase):
-    def check_sums(self, summary, ranks):
-        """What is true of every job, whatever it did."""
-        data = summary["data"]
-        if jsonschema is not None:
-            jsonschema.validate(summary, json.loads(SCHEMA.read_text(encoding="utf-8")))
-        self.assertEqual(ranks, len(data["ranks"]))
-        self.assertEqual(data["total_ns"], sum(stage["frontier_ns"] for stage in data["stages"]))
-        self.assertEqual(data["total_ns"], sum(step["ns"] for step in data["steps"]))
-        self.assertEqual(data["total_ns"], sum(window["ns"] for window in data["windows"]))
-        self.assertEqual(data["step_count"], sum(window["step_count"] for window in data["windows"]))
-        for place, stage in enumerate(data["stages"]):
-            self.assertEqual(stage["frontier_ns"], sum(stage["leader_ns"]))
-            self.assertEqual(stage["frontier_ns"], sum(window["frontier_ns"][place] for window in data["windows"]))
-            self.assertEqual(ranks, len(stage["rank_ns"]))
-            # Nobody costs more than all ranks together would save.
-            self.assertLessEqual(max(stage["cost_ns"]), data["total_ns"])
-
     def test_a_slow_rank_is_named_with_its_stage(self):
         for fault, rank, stage, flags in (("data:2:60:every", 2, "input", []), ("backward:1:60:every", 1, "backward", ["--quiet"])):
             with self.subTest(fault):
                 folder = self.folder / fault.replace(":", "-")
                 said, summary = faulty_job.run(BINARY, self.python, folder, 4, STEPS, fault, *flags)
-                self.check_sums(summary, 4)
+                faulty_job.check_sums(self, summary, 4)
                 verdict = summary["data"]["verdict"]
                 self.assertEqual(("straggler", rank, stage), (verdict["answer"], verdict["rank"], verdict["stage"]), said)
                 self.assertEqual(STEPS, summary["data"]["step_count"])
@@ -75,7 +52,7 @@ class StagesTest(JobCase):
                                                  ("pp", "forward:1:40:every", 1, "forward", {None})):
             with self.subTest(way):
                 said, summary = faulty_job.run(BINARY, self.python, self.folder / way, 4, STEPS // 2, fault, way=way)
-                self.check_sums(summary, 4)
+                faulty_job.check_sums(self, summary, 4)
                 data = summary["data"]
                 verdict = data["verdict"]
                 self.assertEqual(("straggler", rank, stage), (verdict["answer"], verdict["rank"], verdict["stage"]), said)
@@ -123,7 +100,7 @@ class StagesTest(JobCase):
 
     def test_a_rank_that_grows_slow_is_a_change(self):
         said, summary = faulty_job.run(BINARY, self.python, self.folder / "late", 2, 2 * STEPS, "backward:1:120:late")
-        self.check_sums(summary, 2)
+        faulty_job.check_sums(self, summary, 2)
         # Of all steps one after another the first 40 are the usual ones.
         late = [change for change in summary["data"]["changes"] if change["first_step"] >= STEPS]
         self.assertEqual([(1, "backward")], [(change["rank"], change["stage"]) for change in late], said)
@@ -134,7 +111,7 @@ class StagesTest(JobCase):
 
     def test_a_rank_that_leaks_is_named_and_the_other_is_not(self):
         said, summary = faulty_job.run(BINARY, self.python, self.folder / "leak", 2, 400, "leak:1:0:4")
-        self.check_sums(summary, 2)
+        faulty_job.check_sums(self, summary, 2)
         memory = summary["data"]["memory"]
         print(*(finding["sentence"] for finding in memory["findings"]), sep="\n")
         self.assertEqual({1}, {finding["rank"] for finding in memory["findings"]}, said)
@@ -164,7 +141,7 @@ class StagesTest(JobCase):
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, timeout=PATIENCE_S, check=False)
         self.assertEqual(0, done.returncode, done.stderr)
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        self.check_sums(summary, 2)
+        faulty_job.check_sums(self, summary, 2)
         self.assertEqual(STEPS, summary["data"]["step_count"])
         slept_ns = {stage["stage"]: min(stage["rank_ns"]) for stage in summary["data"]["stages"]}
         # Each is slept in for 2 ms a step; in input for the next one, of which the last step has none.
@@ -219,7 +196,7 @@ class StagesTest(JobCase):
         _, said = job.communicate(timeout=PATIENCE_S)
         self.assertNotEqual(0, job.returncode)
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        self.check_sums(summary, 2)
+        faulty_job.check_sums(self, summary, 2)
         self.assertGreaterEqual(summary["data"]["step_count"], data["step_count"])
         self.assertFalse(summary["data"]["ranks"][1]["ended_in_order"])
         self.assertEqual(job.returncode, summary["data"]["job"]["exit_status"])

@@ -55,8 +55,8 @@ class TroubleTest(JobCase):
         kept.mkdir()
         script = ('small="$1" lockstep="$2" kept="$3"; shift 3; "$lockstep" run --stages="$small" -- "$@"; status=$?; '
                   'cp "$small"/*.spans "$kept"; exit $status')
-        done = on_own_file_system(self, launch, "-o size=64k", script, self.folder / "small", BINARY, kept,
-                                  *self.training(400, "forward:0:20:every"))
+        done = on_own_file_system(self, launch, "-o size=120k", script, self.folder / "small", BINARY, kept,
+                                  *self.training(600, "forward:0:20:every"))
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertIn("records did not fit into the file", " ".join(done.stderr.split()))
         self.assertIn("No space left on device", done.stderr)

@@ -100,7 +100,7 @@ class WatchTest(JobCase):
 
     def test_where_nobody_is_seen_to_wait_the_traces_decide(self):
         self.start_job(3, faulty_job.HERE / "parallel_training.py", STEPS, "forward:2:50:every", "functional")
-        process = self.watch("--json")
+        process = self.watch("--json", "--evidence-budget", "0")
         events = self.events_until(process, "stages_evidence")
         verdict = next(event for event in events if event["event"] == "stages_verdict")["verdict"]
         self.assertEqual(("undecided", "no_meeting"), (verdict["answer"], verdict["doubt"]), verdict)
@@ -108,6 +108,11 @@ class WatchTest(JobCase):
         self.assertEqual((2, None, None, 2),
                          (evidence["rank"], evidence["stage"], evidence["stages_rank"], evidence["trace_rank"]), evidence)
         self.assertIsNone(evidence["agrees"])
+        # Traces that are larger than what may be kept have given their answer all the same.
+        problem = self.events_until(process, "stages_problem")[-1]
+        self.assertIn("--evidence-budget", problem["problem"])
+        self.assertIsNone(evidence["report"])
+        self.assertEqual(["verdict.json"], os.listdir(evidence["folder"]))
         self.assertEqual(0, self.end(process)[0])
 
     def test_beyond_the_budget_nothing_is_captured_and_that_is_said(self):

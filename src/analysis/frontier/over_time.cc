@@ -82,6 +82,17 @@ std::vector<Stretch> SlowStretches(const std::vector<int64_t>& medians_ns) {
   return stretches;
 }
 
+/// Without windows at its ends that are nearer to what is usual than to what most of it takes: a machine's noise just
+/// before or behind.
+Stretch Trimmed(Stretch stretch, const std::vector<int64_t>& medians_ns, int64_t usual_ns) {
+  std::vector<int64_t> inside_ns(medians_ns.begin() + static_cast<ptrdiff_t>(stretch.begin),
+                                 medians_ns.begin() + static_cast<ptrdiff_t>(stretch.end));
+  const int64_t halfway_ns = usual_ns + (Median(&inside_ns) - usual_ns) / 2;
+  while (stretch.end - stretch.begin > 1 && medians_ns[stretch.begin] < halfway_ns) ++stretch.begin;
+  while (stretch.end - stretch.begin > 1 && medians_ns[stretch.end - 1] < halfway_ns) --stretch.end;
+  return stretch;
+}
+
 /// By how much two windows in a row differ.
 int64_t Noise(const std::vector<int64_t>& medians_ns) {
   std::vector<int64_t> differences_ns;
@@ -118,6 +129,26 @@ void Explain(const Accounting& slow, const Accounting& rest, double lost_ns, Cha
   }
 }
 
+Change MeasureChange(Parts parts, const Stretch& stretch, int64_t usual_step_ns) {
+  Change change{.window = WindowOf(SumOf(parts.subspan(stretch.begin, stretch.end - stretch.begin))),
+                .usual_step_ns = usual_step_ns};
+  const int64_t longer_ns = change.window.median_step_ns - usual_step_ns;
+  change.ratio = usual_step_ns > 0 ? static_cast<double>(longer_ns) / static_cast<double>(usual_step_ns) : 0;
+  return change;
+}
+
+double LostNs(const Change& change) {
+  return static_cast<double>(change.window.median_step_ns - change.usual_step_ns) *
+         static_cast<double>(change.window.step_count);
+}
+
+bool IsChange(const Change& change, const Accounting& rest, int64_t noise_ns, int64_t job_ns) {
+  return change.window.step_count >= kLeastChangedSteps && rest.step_count >= kLeastChangedSteps &&
+         change.ratio >= kLeastChange &&
+         (change.window.median_step_ns - change.usual_step_ns) / kLeastNoises >= noise_ns &&
+         LostNs(change) >= kLeastJobShare * static_cast<double>(job_ns);
+}
+
 std::vector<Change> FindChanges(Parts parts, const std::vector<Window>& windows) {
   std::vector<int64_t> medians_ns;
   for (const Window& window : windows) medians_ns.push_back(window.median_step_ns);
@@ -141,17 +172,13 @@ std::vector<Change> FindChanges(Parts parts, const std::vector<Window>& windows)
   int64_t job_ns = 0;
   for (const Window& window : windows) job_ns += window.ns;
   std::vector<std::pair<double, Change>> found;  // By the time that was lost.
-  for (const Stretch& stretch : stretches) {
-    const Accounting slow = SumOf(parts.subspan(stretch.begin, stretch.end - stretch.begin));
-    Change change{.window = WindowOf(slow), .usual_step_ns = usual_step_ns};
-    const int64_t longer_ns = change.window.median_step_ns - usual_step_ns;
-    const double lost_ns = static_cast<double>(longer_ns) * static_cast<double>(slow.step_count);
-    change.ratio = usual_step_ns > 0 ? static_cast<double>(longer_ns) / static_cast<double>(usual_step_ns) : 0;
-    if (slow.step_count < kLeastChangedSteps || rest->step_count < kLeastChangedSteps || change.ratio < kLeastChange ||
-        longer_ns / kLeastNoises < noise_ns || lost_ns < kLeastJobShare * static_cast<double>(job_ns)) {
-      continue;
-    }
-    Explain(slow, *rest, lost_ns, &change);
+  for (const Stretch& whole : stretches) {
+    // Whether it is one is said of all of it: its slowest windows alone stand out by chance.
+    if (!IsChange(MeasureChange(parts, whole, usual_step_ns), *rest, noise_ns, job_ns)) continue;
+    const Stretch stretch = Trimmed(whole, medians_ns, usual_step_ns);
+    Change change = MeasureChange(parts, stretch, usual_step_ns);
+    const double lost_ns = LostNs(change);
+    Explain(SumOf(parts.subspan(stretch.begin, stretch.end - stretch.begin)), *rest, lost_ns, &change);
     found.emplace_back(lost_ns, std::move(change));
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });

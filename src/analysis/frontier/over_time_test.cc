@@ -166,6 +166,19 @@ TEST(OverTimeTest, AStragglerOfMostOfTheJobIsTheChangeAndNotTheFewStepsWithoutIt
   EXPECT_EQ(over_time.changes[0].rank_idx, 1U);
 }
 
+TEST(OverTimeTest, NoiseBesideAChangeIsNoPartOfIt) {
+  const auto noisy = [](int64_t step, size_t rank, Stage stage) {
+    const bool is_noise = step >= 116 && step < 120;
+    return SlowBetween(120, 220, 1, Stage::kForward, 5'000'000)(step, rank, stage) +
+           (stage == Stage::kBackward && (is_noise || step >= 220) ? 1'500'000 : 0);
+  };
+  const OverTime over_time = JobOverTime(240, noisy).over_time;
+  ASSERT_THAT(over_time.changes, SizeIs(1));
+  EXPECT_EQ(over_time.changes[0].window.first_step, 120);
+  EXPECT_EQ(over_time.changes[0].window.last_step, 219);
+  EXPECT_EQ(over_time.changes[0].rank_idx, 1U);
+}
+
 TEST(OverTimeTest, WhatAllRanksTakeLongerForIsAStageOfNoRank) {
   const OverTime over_time = JobOverTime(300, [](int64_t step, size_t, Stage stage) {
                                return UsualNs(stage) * (step >= 200 && stage == Stage::kBackward ? 2 : 1);

@@ -67,11 +67,12 @@ std::optional<Suspicion> Suspect(const JobStages& job) {
   }
   suspicion.rank = account.ranks[rank_idx];
   suspicion.peer = account.ranks[PeerOf(rank_idx, times_ns)];
-  if (!is_undecided) suspicion.stage = stage;
-  // Of two ranks the one that waits is as far above the other, in another stage.
   if (is_undecided) {
+    // Of two ranks the one that waits is as far above the other, in another stage.
     suspicion.stands_out = account.ranks.size() > 2 &&
                            static_cast<double>(excess_ns) >= kStandsOut * static_cast<double>(account.total_ns);
+  } else {
+    suspicion.stage = stage;
   }
   return suspicion;
 }

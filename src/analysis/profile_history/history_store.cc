@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/bytes_below.h"
 #include "base/calendar.h"
 
 namespace lockstep::profile_history {
@@ -29,22 +30,6 @@ constexpr const char* kComparison = "comparison.html";
 Error SystemError(const std::string& path, const char* what) {
   return Error{errno == EACCES || errno == EPERM || errno == EROFS ? ErrorCode::kPermissionDenied : ErrorCode::kIo,
                fmt::format("{}: {}", what, std::strerror(errno)), path};
-}
-
-uint64_t BytesOf(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_regular_file(fs::symlink_status(path, error))) {
-    const uint64_t bytes = fs::file_size(path, error);
-    return error ? 0 : bytes;
-  }
-  uint64_t sum = 0;
-  for (fs::recursive_directory_iterator each(path, error), end; !error && each != end; each.increment(error)) {
-    std::error_code ignored;
-    if (!fs::is_regular_file(each->symlink_status(ignored))) continue;
-    const uint64_t bytes = each->file_size(ignored);
-    if (!ignored) sum += bytes;
-  }
-  return sum;
 }
 
 bool IsCaptureName(const std::string& name) {
@@ -193,8 +178,8 @@ KeptBytes HistoryStore::KeepWithin(uint64_t budget_bytes) {
   std::vector<Capture> captures;
   for (std::string& name : Captures()) {
     Capture capture{.name = std::move(name)};
-    capture.traces = BytesOf(TraceFolder(capture.name));
-    capture.reports = BytesOf(ReportFile(capture.name)) + BytesOf(ComparisonFile(capture.name));
+    capture.traces = BytesBelow(TraceFolder(capture.name));
+    capture.reports = BytesBelow(ReportFile(capture.name)) + BytesBelow(ComparisonFile(capture.name));
     kept.traces += capture.traces;
     kept.reports += capture.reports;
     captures.push_back(std::move(capture));
@@ -206,14 +191,14 @@ KeptBytes HistoryStore::KeepWithin(uint64_t budget_bytes) {
     if (kept.total() <= budget_bytes) break;
     if (capture.traces == 0) continue;
     fs::remove_all(TraceFolder(capture.name), ignored);
-    kept.traces -= capture.traces - BytesOf(TraceFolder(capture.name));
+    kept.traces -= capture.traces - BytesBelow(TraceFolder(capture.name));
   }
   for (const Capture& capture : captures) {
     if (kept.total() <= budget_bytes) break;
     if (capture.reports == 0) continue;
     fs::remove(ReportFile(capture.name), ignored);
     fs::remove(ComparisonFile(capture.name), ignored);
-    kept.reports -= capture.reports - BytesOf(ReportFile(capture.name)) - BytesOf(ComparisonFile(capture.name));
+    kept.reports -= capture.reports - BytesBelow(ReportFile(capture.name)) - BytesBelow(ComparisonFile(capture.name));
   }
   for (const Capture& capture : captures) {
     // Only where nothing is left in them.

@@ -76,7 +76,14 @@ std::vector<StepStages> StageCutter::Take(const Followed& followed,
   }
   // Threads that mark no steps, and parts between two steps.
   if (newest_end_ns_) DropUntil(*newest_end_ns_);
-  return cut;
+  const auto span_of = [this](std::string_view name, int64_t ns) -> std::optional<StageSpan> {
+    const std::optional<Kind> kind = KindOf(name);
+    if (!kind) return std::nullopt;
+    return StageSpan(kind->stage, ns, kind->waited_for);
+  };
+  for (const FollowedCounter& counter : followed.counters)
+    device_.TakeCounter(name_of(counter.name), counter.value, span_of);
+  return device_.Take(std::move(cut));
 }
 
 std::optional<StageCutter::Kind> StageCutter::KindOf(std::string_view span_name) {

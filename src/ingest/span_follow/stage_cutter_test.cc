@@ -114,5 +114,29 @@ TEST_F(StageCutterTest, PartsThatOverlapOrReachIntoTheNextStepKeepTheirTime) {
   EXPECT_THAT(steps[1].spans, ElementsAre(Span(Stage::kInput, 40), Span(Stage::kOther, 10)));
 }
 
+TEST_F(StageCutterTest, WhatTheDeviceSaysComesInTheHostsPlace) {
+  const auto count = [&](std::string name, double value) {
+    names_.push_back(std::move(name));
+    next_.counters.push_back({static_cast<uint32_t>(names_.size() - 1), 0, value});
+  };
+  count("device_times", 0);
+  Add("forward", 0, 5);
+  AddStep(0, 0, 10);
+  EXPECT_THAT(Take(), IsEmpty());
+  count("device_step", 0);
+  count("device_stage/forward", 70);
+  count("device_stage/dp[0,2]/comm", 20);
+  count("device_stage/tp[0,1]/p2p", 9);
+  count("device_step_end", 3);
+  const std::vector<StepStages> steps = Take();
+  ASSERT_THAT(steps, SizeIs(1));
+  EXPECT_THAT(steps[0].spans,
+              ElementsAre(Span(Stage::kForward, 70), Span(Stage::kCommunication, 20), Span(Stage::kCommunication, 9)));
+  EXPECT_THAT(cutter_.groups(), ElementsAre("dp[0,2]", "tp[0,1]"));
+  EXPECT_EQ(steps[0].spans[1].waited_for.group, 1);
+  EXPECT_TRUE(steps[0].spans[2].waited_for.is_pairwise);
+  EXPECT_TRUE(cutter_.has_device_times());
+}
+
 }  // namespace
 }  // namespace lockstep::ingest::span_follow

@@ -17,6 +17,7 @@
 #include "ingest/span_trace/chunk_reader.h"
 #include "ingest/span_trace/tick_clock.h"
 #include "ingest/torch_trace/track_writer.h"
+#include "model/stages/stage.h"
 
 namespace lockstep::ingest {
 namespace {
@@ -277,6 +278,7 @@ class Builder {
 
   void FinishCounters() {
     for (auto& [number, points] : counters_) {
+      if (model::IsDeviceTime(content_.names[NameOf(number)])) continue;
       std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
       model::CounterSeries series;
       series.name = content_.names[NameOf(number)];

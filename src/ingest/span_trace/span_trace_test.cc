@@ -217,6 +217,8 @@ TEST(SpanTraceTest, CountersKeepEveryKindOfNumber) {
     for (const double value : {0.0, 3.0, -1.0, 0.5, 1e300, 1099511627775.0, 1099511627776.0}) {
       LOCKSTEP_COUNTER("value", value);
     }
+    LOCKSTEP_COUNTER("device_step", 1);  // Of a device's times: no value that has a course.
+    LOCKSTEP_COUNTER("device_stage/forward", 70);
   }));
   ASSERT_EQ(content.trace.counters.size(), 1u);
   const model::CounterSeries& series = content.trace.counters[0];

@@ -79,6 +79,7 @@ Result<RankStages> ReadStageFile(const std::string& path) {
     has_more = followed.has_more;
   }
   rank.groups = cutter.groups();
+  rank.has_device_times = cutter.has_device_times();
   rank.impossible_step_count = DropImpossibleSteps(&rank.steps);
   NumberInOrder(&rank.steps);
   return rank;

@@ -27,6 +27,7 @@ struct RankStages {
   uint64_t dropped_record_count = 0;   ///< That did not fit into the file.
   uint64_t impossible_step_count = 0;  ///< Of a damaged file; not among the steps.
   bool ended_in_order = false;         ///< False: it runs, or was killed.
+  bool has_device_times = false;       ///< Of its steps, as the device passed through them; not the host's.
   bool hides_communication = false;    ///< Its waits for collectives lie in other stages and cannot be told from them.
 };
 

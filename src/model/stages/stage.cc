@@ -87,4 +87,9 @@ WaitOf ReadWait(std::string_view span_name) {
   return {is_group ? group : std::string_view(), word == "p2p"};
 }
 
+bool IsDeviceTime(std::string_view counter) {
+  return counter == kDeviceTimesCounter || counter == kDeviceStepCounter || counter == kDeviceStepEndCounter ||
+         counter.starts_with(kDeviceStagePrefix);
+}
+
 }  // namespace lockstep::model

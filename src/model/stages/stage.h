@@ -50,4 +50,15 @@ WaitOf ReadWait(std::string_view span_name);
 /// A counter of this name with a value above 0: the rank cannot tell its waits for collectives from what they lie in.
 inline constexpr std::string_view kHidesCommunicationCounter = "comm_exposed_unknown";
 
+// Counters of the times that a step's stages last on the rank's device, in this order, once the device has done it:
+// `device_step` N, of each part `device_stage/NAME` its nanoseconds, NAME being what a span would be called, and
+// `device_step_end` the number of parts. `device_times` N: such are told from step N on; below 0: no more.
+inline constexpr std::string_view kDeviceCounterPrefix = "device_";
+inline constexpr std::string_view kDeviceTimesCounter = "device_times";
+inline constexpr std::string_view kDeviceStepCounter = "device_step";
+inline constexpr std::string_view kDeviceStepEndCounter = "device_step_end";
+inline constexpr std::string_view kDeviceStagePrefix = "device_stage/";
+/// Whether a counter is one of these: it says nothing by itself.
+bool IsDeviceTime(std::string_view counter);
+
 }  // namespace lockstep::model

@@ -150,8 +150,9 @@ Status WriteEvidenceFolder(const CollectedJob& job, const std::string& folder) {
 }
 
 std::string FreshFolderName(const std::string& parent, const char* what, const std::string& job_id, int64_t unix_ns) {
-  const std::string name = fmt::format("{}/lockstep-{}{}{}-{}", parent, what, job_id.empty() ? "" : "-",
-                                       job_id.empty() ? "" : Word(job_id), UtcName(unix_ns));
+  const std::string own = fmt::format("lockstep-{}{}{}-{}", what, job_id.empty() ? "" : "-",
+                                      job_id.empty() ? "" : Word(job_id), UtcName(unix_ns));
+  const std::string name = (fs::path(parent) / own).string();  // "evidence/" is "evidence".
   std::error_code error;
   std::string fresh = name;
   for (int i = 2; fs::exists(fresh, error); ++i) fresh = fmt::format("{}-{}", name, i);

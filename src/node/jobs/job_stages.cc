@@ -68,6 +68,7 @@ RankStages ToRankStages(const RankSteps& steps, const std::string& host, std::ve
                   .groups = steps.groups,
                   .dropped_record_count = steps.lost_record_count,
                   .ended_in_order = steps.ended_in_order,
+                  .has_device_times = steps.has_device_times,
                   .hides_communication = steps.hides_communication};
   rank.impossible_step_count = ingest::DropImpossibleSteps(&rank.steps);
   return rank;

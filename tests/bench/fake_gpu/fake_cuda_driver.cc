@@ -1,14 +1,22 @@
-// See fake_cuda_driver.h. FAKE_CUDA_DEVICES: how many devices there are (8); FAKE_CUDA_MEMORY_BYTES: what each has.
+// See fake_cuda_driver.h. FAKE_CUDA_DEVICES: how many devices there are (8); FAKE_CUDA_MEMORY_BYTES: what each has;
+// FAKE_CUDA_CAPTURES=1: every stream is captured into a graph.
 #include "fake_cuda_driver.h"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -33,6 +41,15 @@ struct CudaStreamOpaque {
   std::deque<std::function<int()>> queue;
   bool is_busy = false;
   int error = 0;
+};
+
+struct Recording {
+  std::atomic<int64_t> done_ns = 0;  ///< 0: it is not.
+};
+
+/// What waits for an event waits for its newest recording, whatever is recorded later. In one thread at a time.
+struct CudaEventOpaque {
+  std::shared_ptr<Recording> recording = std::make_shared<Recording>();
 };
 
 void FakeCudaQueue(CudaStreamOpaque* stream, std::function<int()> work) {
@@ -114,6 +131,60 @@ int cuStreamCreate(CudaStreamOpaque** stream, unsigned /*flags*/) {
   }).detach();
   *stream = made;
   return 0;
+}
+
+int cuCtxGetCurrent(void** context) { return cuDevicePrimaryCtxRetain(context, 0); }
+
+int cuEventCreate(CudaEventOpaque** event, unsigned /*flags*/) {
+  *event = new CudaEventOpaque;
+  return 0;
+}
+
+int cuEventRecord(CudaEventOpaque* event, CudaStreamOpaque* stream) {
+  event->recording = std::make_shared<Recording>();
+  FakeCudaQueue(stream, [recording = event->recording] {
+    const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
+    recording->done_ns = now.count();
+    return 0;
+  });
+  return 0;
+}
+
+int cuEventQuery(CudaEventOpaque* event) { return event->recording->done_ns == 0 ? kNotReady : 0; }
+
+int cuEventElapsedTime(float* milliseconds, CudaEventOpaque* begin, CudaEventOpaque* end) {
+  const int64_t begin_ns = begin->recording->done_ns;
+  const int64_t end_ns = end->recording->done_ns;
+  if (begin_ns == 0 || end_ns == 0) return kNotReady;
+  *milliseconds = static_cast<float>(static_cast<double>(end_ns - begin_ns) / 1e6);
+  return 0;
+}
+
+int cuStreamWaitEvent(CudaStreamOpaque* stream, CudaEventOpaque* event, unsigned /*flags*/) {
+  FakeCudaQueue(stream, [recording = event->recording] {
+    while (recording->done_ns == 0) ::usleep(50);
+    return 0;
+  });
+  return 0;
+}
+
+int cuStreamIsCapturing(CudaStreamOpaque* /*stream*/, int* status) {
+  *status = static_cast<int>(Setting("FAKE_CUDA_CAPTURES", 0));
+  return 0;
+}
+
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  thread_local int now = 0;
+  std::swap(*mode, now);
+  return 0;
+}
+
+/// A kernel that takes so long.
+void FakeCudaKernel(CudaStreamOpaque* stream, unsigned long long microseconds) {
+  FakeCudaQueue(stream, [=] {
+    ::usleep(static_cast<useconds_t>(microseconds));
+    return 0;
+  });
 }
 
 int cuStreamQuery(CudaStreamOpaque* stream) {

@@ -12,9 +12,10 @@ extern Recording recording;
 
 /// Functions of Python's that are called from here.
 struct Callbacks {
-  PyObject* begin = nullptr;          ///< () -> bool: whether to record; asked once, at the first mark.
-  PyObject* lost = nullptr;           ///< (error): nothing is marked any more.
-  PyObject* stepped = nullptr;        ///< (count): so many steps have ended: `reported_step`, and each kReportInterval.
+  PyObject* begin = nullptr;  ///< () -> bool: whether to record; asked once, at the first mark.
+  PyObject* lost = nullptr;   ///< (error): nothing is marked any more.
+  PyObject* stepped =
+      nullptr;  ///< (count): so many steps have ended: the first, `reported_step`, each kReportInterval.
   PyObject* each_second = nullptr;    ///< (): at most so often, when a step ends, once a device is used.
   PyObject* missed = nullptr;         ///< (): a backward whose end is a wait for all ranks did not say so.
   PyObject* choose_module = nullptr;  ///< (module) -> phase

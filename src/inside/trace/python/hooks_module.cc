@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "inside/trace/python/callbacks.h"
+#include "inside/trace/python/device_clock.h"
+#include "inside/trace/python/mark_watcher.h"
 #include "inside/trace/python/process_groups.h"
 
 namespace {
@@ -28,34 +30,61 @@ enum Phase { kInput, kForward, kBackward, kOptimizer, kComm, kCheckpoint, kValid
 constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"input", "forward",    "backward",   "optimizer",
                                                               "comm",  "checkpoint", "validation", "gc"};
 constexpr long kNone = -1;
+constexpr int64_t kFirstReports = 3;  // Steps from the first one on: a device is used from one of them on, or never.
 constexpr int64_t kReportInterval = 1000;
 
 std::array<lockstep_name_t, kPhaseCount> names;
+std::array<lockstep_name_t, kPhaseCount> device_names;
 bool marks_steps = true;  // False: the program does.
 int64_t step_count = 0;
+DeviceClock device;
 int64_t reported_step = 1;
 
 bool IsRecording() {
   if (recording != Recording::kNotYet) return recording == Recording::kOn;
   recording = Recording::kOff;
   if (Ask(callbacks.begin, nullptr, 0) != 1) return false;
-  for (size_t i = 0; i < names.size(); ++i) names[i] = lockstep_name(kPhaseNames[i]);
+  for (size_t i = 0; i < names.size(); ++i) {
+    names[i] = lockstep_name(kPhaseNames[i]);
+    device_names[i] = lockstep_name((std::string(kDeviceStage) + kPhaseNames[i]).c_str());
+  }
   recording = Recording::kOn;
   if (marks_steps) lockstep_step();
   return true;
 }
 
-lockstep_span_t Enter(long phase) {
+/// A part of a step that is under way: a span, or, of what the device alone waits for, a number of another kind. 0:
+/// none.
+using Part = uint64_t;
+constexpr Part kOfDevice = Part{1} << 63;
+
+Part Enter(long phase) {
   // No training begins with it, nor with a wait: the rank may not be known yet, as where Lightning meets its ranks
   // first.
   if (recording == Recording::kNotYet && phase == kCheckpoint) return 0;
-  return phase >= 0 && phase < kPhaseCount && IsRecording() ? lockstep_begin(names[static_cast<size_t>(phase)]) : 0;
+  if (phase < 0 || phase >= kPhaseCount || !IsRecording()) return 0;
+  const lockstep_span_t span = lockstep_begin(names[static_cast<size_t>(phase)]);
+  if (span != 0) device.Begin(span, device_names[static_cast<size_t>(phase)]);
+  return span;
 }
 
-/// No recording begins with it.
-lockstep_span_t EnterWait(const Issued& issued) {
-  return recording == Recording::kOn ? lockstep_begin(WaitName(issued)) : 0;
+/// A wait of the host, or of the device's stream for another one. No recording begins with it.
+Part EnterWait(const Issued& issued, bool is_on_device) {
+  if (recording != Recording::kOn) return 0;
+  if (!is_on_device) return lockstep_begin(WaitName(issued, false));
+  if (!device.is_open()) return 0;
+  static Part newest = kOfDevice;
+  device.BeginWait(++newest, WaitName(issued, true));
+  return newest;
 }
+
+void Leave(Part part) {
+  if (part == 0) return;
+  device.End(part);
+  if (part < kOfDevice) lockstep_end(part);
+}
+
+bool IsOnDevice() { return Ask(callbacks.is_on_device, nullptr, 1) != 0; }
 
 std::optional<std::string> AskGroupName(PyObject* group) {
   PyObject* const answer = CallBack(callbacks.name_group, group);
@@ -85,9 +114,11 @@ bool IsNewSecond() {
 void EndStep() {
   if (!IsRecording()) return;
   if (marks_steps) lockstep_step();
+  device.EndStep();
   if (uses_device && IsNewSecond()) Py_XDECREF(CallBack(callbacks.each_second));
   ++step_count;
-  if (step_count != reported_step && step_count % kReportInterval != 0) return;
+  const bool is_reported = step_count <= kFirstReports || step_count == reported_step;
+  if (!is_reported && step_count % kReportInterval != 0) return;
   PyObject* const count = PyLong_FromLongLong(step_count);
   if (count != nullptr) Py_XDECREF(CallBack(callbacks.stepped, count));
   Py_XDECREF(count);
@@ -101,7 +132,7 @@ struct {
   bool is_awaited = false;   ///< That backward runs, and the callback is not queued so far.
   bool has_come = false;     ///< Since the last module that may wait was seen first: another backward may have none.
   Issued issued;             ///< On the group of the module that was called last.
-  lockstep_span_t span = 0;
+  Part part = 0;
   PyObject* callback = nullptr;
 } wait;
 
@@ -114,8 +145,7 @@ void MissWait() {
 }
 
 void EndWait() {
-  lockstep_end(wait.span);
-  wait.span = 0;
+  Leave(std::exchange(wait.part, 0));
   if (wait.is_awaited && !wait.has_come) MissWait();
   wait.is_awaited = false;
 }
@@ -131,7 +161,7 @@ PyObject* QueueWait(PyObject*, PyObject*) {
 }
 
 PyObject* BeginWait(PyObject*, PyObject*) {
-  if (wait.span == 0) wait.span = EnterWait(wait.issued);
+  if (wait.part == 0) wait.part = EnterWait(wait.issued, uses_device);
   Py_RETURN_NONE;
 }
 
@@ -172,6 +202,15 @@ PyObject* Remember(PyObject*, PyObject* arguments) {
   Py_RETURN_NONE;
 }
 
+void ForgetModules() {
+  for (Known& known : known_modules) {
+    Py_XDECREF(known.module);
+    Py_XDECREF(known.ddp);
+    known = {};
+  }
+  next_known = 0;
+}
+
 long ChooseModule(PyObject* module) {
   if (Ask(callbacks.current_task, nullptr, 0) != -1) return kNone;  // What backward computes again is backward.
   if (Ask(callbacks.wants_gradients, nullptr, 0) == 1) {
@@ -194,7 +233,7 @@ long ChooseModule(PyObject* module) {
 
 // A function or method of PyTorch's with a span around it. Where it is called within itself, the outermost call counts.
 
-enum Kind { kPlain, kWorkWait, kBufferWait, kModule, kOutermostBackward, kIssue, kIssueToOne };
+enum Kind { kPlain, kWorkWait, kBufferWait, kModule, kOutermostBackward, kShardWait, kIssue, kIssueToOne };
 
 struct Around {
   PyObject* original = nullptr;
@@ -204,26 +243,68 @@ struct Around {
 };
 std::vector<unsigned long> inside_modules;  // Whichever class is called.
 
-lockstep_span_t Begin(const Around& around, PyObject* arguments) {
+/// A new reference to an object's attribute; null: it has none.
+PyObject* AttributeOf(PyObject* object, const char* name) {
+  PyObject* const value = object == nullptr ? nullptr : PyObject_GetAttrString(object, name);
+  if (value == nullptr) PyErr_Clear();
+  return value;
+}
+
+bool Is(PyObject* object, const char* attribute, bool wanted) {
+  PyObject* const value = AttributeOf(object, attribute);
+  const int is_true = value == nullptr ? -1 : PyObject_IsTrue(value);
+  Py_XDECREF(value);
+  if (is_true < 0) PyErr_Clear();
+  return is_true == (wanted ? 1 : 0);
+}
+
+/// The stream waits for the parameters of an FSDPParamGroup, where these are being gathered.
+Part EnterShardWait(PyObject* parameters) {
+  if (!device.is_open() || !Is(parameters, "_all_gather_result", true)) return 0;
+  PyObject* const group = AttributeOf(parameters, "_all_gather_process_group");
+  const Issued issued = group == nullptr ? Issued{} : Issued{.group = NumberOf(group)};
+  Py_XDECREF(group);
+  return EnterWait(issued, true);
+}
+
+Part Begin(const Around& around, PyObject* arguments) {
   PyObject* const self = PyTuple_GetItem(arguments, 0);
+  PyErr_Clear();  // Of a function without arguments.
   switch (around.kind) {
     case kModule: return Enter(ChooseModule(self));
     case kWorkWait: {
       const Issued issued = RecallWork(self);
-      return Ask(callbacks.is_on_device, nullptr, 1) != 0 ? 0 : EnterWait(issued);
+      return issued.is_in_stream ? 0 : EnterWait(issued, IsOnDevice());
     }
-    case kBufferWait: {  // Of a DistributedDataParallel, within its forward.
-      return Ask(callbacks.is_on_device, nullptr, 1) != 0 ? 0 : EnterWait(wait.issued);
-    }
-    default: PyErr_Clear(); return Enter(around.phase);
+    case kShardWait: return EnterShardWait(self);
+    // Of a DistributedDataParallel, within its forward.
+    case kBufferWait: return EnterWait(wait.issued, IsOnDevice());
+    default: return Enter(around.phase);
   }
+}
+
+/// (group, tensors, ..., options) of a collective that a device does in the job's own stream: since PyTorch 2.8 what
+/// does not ask for something to wait for.
+bool IsInStream(PyObject* arguments) {
+  const Py_ssize_t count = PyTuple_Size(arguments);
+  if (count < 3 || !Is(PyTuple_GetItem(arguments, count - 1), "asyncOp", false)) return false;
+  PyObject* tensor = PyTuple_GetItem(arguments, 1);
+  for (int depth = 0; depth < 2 && PyList_Check(tensor) != 0 && PyList_Size(tensor) > 0; ++depth) {
+    tensor = PyList_GetItem(tensor, 0);
+  }
+  return Is(tensor, "is_cuda", true);
 }
 
 /// What it is that a process group does, and that somebody will wait for.
 PyObject* Issue(const Around& around, PyObject* arguments, PyObject* options) {
+  const auto issued = [&](bool is_in_stream) {
+    return Issued{NumberOf(PyTuple_GetItem(arguments, 0)), around.kind == kIssueToOne, is_in_stream};
+  };
+  const bool is_in_stream = device.is_open() && IsInStream(arguments);
+  const Part part = is_in_stream ? EnterWait(issued(true), true) : 0;
   PyObject* const work = PyObject_Call(around.original, arguments, options);
-  if (work == nullptr || work == Py_None) return work;
-  RememberWork(work, {NumberOf(PyTuple_GetItem(arguments, 0)), around.kind == kIssueToOne});
+  Leave(part);
+  if (work != nullptr && work != Py_None) RememberWork(work, issued(is_in_stream));
   return work;
 }
 
@@ -243,12 +324,12 @@ PyObject* Call(PyObject* self, PyObject* call) {
     return PyObject_Call(around->original, arguments, options);
   }
   inside.push_back(thread);
-  const lockstep_span_t span = Begin(*around, arguments);
-  const bool waits = around->kind == kOutermostBackward && wait.is_expected && span != 0;
+  const Part part = Begin(*around, arguments);
+  const bool waits = around->kind == kOutermostBackward && wait.is_expected && part != 0;
   if (waits) wait.is_awaited = true;
   PyObject* const result = PyObject_Call(around->original, arguments, options);
   if (waits) EndWait();
-  lockstep_end(span);
+  Leave(part);
   inside.erase(std::find(inside.begin(), inside.end(), thread));
   return result;
 }
@@ -272,7 +353,7 @@ PyObject* MakeAround(PyObject*, PyObject* arguments) {
 // The optimizer that ends the steps. Python finds it (_boundaries.py), and while it is the only one that steps, and in
 // one thread, these do what Python would.
 
-lockstep_span_t optimizer_span = 0;
+Part optimizer_part = 0;
 
 struct {
   PyObject* optimizer = nullptr;  ///< A weak reference.
@@ -281,13 +362,12 @@ struct {
 } only;
 
 PyObject* BeginOptimizer(PyObject*, PyObject*) {
-  optimizer_span = Enter(kOptimizer);
+  optimizer_part = Enter(kOptimizer);
   Py_RETURN_NONE;
 }
 
 PyObject* EndOptimizer(PyObject*, PyObject*) {
-  lockstep_end(optimizer_span);
-  optimizer_span = 0;
+  Leave(std::exchange(optimizer_part, 0));
   Py_RETURN_NONE;
 }
 
@@ -305,7 +385,7 @@ bool IsOnly(PyObject* optimizer) {
 PyObject* BeforeOnly(PyObject*, PyObject* optimizer) {
   if (!IsOnly(optimizer) || only.is_open) Py_RETURN_FALSE;
   only.is_open = true;
-  optimizer_span = Enter(kOptimizer);
+  optimizer_part = Enter(kOptimizer);
   Py_RETURN_TRUE;
 }
 
@@ -339,7 +419,7 @@ PyObject* Unsettle(PyObject*, PyObject*) {
 
 PyObject* generation_key = nullptr;
 PyObject* start_phase = nullptr;
-lockstep_span_t collection_span = 0;
+Part collection = 0;
 
 /// (phase, info), as gc.callbacks has it.
 PyObject* Collects(PyObject*, PyObject* arguments) {
@@ -347,8 +427,8 @@ PyObject* Collects(PyObject*, PyObject* arguments) {
   PyObject* const info = PyTuple_GetItem(arguments, 1);
   PyObject* const generation = info == nullptr ? nullptr : PyDict_GetItem(info, generation_key);
   if (recording == Recording::kOn && generation != nullptr && PyLong_AsLong(generation) == 2) {
-    lockstep_end(collection_span);
-    collection_span = PyUnicode_Compare(phase, start_phase) == 0 ? Enter(kGc) : 0;
+    Leave(collection);
+    collection = PyUnicode_Compare(phase, start_phase) == 0 ? Enter(kGc) : 0;
   }
   PyErr_Clear();
   Py_RETURN_NONE;
@@ -371,11 +451,43 @@ PyObject* Count(PyObject*, PyObject* arguments) {
 
 PyObject* LeaveSteps(PyObject*, PyObject*) {
   marks_steps = false;
+  device.Close();
   Py_RETURN_NONE;
 }
 
-PyObject* UsesDevice(PyObject*, PyObject*) {
+/// (function from a device's number to the job's stream there, that number) -> whether the device's times are taken.
+/// Where a step begins, in the thread that trains; again at any time.
+PyObject* UseDevice(PyObject*, PyObject* arguments) {
+  PyObject *current_stream = nullptr, *number = nullptr;
+  if (PyArg_ParseTuple(arguments, "OO:use_device", &current_stream, &number) == 0) return nullptr;
   uses_device = true;
+  if (device.is_open()) {
+    device.Tell();
+  } else if (marks_steps && device.Open(current_stream, number, device_names[kBackward], step_count)) {
+    ForgetModules();
+  }
+  return PyBool_FromLong(device.is_open());
+}
+
+// Stages that the program marks itself (spans_module.cc).
+
+void BeginMark(lockstep_span_t span, lockstep_name_t name) {
+  if (span == 0 || !device.is_open()) return;
+  static const lockstep_name_t copy = lockstep_name("h2d");
+  const auto phase = std::find(names.begin(), names.end(), name);
+  if (phase != names.end()) {
+    device.Begin(span, device_names[static_cast<size_t>(phase - names.begin())]);
+  } else if (name == copy) {
+    device.Begin(span, lockstep_name((std::string(kDeviceStage) + "h2d").c_str()));
+  }
+}
+
+void EndMark(lockstep_span_t span) { device.End(span); }
+
+constexpr MarkWatcher kMarks = {BeginMark, EndMark};
+
+PyObject* ResolveDevice(PyObject*, PyObject*) {
+  device.Resolve();
   Py_RETURN_NONE;
 }
 
@@ -395,6 +507,7 @@ PyObject* Record(PyObject*, PyObject* folder) {
 
 PyObject* SwitchOff(PyObject*, PyObject*) {
   recording = Recording::kOff;
+  device.Forget();
   Py_RETURN_NONE;
 }
 
@@ -441,7 +554,8 @@ PyMethodDef functions[] = {
     {"report_step", ReportStep, METH_O, nullptr},
     {"count", Count, METH_VARARGS, nullptr},
     {"leave_steps", LeaveSteps, METH_NOARGS, nullptr},
-    {"uses_device", UsesDevice, METH_NOARGS, nullptr},
+    {"use_device", UseDevice, METH_VARARGS, nullptr},
+    {"resolve_device", ResolveDevice, METH_NOARGS, nullptr},
     {"record", Record, METH_O, nullptr},
     {"switch_off", SwitchOff, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
@@ -458,5 +572,9 @@ PyMODINIT_FUNC PyInit__hooks() {
   wait.callback = PyCFunction_New(&begin_wait_method, nullptr);
   if (sync_attribute == nullptr || generation_key == nullptr || start_phase == nullptr || wait.callback == nullptr)
     return nullptr;
-  return PyModule_Create(&definition);
+  PyObject* const module = PyModule_Create(&definition);
+  PyObject* const marks =
+      module == nullptr ? nullptr : PyCapsule_New(const_cast<MarkWatcher*>(&kMarks), kMarkWatcher, nullptr);
+  if (marks == nullptr || PyModule_AddObject(module, "marks", marks) < 0) return nullptr;
+  return module;
 }

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "inside/trace/python/device_clock.h"
+
 namespace lockstep::hooks {
 namespace {
 
@@ -16,7 +18,7 @@ constexpr size_t kMostWorks = 4096;
 struct Group {
   PyObject* group = nullptr;  ///< A weak reference.
   std::optional<std::string> name;
-  std::array<lockstep_name_t, 2> waits = {};  ///< For all members, for one; 0: not asked for so far.
+  std::array<lockstep_name_t, 4> waits = {};  ///< For all members, for one; on the device; 0: not asked for so far.
 };
 std::vector<Group> groups;
 std::unordered_map<PyObject*, Issued> works;
@@ -49,15 +51,17 @@ size_t NumberOfGroup(PyObject* group, std::optional<std::string> (*name_of)(PyOb
   return number;
 }
 
-lockstep_name_t WaitName(const Issued& issued) {
+lockstep_name_t WaitName(const Issued& issued, bool on_device) {
   static Group unknown;
   static Group all{nullptr, "", {}};
   Group& group = issued.group < groups.size() ? groups[issued.group] : AllRanksAreOne() ? all : unknown;
   const bool is_pairwise = issued.is_pairwise || !group.name;
-  lockstep_name_t& name = group.waits[is_pairwise ? 1 : 0];
+  lockstep_name_t& name = group.waits[(on_device ? 2 : 0) + (is_pairwise ? 1 : 0)];
   if (name == 0) {
-    const std::string prefix = group.name.value_or("");
-    name = lockstep_name((prefix + (prefix.empty() ? "" : "/") + (is_pairwise ? "p2p" : "comm")).c_str());
+    const std::string whose = group.name.value_or("");
+    const std::string text = (on_device ? std::string(kDeviceStage) : "") + whose + (whose.empty() ? "" : "/") +
+                             (is_pairwise ? "p2p" : "comm");
+    name = lockstep_name(text.c_str());
   }
   return name;
 }

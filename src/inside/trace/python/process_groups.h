@@ -16,14 +16,17 @@ namespace lockstep::hooks {
 struct Issued {
   size_t group = SIZE_MAX;   ///< The number of a group, if it is one.
   bool is_pairwise = false;  ///< Sent to one peer, or received from it.
+  /// The device does it between what the job had it do before and after: nothing is left to be waited for.
+  bool is_in_stream = false;
 };
 
 /// The number of a group of PyTorch's. `name_of`, of one that is new: "dp[0,2]", "" of the group of all ranks, nullopt
 /// where it cannot be told. Groups go, and their numbers are given again.
 size_t NumberOfGroup(PyObject* group, std::optional<std::string> (*name_of)(PyObject*));
 
-/// As model::ReadWait() reads it: "dp[0,2]/comm", "comm", "p2p". Once recording has begun.
-lockstep_name_t WaitName(const Issued& issued);
+/// As model::ReadWait() reads it: "dp[0,2]/comm", "comm", "p2p". Once recording has begun. `on_device`: of the device's
+/// wait, "device_stage/comm".
+lockstep_name_t WaitName(const Issued& issued, bool on_device);
 
 void RememberWork(PyObject* work, const Issued& issued);
 /// Forgets it, too: another Work may lie there next. What is unknown counts for all ranks, while no other group is

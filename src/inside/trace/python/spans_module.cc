@@ -4,7 +4,22 @@
 #include <Python.h>
 #include <lockstep/trace.h>
 
+#include "inside/trace/python/mark_watcher.h"
+
 namespace {
+
+const lockstep::hooks::MarkWatcher* watcher = nullptr;
+
+lockstep_span_t BeginSpan(lockstep_name_t name) {
+  const lockstep_span_t span = lockstep_begin(name);
+  if (watcher != nullptr) watcher->begin(span, name);
+  return span;
+}
+
+void EndSpan(lockstep_span_t span) {
+  if (watcher != nullptr) watcher->end(span);
+  lockstep_end(span);
+}
 
 /// Numbers by text: texts of a program are few, and the dictionary keeps them alive.
 PyObject* numbers = nullptr;
@@ -56,7 +71,7 @@ void FreeScope(PyObject* object) {
 
 PyObject* EnterScope(PyObject* object, PyObject*) {
   auto* const scope = reinterpret_cast<Scope*>(object);
-  if (scope->depth < kMostDepth) scope->spans[scope->depth] = lockstep_begin(scope->name);
+  if (scope->depth < kMostDepth) scope->spans[scope->depth] = BeginSpan(scope->name);
   ++scope->depth;
   Py_INCREF(object);
   return object;
@@ -64,7 +79,7 @@ PyObject* EnterScope(PyObject* object, PyObject*) {
 
 PyObject* LeaveScope(PyObject* object, PyObject*) {
   auto* const scope = reinterpret_cast<Scope*>(object);
-  if (scope->depth > 0 && --scope->depth < kMostDepth) lockstep_end(scope->spans[scope->depth]);
+  if (scope->depth > 0 && --scope->depth < kMostDepth) EndSpan(scope->spans[scope->depth]);
   Py_RETURN_FALSE;
 }
 
@@ -96,13 +111,13 @@ PyType_Spec scope_spec = {"lockstep._spans.Scope", sizeof(Scope), 0, Py_TPFLAGS_
 PyObject* Begin(PyObject*, PyObject* number) {
   const unsigned long name = PyLong_AsUnsignedLong(number);
   if (PyErr_Occurred() != nullptr) return nullptr;
-  return PyLong_FromUnsignedLongLong(lockstep_begin(static_cast<lockstep_name_t>(name)));
+  return PyLong_FromUnsignedLongLong(BeginSpan(static_cast<lockstep_name_t>(name)));
 }
 
 PyObject* End(PyObject*, PyObject* span) {
   const unsigned long long place = PyLong_AsUnsignedLongLong(span);
   if (PyErr_Occurred() != nullptr) return nullptr;
-  lockstep_end(place);
+  EndSpan(place);
   Py_RETURN_NONE;
 }
 
@@ -179,6 +194,14 @@ PyObject* RequestEnd(PyObject*, PyObject* arguments) {
   Py_RETURN_NONE;
 }
 
+/// (capsule) of lockstep._hooks.
+PyObject* Watch(PyObject*, PyObject* capsule) {
+  const void* const found = PyCapsule_GetPointer(capsule, lockstep::hooks::kMarkWatcher);
+  if (found == nullptr) return nullptr;
+  watcher = static_cast<const lockstep::hooks::MarkWatcher*>(found);
+  Py_RETURN_NONE;
+}
+
 PyObject* IsRecording(PyObject*, PyObject*) { return PyBool_FromLong(lockstep_recording != 0); }
 
 PyObject* Status(PyObject*, PyObject*) {
@@ -199,6 +222,7 @@ PyMethodDef functions[] = {
     {"begin_request", BeginRequest, METH_VARARGS, nullptr},
     {"request_output", RequestOutput, METH_VARARGS, nullptr},
     {"request_end", RequestEnd, METH_VARARGS, nullptr},
+    {"watch", Watch, METH_O, nullptr},
     {"is_recording", IsRecording, METH_NOARGS, nullptr},
     {"status", Status, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -97,7 +97,8 @@ void JobMetrics::AddRank(const Rank& rank, MetricFamilies* out) {
   out->Add("lockstep_step_seconds_total", labels, Seconds(meter.step_ns()));
   // A phase that is not known is absent, and its time counts for no phase.
   model::StageTimes stage_ns = meter.stage_ns();
-  const bool hides = meter.hides_communication();
+  const bool hides =
+      meter.hides_communication() || (meter.has_device_times() && At(stage_ns, Stage::kCommunication) == 0);
   if (hides) At(stage_ns, Stage::kOther) += std::exchange(At(stage_ns, Stage::kCommunication), 0);
   for (const Stage stage : model::kStages) {
     if (hides && stage == Stage::kCommunication) continue;

@@ -260,6 +260,35 @@ TEST(JobMetricsTest, CommunicationThatCannotBeToldApartIsAbsentAndItsTimeIsNobod
   EXPECT_EQ(ValueOf(jobs, "lockstep_user_value", {}), std::nullopt);
 }
 
+TEST(JobMetricsTest, PhasesOfADeviceAreThoseItsTimesTell) {
+  Names names;
+  JobMetrics jobs;
+  Followed followed;
+  followed.counters = {{names("device_times"), 0, 0}};
+  followed.spans = {{1, names("forward"), 0, 5 * kMillisecondNs}};
+  followed.steps = {{1, 0, 0, 10 * kMillisecondNs}};
+  jobs.Take(Identity(11, 0), followed, names.Lookup());
+  EXPECT_EQ(ValueOf(jobs, "lockstep_steps_total", {}), 0.0);
+  followed = {};
+  const std::string phases = "lockstep_step_phase_seconds_total";
+  followed.counters = {{names("device_step"), 0, 0},
+                       {names("device_stage/forward"), 0, 70.0 * kMillisecondNs},
+                       {names("device_step_end"), 0, 1}};
+  jobs.Take(Identity(11, 0), followed, names.Lookup());
+  EXPECT_EQ(ValueOf(jobs, phases, {{"phase", "comm_exposed"}}), std::nullopt);
+  followed = {};
+  followed.steps = {{1, 1, 10 * kMillisecondNs, 10 * kMillisecondNs}};
+  followed.counters = {{names("device_step"), 0, 1},
+                       {names("device_stage/comm"), 0, 30.0 * kMillisecondNs},
+                       {names("device_step_end"), 0, 1}};
+  jobs.Take(Identity(11, 0), followed, names.Lookup());
+  EXPECT_EQ(ValueOf(jobs, "lockstep_steps_total", {}), 2.0);
+  EXPECT_DOUBLE_EQ(ValueOf(jobs, "lockstep_step_seconds_total", {}).value_or(-1), 0.100);
+  EXPECT_DOUBLE_EQ(ValueOf(jobs, phases, {{"phase", "forward"}}).value_or(-1), 0.070);
+  EXPECT_DOUBLE_EQ(ValueOf(jobs, phases, {{"phase", "comm_exposed"}}).value_or(-1), 0.030);
+  EXPECT_EQ(ValueOf(jobs, "lockstep_user_value", {}), std::nullopt);
+}
+
 TEST(JobMetricsTest, AWorkerWithItsRanksNumberMakesNoSecondSeries) {
   Names names;
   JobMetrics jobs;

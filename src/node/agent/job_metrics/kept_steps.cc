@@ -26,6 +26,7 @@ void KeptSteps::Take(const RankIdentity& identity, const RankMeter& meter) {
   facts.pid = identity.pid;
   facts.lost_record_count = meter.missed_count() + meter.dropped_count();
   facts.ended_in_order = meter.has_ended();
+  facts.has_device_times = meter.has_device_times();
   facts.hides_communication = meter.hides_communication();
   facts.groups = meter.groups();
   for (const std::string& step : packed) {

@@ -31,7 +31,10 @@ void RankMeter::Take(const Followed& followed, const std::function<const std::st
   new_steps_ = cutter_.Take(followed, name_of);
   for (const model::StepStages& step : new_steps_) TakeStep(step);
   if (!followed.steps.empty()) dropped_at_step_ = dropped_count_;
-  for (const auto& counter : followed.counters) TakeCounter(name_of(counter.name), counter.value);
+  for (const auto& counter : followed.counters) {
+    const std::string& name = name_of(counter.name);
+    if (!model::IsDeviceTime(name)) TakeCounter(name, counter.value);
+  }
   for (const FollowedRequest& event : followed.requests) TakeRequest(event, name_of(event.name));
 }
 

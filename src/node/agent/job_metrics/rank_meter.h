@@ -57,6 +57,7 @@ class RankMeter {
   const std::vector<std::string>& groups() const { return cutter_.groups(); }
   /// Amounts that were counted: "samples", "tokens", "model_flops".
   const std::map<std::string, double, std::less<>>& amounts() const { return amounts_; }
+  bool has_device_times() const { return cutter_.has_device_times(); }
   /// Its waits for collectives lie in other stages and cannot be told from them.
   bool hides_communication() const;
   /// Newest value of every other counter.

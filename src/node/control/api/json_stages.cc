@@ -26,6 +26,7 @@ void Fields(Json& json, RankSteps& rank) {
   json.Uint("kept_step_count", &rank.kept_step_count);
   json.Uint("lost_record_count", &rank.lost_record_count);
   json.Bool("ended_in_order", &rank.ended_in_order);
+  json.Bool("device_times", &rank.has_device_times);
   json.Bool("hides_communication", &rank.hides_communication);
   json.Texts("groups", model::kMostGroups, &rank.groups);
   if constexpr (Json::kReads) {

@@ -82,10 +82,10 @@ TEST(StagesJsonTest, EveryFieldGoesThroughUnchanged) {
   const std::string text =
       R"({"host":"n1","now_unix_ns":30,"ranks":[{"job_id":"4711","user":"ada","rank":3,"world_size":8,"pid":42,)"
       R"("seen_step_count":900,"kept_step_count":512,"lost_record_count":2,"ended_in_order":true,)"
-      R"("hides_communication":true,"groups":["dp[0-6:2]","tp[6,7]"],"steps":")" +
+      R"("device_times":true,"hides_communication":true,"groups":["dp[0-6:2]","tp[6,7]"],"steps":")" +
       EncodeBase64(PackStep(SomeStep(899))) + R"("},)" +
       R"({"job_id":null,"user":null,"rank":0,"world_size":null,"pid":1,"seen_step_count":0,"kept_step_count":0,)"
-      R"("lost_record_count":0,"ended_in_order":false,"hides_communication":false,"groups":[],"steps":null}]})";
+      R"("lost_record_count":0,"ended_in_order":false,"device_times":false,"hides_communication":false,"groups":[],"steps":null}]})";
   const Result<NodeStages> stages = ReadNodeStages(text);
   ASSERT_TRUE(stages) << stages.error().ToString();
   EXPECT_EQ(ToJson(*stages), text);

@@ -34,6 +34,7 @@ struct RankSteps {
   uint64_t kept_step_count = 0;    ///< That the daemon still has; not more than were asked for are here.
   uint64_t lost_record_count = 0;  ///< Did not fit into the file, or could not be followed.
   bool ended_in_order = false;
+  bool has_device_times = false;         ///< As model::RankStages.
   bool hides_communication = false;      ///< As model::RankStages.
   std::vector<std::string> groups = {};  ///< As model::RankStages.
   std::string steps = {};                ///< PackStep() of each, in order.

@@ -50,7 +50,7 @@ void JobRow(JsonRow& row, const JobStages& job) {
 void RankRow(JsonRow& row, const RankStages& rank) {
   row.Key("rank").Int(rank.rank).Key("host").TextOrNull(rank.host).Key("process_id").Int(rank.process_id);
   row.Key("step_count").Uint(rank.steps.size()).Key("lost_record_count").Uint(rank.dropped_record_count);
-  row.Key("ended_in_order").Bool(rank.ended_in_order);
+  row.Key("ended_in_order").Bool(rank.ended_in_order).Key("device_times").Bool(rank.has_device_times);
 }
 
 void StageRow(JsonRow& row, Stage stage, const StageAccount& account) {

@@ -32,6 +32,8 @@ using frontier::Window;
 using model::Stage;
 using rank_memory::Signal;
 
+constexpr size_t kMostGroupRanks = 6;  // Pieces of their list.
+
 /// Over `count` steps; 0 where there is none.
 int64_t PerStep(int64_t ns, int64_t count) { return count > 0 ? ns / count : 0; }
 
@@ -75,6 +77,18 @@ int64_t MedianRankNs(const StageAccount& stage) {
 }
 
 std::string Steps(int64_t count) { return fmt::format("{} step{}", count, count == 1 ? "" : "s"); }
+
+/// ", on the devices": whose passing through the steps was timed, where that is not the host.
+std::string WhereTimed(const JobStages& job) {
+  std::vector<int32_t> on_device;
+  for (const model::RankStages& rank : job.ranks) {
+    if (rank.has_device_times) on_device.push_back(rank.rank);
+  }
+  if (on_device.empty()) return "";
+  if (on_device.size() == job.ranks.size()) return ", on the devices";
+  return fmt::format(", of rank{} {} on the device{}", on_device.size() == 1 ? "" : "s",
+                     RankList(on_device, kMostGroupRanks), on_device.size() == 1 ? "" : "s");
+}
 
 std::string StragglerSentence(const JobStages& job) {
   const Verdict& verdict = job.verdict;
@@ -121,8 +135,6 @@ std::string AlsoSlow(const JobStages& job) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", StageName(stage));
   return names.empty() ? "" : "; it is slow in " + names + " as well";
 }
-
-constexpr size_t kMostGroupRanks = 6;  // Pieces of their list.
 
 /// The straggler's stage among those that wait for it.
 const StageAccount& ComparedWith(const JobStages& job) {
@@ -195,8 +207,9 @@ class TextReport : private SectionWriter {
     const Accounting& account = job_.account;
     const int64_t count = account.step_count;
     if (count == 0) return;
-    Section(fmt::format("Stages of a step ({} of {} rank{}, {} a step)", Steps(count), account.ranks.size(),
-                        account.ranks.size() == 1 ? "" : "s", FormatDuration(PerStep(account.total_ns, count))));
+    Section(fmt::format("Stages of a step ({} of {} rank{}, {} a step{})", Steps(count), account.ranks.size(),
+                        account.ranks.size() == 1 ? "" : "s", FormatDuration(PerStep(account.total_ns, count)),
+                        WhereTimed(job_)));
     TextTable table({{.header = "stage", .align = Align::kLeft},
                      {.header = "median rank"},
                      {.header = "slowest rank"},

@@ -63,6 +63,7 @@ class RunCommand : public Subcommand {
   /// Nullopt: there is none, and the job runs without.
   Result<std::optional<local::NodeDaemon>> FindDaemon(const Result<std::string>& folder, Console& console);
   Status CheckSocketFolder(Console& console);
+  void PrepareKineto(const Result<std::string>& folder, Console& console, ForegroundCommand* command) const;
   /// What Python processes are to do is added to `command`; what `recording` holds has to live as long as it runs.
   void PreparePython(const Result<std::string>& folder, Console& console, StepRecording* recording,
                      ForegroundCommand* command) const;
@@ -94,10 +95,11 @@ class RunCommand : public Subcommand {
 constexpr int64_t kMaxPollSeconds = 3600;
 
 constexpr const char* kRunFooter =
-    "CMD gets KINETO_USE_DAEMON=1, which makes PyTorch's own profiler library register with the\n"
-    "node's lockstepd, and a base configuration for that library (KINETO_CONFIG) unless it has\n"
-    "one. 'lockstep capture' can then trace it at any time. If something cannot be prepared,\n"
-    "a message on standard error says so, and CMD runs all the same. Signals go on to CMD.\n"
+    "Where the node's lockstepd answers, CMD gets KINETO_USE_DAEMON=1, which makes PyTorch's own\n"
+    "profiler library register with it, and a base configuration for that library\n"
+    "(KINETO_CONFIG) unless it has one. 'lockstep capture' can then trace it at any time. If\n"
+    "something cannot be prepared, a message on standard error says so, and CMD runs all the\n"
+    "same. Signals go on to CMD.\n"
     "With --logs, CMD's output goes to one log per rank; rank 0's also goes to the console.\n"
     "With --profile nsys or ncu, put this command behind the launcher, once for each rank. The\n"
     "chosen ranks run under the profiler, each with a report and a manifest (docs/launch.md); in\n"
@@ -281,6 +283,20 @@ Result<std::optional<int>> RunCommand::RunOtherwise(Console& console) {
   return std::optional<int>();
 }
 
+/// Where a daemon answers. Where none does, Kineto would wait for one at the end of each process, 10 s in PyTorch 2.13.
+void RunCommand::PrepareKineto(const Result<std::string>& folder, Console& console, ForegroundCommand* command) const {
+  Result<local::KinetoEnvironment> environment =
+      folder ? local::MakeKinetoEnvironment(*folder, poll_seconds_, socket_folder_) : folder.error();
+  if (environment) {
+    command->environment = std::move(environment->variables);
+    for (const std::string& warning : environment->warnings) Tell(console, warning);
+    return;
+  }
+  command->environment.emplace_back("KINETO_USE_DAEMON", "1");
+  if (!socket_folder_.empty()) command->environment.emplace_back("KINETO_IPC_SOCKET_DIR", socket_folder_);
+  Tell(console, fmt::format("no base configuration for Kineto: {}", environment.error().ToString()));
+}
+
 void RunCommand::PreparePython(const Result<std::string>& folder, Console& console, StepRecording* recording,
                                ForegroundCommand* command) const {
   const auto add = [&](const std::vector<std::pair<std::string, std::string>>& variables) {
@@ -337,15 +353,10 @@ Result<int> RunCommand::Run(Console& console) {
   ForegroundCommand command{.arguments = arguments_, .environment = {}};
   const Result<std::string> folder = local::MakeRuntimeFolder();
   ASSIGN_OR_RETURN(const std::optional<local::NodeDaemon> daemon, FindDaemon(folder, console));
-  Result<local::KinetoEnvironment> environment =
-      folder ? local::MakeKinetoEnvironment(*folder, poll_seconds_, socket_folder_) : folder.error();
-  if (environment) {
-    command.environment = std::move(environment->variables);
-    for (const std::string& warning : environment->warnings) Tell(console, warning);
-  } else {
-    command.environment.emplace_back("KINETO_USE_DAEMON", "1");
-    if (!socket_folder_.empty()) command.environment.emplace_back("KINETO_IPC_SOCKET_DIR", socket_folder_);
-    Tell(console, fmt::format("no base configuration for Kineto: {}", environment.error().ToString()));
+  if (daemon) {
+    PrepareKineto(folder, console, &command);
+  } else if (!socket_folder_.empty()) {
+    command.environment.emplace_back("KINETO_IPC_SOCKET_DIR", socket_folder_);
   }
   StepRecording recording;
   PreparePython(folder, console, &recording, &command);

@@ -81,7 +81,7 @@ void StageEvents::Evidence(const StageEvidence& evidence) {
     const auto& reasons = evidence.finding->evidence;
     for (size_t i = 0; i < std::min(kMostReasons, reasons.size()); ++i) events_.Line("    " + reasons[i].text);
   }
-  events_.Line("  " + (evidence.report.empty() ? "traces: " + evidence.folder : "report: " + evidence.report));
+  events_.Line("  " + (evidence.report.empty() ? "kept in: " + evidence.folder : "report: " + evidence.report));
 }
 
 void StageEvents::Skipped(const char* reason) {

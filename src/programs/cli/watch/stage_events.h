@@ -15,8 +15,8 @@ namespace lockstep::cli {
 /// What a capture of a few steps of two ranks showed.
 struct StageEvidence {
   frontier::Suspicion suspicion = {};
-  std::string folder = {};                  ///< With the traces.
-  std::string report = {};                  ///< The page's path; empty: it could not be written.
+  std::string folder = {};                  ///< With the traces, where these could be kept.
+  std::string report = {};                  ///< The page's path; empty: it could not be kept.
   std::optional<int64_t> first_step = {};   ///< Of those that were traced, as the ranks number them; null: not known.
   std::optional<int64_t> last_step = {};    ///< Likewise.
   analysis::StageAgreementRow answer = {};  ///< Who holds the others up, by the stages and by the traces.

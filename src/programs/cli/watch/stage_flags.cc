@@ -28,10 +28,10 @@ void StageFlags::Declare(CLI::App& app) {
   add(app.add_option(
              "--evidence-budget", request_.kept_bytes,
              "Size limit of what they keep, such as 500MiB (1GiB): the oldest are removed first;\ntheir verdicts "
-             "stay")
+             "stay; 0 keeps these alone")
           ->type_name("SIZE")
           ->transform(Checked(CLI::AsSizeValue(false)))
-          ->check(Checked(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 60))));
+          ->check(Checked(CLI::Range(uint64_t{0}, uint64_t{1} << 60))));
 }
 
 Result<bool> StageFlags::Read() {

@@ -38,10 +38,11 @@ constexpr int64_t kLeastLookSteps = 20;
 constexpr int64_t kStagesAnswerNs = 10 * kSecondNs;
 constexpr int64_t kBudgetHourNs = 3600 * kSecondNs;
 constexpr int64_t kEvidenceCaptureNs = 900 * kSecondNs;
+// A daemon finds the ranks of a job that begins one after the other. Who has not come by then leaves no steps.
+constexpr int64_t kRanksComeNs = 30 * kSecondNs;
 // A daemon looks once a second at what its ranks recorded.
 constexpr int64_t kStepsComeNs = 5 * kSecondNs;
 constexpr uint64_t kEvidencePageBytes = uint64_t{16} << 20;
-constexpr const char* kVerdictFile = "verdict.json";
 
 void DropBefore(int64_t number, std::vector<RankStages>* ranks) {
   for (RankStages& rank : *ranks)
@@ -106,21 +107,10 @@ std::optional<analysis::Finding> FindingOn(int32_t rank, const std::vector<analy
   return std::nullopt;
 }
 
-uint64_t BytesIn(const std::string& folder) {
-  uint64_t sum = 0;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    std::error_code ignored;
-    const uint64_t bytes = entry.file_size(ignored);
-    if (!ignored) sum += bytes;
-  }
-  return sum;
-}
-
 }  // namespace
 
 StageWatcher::StageWatcher(const StageRequest& request, StagedJob job, Console& console, WatchEvents& events)
-    : request_(request), job_(std::move(job)), console_(console), events_(events) {
+    : request_(request), job_(std::move(job)), console_(console), events_(events), store_(request.kept_bytes) {
   if (job_.nodes.job_id.empty()) job_.nodes.job_id = job_.job_id;
 }
 
@@ -176,6 +166,9 @@ void StageWatcher::TakeStages() {
   const bool has_moved = asked->newest_step != newest_step_;
   newest_step_ = asked->newest_step;
   if (!has_moved || asked->job.account.step_count < kLeastLookSteps) return;
+  if (!first_steps_ns_) first_steps_ns_ = SteadyNow();
+  const bool lacks_ranks = static_cast<int64_t>(asked->job.account.ranks.size()) < asked->job.world_size();
+  if (lacks_ranks && SteadyNow() < *first_steps_ns_ + kRanksComeNs) return;
   const Subject subject = SubjectOf(*asked);
   if (seen_ != subject) {
     seen_ = subject;
@@ -231,8 +224,8 @@ StageWatcher::Captured StageWatcher::CaptureOf(const Suspicion& suspicion) {
     return captured;
   }
   // Beside the traces, which go when there is no room for them.
-  done =
-      WriteOutputFile(fmt::format("{}/{}", folder, kVerdictFile), StageEvents::EvidenceJson(captured.evidence) + "\n");
+  done = WriteOutputFile(fmt::format("{}/{}", folder, EvidenceStore::kVerdictFile),
+                         StageEvents::EvidenceJson(captured.evidence) + "\n");
   if (!done) captured.problem = done.error().ToString();
   return captured;
 }
@@ -284,33 +277,23 @@ Status StageWatcher::Compare(const CaptureReport& report, Captured* captured) {
 }
 
 void StageWatcher::TakeCaptured() {
-  const Captured captured = capturing_.get();
+  Captured captured = capturing_.get();
   fresh_from_ = std::max(fresh_from_, captured.fresh_from);
-  if (!captured.evidence.folder.empty()) kept_.push_back({captured.evidence.folder, BytesIn(captured.evidence.folder)});
-  KeepWithinBudget();
   std::error_code ignored;
   if (!captured.problem.empty()) fs::remove(captured.evidence.folder, ignored);  // Only where nothing came into it.
   // One that was called off says nothing of the job: it is made again.
-  if (cancelled_ && !captured.problem.empty()) return;
+  const bool is_lost = cancelled_ && !captured.problem.empty();
+  if (!store_.Keep(captured.evidence.folder)) {
+    captured.evidence.report.clear();
+    if (captured.problem.empty()) {
+      captured.problem = fmt::format("{}: its traces and report were larger than --evidence-budget, and are removed",
+                                     captured.evidence.folder);
+    }
+  }
+  if (is_lost) return;
   is_captured_ = true;
   if (!captured.evidence.answer.sentence.empty()) events_.Evidence(captured.evidence);
   if (!captured.problem.empty()) events_.Problem(captured.problem);
-}
-
-void StageWatcher::KeepWithinBudget() {
-  uint64_t sum = 0;
-  for (const KeptFolder& folder : kept_) sum += folder.bytes;
-  while (sum > request_.kept_bytes && !kept_.empty()) {
-    std::error_code ignored;
-    std::vector<fs::path> files;
-    for (const fs::directory_entry& entry : fs::directory_iterator(kept_.front().path, ignored)) {
-      if (entry.path().filename() != kVerdictFile) files.push_back(entry.path());
-    }
-    for (const fs::path& file : files) fs::remove(file, ignored);
-    fs::remove(kept_.front().path, ignored);  // Only where nothing is left in it.
-    sum -= kept_.front().bytes;
-    kept_.pop_front();
-  }
 }
 
 void StageWatcher::End() {

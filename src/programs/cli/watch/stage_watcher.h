@@ -15,6 +15,7 @@
 #include "node/control/api/capture.h"
 #include "node/jobs/nodes.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/watch/evidence_store.h"
 #include "programs/cli/watch/stage_events.h"
 #include "programs/cli/watch/stage_flags.h"
 
@@ -70,17 +71,12 @@ class StageWatcher {
     StageEvidence evidence = {};
     int64_t fresh_from = INT64_MIN;  ///< The first step that it did not disturb.
   };
-  struct KeptFolder {
-    std::string path;
-    uint64_t bytes = 0;
-  };
 
   static Subject SubjectOf(const Asked& asked);
   void TakeStages();
   void BeginCapture(const frontier::Suspicion& suspicion, bool is_busy);
   void Skip(const char* reason);
   void TakeCaptured();
-  void KeepWithinBudget();
   // On the thread.
   Result<Asked> Ask(int64_t fresh_from, bool may_capture) const;
   Captured CaptureOf(const frontier::Suspicion& suspicion);
@@ -97,8 +93,9 @@ class StageWatcher {
   bool has_named_a_rank_ = false;
   int64_t fresh_from_ = INT64_MIN;  ///< Steps before it were disturbed by a capture.
   int64_t newest_step_ = INT64_MIN;
-  std::deque<int64_t> captures_ns_;  ///< When those of the last hour began.
-  std::deque<KeptFolder> kept_;      ///< The oldest first.
+  std::optional<int64_t> first_steps_ns_;  ///< When enough of them were seen, of any ranks.
+  std::deque<int64_t> captures_ns_;        ///< When those of the last hour began.
+  EvidenceStore store_;
   std::string told_problem_;
   std::string told_skip_;
 
