@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "ingest/span_follow/stage_span_for_test.h"
+
 namespace lockstep::ingest::span_follow {
 namespace {
 
@@ -16,10 +18,6 @@ using model::StepStages;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-auto Part(Stage stage, int64_t ns) {
-  return ::testing::AllOf(::testing::Field(&StageSpan::stage, stage), ::testing::Field(&StageSpan::duration_ns, ns));
-}
 
 class DeviceStepsTest : public ::testing::Test {
  protected:
@@ -56,7 +54,7 @@ TEST_F(DeviceStepsTest, WithoutADeviceStepsAreTheHosts) {
   Count("samples", 3);
   const std::vector<StepStages> steps = Take(0, 1);
   ASSERT_THAT(steps, SizeIs(2));
-  EXPECT_THAT(steps[1].spans, ElementsAre(Part(Stage::kForward, 100)));
+  EXPECT_THAT(steps[1].spans, ElementsAre(Span(Stage::kForward, 100)));
   EXPECT_FALSE(steps_.has_times());
 }
 
@@ -71,8 +69,8 @@ TEST_F(DeviceStepsTest, StepsWaitForTheDevicesTimesAndFollowEachOtherAsItDidThem
   ASSERT_THAT(Numbers(steps), ElementsAre(2, 3));
   // Each wait is a meeting of its own, and lasts some time.
   EXPECT_THAT(steps[0].spans,
-              ElementsAre(Part(Stage::kInput, 10), Part(Stage::kForward, 140), Part(Stage::kCommunication, 20),
-                          Part(Stage::kCommunication, 30), Part(Stage::kOther, 5)));
+              ElementsAre(Span(Stage::kInput, 10), Span(Stage::kForward, 140), Span(Stage::kCommunication, 20),
+                          Span(Stage::kCommunication, 30), Span(Stage::kOther, 5)));
   EXPECT_EQ(steps[0].start_ns, 200);
   EXPECT_EQ(steps[0].duration_ns, 205);
   EXPECT_EQ(steps[1].start_ns, 405);  // The host began with it at 300.

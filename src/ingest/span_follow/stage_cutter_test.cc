@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "ingest/span_follow/stage_span_for_test.h"
+
 namespace lockstep::ingest::span_follow {
 namespace {
 
@@ -16,10 +18,6 @@ using model::StepStages;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-auto Span(Stage stage, int64_t ns) {
-  return ::testing::AllOf(::testing::Field(&StageSpan::stage, stage), ::testing::Field(&StageSpan::duration_ns, ns));
-}
 
 /// A process's records, and the cutter that takes them.
 class StageCutterTest : public ::testing::Test {
