@@ -27,9 +27,9 @@ void HideCommunication(std::vector<RankStages>* ranks) {
 }
 
 /// The group in which the straggler costs most, if that is more than it costs where all ranks meet.
-std::optional<size_t> WhereAwaited(const JobStages& job, const Accounting& all) {
+std::optional<size_t> WhereAwaited(const JobStages& job, const Accounting& as_one) {
   std::optional<size_t> group_idx;
-  int64_t most_ns = all.At(job.verdict.stage).cost[job.verdict.rank_idx].ns;
+  int64_t most_ns = as_one.At(job.verdict.stage).cost[job.verdict.rank_idx].ns;
   for (size_t i = 0; i < job.groups.size(); ++i) {
     const std::vector<size_t>& members = job.groups[i].members;
     const auto member = std::find(members.begin(), members.end(), job.verdict.rank_idx);
@@ -52,26 +52,33 @@ int64_t JobStages::world_size() const {
   return size;
 }
 
+StepsAccounting AccountSteps(const SharedSteps& steps, const std::vector<RankStages>& ranks,
+                             const std::vector<std::string>& group_names) {
+  StepsAccounting accounting{.rounds = steps.CutRounds()};
+  accounting.parts = AccountParts(accounting.rounds, kMostWindows);
+  accounting.as_one = Whole(accounting.rounds, accounting.parts);
+  accounting.groups = AccountGroups(steps, ranks, group_names, &accounting.parts);
+  accounting.account = accounting.groups.empty() ? accounting.as_one : Whole(accounting.rounds, accounting.parts);
+  return accounting;
+}
+
 JobStages AssessJob(std::vector<RankStages> ranks, model::Ledger ledger, model::StageJob facts) {
   const bool hides =
       std::any_of(ranks.begin(), ranks.end(), [](const RankStages& rank) { return rank.hides_communication; });
   if (hides) HideCommunication(&ranks);
   JobStages job;
-  const std::vector<std::string> group_names = NumberGroups(&ranks);
-  Accounting all;
+  job.group_names = NumberGroups(&ranks);
   {
-    const SharedSteps steps(ranks);
-    const Rounds rounds = steps.CutRounds();
-    std::vector<Accounting> parts = AccountParts(rounds, kMostWindows);
-    all = Whole(rounds, parts);
-    job.groups = AccountGroups(steps, ranks, group_names, &parts);
-    job.is_pipeline = rounds.pairwise_count > 0 || std::any_of(job.groups.begin(), job.groups.end(),
-                                                               [](const Group& group) { return group.is_pairwise; });
-    job.account = job.groups.empty() ? all : Whole(rounds, parts);
-    job.over_time = FollowOverTime(parts);
+    StepsAccounting steps = AccountSteps(SharedSteps(ranks), ranks, job.group_names);
+    job.is_pipeline =
+        steps.rounds.pairwise_count > 0 ||
+        std::any_of(steps.groups.begin(), steps.groups.end(), [](const Group& group) { return group.is_pairwise; });
+    job.over_time = FollowOverTime(steps.parts);
+    job.account = std::move(steps.account);
+    job.groups = std::move(steps.groups);
+    job.verdict = Judge(job.account);
+    if (job.verdict.answer == Answer::kStraggler) job.group_idx = WhereAwaited(job, steps.as_one);
   }
-  job.verdict = Judge(job.account);
-  if (job.verdict.answer == Answer::kStraggler) job.group_idx = WhereAwaited(job, all);
   job.memory = rank_memory::Assess(ranks);
   job.ranks = std::move(ranks);
   job.ledger = std::move(ledger);

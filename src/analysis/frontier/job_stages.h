@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/frontier/accounting.h"
 #include "analysis/frontier/groups.h"
 #include "analysis/frontier/over_time.h"
+#include "analysis/frontier/rounds.h"
 #include "analysis/frontier/verdict.h"
 #include "analysis/rank_memory/rank_memory.h"
 #include "model/ledger.h"
@@ -15,12 +17,24 @@
 
 namespace lockstep::frontier {
 
+/// Where the time of steps went, and who cost it what.
+struct StepsAccounting {
+  Rounds rounds = {};                  ///< Of all ranks.
+  std::vector<Accounting> parts = {};  ///< AccountParts()
+  Accounting account = {};             ///< Their sum. Who cost what is counted in whichever group it was most.
+  Accounting as_one = {};              ///< The same, counted where all ranks meet alone.
+  std::vector<Group> groups = {};      ///< AccountGroups()
+};
+StepsAccounting AccountSteps(const SharedSteps& steps, const std::vector<model::RankStages>& ranks,
+                             const std::vector<std::string>& group_names);
+
 /// What the stages of a job's ranks say: the answer of `lockstep stages`.
 struct JobStages {
   std::vector<model::RankStages> ranks;
-  Accounting account;         ///< Of all ranks; who cost what is counted in whichever group it was most.
-  std::vector<Group> groups;  ///< None: all ranks meet as one.
-  bool is_pipeline = false;   ///< Ranks wait for each other in pairs, never all of them or of a group at once.
+  std::vector<std::string> group_names;  ///< NumberGroups() of these ranks.
+  Accounting account;                    ///< StepsAccounting::account
+  std::vector<Group> groups;             ///< None: all ranks meet as one.
+  bool is_pipeline = false;  ///< Ranks wait for each other in pairs, never all of them or of a group at once.
   Verdict verdict;
   std::optional<size_t> group_idx;  ///< In which the verdict's straggler is awaited; nullopt: by all ranks.
   OverTime over_time;

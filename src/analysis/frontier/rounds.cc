@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace lockstep::frontier {
 
@@ -98,7 +99,8 @@ class Cutter {
 
 }  // namespace
 
-SharedSteps::SharedSteps(const std::vector<model::RankStages>& ranks) : ranks_(ranks) {
+SharedSteps::SharedSteps(const std::vector<model::RankStages>& ranks, StepFilter counts)
+    : ranks_(ranks), counts_(std::move(counts)) {
   std::map<int64_t, std::vector<const StepStages*>> by_number;
   for (size_t i = 0; i < ranks.size(); ++i) {
     for (const StepStages& step : ranks[i].steps) {
@@ -126,6 +128,7 @@ Rounds SharedSteps::CutRounds(std::span<const size_t> members, uint16_t group) c
   }
   Rounds rounds = cutter.Take();
   rounds.left_out_count = left_out_count_;
+  if (counts_) std::erase_if(rounds.rounds, [&](const Round& round) { return !counts_(round.step); });
   return rounds;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -26,10 +27,15 @@ struct Rounds {
   int64_t tail_ns = 0;         ///< Of the longest rank, behind its last meeting: in no round.
 };
 
+/// Whether a step of this number is to be counted.
+using StepFilter = std::function<bool(int64_t)>;
+
 /// The steps that all ranks of a job have. `ranks` outlives it.
 class SharedSteps {
  public:
-  explicit SharedSteps(const std::vector<model::RankStages>& ranks);
+  /// `counts`: null, or of which steps rounds are wanted. The others are cut all the same, for what follows a step's
+  /// last meeting is the next one's.
+  explicit SharedSteps(const std::vector<model::RankStages>& ranks, StepFilter counts = nullptr);
 
   /// Cuts the steps of ranks that synchronise in process group `group` (model::WaitedFor::group, the same number for
   /// all ranks of the job). `members`: indices into the job's ranks. A step that every one waits in equally often is
@@ -43,6 +49,7 @@ class SharedSteps {
 
  private:
   const std::vector<model::RankStages>& ranks_;
+  StepFilter counts_;
   std::vector<std::vector<const model::StepStages*>> steps_;  ///< Each by rank.
   std::vector<bool> follows_gap_;                             ///< By step: others are missing before it.
   int64_t left_out_count_ = 0;

@@ -19,8 +19,7 @@ constexpr int64_t kFastStep = 10'000'000;
 constexpr int64_t kSlowStep = 15'000'000;
 
 /// Two ranks that meet at the end of each step; rank 1 is 5 ms late in `slow_stage` from step `slow_from` on.
-std::shared_ptr<const frontier::JobStages> LateJob(int64_t step_count, int64_t slow_from,
-                                                   Stage slow_stage = Stage::kForward) {
+std::vector<model::RankStages> LateRanks(int64_t step_count, int64_t slow_from, Stage slow_stage = Stage::kForward) {
   std::vector<model::RankStages> ranks(2);
   int64_t start_ns = kStepStart;
   for (int64_t number = 0; number < step_count; ++number) {
@@ -39,7 +38,15 @@ std::shared_ptr<const frontier::JobStages> LateJob(int64_t step_count, int64_t s
     }
     start_ns += is_slow ? kSlowStep : kFastStep;
   }
+  return ranks;
+}
+
+std::shared_ptr<const frontier::JobStages> Assess(std::vector<model::RankStages> ranks) {
   return std::make_shared<const frontier::JobStages>(frontier::AssessJob(std::move(ranks), {}));
+}
+std::shared_ptr<const frontier::JobStages> LateJob(int64_t step_count, int64_t slow_from,
+                                                   Stage slow_stage = Stage::kForward) {
+  return Assess(LateRanks(step_count, slow_from, slow_stage));
 }
 
 /// Both ranks' traces cover steps [begin, end) of a job whose steps all take so long before.
@@ -73,6 +80,27 @@ TEST(StagesBesideTest, ScopesAddUpToTheJobAndAStepIsTracedWhoseMiddleIsCovered) 
   int64_t job_ns = 0;
   for (const StageShareRow& share : stages.shares) job_ns += share.job_ns;
   EXPECT_NEAR(static_cast<double>(job_ns), static_cast<double>(stages.job->account.total_ns) / 40, 10);
+}
+
+TEST(StagesBesideTest, InTracedStepsTooWhoseGroupWaitsIsNamed) {
+  std::vector<model::RankStages> ranks = LateRanks(40, 20);
+  for (model::RankStages& rank : LateRanks(40, 40)) {
+    rank.rank += 2;
+    ranks.push_back(std::move(rank));
+  }
+  for (model::RankStages& rank : ranks) {
+    rank.groups = {rank.rank < 2 ? "tp[0,1]" : "tp[2,3]"};
+    for (model::StepStages& step : rank.steps) step.spans.back().waited_for.group = 1;
+  }
+  const std::vector<std::pair<int64_t, int64_t>> covered = {
+      {kStepStart + 20 * kFastStep + kSlowStep, kStepStart + 20 * kFastStep + 7 * kSlowStep}};
+  const StagesBeside stages = AssessStages(Assess(std::move(ranks)), true, {{1, covered}});
+  EXPECT_EQ(stages.Scope("job")->rank(), 1);
+  ASSERT_NE(stages.Scope("traced"), nullptr);
+  EXPECT_EQ(stages.Scope("traced")->account.step_count, 6);
+  EXPECT_EQ(stages.Scope("traced")->rank(), 1);
+  EXPECT_EQ(stages.Scope("traced")->stage(), "forward");
+  EXPECT_EQ(stages.Scope("traced")->verdict.cost_ns, 6 * 5'000'000);
 }
 
 TEST(StageAgreementTest, BothNameTheSameRankAndStage) {

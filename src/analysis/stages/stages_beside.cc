@@ -62,16 +62,12 @@ model::StageTimes UsualTimes(const frontier::Rounds& rounds, const std::vector<s
 }
 
 /// Of the steps that are among `traced`, or of all others.
-StageScope ScopeOf(const char* name, const frontier::Rounds& rounds, const std::set<int64_t>& traced,
+StageScope ScopeOf(const char* name, const frontier::JobStages& job, const std::set<int64_t>& traced,
                    const std::vector<size_t>& traced_ranks, bool wanted) {
-  frontier::Rounds part;
-  part.ranks = rounds.ranks;
-  for (const frontier::Round& round : rounds.rounds) {
-    if (traced.contains(round.step) == wanted) part.rounds.push_back(round);
-  }
-  const std::vector<frontier::Accounting> parts = frontier::AccountParts(part, frontier::kMostWindows);
-  StageScope scope = ScopeOf(name, frontier::Whole(part, parts));
-  scope.usual_ns = UsualTimes(part, traced_ranks);
+  const frontier::SharedSteps steps(job.ranks, [&](int64_t step) { return traced.contains(step) == wanted; });
+  frontier::StepsAccounting part = frontier::AccountSteps(steps, job.ranks, job.group_names);
+  StageScope scope = ScopeOf(name, std::move(part.account));
+  scope.usual_ns = UsualTimes(part.rounds, traced_ranks);
   for (const size_t rank_idx : traced_ranks) {
     scope.mean_input_ns += scope.account.At(model::Stage::kInput).rank_ns[rank_idx] /
                            std::max<int64_t>(1, scope.account.step_count * static_cast<int64_t>(traced_ranks.size()));
@@ -134,13 +130,12 @@ StagesBeside AssessStages(std::shared_ptr<const frontier::JobStages> job, bool h
   stages.scopes.push_back(ScopeOf("job", job->account));
   const std::set<int64_t> traced = TracedSteps(job->ranks, covered);
   if (!traced.empty()) {
-    const frontier::Rounds rounds = frontier::SharedSteps(job->ranks).CutRounds();
     std::vector<size_t> traced_ranks;
     for (size_t i = 0; i < job->ranks.size(); ++i) {
       if (covered.contains(job->ranks[i].rank)) traced_ranks.push_back(i);
     }
     for (const bool wanted : {true, false}) {
-      StageScope scope = ScopeOf(wanted ? "traced" : "not_traced", rounds, traced, traced_ranks, wanted);
+      StageScope scope = ScopeOf(wanted ? "traced" : "not_traced", *job, traced, traced_ranks, wanted);
       if (scope.account.step_count > 0) stages.scopes.push_back(std::move(scope));
     }
   }
