@@ -10,8 +10,9 @@ hooked, all from outside:
 - DataLoader's iterators: stage `input`;
 - torch.save, torch.distributed.checkpoint and files of safetensors: stage `checkpoint`;
 - Python's garbage collection: stage `gc`;
-- waits for collectives in jobs on the CPU: stage `comm`. Those of Python by Work.wait(); that of DistributedDataParallel, which is
-  one of C++ at the end of backward, by a callback of autograd that runs just before it.
+- waits for collectives in jobs on the CPU: stage `comm`. Those of Python by Work.wait(), and by that for the tensor of a functional
+  collective; that of DistributedDataParallel, which is one of C++ at the end of backward, by a callback of autograd that runs just
+  before it.
 
 Where the program uses CUDA, events in the job's stream tell how long each stage lasts on the device, and how long its stream waits for
 collectives (docs/formats/span-trace.md#device-times). Where they cannot be had that is recorded: the host does not wait for collectives.
@@ -43,13 +44,15 @@ __all__ = ["enable"]
 # As _hooks numbers them.
 _INPUT, _FORWARD, _BACKWARD, _OPTIMIZER, _COMM, _CHECKPOINT, _VALIDATION, _GC = range(8)
 _NONE = -1
-_PLAIN, _WORK_WAIT, _BUFFER_WAIT, _MODULE, _OUTERMOST_BACKWARD, _SHARD_WAIT, _ISSUE, _ISSUE_TO_ONE = range(8)
+(_PLAIN, _WORK_WAIT, _BUFFER_WAIT, _MODULE, _OUTERMOST_BACKWARD, _SHARD_WAIT, _TENSOR_WAIT, _ISSUE, _ISSUE_TO_ONE, _GROUP_OF_TENSOR,
+ _ISSUE_TENSOR) = range(11)
 # Methods of a process group that give a Work; those of one peer are others.
 _COLLECTIVES = """allreduce allreduce_coalesced broadcast reduce allgather _allgather_base allgather_coalesced
     allgather_into_tensor_coalesced all_gather_single all_gather_single_coalesced gather scatter reduce_scatter _reduce_scatter_base
     reduce_scatter_tensor_coalesced reduce_scatter_single reduce_scatter_single_coalesced alltoall alltoall_base all_to_all_single barrier
     _end_coalescing""".split()
 _ONE_TO_ONE = ("send", "recv", "recv_anysource")
+_FUNCTIONAL = "torch.distributed._functional_collectives"
 _MOST_RANKS_NAMED = 64
 # In so many steps from an optimizer's first one on every outermost module of its training loop is called.
 _FINDING_STEPS = 3
@@ -348,6 +351,23 @@ def _name_group(group: Any) -> str | None:
         return None
 
 
+def _find_group(name: str) -> Any:
+    """The process group that PyTorch knows by this name; None: it knows none."""
+    try:
+        return sys.modules["torch.distributed.distributed_c10d"]._resolve_process_group(name)
+    except Exception:
+        return None
+
+
+def _find_callers_group() -> Any:
+    """Functional collectives are differentiated by functions that wait for collectives of their own."""
+    frame = sys._getframe(1).f_back  # Of whoever calls the wrapper.
+    if frame is None or frame.f_globals.get("__name__") != _FUNCTIONAL or "ctx" not in frame.f_locals:
+        return None
+    group = frame.f_locals.get("group_name")
+    return _find_group(group) if isinstance(group, str) else group
+
+
 def _list_ranks(ranks: list[int]) -> str:
     steps = {ranks[i + 1] - ranks[i] for i in range(len(ranks) - 1)}
     if len(ranks) > 2 and len(steps) == 1:
@@ -376,6 +396,8 @@ def _install(torch: Any) -> None:
         missed=waits.missed,
         choose_module=_modules.choose,
         name_group=_name_group,
+        find_group=_find_group,
+        find_callers_group=_find_callers_group,
         current_task=torch._C._current_graph_task_id,
         wants_gradients=torch.is_grad_enabled,
         is_on_device=_is_cuda,
@@ -396,6 +418,7 @@ def _install(torch: Any) -> None:
     for owner, name, kind in waiting:
         if hasattr(owner, name):
             _wrap(owner, name, _COMM, kind)
+    _boundaries.when_imported(_FUNCTIONAL, _guarded(_install_functional))
     gc.callbacks.append(_hooks.collects)
     _boundaries.watch(_listener(), _hooks)
     _is_compiling = _boundaries.is_compiling
@@ -404,6 +427,13 @@ def _install(torch: Any) -> None:
 def _install_shards(module: Any) -> None:
     """FSDP's second form: its gathers of parameters, for which a device's stream waits; on the CPU it is a Work that is waited for."""
     _wrap(module.FSDPParamGroup, "wait_for_unshard", _COMM, _SHARD_WAIT)
+
+
+def _install_functional(module: Any) -> None:
+    find_group = "_resolve_group" if hasattr(module, "_resolve_group") else "_resolve_group_name"  # An older PyTorch's.
+    for name, kind in ((find_group, _GROUP_OF_TENSOR), ("_maybe_wrap_tensor", _ISSUE_TENSOR), ("wait_tensor", _TENSOR_WAIT)):
+        if hasattr(module, name):
+            _wrap(module, name, _COMM, kind)
 
 
 def _install_checkpoints(module: Any) -> None:

@@ -1,5 +1,5 @@
-"""The module _hooks on the stand-in for CUDA's driver, without PyTorch: what a collective in the job's own stream, a gather of weights, another
-stream and a captured graph become. Called by device_test.py, with LOCKSTEP_TRACE, LOCKSTEP_STEPS_HOOKS and LOCKSTEP_FAKE_GPU."""
+"""The module _hooks on the stand-in for CUDA's driver, without PyTorch: what a collective in the job's own stream, a gather of weights, a
+functional collective, another stream and a captured graph become. Called by device_test.py, with LOCKSTEP_TRACE, LOCKSTEP_STEPS_HOOKS and LOCKSTEP_FAKE_GPU."""
 
 import ctypes
 import importlib.util
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 CUDA = ctypes.CDLL(str(pathlib.Path(os.environ["LOCKSTEP_FAKE_GPU"], "libcuda.so.1")), mode=ctypes.RTLD_GLOBAL)
 FORWARD, COMM = 1, 4  # As python/lockstep/_steps.py numbers them.
-PLAIN, WORK_WAIT, SHARD_WAIT, ISSUE = 0, 1, 5, 6
+PLAIN, WORK_WAIT, SHARD_WAIT, TENSOR_WAIT, ISSUE, GROUP_OF_TENSOR, ISSUE_TENSOR = 0, 1, 5, 6, 7, 9, 10
 MS = 1000
 
 
@@ -44,8 +44,8 @@ def main():
 
     hooks.configure(begin=lambda: hooks.record(os.environ["LOCKSTEP_TRACE"]), lost=print, each_second=nothing, missed=nothing,
                     stepped=lambda _count: hooks.use_device(lambda _device: current.value, 0), choose_module=lambda _module: FORWARD,
-                    name_group=lambda _group: "tp[0,1]", current_task=lambda: -1, wants_gradients=lambda: True,
-                    is_on_device=lambda: True, queue_callback=nothing)
+                    name_group=lambda _group: "tp[0,1]", find_group=nothing, find_callers_group=nothing, current_task=lambda: -1,
+                    wants_gradients=lambda: True, is_on_device=lambda: True, queue_callback=nothing)
 
     def kernels(milliseconds, stream=None):
         def original(*_arguments):
@@ -59,6 +59,10 @@ def main():
     reduce_aside = hooks.around(kernels(6, side_stream), COMM, ISSUE)
     gather = hooks.around(kernels(3), COMM, SHARD_WAIT)
     wait = hooks.around(kernels(2), COMM, WORK_WAIT)
+    find_group = hooks.around(lambda: group, COMM, GROUP_OF_TENSOR)
+    give_tensor = hooks.around(kernels(6, side_stream), COMM, ISSUE_TENSOR)
+    wait_tensor = hooks.around(kernels(5), COMM, TENSOR_WAIT)
+    tensor = SimpleNamespace(untyped_storage=lambda: SimpleNamespace(_cdata=4096))
     tensors, in_stream, to_wait_for = [SimpleNamespace(is_cuda=True)], SimpleNamespace(asyncOp=False), SimpleNamespace(asyncOp=True)
 
     def step(captures=False):
@@ -73,6 +77,10 @@ def main():
         wait((reduce_aside((group, tensors, to_wait_for), {}),), {})
         gather((SimpleNamespace(_all_gather_result=1, _all_gather_process_group=group),), {})
         gather((SimpleNamespace(_all_gather_result=None),), {})  # Nothing is being gathered: 3 ms of no stage.
+        find_group((), {})
+        give_tensor((tensor,), {})
+        wait_tensor((tensor,), {})
+        wait_tensor((tensor,), {})  # It is there already: 5 ms of no stage.
         os.environ["FAKE_CUDA_CAPTURES"] = "0"
         hooks.step_ended()
 

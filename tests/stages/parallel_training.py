@@ -1,8 +1,9 @@
 """faulty_training.py with ranks that synchronise apart: parallel_training.py STEPS FAULT WAY, under torchrun with four ranks.
 
 dp_tp: a mesh of two groups for data and two for tensors; forward adds up what the ranks of a tensor group have. dp_pp: two copies of a
-pipeline of two stages. pp: one pipeline of four. Batches are passed on in two parts. functional: any number of ranks that add up gradients
-by functional collectives, whose waits no hook sees. Knows nothing of lockstep.
+pipeline of two stages. pp: one pipeline of four. Batches are passed on in two parts. dtensors: as dp_tp, whose layers are DTensors, and
+gradients are added up by functional collectives. unseen: any number of ranks that add up gradients by PyTorch's operators, whose waits no
+hook sees. Knows nothing of lockstep.
 """
 
 import sys
@@ -12,6 +13,8 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 from faulty_training import Fault, Net, SlowOptimizer
 from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
 PARTS = 2
@@ -61,14 +64,23 @@ class Stage:
             work.wait()
 
 
+def add_up_unseen(gradient):
+    collectives = torch.ops._c10d_functional
+    gradient.copy_(collectives.wait_tensor(collectives.all_reduce(gradient, "sum", dist.group.WORLD.group_name)))
+
+
 def main():
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     steps = int(sys.argv[1])
     fault = Fault(sys.argv[2], steps)
     way = sys.argv[3]
-    if way == "functional":
+    if way == "unseen":
         model = Net(fault)
+    elif way == "dtensors":
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+        model = Net(fault)
+        parallelize_module(model.layers, mesh["tp"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
     elif way == "pp":
         stage = Stage(Net(fault), dist.group.WORLD)
         model = stage.model
@@ -84,16 +96,19 @@ def main():
     for step, batch in enumerate(loader):
         fault.step = step
         optimizer.zero_grad()
-        if way in ("dp_tp", "functional"):
+        if way in ("dp_tp", "dtensors", "unseen"):
             model(batch).square().mean().backward()
         else:
             stage.step(batch)
         if way == "dp_pp":
             for parameter in model.parameters():
                 dist.all_reduce(parameter.grad, group=data)
-        if way == "functional":
-            for parameter in model.parameters():
-                parameter.grad.copy_(functional.all_reduce(parameter.grad, "sum", dist.group.WORLD))
+        for parameter in model.parameters():
+            if way == "unseen":
+                add_up_unseen(parameter.grad)
+            elif way == "dtensors":
+                gradient = parameter.grad.to_local() if isinstance(parameter.grad, DTensor) else parameter.grad
+                gradient.copy_(functional.all_reduce(gradient, "sum", mesh["dp"]))
         optimizer.step()
     dist.barrier()
     dist.destroy_process_group()

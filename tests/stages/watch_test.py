@@ -99,7 +99,7 @@ class WatchTest(JobCase):
         return json.loads(done.stdout)["data"]["steps"][-1]["step"] if done.returncode == 0 else 0
 
     def test_where_nobody_is_seen_to_wait_the_traces_decide(self):
-        self.start_job(3, faulty_job.HERE / "parallel_training.py", STEPS, "forward:2:50:every", "functional")
+        self.start_job(3, faulty_job.HERE / "parallel_training.py", STEPS, "forward:2:50:every", "unseen")
         process = self.watch("--json", "--evidence-budget", "0")
         events = self.events_until(process, "stages_evidence")
         verdict = next(event for event in events if event["event"] == "stages_verdict")["verdict"]

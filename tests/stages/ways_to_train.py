@@ -9,9 +9,11 @@ import time
 
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
@@ -43,6 +45,18 @@ class Head(nn.Module):
         return self.net(batch)
 
 
+class FunctionalNet(Net):
+    """What its first layer gives is added up over all ranks, and so is that one's gradient."""
+
+    def forward(self, batch):
+        return self.rest(functional.all_reduce(self.first(batch), "sum", dist.group.WORLD))
+
+
+def of_dtensors():
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    return parallelize_module(Net(), mesh, {"first": ColwiseParallel(), "rest.0": RowwiseParallel()})
+
+
 def sharded():
     net = Net()
     fully_shard(net, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
@@ -63,6 +77,9 @@ WAYS = {
     "fsdp1": lambda: FullyShardedDataParallel(Net(), device_id=torch.device("cpu")),
     "fsdp2": sharded,
     "by_hand": Net,
+    "functional": FunctionalNet,
+    "functional_compiled": lambda: torch.compile(FunctionalNet(), backend="eager", fullgraph=True),
+    "of_dtensors": of_dtensors,
     "left_by_exceptions": lambda: DistributedDataParallel(Net()),
 }
 
@@ -81,7 +98,7 @@ def train(way, net):
             total += loss.item()
         if way == "beside_a_local_model":
             local(torch.ones(8, 16)).sum().backward()
-        if way in ("by_hand", "scripted_alone"):
+        if way in ("by_hand", "scripted_alone", "functional_compiled"):
             for parameter in net.parameters():
                 dist.all_reduce(parameter.grad)
         if way == "left_by_exceptions" and step % 2:

@@ -20,7 +20,10 @@ struct Callbacks {
   PyObject* missed = nullptr;         ///< (): a backward whose end is a wait for all ranks did not say so.
   PyObject* choose_module = nullptr;  ///< (module) -> phase
   PyObject* name_group = nullptr;     ///< (process group) -> "dp[0,2]", "" of that of all ranks, None
-  PyObject* current_task = nullptr;   ///< () -> the backward that runs in this thread, or -1
+  PyObject* find_group = nullptr;     ///< (a process group's name) -> that group, None
+  PyObject* find_callers_group =
+      nullptr;  ///< () -> that on which the caller of what calls this did a functional collective, None
+  PyObject* current_task = nullptr;  ///< () -> the backward that runs in this thread, or -1
   PyObject* wants_gradients = nullptr;
   PyObject* is_on_device = nullptr;    ///< A stream waits for collectives, and not the host.
   PyObject* queue_callback = nullptr;  ///< autograd's: calls back when the backward that runs ends.

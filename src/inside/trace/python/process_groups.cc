@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 #include <vector>
 
 #include "inside/trace/python/device_clock.h"
@@ -21,7 +20,6 @@ struct Group {
   std::array<lockstep_name_t, 4> waits = {};  ///< For all members, for one; on the device; 0: not asked for so far.
 };
 std::vector<Group> groups;
-std::unordered_map<PyObject*, Issued> works;
 
 bool AllRanksAreOne() {
   return std::all_of(groups.begin(), groups.end(), [](const Group& known) { return known.name == ""; });
@@ -66,16 +64,16 @@ lockstep_name_t WaitName(const Issued& issued, bool on_device) {
   return name;
 }
 
-void RememberWork(PyObject* work, const Issued& issued) {
-  if (works.size() == kMostWorks) works.clear();
-  works[work] = issued;
+void AwaitedWorks::Remember(const void* what, const Issued& issued) {
+  if (issued_.size() == kMostWorks) issued_.clear();
+  issued_[what] = issued;
 }
 
-Issued RecallWork(PyObject* work) {
-  const auto found = works.find(work);
-  if (found == works.end()) return {};
+std::optional<Issued> AwaitedWorks::Take(const void* what) {
+  const auto found = issued_.find(what);
+  if (found == issued_.end()) return std::nullopt;
   const Issued issued = found->second;
-  works.erase(found);
+  issued_.erase(found);
   return issued;
 }
 

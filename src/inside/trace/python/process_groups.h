@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 namespace lockstep::hooks {
 
@@ -28,9 +29,16 @@ size_t NumberOfGroup(PyObject* group, std::optional<std::string> (*name_of)(PyOb
 /// wait, "device_stage/comm".
 lockstep_name_t WaitName(const Issued& issued, bool on_device);
 
-void RememberWork(PyObject* work, const Issued& issued);
-/// Forgets it, too: another Work may lie there next. What is unknown counts for all ranks, while no other group is
-/// known.
-Issued RecallWork(PyObject* work);
+/// What was issued, by what somebody will wait for: a Work, or the storage of a tensor. Of what nobody waits for, only
+/// the newest are known.
+class AwaitedWorks {
+ public:
+  void Remember(const void* what, const Issued& issued);
+  /// Forgets it, too: another may lie there next. Nullopt: unknown.
+  std::optional<Issued> Take(const void* what);
+
+ private:
+  std::unordered_map<const void*, Issued> issued_;
+};
 
 }  // namespace lockstep::hooks
