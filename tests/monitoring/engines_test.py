@@ -1,5 +1,5 @@
 """Inference engines beside a real lockstepd: their metrics under our names, whatever they do, and `lockstep top` of them. The engines are
-stand-ins (fake_engine): vLLM and SGLang need a GPU."""
+stand-ins (fake_engine): vLLM and SGLang need a GPU, and Triton comes as a container."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from fake_engine import FakeEngine, Sglang, Vllm
+from fake_engine import FakeEngine, Sglang, Triton, Vllm
 from monitored import DAEMON, Watched, parse
 from waiting import PATIENCE_S
 
@@ -123,6 +123,25 @@ class EnginesTest(unittest.TestCase):
         odd.close()
         daemon.wait_for(lambda: daemon.value("lockstep_serving_engine_up", job_id="odd") == 0 and daemon.value(TOTAL, job_id="odd") is None, "gone")
         self.assertLess(daemon.value("process_resident_memory_bytes"), 128 << 20)
+
+    def test_an_engine_that_has_only_sums_of_times_has_means_and_no_quantiles(self):
+        triton = FakeEngine(Triton("resnet"))
+        daemon = self.watch(f'[[engines]]\nurl = "{triton.url}"\nkind = "triton"\njob = "images"\n', triton)
+        labels = {"job_id": "images", "model": "resnet", "engine": "triton"}
+        daemon.wait_for(lambda: daemon.value(TOTAL, **labels) == 0, "the engine")
+        for how in ("stop", "stop", "error", "abort"):
+            triton.engine.serve(0.25, how=how)
+        daemon.wait_for(lambda: daemon.value(TOTAL, **labels) == 4, "what it served")
+        for name, value in (("request_failures_total", 1), ("requests_aborted_total", 1), ("requests_waiting", 2), ("request_duration_seconds_count", 2),
+                            ("request_duration_seconds_sum", 0.5), ("queue_time_seconds_sum", 0.05)):
+            self.assertAlmostEqual(value, daemon.value(f"lockstep_serving_{name}", **labels), 6, name)
+        self.assertEqual(2, daemon.value("lockstep_serving_recent_request_duration_seconds_count", **labels))
+        self.assertIsNone(daemon.value("lockstep_serving_recent_request_duration_seconds", **labels))
+        for command in (["--json"], []):
+            done = subprocess.run([LOCKSTEP, "top", "--once", *command, "--interval", "1s", "--socket", daemon.path],
+                                  capture_output=True, text=True, timeout=PATIENCE_S)
+            self.assertEqual(0, done.returncode, done.stderr)
+            self.assertIn("resnet", done.stdout)
 
     def test_engines_are_found_by_their_command_where_that_is_wanted(self):
         # Named as vLLM's command is; it is the stand-in all the same.

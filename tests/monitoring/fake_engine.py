@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stands in for a server of vLLM or SGLang, neither of which runs without a GPU: answers /metrics with the names, labels and buckets that their
+"""Stands in for a server of vLLM, SGLang or Triton, which this machine cannot have: answers /metrics with the names, labels and buckets that their
 documents list, counts what it is told that it served, and misbehaves as it is told. As a program: serves one until it is killed."""
 
 import http.server
@@ -115,6 +115,31 @@ class Sglang(Engine):
             ("gauge", "gen_throughput", 86.5), ("counter", "prompt_tokens_total", 5 * sum(self.ended.values())),
             ("counter", "generation_tokens_total", self.tokens), ("counter", "num_requests_total", self.ended["stop"] + self.ended["length"]),
             ("counter", "num_aborted_requests_total", self.ended["abort"])])) + "\n"
+
+
+class Triton(Engine):
+    """docs.nvidia.com, "Metrics" of the Triton Inference Server: as it is without --metrics-config, which has sums of times alone."""
+
+    kind = "triton"
+
+    def __init__(self, model, is_old=False):
+        super().__init__(model, is_old)
+        self.total_us, self.queue_us = 0, 0
+
+    def serve(self, seconds, first_token_s=0.05, tokens=10, how="stop"):
+        super().serve(seconds, first_token_s, tokens, how)
+        if how not in ("abort", "error"):
+            self.total_us += round(seconds * 1e6)
+            self.queue_us += round(first_token_s * 1e6 / 2)
+
+    def text(self):
+        labels = f'model="{self.model}",version="1"'
+        lines = self.lines_of("nv_inference_", labels, [
+            ("counter", "request_success", self.ended["stop"] + self.ended["length"]), ("gauge", "pending_request_count", self.waiting),
+            ("counter", "request_duration_us", self.total_us), ("counter", "queue_duration_us", self.queue_us)])
+        failures = [f'nv_inference_request_failure{{{labels},reason="{reason}"}} {count}'
+                    for reason, count in (("BACKEND", self.ended["error"]), ("CANCELED", self.ended["abort"]), ("REJECTED", 0), ("OTHER", 0))]
+        return "\n".join([*lines, *failures]) + "\n"
 
 
 class FakeEngine:

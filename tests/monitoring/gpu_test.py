@@ -215,20 +215,22 @@ class GpuTest(unittest.TestCase):
         self.assertEqual(len(first), 1)
         self.say("hang 3")
         hangs = self.folder / "scenario.hangs"
-        answers = 0
+        answers_s = []
         seen = set(first)
 
         # While the call hangs, and when its process is killed and replaced.
         def is_said():
-            nonlocal answers
+            began = time.monotonic()
             if daemon.value("lockstep_gpu_unresponsive", gpu="3") == 1:
                 return True
-            answers += hangs.exists()
+            if hangs.exists():
+                answers_s.append(time.monotonic() - began)
             seen.update(helpers_of(daemon))
             return False
         wait_until(is_said, "GPU 3 to be called unresponsive", every_s=0)
-        # Of a daemon that waits for its driver the first would be the last.
-        self.assertGreater(answers, 3)
+        # Of a daemon that waits for its driver the first would be the last, and none at once. A busy machine makes some of them late, not all.
+        self.assertGreater(len(answers_s), 3)
+        self.assertLess(min(answers_s), 0.1, answers_s)
         self.assertLessEqual(len(seen), 2)
         self.assertEqual(daemon.value("lockstep_gpu_unresponsive"), 1)
         # The others are read on, by a process that does not ask for this one.

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import yaml
-from shipped import ALERTS, DASHBOARDS, PROMETHEUS, RULES, SOURCE, TARGET_LABELS, catalogue, labels_in, names_in, rules_of
+from shipped import ALERTS, DASHBOARDS, PROMETHEUS, RULES, SOURCE, TARGET_LABELS, catalogue, labels_in, labels_made_in, names_in, queries_in, rules_of
 from waiting import PATIENCE_S
 
 HEADINGS = ["What it says", "Where to look", "Usual causes", "What to do", "When it is wrong"]
@@ -20,21 +20,23 @@ class RulesTest(unittest.TestCase):
     def test_every_expression_asks_for_what_there_is(self):
         known = catalogue()
         for rule in rules_of(RULES):
-            known[rule["record"]] = {"job_id", "rank", "model", "host"}
+            known[rule["record"]] = set.union(labels_made_in(rule["expr"]), *(known.get(name, set()) for name in names_in(rule["expr"])))
         for rule in rules_of(RULES) + rules_of(ALERTS):
-            with self.subTest(rule.get("alert", rule.get("record"))):
-                names = names_in(rule["expr"])
-                self.assertTrue(names)
-                self.assertEqual(set(), names - set(known))
-                allowed = set.union(TARGET_LABELS, *(known[name] for name in names))
-                self.assertEqual(set(), labels_in(rule["expr"]) - allowed)
+            for expression in [rule["expr"], *queries_in(rule.get("annotations", {}).get("summary", ""))]:
+                with self.subTest(rule.get("alert", rule.get("record")), expression=expression):
+                    names = names_in(expression)
+                    self.assertTrue(names)
+                    self.assertEqual(set(), names - set(known))
+                    allowed = set.union(TARGET_LABELS, labels_made_in(expression), *(known[name] for name in names))
+                    self.assertEqual(set(), labels_in(expression) - allowed)
 
     def test_every_alert_says_how_bad_it_is_and_has_its_page(self):
         pages = set()
         for rule in rules_of(ALERTS):
             with self.subTest(rule["alert"]):
                 self.assertIn(rule["labels"]["severity"], ("info", "warning", "critical"))
-                self.assertTrue(rule["annotations"]["summary"].endswith("."))
+                words = re.sub(r"\{\{.*?\}\}", "", rule["annotations"]["summary"])
+                self.assertTrue(words.rstrip().endswith("."), words)
                 page = SOURCE / rule["annotations"]["runbook_url"]
                 pages.add(page.name)
                 text = page.read_text(encoding="utf-8")

@@ -44,3 +44,14 @@ def labels_in(expression):
     for group in re.findall(r"\b(?:by|on|ignoring|without|group_left|group_right)\s*\(([^)]*)\)", expression):
         labels |= set(re.findall(r"\w+", group))
     return labels
+
+
+def labels_made_in(expression):
+    """Labels that it adds."""
+    return set(re.findall(r'label_replace\(.*, "(\w+)", "[^"]*", "[^"]*", "[^"]*"\)', expression))
+
+
+def queries_in(text):
+    """What an alert's text asks Prometheus for when it is made."""
+    queries = [a or b.replace('\\"', '"') for a, b in re.findall(r'printf (?:`([^`]*)`|"((?:[^"\\]|\\.)*)")', text)]
+    return [query.replace("%q", '""') for query in queries]

@@ -50,6 +50,7 @@ class Node:
 
 class TwoNodes(unittest.TestCase):
     is_captured = False  # Kineto's thread asks the daemon every second whether to record.
+    trace_disk_bytes = None  # Of a disk of its own for traces on each node.
     work_s = 0.05  # What a step of the job takes at least.
 
     def setUp(self):
@@ -69,7 +70,8 @@ class TwoNodes(unittest.TestCase):
             node.run("ip", "link", "set", f"v{tag}{number}", "up")
             node.interface = f"v{tag}{number}"
         self.start_daemons()
-        self.start_job()
+        self.plan({})
+        self.start_job(JOB, self.nodes, "plan.json")
 
     def start_daemons(self):
         for number, node in enumerate(self.nodes, 1):
@@ -77,9 +79,12 @@ class TwoNodes(unittest.TestCase):
             folder.mkdir()
             # GPUs of a stand-in for NVIDIA's library, and a port in a stand-in for sysfs: this machine has neither.
             self.devices({}, number)
+            if self.trace_disk_bytes:
+                (folder / "output").mkdir()
+                node.run("mount", "-t", "tmpfs", "-o", f"size={self.trace_disk_bytes}", "tmpfs", folder / "output")
             config = folder / "lockstep.toml"
             config.write_text(f'[sensors]\nnvml_library = "{DAEMON.with_name("libfake_nvml.so")}"\nsysfs = "{folder}/fake_sysfs"\n'
-                              'engine_period_seconds = 1\n[serving]\nslo_request_seconds = 30\nslo_first_token_seconds = 30\n'
+                              'host = true\nengine_period_seconds = 1\n[serving]\nslo_request_seconds = 30\nslo_first_token_seconds = 30\n'
                               + ('[[engines]]\nurl = "http://127.0.0.1:8000"\nkind = "vllm"\n' if number == 1 else ""))
             node.start(self, [DAEMON, "--config", config, "--socket", folder / "s" / "d.sock", "--state", folder / "state",
                               "--output", folder / "output", "--listen", f"{node.address}:{PORT}", "--insecure-no-auth", "--allow-unsafe",
@@ -99,18 +104,17 @@ class TwoNodes(unittest.TestCase):
         new.write_text("".join(line + "\n" for line in troubles.get("scenario", [])))
         new.rename(folder / "scenario")
 
-    def start_job(self):
-        self.plan({})
+    def start_job(self, job, nodes, plan):
         (self.folder / "kineto.conf").write_text("ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n")
         kineto = {"KINETO_USE_DAEMON": "1", "KINETO_CONFIG": str(self.folder / "kineto.conf"), "KINETO_LOG_LEVEL": "5"} if self.is_captured else {}
-        for number, node in enumerate(self.nodes):
+        for number, node in enumerate(nodes):
             environment = {"LOCKSTEP_TRACE": str(self.folder / "spans"), "GLOO_SOCKET_IFNAME": node.interface, "OMP_NUM_THREADS": "1",
                            "PYTHONPATH": os.path.join(os.environ["LOCKSTEP_BUILD"], "python"), "PYTHONWARNINGS": "ignore", **kineto}
             # A rank that ends must not take its node's others with it: that is what is looked at.
-            node.start(self, [self.python, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "2", "--node-rank", str(number),
-                              "--rdzv-id", JOB, "--master-addr", self.nodes[0].address, "--master-port", "29400", "--monitor-interval", "600",
-                              SOURCE / "tests/monitoring/watched_training.py", self.folder / "plan.json", str(self.work_s)], environment,
-                       stdout=open(self.folder / f"job{number}.log", "w"), stderr=subprocess.STDOUT)  # noqa: SIM115
+            node.start(self, [self.python, "-m", "torch.distributed.run", "--nnodes", str(len(nodes)), "--nproc-per-node", "2", "--node-rank",
+                              str(number), "--rdzv-id", job, "--master-addr", nodes[0].address, "--master-port", "29400", "--monitor-interval", "600",
+                              SOURCE / "tests/monitoring/watched_training.py", self.folder / plan, str(self.work_s)], environment,
+                       stdout=open(self.folder / f"job{job}-{number}.log", "w"), stderr=subprocess.STDOUT)  # noqa: SIM115
 
     def plan(self, plan):
         new = self.folder / "plan.new"

@@ -1,5 +1,5 @@
-"""Prometheus over two nodes (network, process and host names of their own): a job of four ranks under torchrun, one that serves, an engine
-and a stand-in of NCCL. The shipped rules, as they are or faster."""
+"""Prometheus over two nodes (network, process and host names of their own): a job of four ranks under torchrun over both, one of two on the
+second of which nothing is ever asked, one that serves, an engine and a stand-in of NCCL. The shipped rules, as they are or faster."""
 
 import json
 import os
@@ -13,6 +13,8 @@ import urllib.request
 
 from shipped import ALERTS, PROMETHEUS, RULES, SOURCE
 from two_nodes import DAEMON, PORT, TwoNodes
+
+OTHER_JOB = "4714"
 
 
 def faster(text, times):
@@ -61,6 +63,7 @@ class WatchedNodes(TwoNodes):
         if not shutil.which("prometheus"):
             self.skipTest("prometheus is not there: scripts/packages.txt has it")
         super().setUp()
+        self.start_job(OTHER_JOB, self.nodes[1:], "no_plan.json")
         self.start_others()
         engine = self.nodes[0].start(self, [sys.executable, SOURCE / "tests/monitoring/fake_engine.py", "vllm", "8000"], stdout=subprocess.PIPE)
         self.addCleanup(engine.stdout.close)
@@ -89,7 +92,8 @@ class WatchedNodes(TwoNodes):
         return json.loads(self.nodes[0].run("curl", "-sf", f"http://127.0.0.1:9090/api/v1/{path}"))["data"]
 
     def firing(self):
-        return sorted((alert["labels"]["alertname"], alert["labels"].get("rank", "")) for alert in self.prometheus("alerts")["alerts"]
+        """[(name, what it says)]."""
+        return sorted((alert["labels"]["alertname"], alert["annotations"]["summary"]) for alert in self.prometheus("alerts")["alerts"]
                       if alert["state"] == "firing")
 
     def query(self, expression):

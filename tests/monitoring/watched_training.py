@@ -1,5 +1,6 @@
 """A data-parallel job that goes on until it is ended, with the troubles that FILE (JSON) asks for at each step:
-{"slow": RANK, "input": SECONDS, "fat": RANK, "hang": RANK, "apart": true, "errors": RANK}. Under torchrun: FILE [WORK_S], what a step takes, and a slow rank's again."""
+{"slow": RANK, "input": SECONDS, "fat": RANK, "creep": RANK, "hang": RANK, "apart": true, "errors": RANK}. No FILE: no trouble. Each rank writes when
+its steps end into FILE.steps.RANK. Under torchrun: FILE [WORK_S], what a step takes, and a slow rank's again."""
 
 import json
 import pathlib
@@ -10,6 +11,13 @@ import lockstep
 import torch
 import torch.distributed as dist
 from torch import nn
+
+
+CREEP_BYTES = 1 << 20  # a step
+
+
+def read_plan(file):
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def main():
@@ -23,9 +31,13 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     step = 0
     apart = False
+    held = []
+    ends = plan_file.with_name(f"{plan_file.name}.steps.{rank}").open("w", buffering=1)  # noqa: SIM115
     while True:
-        plan = json.loads(plan_file.read_text(encoding="utf-8"))
+        plan = read_plan(plan_file)
         lockstep.step(step)
+        if step > 0:
+            ends.write(f"{time.time()}\n")
         step += 1
         with lockstep.trace("input"):
             time.sleep(plan.get("input", 0))
@@ -34,7 +46,7 @@ def main():
             loss = model(torch.randn(8, 64)).square().mean()
         with lockstep.trace("backward"):
             loss.backward()
-        while json.loads(plan_file.read_text(encoding="utf-8")).get("hang") == rank:
+        while read_plan(plan_file).get("hang") == rank:
             time.sleep(0.1)
         if not apart:
             with lockstep.trace("all_reduce"):
@@ -47,9 +59,13 @@ def main():
         with lockstep.trace("optimizer"):
             optimizer.step()
             optimizer.zero_grad()
+        if plan.get("creep") == rank:
+            held.append(b"x" * CREEP_BYTES)
+        else:
+            held.clear()
         if plan.get("errors") == rank:
             for _ in range(10):
-                print("ERROR: planted", flush=True)
+                print(f"[rank{rank}]: ERROR: planted", flush=True)  # As PyTorch's own handler has it: ranks of a node share a file.
         lockstep.counter("tokens", 8)
         # A stand-in for what torch.cuda.memory_stats would say: there is no device here.
         lockstep.counter("torch_memory_reserved_bytes", 3e9 if plan.get("fat") == rank else 2e9)

@@ -192,6 +192,8 @@ class CaptureRecoveryTest(TorchTest):
             for target in capture["targets"]:
                 self.assertEqual("refused", target["state"])
                 self.assertRegex(target["reason"], "disk (is|was) full")
+            metrics = self.api.ask("GET", "/metrics", root="")[1].decode()
+            self.assertRegex(metrics, rf"(?m)^lockstep_capture_disk_full_total {len(capture['targets'])}$")
         finally:
             LIBC.umount2(out, MNT_DETACH)
         self.assert_done(self.start())  # With room again, and in the same processes.

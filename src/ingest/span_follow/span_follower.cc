@@ -320,6 +320,7 @@ Result<Followed> SpanFollower::ReadOn() {
   // What was not looked at is not missing.
   if (is_whole) EndRound(&followed);
   followed.has_more = !is_whole;
+  if (is_whole) followed.open = OpenInStep();
   followed.has_ended = has_ended && is_whole;
   return followed;
 }
@@ -407,6 +408,19 @@ void SpanFollower::Finish(uint64_t place, uint64_t end_tick, Followed* followed)
   }
   early_ends_.insert_or_assign(place, end_tick);
   if (early_ends_.size() > kMostOpen) early_ends_.erase(early_ends_.begin());
+}
+
+std::vector<FollowedSpan> SpanFollower::OpenInStep() const {
+  std::vector<FollowedSpan> spans;
+  const auto newest = std::find_if(open_.rbegin(), open_.rend(), [](const auto& entry) { return entry.second.step; });
+  if (newest == open_.rend()) return spans;
+  const OpenSpan& step = newest->second;
+  // What began before it and is still open encloses it, or its end was lost.
+  for (auto at = open_.find(newest->first); at != open_.end(); ++at) {
+    const OpenSpan& span = at->second;
+    if (span.thread_id == step.thread_id) spans.push_back({span.thread_id, span.name, ToWall(span.tick), 0});
+  }
+  return spans;
 }
 
 void SpanFollower::Emit(const OpenSpan& span, uint64_t end_tick, Followed* followed) {

@@ -49,6 +49,9 @@ struct Followed {
   std::vector<FollowedStep> steps;  ///< The same.
   std::vector<FollowedCounter> counters;
   std::vector<FollowedRequest> requests;
+  /// Of the step that is under way: itself, and what has begun in it on its thread and not ended, the innermost last.
+  /// Their durations are 0.
+  std::vector<FollowedSpan> open;
   uint64_t record_count = 0;
   uint64_t missed_count = 0;   ///< Too many to be kept waiting for their end, or overwritten before: of those a whole
                                ///< chunk is counted, which is a little more than it can have held.
@@ -113,6 +116,7 @@ class SpanFollower {
   void TakeRecord(const Image& image, size_t slot_idx, Chunk* chunk, Followed* followed);
   void Finish(uint64_t place, uint64_t end_tick, Followed* followed);
   void Emit(const OpenSpan& span, uint64_t end_tick, Followed* followed);
+  std::vector<FollowedSpan> OpenInStep() const;
   void SeeAnchor(const span_trace::Anchor& anchor);
   bool KnowsRate() const;
   int64_t ToWall(uint64_t tick) const;

@@ -161,6 +161,43 @@ TEST_F(SpanFollowerTest, EachReadingHasWhatCameSinceTheOneBefore) {
   EXPECT_TRUE(ReadOn().has_ended);
 }
 
+TEST_F(SpanFollowerTest, WhatIsOpenInAStepIsTold) {
+  Start([](Shared* shared) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    lockstep_begin(lockstep_name("outside"));
+    lockstep_step();
+    const lockstep_span_t forward = lockstep_begin(lockstep_name("forward"));
+    const lockstep_span_t inner = lockstep_begin(lockstep_name("inner"));
+    std::thread([] { lockstep_begin(lockstep_name("elsewhere")); }).join();
+    shared->done = 1;
+    shared->Await(2);
+    lockstep_end(inner);
+    shared->done = 2;
+    shared->Await(3);
+    lockstep_end(forward);
+    lockstep_step();
+    shared->done = 3;
+    shared->Await(4);
+    lockstep_step_end();
+    shared->done = 4;
+    shared->Await(5);
+  });
+  const auto open = [&] {
+    std::vector<std::string> names;
+    for (const FollowedSpan& span : ReadOn().open) names.push_back(follower_->NameOf(span.name));
+    return names;
+  };
+  Let(1);
+  EXPECT_THAT(open(), ElementsAre("", "forward", "inner"));  // A step has a number, and no name.
+  EXPECT_THAT(open(), ElementsAre("", "forward", "inner"));
+  Let(2);
+  EXPECT_THAT(open(), ElementsAre("", "forward"));
+  Let(3);
+  EXPECT_THAT(open(), ElementsAre(""));
+  Let(4);
+  EXPECT_THAT(open(), ElementsAre());
+}
+
 TEST_F(SpanFollowerTest, NothingIsLostOrTwiceWhileThreadsFillChunkAfterChunk) {
   constexpr int kThreads = 6;
   constexpr int kSpans = 40'000;  // Ten chunks a thread.

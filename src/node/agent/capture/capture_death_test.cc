@@ -54,8 +54,8 @@ TEST_F(CaptureManagerTest, ARankThatIsKilledIsSaidAndTheOthersAreNotAskedAnyMore
   EXPECT_THAT(partial.targets[1].reason, HasSubstr("the process was ended by SIGSEGV at "));
   EXPECT_EQ(partial.targets[1].end->signal, SIGSEGV);
   EXPECT_EQ(partial.targets[2].state, TargetState::kDone);
-  EXPECT_EQ(manager_->Deaths().within, 1u);
-  EXPECT_EQ(manager_->Deaths().after, 0u);
+  EXPECT_EQ(manager_->Counts().deaths_within, 1u);
+  EXPECT_EQ(manager_->Counts().deaths_after, 0u);
 }
 
 TEST_F(CaptureManagerTest, ARankThatDiesSoonAfterItsTraceIsSaid) {
@@ -76,8 +76,8 @@ TEST_F(CaptureManagerTest, ARankThatDiesSoonAfterItsTraceIsSaid) {
   Capture after = Get(started->id);
   EXPECT_EQ(after.state, CaptureState::kDone);
   EXPECT_EQ(after.targets[0].end->signal, SIGSEGV);
-  EXPECT_EQ(manager_->Deaths().within, 0u);
-  EXPECT_EQ(manager_->Deaths().after, 1u) << "one process, though of two captures";
+  EXPECT_EQ(manager_->Counts().deaths_within, 0u);
+  EXPECT_EQ(manager_->Counts().deaths_after, 1u) << "one process, though of two captures";
   manager_.reset();
   Begin();
   after = Get(started->id);
@@ -99,7 +99,7 @@ TEST_F(CaptureManagerTest, ADeathLongAfterItsTraceIsNotSaid) {
   ASSERT_TRUE(next) << next.error().ToString();
   ASSERT_TRUE(WaitForEnd(next->id));
   EXPECT_EQ(Get(started->id).targets[0].end, std::nullopt);
-  EXPECT_EQ(manager_->Deaths().after, 0u);
+  EXPECT_EQ(manager_->Counts().deaths_after, 0u);
 }
 
 }  // namespace

@@ -213,9 +213,13 @@ std::vector<std::string> CaptureManagerImpl::Problems() const {
   return problems;
 }
 
-DeathCounts CaptureManagerImpl::Deaths() const {
+CaptureCounts CaptureManagerImpl::Counts() const {
   const MutexLock lock(mutex_);
-  return deaths_;
+  CaptureCounts counts = counts_;
+  for (const auto& entry : entries_) {
+    for (const auto& target : entry->record.capture.targets) counts.stored_bytes += target.trace_bytes;
+  }
+  return counts;
 }
 
 void CaptureManagerImpl::Note(const std::string& key, const std::string& problem) const {

@@ -50,10 +50,14 @@ struct ForeignOutput {
   std::string log_file;  ///< Absolute; its folder was checked against the allowed ones, as text, by the one who asks.
 };
 
-/// Traced processes that were ended by a signal or with an exit status other than 0, since the daemon started.
-struct DeathCounts {
-  uint64_t within = 0;  ///< A capture of theirs was under way.
-  uint64_t after = 0;   ///< Or had ended not longer ago than control::kWatchedAfterNs.
+/// What became of captures since the daemon started, and what finished traces take.
+struct CaptureCounts {
+  // Traced processes that were ended by a signal or with an exit status other than 0.
+  uint64_t deaths_within = 0;    ///< A capture of theirs was under way.
+  uint64_t deaths_after = 0;     ///< Or had ended not longer ago than control::kWatchedAfterNs.
+  uint64_t disk_full_count = 0;  ///< Traces that could not be written as the disk was full.
+  uint64_t evicted_bytes = 0;    ///< Of traces removed for their age, their number or the quota.
+  uint64_t stored_bytes = 0;     ///< Of those that are there.
 };
 
 /// Captures of one node: made, followed to their files, kept on disk so that a restart loses none. Thread-safe.
@@ -83,7 +87,7 @@ class CaptureManager {
   virtual std::shared_ptr<void> Watch(const std::string& id, std::function<void(const control::Capture&)> listener) = 0;
   /// For /-/ready and the status: what is wrong with the folders, in words.
   virtual std::vector<std::string> Problems() const = 0;
-  virtual DeathCounts Deaths() const = 0;
+  virtual CaptureCounts Counts() const = 0;
 };
 
 }  // namespace lockstep::agent

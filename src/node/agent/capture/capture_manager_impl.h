@@ -64,7 +64,7 @@ class CaptureManagerImpl : public CaptureManager {
   Result<OpenTrace> Open(const std::string& id, const std::string& trace_name, const Caller& caller) const override;
   std::shared_ptr<void> Watch(const std::string& id, std::function<void(const control::Capture&)> listener) override;
   std::vector<std::string> Problems() const override;
-  DeathCounts Deaths() const override;
+  CaptureCounts Counts() const override;
 
  private:
   struct Listener {
@@ -156,7 +156,7 @@ class CaptureManagerImpl : public CaptureManager {
   std::vector<std::unique_ptr<CaptureEntry>> entries_ LOCKSTEP_GUARDED_BY(mutex_);   // Oldest first.
   std::vector<std::shared_ptr<Listener>> listeners_ LOCKSTEP_GUARDED_BY(mutex_);     // Shared with the handles.
   mutable std::map<std::string, std::string> problems_ LOCKSTEP_GUARDED_BY(mutex_);  // By what is wrong.
-  DeathCounts deaths_ LOCKSTEP_GUARDED_BY(mutex_);
+  CaptureCounts counts_ LOCKSTEP_GUARDED_BY(mutex_);                                 // Without stored_bytes.
 
   Mutex events_mutex_;
   std::condition_variable_any wake_;

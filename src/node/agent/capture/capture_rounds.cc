@@ -109,8 +109,8 @@ void CaptureManagerImpl::NoteEnd(const std::string& process_id, const control::P
     }
   }
   if (!end.IsDeath()) return;
-  deaths_.within += is_within ? 1 : 0;
-  deaths_.after += is_after && !is_within ? 1 : 0;
+  counts_.deaths_within += is_within ? 1 : 0;
+  counts_.deaths_after += is_after && !is_within ? 1 : 0;
 }
 
 void CaptureManagerImpl::TakeBackOfJob(CaptureEntry* entry, size_t idx, const Instant& now) {
@@ -234,6 +234,7 @@ void CaptureManagerImpl::Apply(const Look& look, const Instant& now) {
   TargetRun& run = entry->runs[look.idx];
   control::CaptureTarget& target = entry->record.capture.targets[look.idx];
   TargetProgress& progress = run.progress;
+  const bool was_final = progress.final();
   if (look.ended && !run.end) {
     // The registry reports how it ended, a moment before or after; if the registry does not know, this is not waited
     // for.
@@ -257,6 +258,7 @@ void CaptureManagerImpl::Apply(const Look& look, const Instant& now) {
     run.has_leftover = true;
   }
   if (progress.WantsWithdrawal()) GiveUp(&run, look.process, now);
+  if (!was_final && progress.final() && progress.disk_was_full()) ++counts_.disk_full_count;
   // The capture no longer waits for it. A tracer can be told to stop; with Kineto this does nothing.
   if (progress.state() == TargetState::kTimedOut) registry_->Stop(look.process.id, look.trace_id);
   if (Show(run, entry->record.places[look.idx], &target)) entry->changed = entry->unsaved = true;
@@ -472,6 +474,7 @@ void CaptureManagerImpl::Expire() {
       for (size_t t = 0; t < capture.targets.size(); ++t) {
         control::CaptureTarget& target = capture.targets[t];
         total_bytes -= target.trace_bytes;
+        counts_.evicted_bytes += target.trace_bytes;
         if (entry->runs[t].folder != nullptr) to_remove.push_back(std::exchange(entry->runs[t].folder, nullptr));
         if (target.trace_bytes == 0) continue;
         target.trace_bytes = 0;

@@ -158,6 +158,7 @@ void TargetProgress::Lost(Why why, const Instant& now) {
   const bool own_start = plan_.mode == Mode::kDuration && !plan_.start_unix_ns;
   if (!why.merely_dropped || !own_start || !plan_.may_ask_again || try_count_ >= kMaxTries) {
     if (try_count_ > 1) why.reason += fmt::format(" (it was asked {} times)", try_count_);
+    disk_was_full_ = why.is_disk_full;
     Enter(State::kRefused, std::move(why.reason), now);
     return;
   }
@@ -384,9 +385,10 @@ TargetProgress::Why TargetProgress::WhyNotFinished() const {
   }
   constexpr uint64_t kHardlyAny = uint64_t{1} << 20;
   if (file_.free_bytes && *file_.free_bytes < kHardlyAny) {
-    return {
-        fmt::format("began its trace and could not write it: the disk is full ({} bytes free); make room and repeat",
-                    *file_.free_bytes)};
+    return {.reason = fmt::format("began its trace and could not write it: the disk is full ({} bytes free); make room "
+                                  "and repeat",
+                                  *file_.free_bytes),
+            .is_disk_full = true};
   }
   if (file_.size_bytes > 0) {
     return {

@@ -80,6 +80,8 @@ class TargetProgress {
 
   control::TargetState state() const { return state_; }
   const std::string& reason() const { return reason_; }
+  /// Of a trace that came to nothing: there was no room for it.
+  bool disk_was_full() const { return disk_was_full_; }
   bool final() const { return control::IsFinal(state_); }
   std::optional<int64_t> delivered_unix_ns() const { return delivered_unix_ns_; }
   std::optional<int64_t> begun_unix_ns() const { return begun_unix_ns_; }
@@ -97,6 +99,7 @@ class TargetProgress {
   struct Why {
     std::string reason;
     bool merely_dropped = false;  // By Kineto, that looked at a bad moment: the next time it may not.
+    bool is_disk_full = false;
   };
   void Enter(State state, std::string reason, const Instant& now);
   void Progress(const Instant& now) { progress_monotonic_ns_ = now.monotonic_ns; }
@@ -124,6 +127,7 @@ class TargetProgress {
   std::optional<int64_t> missed_start_unix_ns_;
   int try_count_ = 0;  // That nothing came of.
   bool ask_again_ = false;
+  bool disk_was_full_ = false;
   bool wants_withdrawal_ = false;
   bool withdrawal_times_out_ = false;  // What GiveUp makes of it: timed out, or refused.
   std::string withdrawal_reason_;

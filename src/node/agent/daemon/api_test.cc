@@ -69,7 +69,7 @@ class FakeCaptures : public CaptureManager {
     return std::shared_ptr<void>(this, [](void* self) { static_cast<FakeCaptures*>(self)->listener = nullptr; });
   }
   std::vector<std::string> Problems() const override { return problems; }
-  DeathCounts Deaths() const override { return {}; }
+  CaptureCounts Counts() const override { return {}; }
 
   Capture capture;
   std::optional<Error> start_error;

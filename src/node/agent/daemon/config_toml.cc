@@ -208,7 +208,7 @@ Reader Engines(std::vector<EngineEndpoint>* out) {
       const Keys keys = {{"url", Text(&engine.url)},
                          {"kind",
                           [&](const Entry& kind) -> Status {
-                            ASSIGN_OR_RETURN(const std::string word, kind.OneOf({"vllm", "sglang"}));
+                            ASSIGN_OR_RETURN(const std::string word, kind.OneOf({"vllm", "sglang", "triton"}));
                             engine.kind = *EngineKindOf(word);
                             has_kind = true;
                             return {};

@@ -4,7 +4,9 @@
 #include "node/agent/gpu/gpu_metrics.h"
 #include "node/agent/host/host_sensor.h"
 #include "node/agent/host/infiniband_sensor.h"
+#include "node/agent/host/pressure_sensor.h"
 #include "node/agent/host/process_sensor.h"
+#include "node/agent/host/store_sensor.h"
 #include "node/agent/job_metrics/job_metrics.h"
 #include "node/agent/log_metrics/log_sensor.h"
 #include "node/agent/nccl_metrics/nccl_sensor.h"
@@ -23,6 +25,12 @@ const MetricSpecs& DaemonMetricSpecs() {
       {"lockstep_capture_deaths_total", "counter", "when",
        "Traced processes that a signal or an error ended: within a capture, or in the minute after it."},
       {"lockstep_capture_bytes_total", "counter", "outcome", "Bytes of their traces."},
+      {"lockstep_capture_disk_full_total", "counter", "",
+       "Traces that a process could not write as the disk was full."},
+      {"lockstep_store_bytes", "gauge", "", "Finished traces that are kept."},
+      {"lockstep_store_limit_bytes", "gauge", "", "The most that they may take."},
+      {"lockstep_store_evicted_bytes_total", "counter", "",
+       "Bytes of traces that were removed for their age, their number or that limit."},
       {"lockstep_api_requests_total", "counter", "handler,code", "HTTP requests answered, by route and status."},
       {"lockstep_api_auth_failures_total", "counter", "reason",
        "Requests without the credentials that they need (unknown), and those from where too many of them came "
@@ -59,7 +67,7 @@ MetricSpecs AllMetricSpecs() {
   for (const MetricSpecs* more :
        {&SensorMetricSpecs(), &JobMetricSpecs(), &ServingMetricSpecs(), &EngineMetricSpecs(), &ObjectiveMetricSpecs(),
         &LogMetricSpecs(), &CollectiveMetricSpecs(), &ProcessMetricSpecs(), &GpuMetricSpecs(), &InfinibandMetricSpecs(),
-        &HostMetricSpecs()})
+        &StoreMetricSpecs(), &PressureMetricSpecs(), &HostMetricSpecs()})
     all.insert(all.end(), more->begin(), more->end());
   return all;
 }

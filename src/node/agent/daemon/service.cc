@@ -22,8 +22,10 @@
 #include "node/agent/gpu/gpu_sensor.h"
 #include "node/agent/host/host_sensor.h"
 #include "node/agent/host/infiniband_sensor.h"
+#include "node/agent/host/pressure_sensor.h"
 #include "node/agent/host/process_sensor.h"
 #include "node/agent/host/rank_list.h"
+#include "node/agent/host/store_sensor.h"
 #include "node/agent/job_metrics/span_sensor.h"
 #include "node/agent/log_metrics/log_sensor.h"
 #include "node/agent/nccl_metrics/nccl_sensor.h"
@@ -176,6 +178,8 @@ void Service::StartSensors() {
   sensors.push_back(std::make_unique<SpanSensor>(
       host_, [ranks] { return ranks->Get(); }, &kept_steps_));
   sensors.push_back(std::make_unique<ProcessSensor>(host_, [ranks] { return ranks->Get(); }));
+  sensors.push_back(std::make_unique<PressureSensor>(host_));
+  sensors.push_back(std::make_unique<StoreSensor>(host_, config_.output_folder));
   sensors.push_back(std::make_unique<InfinibandSensor>(host_, config_.sensors.sysfs));
   if (config_.sensors.host) sensors.push_back(std::make_unique<HostSensor>(host_));
   sensors.push_back(std::make_unique<NcclSensor>([this] {
@@ -337,9 +341,13 @@ std::vector<MetricSample> Service::Samples() const {
     add("lockstep_history_bytes", history_->bytes());
     add("lockstep_history_limit_bytes", history_->limit_bytes());
   }
-  const DeathCounts deaths = captures_->Deaths();
-  for (const auto& [when, count] : {std::pair("within", deaths.within), {"after", deaths.after}})
+  const CaptureCounts captures = captures_->Counts();
+  for (const auto& [when, count] : {std::pair("within", captures.deaths_within), {"after", captures.deaths_after}})
     samples.push_back({"lockstep_capture_deaths_total", {{"when", when}}, static_cast<double>(count)});
+  add("lockstep_capture_disk_full_total", captures.disk_full_count);
+  add("lockstep_store_bytes", captures.stored_bytes);
+  add("lockstep_store_limit_bytes", config_.trace_quota_bytes);
+  add("lockstep_store_evicted_bytes_total", captures.evicted_bytes);
   add("lockstep_http_connections", connections.open);
   add("lockstep_http_connections_accepted_total", connections.accepted);
   add("lockstep_http_connections_rejected_total", connections.refused, "refused");

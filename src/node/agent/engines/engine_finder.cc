@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint16_t kVllmPort = 8000;
 constexpr uint16_t kSglangPort = 30000;
+constexpr uint16_t kTritonPort = 8002;       // Of its metrics alone.
 constexpr std::string_view kListens = "0A";  // TCP_LISTEN
 constexpr size_t kMostWords = 4096;
 
@@ -57,11 +58,17 @@ std::optional<FoundEngine> EngineOfCommand(std::string_view command) {
     if (words[i] == "-m" && next == "vllm.entrypoints.openai.api_server") found = {EngineKind::kVllm, kVllmPort};
     if (words[i] == "-m" && next == "sglang.launch_server") found = {EngineKind::kSglang, kSglangPort};
   }
+  if (!found && FileNameOf(words.empty() ? "" : words[0]) == "tritonserver") {
+    found = {EngineKind::kTriton, kTritonPort};
+  }
   if (!found) return std::nullopt;
+  const std::string_view option = found->kind == EngineKind::kTriton ? "--metrics-port" : "--port";
   for (size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with(option)) continue;
+    const std::string_view rest = words[i].substr(option.size());
     std::string_view port;
-    if (words[i] == "--port" && i + 1 < words.size()) port = words[i + 1];
-    if (words[i].starts_with("--port=")) port = words[i].substr(7);
+    if (rest.empty() && i + 1 < words.size()) port = words[i + 1];
+    if (rest.starts_with("=")) port = rest.substr(1);
     if (port.empty()) continue;
     const auto number = WholeNumber<uint16_t>(port);
     if (!number || *number == 0) return std::nullopt;

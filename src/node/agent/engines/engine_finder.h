@@ -21,8 +21,8 @@ struct FoundEngine {
 };
 
 /// What a command is, its words separated by NULs as in /proc/PID/cmdline: `vllm serve`, `python -m
-/// vllm.entrypoints.openai.api_server`, `python -m sglang.launch_server`, `sglang serve`, with --port or the engine's
-/// own one. Nullopt: none of these.
+/// vllm.entrypoints.openai.api_server`, `python -m sglang.launch_server`, `sglang serve`, `tritonserver`, with --port
+/// (Triton: --metrics-port) or the engine's own one. Nullopt: none of these.
 std::optional<FoundEngine> EngineOfCommand(std::string_view command);
 
 /// (port, uid) of sockets that listen on the loopback or on all addresses, from the text of /proc/net/tcp or tcp6.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -7,14 +9,16 @@
 namespace lockstep::agent {
 
 /// Inference engines whose own metrics are known.
-enum class EngineKind : uint8_t { kVllm, kSglang };
+enum class EngineKind : uint8_t { kVllm, kSglang, kTriton };
 
-/// As the settings and the label `engine` say: "vllm", "sglang".
-inline const char* EngineKindName(EngineKind kind) { return kind == EngineKind::kVllm ? "vllm" : "sglang"; }
+/// By EngineKind, as the settings and the label `engine` say.
+inline constexpr std::array kEngineKindNames = {"vllm", "sglang", "triton"};
+
+inline const char* EngineKindName(EngineKind kind) { return kEngineKindNames[static_cast<size_t>(kind)]; }
 inline std::optional<EngineKind> EngineKindOf(std::string_view name) {
-  if (name == "vllm") return EngineKind::kVllm;
-  if (name == "sglang") return EngineKind::kSglang;
-  return std::nullopt;
+  const auto* const found = std::find(kEngineKindNames.begin(), kEngineKindNames.end(), name);
+  if (found == kEngineKindNames.end()) return std::nullopt;
+  return static_cast<EngineKind>(found - kEngineKindNames.begin());
 }
 
 }  // namespace lockstep::agent

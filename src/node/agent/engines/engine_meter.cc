@@ -67,7 +67,7 @@ double RecentHistogram::sum() const {
 
 std::optional<double> RecentHistogram::Quantile(double share) const {
   const uint64_t all = count();
-  if (all == 0) return std::nullopt;
+  if (all == 0 || stands_.back().histogram.buckets.size() == 1) return std::nullopt;
   const auto& first = stands_.front().histogram.buckets;
   const auto& last = stands_.back().histogram.buckets;
   const double place = share * static_cast<double>(all);

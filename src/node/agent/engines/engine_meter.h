@@ -26,7 +26,7 @@ class RecentHistogram {
   uint64_t all_count() const { return stands_.empty() ? 0 : stands_.back().histogram.buckets.back().second; }
   double all_sum() const { return stands_.empty() ? 0 : stands_.back().histogram.sum; }
   /// As Prometheus's histogram_quantile has it: linear within a bucket, from 0 in the first; beyond the last finite
-  /// bound, that bound. Nullopt: nothing was observed.
+  /// bound, that bound. Nullopt: nothing was observed, or there are no bounds.
   std::optional<double> Quantile(double share) const;
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -17,16 +18,25 @@ namespace {
 
 using exposition::MetricSample;
 
-enum class Shape : uint8_t { kSum, kLargest, kHistogram };
+enum class Shape : uint8_t {
+  kSum,
+  kMoreOfSum,  ///< Added to what an earlier row has for the name.
+  kLargest,
+  kHistogram,
+  kTotalTime  ///< Of all that `count_of` counts: a histogram of one bucket, which has their mean.
+};
 
 /// One of an engine's metrics and what it is here. Of several for one name the first that is there counts: engines have
-/// renamed theirs. `label`=`value` is asked for where they are not empty.
+/// renamed theirs. `label`=`value` is asked for where they are not empty, anything but that where the value
+/// begins with "!". `unit`: of theirs in ours.
 struct Row {
   const char* theirs;
   const char* ours;
   Shape shape;
   const char* label = "";
   const char* value = "";
+  const char* count_of = "";
+  double unit = 1;
 };
 
 // vLLM: docs.vllm.ai, "Production metrics"; of 0.6 to 0.13. What was time_per_output_token_seconds there always was the
@@ -68,6 +78,22 @@ constexpr Row kSglang[] = {
     {"sglang:queue_time_seconds", "lockstep_serving_queue_time_seconds", Shape::kHistogram},
 };
 
+// Triton: docs.nvidia.com, "Metrics" of the Triton Inference Server. Of latencies it has sums alone; histograms of the
+// first response where it is told to (--metrics-config histogram_latencies=true).
+constexpr Row kTriton[] = {
+    {"nv_inference_request_success", "lockstep_serving_requests_total", Shape::kSum},
+    {"nv_inference_request_failure", "lockstep_serving_requests_total", Shape::kMoreOfSum},
+    {"nv_inference_request_failure", "lockstep_serving_request_failures_total", Shape::kSum, "reason", "!CANCELED"},
+    {"nv_inference_request_failure", "lockstep_serving_requests_aborted_total", Shape::kSum, "reason", "CANCELED"},
+    {"nv_inference_pending_request_count", "lockstep_serving_requests_waiting", Shape::kSum},
+    {"nv_inference_request_duration_us", "lockstep_serving_request_duration_seconds", Shape::kTotalTime, "", "",
+     "nv_inference_request_success", 1e-6},
+    {"nv_inference_queue_duration_us", "lockstep_serving_queue_time_seconds", Shape::kTotalTime, "", "",
+     "nv_inference_request_success", 1e-6},
+    {"nv_inference_first_response_histogram_ms", "lockstep_serving_time_to_first_token_seconds", Shape::kHistogram, "",
+     "", "", 1e-3},
+};
+
 // Ranks that hold parts of one model report the same values, so only the first counts. Data-parallel ranks report
 // different ones.
 constexpr const char* kPartLabels[] = {"tp_rank", "pp_rank", "moe_ep_rank"};
@@ -84,13 +110,14 @@ struct Engine {
   const Row* rows;
   size_t row_count;
   std::string_view prefix;
+  std::string_view model_label;
   std::vector<std::string> names;  // What `uses` points into.
   Uses uses;
 };
 
 template <size_t N>
-Engine MakeEngine(const Row (&rows)[N], std::string_view prefix) {
-  Engine engine{rows, N, prefix, {}, {}};
+Engine MakeEngine(const Row (&rows)[N], std::string_view prefix, std::string_view model_label) {
+  Engine engine{rows, N, prefix, model_label, {}, {}};
   engine.names.reserve(N * 3);
   const auto add = [&](std::string name, Use use) {
     const auto known = std::find(engine.names.begin(), engine.names.end(), name);
@@ -103,6 +130,9 @@ Engine MakeEngine(const Row (&rows)[N], std::string_view prefix) {
       add(name + "_bucket", {i, Part::kBucket});
       add(name + "_sum", {i, Part::kSum});
       add(name + "_count", {i, Part::kCount});
+    } else if (rows[i].shape == Shape::kTotalTime) {
+      add(name, {i, Part::kSum});
+      add(rows[i].count_of, {i, Part::kCount});
     } else {
       add(name, {i, Part::kValue});
     }
@@ -111,15 +141,16 @@ Engine MakeEngine(const Row (&rows)[N], std::string_view prefix) {
 }
 
 const Engine& EngineOf(EngineKind kind) {
-  static const Engine vllm = MakeEngine(kVllm, "vllm:");
-  static const Engine sglang = MakeEngine(kSglang, "sglang:");
-  return kind == EngineKind::kVllm ? vllm : sglang;
+  static const std::array engines = {MakeEngine(kVllm, "vllm:", "model_name"),
+                                     MakeEngine(kSglang, "sglang:", "model_name"),
+                                     MakeEngine(kTriton, "nv_inference_", "model")};
+  return engines[static_cast<size_t>(kind)];
 }
 
 struct Sum {
   std::optional<double> value;
   std::map<double, double> buckets;
-  double sum = 0;
+  std::optional<double> sum;
   std::optional<double> count;
 };
 using Sums = std::map<size_t, Sum>;  // By row.
@@ -134,18 +165,19 @@ std::optional<double> BoundOf(const std::string& text) {
 }
 
 /// Nullopt: counts that go down, or are none.
-std::optional<EngineHistogram> HistogramOf(const Sum& sum) {
+std::optional<EngineHistogram> HistogramOf(const Sum& sum, const Row& row) {
   constexpr double kMostCount = 9e15;  // Whole numbers end there.
   EngineHistogram histogram;
-  histogram.sum = sum.sum;
+  histogram.sum = sum.sum.value_or(0) * row.unit;
   double before = 0;
   for (const auto& [bound, count] : sum.buckets) {
     if (count < before || count > kMostCount) return std::nullopt;
     before = count;
-    histogram.buckets.emplace_back(bound, static_cast<uint64_t>(count));
+    histogram.buckets.emplace_back(bound * row.unit, static_cast<uint64_t>(count));
   }
-  if (histogram.buckets.empty()) return std::nullopt;
-  if (!std::isinf(histogram.buckets.back().first)) {
+  const bool has_buckets = !histogram.buckets.empty();
+  if (!has_buckets && (row.shape != Shape::kTotalTime || !sum.count)) return std::nullopt;
+  if (!has_buckets || !std::isinf(histogram.buckets.back().first)) {
     const double count = sum.count.value_or(before);
     if (count < before || count > kMostCount) return std::nullopt;
     histogram.buckets.emplace_back(std::numeric_limits<double>::infinity(), static_cast<uint64_t>(count));
@@ -186,9 +218,15 @@ class Reader {
       model.model = name;
       for (const auto& [place, sum] : sums) {
         const Row& row = engine_.rows[place];
-        if (row.shape != Shape::kHistogram) {
+        if (row.shape == Shape::kTotalTime && !sum.sum) continue;  // It is told not to report it.
+        if (row.shape == Shape::kMoreOfSum) {
+          const auto before = model.values.find(row.ours);
+          if (before != model.values.end() && sum.value && std::isfinite(before->second + *sum.value)) {
+            before->second += *sum.value;
+          }
+        } else if (row.shape != Shape::kHistogram && row.shape != Shape::kTotalTime) {
           if (sum.value && std::isfinite(*sum.value)) model.values.emplace(row.ours, *sum.value);
-        } else if (auto histogram = HistogramOf(sum); histogram && std::isfinite(sum.sum)) {
+        } else if (auto histogram = HistogramOf(sum, row); histogram && std::isfinite(histogram->sum)) {
           model.histograms.emplace(row.ours, std::move(*histogram));
         } else {
           ++left_out_count_;
@@ -201,7 +239,7 @@ class Reader {
 
  private:
   Sums* SumsOf(const MetricSample& sample) {
-    const std::string* said = sample.Find("model_name");
+    const std::string* said = sample.Find(engine_.model_label);
     std::string name = said == nullptr || said->empty() ? "unknown" : Printable(said->substr(0, kMostModelBytes));
     const auto known = models_.find(name);
     if (known != models_.end()) return &known->second;
@@ -213,7 +251,9 @@ class Reader {
     const Row& row = engine_.rows[use.row];
     if (*row.label != '\0') {
       const std::string* value = sample.Find(row.label);
-      if (value == nullptr || *value != row.value) return;
+      const bool is_wanted = *row.value != '!';
+      const bool is_it = value != nullptr && *value == (is_wanted ? row.value : row.value + 1);
+      if (is_it != is_wanted) return;
     }
     Sum& sum = (*sums)[use.row];
     switch (use.part) {
@@ -221,7 +261,7 @@ class Reader {
         sum.value = row.shape == Shape::kLargest ? std::max(sum.value.value_or(0), sample.value)
                                                  : sum.value.value_or(0) + sample.value;
         break;
-      case Part::kSum: sum.sum += sample.value; break;
+      case Part::kSum: sum.sum = sum.sum.value_or(0) + sample.value; break;
       case Part::kCount: sum.count = sum.count.value_or(0) + sample.value; break;
       case Part::kBucket: {
         const std::string* le = sample.Find("le");

@@ -104,6 +104,49 @@ TEST(EngineReadingTest, OfSglangsRanksThatSayTheSameTheFirstSpeaks) {
               ElementsAre(Pair(0.1, 3u), Pair(kInfinity, 8u)));
 }
 
+TEST(EngineReadingTest, OfTritonsLatenciesThereIsTheMean) {
+  const std::string text =
+      "nv_inference_request_success{model=\"t\",version=\"1\"} 8\n"
+      "nv_inference_request_success{model=\"t\",version=\"2\"} 2\n"
+      "nv_inference_request_failure{model=\"t\",version=\"1\",reason=\"BACKEND\"} 3\n"
+      "nv_inference_request_failure{model=\"t\",version=\"1\",reason=\"CANCELED\"} 1\n"
+      "nv_inference_pending_request_count{model=\"t\",version=\"1\"} 4\n"
+      "nv_inference_first_response_histogram_ms_bucket{model=\"t\",version=\"1\",le=\"100\"} 7\n"
+      "nv_inference_first_response_histogram_ms_bucket{model=\"t\",version=\"1\",le=\"+Inf\"} 8\n"
+      "nv_inference_first_response_histogram_ms_sum{model=\"t\",version=\"1\"} 900\n"
+      "nv_gpu_utilization{gpu_uuid=\"GPU-0\"} 0.5\n";
+  auto reading = ReadEngineMetrics(text + "nv_inference_request_duration_us{model=\"t\",version=\"1\"} 5000000\n",
+                                   EngineKind::kTriton);
+  ASSERT_TRUE(reading);
+  ASSERT_EQ(reading->models.size(), 1u);
+  const EngineModel& model = reading->models[0];
+  EXPECT_EQ(model.model, "t");
+  EXPECT_THAT(model.values, UnorderedElementsAre(Pair("lockstep_serving_requests_total", 14),
+                                                 Pair("lockstep_serving_request_failures_total", 3),
+                                                 Pair("lockstep_serving_requests_aborted_total", 1),
+                                                 Pair("lockstep_serving_requests_waiting", 4)));
+  const EngineHistogram& latency = model.histograms.at("lockstep_serving_request_duration_seconds");
+  EXPECT_THAT(latency.buckets, ElementsAre(Pair(kInfinity, 10u)));
+  EXPECT_DOUBLE_EQ(latency.sum, 5);
+  const EngineHistogram& first = model.histograms.at("lockstep_serving_time_to_first_token_seconds");
+  EXPECT_THAT(first.buckets, ElementsAre(Pair(testing::DoubleEq(0.1), 7u), Pair(kInfinity, 8u)));
+  EXPECT_DOUBLE_EQ(first.sum, 0.9);
+  EXPECT_EQ(model.histograms.size(), 2u);
+  // No bounds, no quantiles.
+  RecentHistogram recent;
+  recent.Take({{{kInfinity, 1}}, 1}, 0);
+  recent.Take(latency, kSecondNs);
+  EXPECT_EQ(recent.count(), 9u);
+  EXPECT_FALSE(recent.Quantile(0.5));
+  // As with --metrics-config counter_latencies=false, and before failures had reasons.
+  reading =
+      ReadEngineMetrics("nv_inference_request_success{model=\"t\"} 8\nnv_inference_request_failure{model=\"t\"} 2\n",
+                        EngineKind::kTriton);
+  EXPECT_THAT(reading->models.at(0).histograms, testing::IsEmpty());
+  EXPECT_EQ(reading->models[0].values.at("lockstep_serving_request_failures_total"), 2);
+  EXPECT_EQ(reading->left_out_count, 0u);
+}
+
 TEST(EngineReadingTest, AnotherServersAnswerIsRefused) {
   for (const char* text : {"", "<html>", "go_goroutines 7\n", "sglang:token_usage 0.1\n", "vllm{} 1\n"}) {
     const auto reading = ReadEngineMetrics(text, EngineKind::kVllm);
@@ -260,6 +303,9 @@ TEST(EngineFinderTest, KnowsServersByTheirCommand) {
   EXPECT_EQ(OfWords({"vllm", "serve", "m", "--port", "8001"}), found(EngineKind::kVllm, 8001));
   EXPECT_EQ(OfWords({"python", "-m", "vllm.entrypoints.openai.api_server", "--port=9"}), found(EngineKind::kVllm, 9));
   EXPECT_EQ(OfWords({"python", "-m", "sglang.launch_server"}), found(EngineKind::kSglang, 30000));
+  EXPECT_EQ(OfWords({"/opt/tritonserver/bin/tritonserver", "--http-port=8000"}), found(EngineKind::kTriton, 8002));
+  EXPECT_EQ(OfWords({"tritonserver", "--metrics-port", "9002"}), found(EngineKind::kTriton, 9002));
+  EXPECT_EQ(OfWords({"vllm", "serve", "m", "--port-range", "5"}), found(EngineKind::kVllm, 8000));
   for (const auto& words : std::vector<std::vector<std::string>>{{},
                                                                  {"vllm"},
                                                                  {"vllm", "bench"},

@@ -16,8 +16,10 @@
 #include "node/agent/host/host_sensor.h"
 #include "node/agent/host/host_text.h"
 #include "node/agent/host/infiniband_sensor.h"
+#include "node/agent/host/pressure_sensor.h"
 #include "node/agent/host/process_sensor.h"
 #include "node/agent/host/rank_list.h"
+#include "node/agent/host/store_sensor.h"
 #include "node/agent/sensors/small_file.h"
 #include "node/agent/sensors/testing/fake_sysfs.h"
 #include "node/proc/proc_reader.h"
@@ -28,7 +30,9 @@ namespace {
 using namespace std::chrono_literals;
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 using testing::Pair;
+using testing::StrEq;
 using testing::UnorderedElementsAre;
 
 /// "name{value,value}" (labels without the host): its value.
@@ -167,6 +171,35 @@ TEST(HostTextTest, LinesOfTheKernel) {
   EXPECT_EQ(interfaces[0].name, "eth0");
   EXPECT_EQ(interfaces[0].received, 100u);
   EXPECT_EQ(interfaces[0].transmitted, 200u);
+}
+
+TEST(HostTextTest, PressureIsTheTotalOfEachKind) {
+  EXPECT_THAT(ParsePressure("some avg10=1.50 avg60=0.00 avg300=0.00 total=12345678\n"
+                            "full avg10=0.00 avg60=0.00 avg300=0.00 total=7"),
+              ElementsAre(Pair(StrEq("some"), 12345678), Pair(StrEq("full"), 7)));
+  EXPECT_THAT(ParsePressure("some avg10=0.00 total=1\nsome avg10=0.00 total=2\nfull avg10=0.00 total=x\nodd total=3"),
+              ElementsAre(Pair(StrEq("some"), 1)));
+  EXPECT_THAT(ParsePressure(""), IsEmpty());
+}
+
+TEST_F(HostTest, PressureIsAbsentWhereTheKernelCountsNone) {
+  EXPECT_FALSE(PressureSensor("n1", root_.string()).Look()->is_present);
+  Write("pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000");
+  WriteUnreadable("pressure/io");  // As a kernel that was started with psi=0 has it.
+  const Result<Reading> reading = PressureSensor("n1", root_.string()).Look();
+  EXPECT_TRUE(reading->is_present);
+  EXPECT_THAT(Values(*reading), ElementsAre(Pair("lockstep_host_pressure_seconds_total{cpu,some}", 1.5)));
+}
+
+TEST_F(HostTest, RoomForTracesIsThatOfWhatIsThereAboveTheFolder) {
+  const auto space = std::filesystem::space(root_);
+  for (const std::string& folder : {root_.string(), (root_ / "not/there/yet").string()}) {
+    const auto values = Values(*StoreSensor("n1", folder).Look());
+    EXPECT_EQ(values.at("lockstep_store_disk_bytes{}"), static_cast<double>(space.capacity)) << folder;
+    EXPECT_LE(values.at("lockstep_store_free_bytes{}"), values.at("lockstep_store_disk_bytes{}"));
+  }
+  Write("file", "");
+  EXPECT_FALSE(StoreSensor("n1", (root_ / "file/below").string()).Look());
 }
 
 TEST(HostSensorTest, SaysWhatThisNodeHas) {

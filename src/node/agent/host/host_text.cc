@@ -54,6 +54,24 @@ std::vector<std::pair<const char*, uint64_t>> ParseCpuTicks(std::string_view sta
   return ticks;
 }
 
+std::vector<std::pair<const char*, uint64_t>> ParsePressure(std::string_view text) {
+  constexpr const char* kKinds[] = {"some", "full"};
+  constexpr std::string_view kTotal = "total=";
+  std::vector<std::pair<const char*, uint64_t>> totals;
+  LineScanner lines(text);
+  for (std::string_view line; lines.Next(&line);) {
+    const std::vector<std::string_view> words = SplitAt(line, kBlanks);
+    const auto* const kind = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                          [&](const char* each) { return !words.empty() && words[0] == each; });
+    if (kind == std::end(kKinds) || !words.back().starts_with(kTotal)) continue;
+    const auto total = WholeNumber<uint64_t>(words.back().substr(kTotal.size()));
+    const bool is_known =
+        std::any_of(totals.begin(), totals.end(), [&](const auto& each) { return each.first == *kind; });
+    if (total && !is_known) totals.emplace_back(*kind, *total);
+  }
+  return totals;
+}
+
 std::vector<InterfaceBytes> ParseInterfaces(std::string_view text) {
   std::vector<InterfaceBytes> interfaces;
   LineScanner lines(text);

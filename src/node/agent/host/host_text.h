@@ -24,6 +24,9 @@ std::optional<uint64_t> ValueOfLine(std::string_view text, std::string_view name
 /// Ticks of all processors by mode ("user", "idle", ...), from /proc/stat.
 std::vector<std::pair<const char*, uint64_t>> ParseCpuTicks(std::string_view stat);
 
+/// Microseconds by kind ("some", "full"), from a file of /proc/pressure.
+std::vector<std::pair<const char*, uint64_t>> ParsePressure(std::string_view text);
+
 struct InterfaceBytes {
   std::string name;
   uint64_t received = 0;

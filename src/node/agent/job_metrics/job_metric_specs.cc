@@ -16,6 +16,8 @@ const MetricSpecs& JobMetricSpecs() {
       {"lockstep_job_step_median_seconds", "gauge", "job_id", "Median of the last 100 steps of each rank here."},
       {"lockstep_rank_last_progress_timestamp_seconds", "gauge", "job_id,rank,host",
        "When the rank's newest step ended, in seconds since 1970; absent while its records are dropped."},
+      {"lockstep_rank_long_phase_seconds", "gauge", "job_id,rank,host,phase",
+       "How long the rank has been in the phase that it is in; there from 5 s on."},
       {"lockstep_samples_total", "counter", "job_id,rank,host", "Samples that the program says it has worked through."},
       {"lockstep_tokens_total", "counter", "job_id,rank,host", "Tokens that the program says it has worked through."},
       {"lockstep_model_flops_total", "counter", "job_id,rank,host",

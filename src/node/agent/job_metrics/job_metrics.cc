@@ -22,6 +22,8 @@ namespace {
 using prometheus::MetricFamily;
 
 constexpr size_t kMostKinds = 64;  // Of requests of one job; further ones are "other".
+// Shorter ones come and go between two scrapes, and each would leave a series behind.
+constexpr int64_t kLongPhaseNs = 5 * kSecondNs;
 constexpr const char* kEngine = "liblockstep";
 
 // A millisecond to ten minutes, four a factor of ten: the sum gives the mean step time, the buckets its spread.
@@ -108,6 +110,12 @@ void JobMetrics::AddRank(const Rank& rank, MetricFamilies* out) {
   }
   if (meter.last_step_end_ns() && !meter.may_have_newer_step()) {  // A full file is not a job that hangs.
     out->Add("lockstep_rank_last_progress_timestamp_seconds", labels, Seconds(*meter.last_step_end_ns()));
+  }
+  const int64_t now_ns = UnixNow();
+  if (meter.open_phase() && !meter.may_have_newer_step() && now_ns - meter.open_phase()->since_ns >= kLongPhaseNs) {
+    Labels with_phase = labels;
+    with_phase.emplace_back("phase", StageName(meter.open_phase()->stage));
+    out->Add("lockstep_rank_long_phase_seconds", with_phase, Seconds(now_ns - meter.open_phase()->since_ns));
   }
   const auto amount = [&](const char* value, const char* metric) {
     const auto found = meter.amounts().find(value);

@@ -135,6 +135,64 @@ TEST(RankMeterTest, StepsOfOneReadingHaveTheirOwnPartsInWhateverOrderTheseCome) 
   EXPECT_DOUBLE_EQ(PhaseSeconds(meter, Stage::kBackward), 0.025);
 }
 
+TEST(RankMeterTest, ThePhaseUnderWayIsTheInnermostOne) {
+  Names names;
+  const uint32_t step = names("");
+  const uint32_t forward = names("forward");
+  const uint32_t inner = names("attention");
+  const uint32_t reduce = names("all_reduce");
+  RankMeter meter;
+  EXPECT_FALSE(meter.open_phase());
+  const auto take = [&](Followed followed) {
+    meter.Take(followed, names.Lookup());
+    return meter.open_phase();
+  };
+  Followed followed;
+  followed.open = {{1, step, 100, 0}, {1, forward, 110, 0}, {1, inner, 120, 0}};
+  auto phase = take(followed);
+  ASSERT_TRUE(phase);
+  EXPECT_EQ(phase->stage, Stage::kForward);
+  EXPECT_EQ(phase->since_ns, 110);
+  followed.open = {{1, step, 100, 0}, {1, forward, 110, 0}, {1, reduce, 130, 0}};
+  EXPECT_EQ(take(followed)->stage, Stage::kCommunication);
+  // Back in forward, since what was in it has ended; another thread's end says nothing.
+  followed.open = {{1, step, 100, 0}, {1, forward, 110, 0}};
+  followed.spans = {{1, reduce, 130, 20}, {2, reduce, 130, 90}};
+  phase = take(followed);
+  EXPECT_EQ(phase->stage, Stage::kForward);
+  EXPECT_EQ(phase->since_ns, 150);
+  followed.open = {{1, step, 100, 0}};
+  followed.spans = {{1, forward, 110, 50}};
+  phase = take(followed);
+  EXPECT_EQ(phase->stage, Stage::kOther);
+  EXPECT_EQ(phase->since_ns, 160);
+  EXPECT_FALSE(take({}));
+}
+
+TEST(JobMetricsTest, APhaseIsToldWhenItIsLong) {
+  Names names;
+  const uint32_t step = names("");
+  const uint32_t input = names("input");
+  JobMetrics jobs;
+  Followed followed;
+  followed.open = {{1, step, UnixNow() - 60 * kSecondNs, 0}, {1, input, UnixNow() - 50 * kSecondNs, 0}};
+  jobs.Take(Identity(7, 1), followed, names.Lookup());
+  const auto value = [&] {
+    return ValueOf(jobs, "lockstep_rank_long_phase_seconds", {{"rank", "1"}, {"phase", "input"}});
+  };
+  ASSERT_TRUE(value());
+  EXPECT_GE(*value(), 50);
+  // A rank whose records are dropped may long be elsewhere.
+  followed.dropped_count = 1;
+  jobs.Take(Identity(7, 1), followed, names.Lookup());
+  EXPECT_FALSE(value());
+  followed.dropped_count = 0;
+  followed.open[1].start_ns = UnixNow();
+  jobs.Take(Identity(8, 1), followed, names.Lookup());
+  jobs.Forget(7);
+  EXPECT_FALSE(value());
+}
+
 TEST(RankMeterTest, RequestsThatNeverEndGiveWayToNewerOnes) {
   Names names;
   const uint32_t generate = names("generate");
@@ -400,6 +458,7 @@ TEST(JobMetricsTest, EveryMetricIsInTheListAndHasItsLabels) {
     followed.counters.push_back({names(name), 1, 1.0});
   }
   followed.requests = {{Kind::kBegin, 9, names("generate"), 0, 0, false}};
+  followed.open = {{1, names(""), 100 * kMillisecondNs, 0}};
   RankIdentity identity = Identity(100, 0);
   identity.user = "ann";
   identity.device = "cuda";

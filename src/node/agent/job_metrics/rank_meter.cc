@@ -11,6 +11,7 @@ namespace {
 using ingest::span_follow::Followed;
 using ingest::span_follow::FollowedRequest;
 using model::At;
+using model::Stage;
 
 constexpr size_t kRecentSteps = 100;
 constexpr size_t kMostValues = 256;
@@ -31,6 +32,7 @@ void RankMeter::Take(const Followed& followed, const std::function<const std::st
   new_steps_ = cutter_.Take(followed, name_of);
   for (const model::StepStages& step : new_steps_) TakeStep(step);
   if (!followed.steps.empty()) dropped_at_step_ = dropped_count_;
+  TakeOpen(followed, name_of);
   for (const auto& counter : followed.counters) {
     const std::string& name = name_of(counter.name);
     if (!model::IsDeviceTime(name)) TakeCounter(name, counter.value);
@@ -47,6 +49,22 @@ void RankMeter::TakeStep(const model::StepStages& step) {
   last_step_ = step.number;
   last_step_end_ns_ = std::max(last_step_end_ns_.value_or(end_ns), end_ns);
   for (const model::StageSpan& span : step.spans) At(stage_ns_, span.stage) += span.duration_ns;
+}
+
+void RankMeter::TakeOpen(const Followed& followed, const std::function<const std::string&(uint32_t)>& name_of) {
+  open_phase_.reset();
+  if (followed.open.empty()) return;
+  const uint64_t thread = followed.open.front().thread_id;
+  for (const auto& span : followed.spans) {
+    if (span.thread_id == thread) newest_end_ns_ = std::max(newest_end_ns_, span.start_ns + span.duration_ns);
+  }
+  // Of a phase in which another one has ended, what came after that is what lasts.
+  OpenPhase phase{Stage::kOther, std::max(followed.open.front().start_ns, newest_end_ns_)};
+  for (size_t i = 1; i < followed.open.size(); ++i) {
+    const std::optional<Stage> stage = model::StageOf(name_of(followed.open[i].name));
+    if (stage) phase = {*stage, std::max(followed.open[i].start_ns, newest_end_ns_)};
+  }
+  open_phase_ = phase;
 }
 
 bool RankMeter::hides_communication() const {

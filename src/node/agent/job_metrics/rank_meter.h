@@ -29,6 +29,12 @@ struct EndedRequest {
   bool failed = false;
 };
 
+/// The phase that a rank is in.
+struct OpenPhase {
+  model::Stage stage = model::Stage::kOther;
+  int64_t since_ns = 0;  ///< Unix time.
+};
+
 /// What a rank has done since its process was found, from what it records. Bounded: whatever names and requests it
 /// makes up, 256 values and 65,536 requests are kept, the newest. Not thread-safe.
 class RankMeter {
@@ -47,6 +53,8 @@ class RankMeter {
   std::optional<int64_t> last_step() const { return last_step_; }
   /// Unix time at which the newest step ended.
   std::optional<int64_t> last_step_end_ns() const { return last_step_end_ns_; }
+  /// Where the rank is in the step that is under way; nullopt: in none, or it is not known.
+  const std::optional<OpenPhase>& open_phase() const { return open_phase_; }
   /// Records were dropped since that step was seen: newer ones may have been among them.
   bool may_have_newer_step() const { return dropped_count_ > dropped_at_step_; }
   /// Durations of the last 100 steps.
@@ -86,6 +94,8 @@ class RankMeter {
     std::list<uint64_t>::iterator age = {};  ///< In requests_by_age_.
   };
   void TakeStep(const model::StepStages& step);
+  void TakeOpen(const ingest::span_follow::Followed& followed,
+                const std::function<const std::string&(uint32_t)>& name_of);
   void TakeCounter(const std::string& name, double value);
   void Forget(uint64_t request);
   void TakeRequest(const ingest::span_follow::FollowedRequest& event, const std::string& name);
@@ -95,6 +105,8 @@ class RankMeter {
   model::StageTimes stage_ns_ = {};
   std::optional<int64_t> last_step_;
   std::optional<int64_t> last_step_end_ns_;
+  std::optional<OpenPhase> open_phase_;
+  int64_t newest_end_ns_ = INT64_MIN;  ///< Of what has ended on the thread of the step under way.
   std::deque<int64_t> recent_steps_ns_;
   std::vector<model::StepStages> new_steps_;
   ingest::span_follow::StageCutter cutter_;
