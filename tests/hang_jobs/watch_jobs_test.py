@@ -40,14 +40,14 @@ class WatchJobsTest(unittest.TestCase):
 
     def test_a_job_that_skips_a_collective_is_noticed_and_a_slow_one_is_not_called_stuck(self):
         calm = self.watch("slow_rank")
-        stuck = self.watch("skips_collective", "--once")
+        stuck = self.watch("skips_collective", "--once", "--for", f"{PATIENCE_S}s")
         events = [json.loads(line) for line in stuck.stdout]
         self.assertEqual(3, stuck.wait(PATIENCE_S), events)
         self.assertEqual("stuck", events[-1]["event"], events)
         self.assertIn("silent", [event["event"] for event in events], events)
         folder = pathlib.Path(events[-1]["folder"])
         processes = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))["processes"]
-        self.assertEqual([0, 1, 2, 3], [process["rank"] for process in processes])
+        self.assertEqual([0, 1, 2, 3], [process["rank"] for process in processes], events)
         self.assertEqual({"running"}, {process["state"] for process in processes})
         # Whatever else it says of the one that hangs, it blames no rank that waits.
         self.assertIn(events[-1]["verdict"]["culprit_ranks"], ([1], []), events[-1])

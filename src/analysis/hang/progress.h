@@ -16,7 +16,7 @@ struct ProgressSample {
   std::optional<int32_t> rank;
   int64_t main_switches = 0;   ///< Context switches of its main thread.
   int64_t main_cpu_ns = 0;     ///< Processor time of its main thread.
-  int64_t threads_cpu_ns = 0;  ///< Of its other threads, in ticks: a backward pass runs in one of them.
+  int64_t threads_cpu_ns = 0;  ///< Of its other threads: a backward pass runs in one of them.
 };
 
 struct ProgressOptions {

@@ -188,6 +188,15 @@ namespace {
 /// watchdog of NCCL polls.
 bool PollsForNccl(std::string_view name) { return name.starts_with("NCCL ") || name.starts_with("pt_nccl_"); }
 
+/// Exact to the ns where the kernel keeps it. In ticks, two threads that hardly run would seem to have used twenty
+/// milliseconds whenever both complete a tick between two looks.
+int64_t ThreadCpuNs(const std::string& task) {
+  const std::string schedule = Contents(task + "/schedstat");
+  if (!schedule.empty()) return Number(schedule);
+  const auto stat = ParseProcStat(Contents(task + "/stat"));
+  return stat ? static_cast<int64_t>(stat->cpu_ticks) * kTickNs : 0;
+}
+
 int64_t ThreadsCpuNs(int32_t pid, const std::string& folder) {
   constexpr int kMostThreads = 4096;
   int64_t sum_ns = 0;
@@ -199,7 +208,7 @@ int64_t ThreadsCpuNs(int32_t pid, const std::string& folder) {
     const std::string text = Contents(task->path().string() + "/stat");
     const size_t open = text.find('(');
     if (open == std::string::npos || PollsForNccl(std::string_view(text).substr(open + 1))) continue;
-    if (const auto stat = ParseProcStat(text)) sum_ns += static_cast<int64_t>(stat->cpu_ticks) * kTickNs;
+    sum_ns += ThreadCpuNs(task->path().string());
   }
   return sum_ns;
 }
@@ -215,13 +224,7 @@ std::optional<Glance> ReadGlance(int32_t pid, uint64_t start_ticks, const std::s
   glance.cpu_ns = static_cast<int64_t>(stat->cpu_ticks) * kTickNs;
   glance.threads_cpu_ns = ThreadsCpuNs(pid, folder);
   const std::string task = fmt::format("{}/task/{}", folder, pid);
-  // Exact to the ns where the kernel keeps it; ticks elsewhere.
-  const std::string schedule = Contents(task + "/schedstat");
-  glance.main_cpu_ns = Number(schedule);
-  if (schedule.empty()) {
-    const auto main = ParseProcStat(Contents(task + "/stat"));
-    if (main) glance.main_cpu_ns = static_cast<int64_t>(main->cpu_ticks) * kTickNs;
-  }
+  glance.main_cpu_ns = ThreadCpuNs(task);
   const std::string status = Contents(task + "/status");
   glance.main_switches =
       NumberAfter(status, "\nvoluntary_ctxt_switches:") + NumberAfter(status, "\nnonvoluntary_ctxt_switches:");

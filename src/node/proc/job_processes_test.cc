@@ -99,6 +99,30 @@ TEST_F(MadeProcesses, WhatIsNotTheCallersIsNotRead) {
   EXPECT_THAT(found.absent_pids, IsEmpty());
 }
 
+TEST_F(MadeProcesses, ThreadsThatHardlyRunSeemToHaveUsedNoWholeTicks) {
+  Add(20, 1, "A=b", true);
+  const auto thread = [&](int tid, int ticks, const char* schedule) {
+    const std::filesystem::path folder = root_ / "20/task" / std::to_string(tid);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "stat") << tid << " (gloo_tcp_loop) S 1 3 4 5 6 7 8 9 10 11 " << ticks
+                                   << " 0 14 15 16 17 18 19 1020 22\n";
+    if (schedule != nullptr) std::ofstream(folder / "schedstat") << schedule;
+  };
+  thread(20, 5, "50000000 1 1\n");
+  thread(21, 1, "9900000 20 3\n");
+  thread(22, 1, "9900000 20 3\n");
+  const auto before = ReadGlance(20, 1020, root_);
+  ASSERT_TRUE(before);
+  EXPECT_EQ(before->main_cpu_ns, 50'000'000);
+  thread(21, 2, "10100000 21 3\n");
+  thread(22, 2, "10100000 21 3\n");
+  const auto after = ReadGlance(20, 1020, root_);
+  EXPECT_EQ(after->threads_cpu_ns - before->threads_cpu_ns, 400'000) << "each has completed a tick of 10 ms";
+
+  std::filesystem::remove(root_ / "20/task/22/schedstat");
+  EXPECT_EQ(ReadGlance(20, 1020, root_)->threads_cpu_ns, 10'100'000 + 20'000'000) << "a kernel without it";
+}
+
 TEST(GlanceTest, SleepingProcessDoesNotMoveAndAWokenOneDoes) {
   int pipe_fds[2];
   ASSERT_EQ(::pipe(pipe_fds), 0);

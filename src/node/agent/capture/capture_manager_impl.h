@@ -140,6 +140,9 @@ class CaptureManagerImpl : public CaptureManager {
   void Sweep() LOCKSTEP_EXCLUDES(mutex_);
   /// Writes what has changed, then tells listeners. What cannot be written stays unsaved, and is tried again.
   void SaveAndTell() LOCKSTEP_EXCLUDES(store_mutex_, mutex_);
+
+  // capture_expiry.cc: at the end of a round.
+
   /// Forgets captures that ended too long ago or are too many, and removes traces beyond what they may take together.
   void Expire() LOCKSTEP_EXCLUDES(store_mutex_, mutex_);
   std::optional<int64_t> NextExpiryNs() const LOCKSTEP_EXCLUDES(mutex_);
