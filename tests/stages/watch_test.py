@@ -80,7 +80,7 @@ class WatchTest(JobCase):
         self.assertEqual((1, "backward"), (evidence["rank"], evidence["stage"]))
         self.assertIn(evidence["peer"], (0, 2))
         self.assertEqual((1, 1, "backward"), (evidence["stages_rank"], evidence["trace_rank"], evidence["stages_stage"]), evidence)
-        self.assertEqual(3, evidence["last_step"] - evidence["first_step"] + 1, evidence)
+        self.assertEqual(5, evidence["last_step"] - evidence["first_step"] + 1, evidence)
         folder = pathlib.Path(evidence["folder"])
         self.assertEqual(2, len(list(folder.glob("*.json.gz"))), list(folder.iterdir()))
         self.assertIn("Stages of steps", (folder / "report.html").read_text(encoding="utf-8"))

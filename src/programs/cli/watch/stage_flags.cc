@@ -19,7 +19,7 @@ void StageFlags::Declare(CLI::App& app) {
                "of a peer to see why; for jobs under 'lockstep run --stages'");
   const auto add = [this](CLI::Option* option) { options_.push_back(option); };
   add(app.add_option("--stages-every", every_, "Time between two looks at the stages (5s)")->type_name("TIME"));
-  add(app.add_option("--evidence-steps", request_.step_count, "Steps of such a capture (3)")
+  add(app.add_option("--evidence-steps", request_.step_count, "Steps of such a capture (5)")
           ->type_name("N")
           ->check(Checked(CLI::Range(1, 1000))));
   add(app.add_option("--evidence-captures", request_.captures_an_hour, "At most so many of them an hour (6)")

@@ -16,7 +16,7 @@ namespace lockstep::cli {
 /// What `lockstep watch --stages` is to do besides watching.
 struct StageRequest {
   int64_t every_ns = 0;           ///< Between two looks at the stages.
-  int32_t step_count = 3;         ///< That a capture holds.
+  int32_t step_count = 5;         ///< That a capture holds: of two ranks, fewer seldom show more than chance does.
   uint64_t captures_an_hour = 6;  ///< At most.
   uint64_t kept_bytes = 0;        ///< Of traces and reports; the oldest captures' are removed first.
 };
