@@ -96,6 +96,8 @@ DASHBOARDS = {
               (f"sum by (pg, op) (rate(lockstep_collective_bytes_total{{{JOB}}}[5m]))", "{{pg}} {{op}}")),
         panel("Calls a second", "By group and operation, of all ranks.", "ops",
               (f"sum by (pg, op) (rate(lockstep_collective_calls_total{{{JOB}}}[5m]))", "{{pg}} {{op}}")),
+        panel("Operations under way", "Called and not ended, by group: of the rank with most.", "short",
+              (f"max by (job_id, pg) (lockstep_collective_enqueued_total{{{JOB}}} - lockstep_collective_completed_total{{{JOB}}})", "{{pg}}")),
         panel("Oldest operation under way", "By group: what grows without end hangs, docs/runbook/hang.md.", "s",
               (f"max by (job_id, pg) (lockstep_collective_oldest_inflight_seconds{{{JOB}}})", "{{pg}}")),
     ]),
@@ -189,7 +191,9 @@ def grafana_panel(number, given, x, y):
                  "properties": [{"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [10, 10]}}]}]},
             "targets": [{"refId": chr(ord("A") + i), "expr": expression, "legendFormat": legend, "range": given["kind"] != "table",
                          "instant": given["kind"] == "table", "format": "heatmap" if given["kind"] == "heatmap" else
-                         "table" if given["kind"] == "table" else "time_series"} for i, (expression, legend) in enumerate(given["queries"])]}
+                         "table" if given["kind"] == "table" else "time_series",
+                         # A step that a capture shows carries the capture's id.
+                         **({"exemplar": True} if "step_duration" in expression else {})} for i, (expression, legend) in enumerate(given["queries"])]}
     return made
 
 
@@ -204,7 +208,8 @@ def dashboard(name):
     source = {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
     return {"uid": f"lockstep-{name}", "title": title, "tags": ["lockstep"], "editable": True, "schemaVersion": 38, "refresh": "15s",
             "time": {"from": "now-1h", "to": "now"}, "templating": {"list": [source, *variables]},
-            "links": [{"type": "dashboards", "tags": ["lockstep"], "asDropdown": True, "title": "lockstep", "includeVars": True, "keepTime": True}],
+            "links": [{"type": "dashboards", "tags": ["lockstep"], "asDropdown": True, "title": "lockstep", "includeVars": True, "keepTime": True,
+                       "icon": "external link", "targetBlank": False, "tooltip": ""}],
             "panels": made}
 
 

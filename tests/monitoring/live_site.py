@@ -1,5 +1,6 @@
 """`lockstep serve --host ...` as a program, and its stream of events, for tests."""
 
+import base64
 import contextlib
 import http.client
 import json
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import time
 import urllib.parse
+import urllib.request
 
 from waiting import PATIENCE_S
 
@@ -93,3 +95,12 @@ def read_events(answer):
             event = line[len("event: "):]
         elif line.startswith("data: "):
             yield event, json.loads(line[len("data: "):])
+
+
+def ask_prometheus(url, path):
+    """Data that the server's own Prometheus answers, with the password of the link that the page is given (`url` of its alerts)."""
+    parts = urllib.parse.urlsplit(url)
+    request = urllib.request.Request(f"http://{parts.hostname}:{parts.port}{path}")
+    request.add_header("Authorization", "Basic " + base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode())
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+        return json.load(answer)["data"]

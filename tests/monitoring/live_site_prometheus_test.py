@@ -1,6 +1,5 @@
 """`lockstep serve --with-prometheus`: this machine's own Prometheus over a real lockstepd, its alerts on the page's stream, and its end with the server's."""
 
-import base64
 import json
 import pathlib
 import shutil
@@ -14,7 +13,7 @@ import urllib.parse
 import urllib.request
 
 from monitored import Watched  # First: it says where the others are.
-from live_site import BINARY, LiveSite
+from live_site import BINARY, LiveSite, ask_prometheus
 from shipped import ALERTS, RULES
 from top_test import DONE, FAILED, MISUSED, Job
 from waiting import PATIENCE_S, wait_until
@@ -51,9 +50,7 @@ class OwnPrometheusTest(unittest.TestCase):
             urllib.request.urlopen(request, timeout=PATIENCE_S)
         self.assertEqual(401, refused.exception.code, "other users of this machine reach that port too")
         refused.exception.close()
-        request.add_header("Authorization", "Basic " + base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode())
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            return json.load(answer)["data"]
+        return ask_prometheus(url, path)
 
     def test_an_alert_of_the_shipped_rules_fires(self):
         rules = self.folder / "rules"

@@ -73,6 +73,17 @@ class RulesTest(unittest.TestCase):
                         allowed = set.union(TARGET_LABELS, {"alertname", "alertstate"}, *(known[each] for each in names))
                         self.assertEqual(set(), labels_in(target["expr"]) - allowed)
 
+    def test_top_and_the_live_page_have_the_same_thresholds(self):
+        source = (SOURCE / "src/node/live/job_figures.cc").read_text(encoding="utf-8")
+        rules = {rule["alert"]: rule["expr"] for rule in rules_of(ALERTS)}
+        for constant, alert in (("kCommunicationAlarm", "LockstepCommOverheadHigh"), ("kInputAlarm", "LockstepInputBound"),
+                                ("kStragglerAlarm", "LockstepStragglerRank"), ("kMemoryAlarm", "LockstepGpuMemoryImbalance"),
+                                ("kNoProgressNs", "LockstepJobNoProgress"), ("kStuckSteps", "LockstepJobNoProgress"),
+                                ("kCollectiveAlarmNs", "LockstepCollectiveStuck")):
+            with self.subTest(constant):
+                threshold = float(re.search(rf"{constant} = ([0-9.]+)", source)[1])
+                self.assertIn(threshold, [float(number) for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])", rules[alert])])
+
     @unittest.skipUnless(shutil.which("promtool"), "promtool is not there: scripts/packages.txt has prometheus")
     def test_promtool_finds_them_right(self):
         for command in (["check", "rules", RULES, ALERTS], ["check", "config", PROMETHEUS / "prometheus.yml"]):

@@ -42,7 +42,7 @@ class Api:
     def __init__(self, path):
         self.path = str(path)
 
-    def ask(self, method, path, body=None, root="/api/v1"):
+    def ask(self, method, path, body=None, root="/api/v1", **headers):
         def attempt():
             connection = http.client.HTTPConnection("localhost")
             connection.sock = socket.socket(socket.AF_UNIX)
@@ -50,7 +50,7 @@ class Api:
                 connection.sock.settimeout(30)
                 connection.sock.connect(self.path)
                 connection.request(method, root + path, body=json.dumps(body) if body is not None else None,
-                                   headers={"Content-Type": "application/json"})
+                                   headers={"Content-Type": "application/json", **headers})
                 answer = connection.getresponse()
                 return answer.status, answer.read()
             except (ConnectionRefusedError, ConnectionResetError, FileNotFoundError, http.client.RemoteDisconnected):

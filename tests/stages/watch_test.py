@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import secrets
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from waiting import PATIENCE_S, wait_until
 
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
 sys.path.insert(0, str(SOURCE / "tests" / "process"))
-from capture_jobs import Node  # noqa: E402
+from capture_jobs import Api, Node  # noqa: E402
 
 BINARY = os.environ["LOCKSTEP_BINARY"]
 SCHEMA = json.loads((SOURCE / "docs/schema/watch-1.schema.json").read_text(encoding="utf-8"))
@@ -85,6 +86,7 @@ class WatchTest(JobCase):
         self.assertEqual(2, len(list(folder.glob("*.json.gz"))), list(folder.iterdir()))
         self.assertIn("Stages of steps", (folder / "report.html").read_text(encoding="utf-8"))
         self.assertEqual(evidence["sentence"], json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["sentence"])
+        self.has_an_exemplar((1, evidence["peer"]))
         # The same is told and captured once, however often it is looked at: seen by the steps that go on.
         begun = self.newest_step()
         wait_until(lambda: self.newest_step() > begun + 100, "a hundred steps", job)
@@ -92,6 +94,24 @@ class WatchTest(JobCase):
         self.assertEqual(FINDING, code)
         self.assertNotIn("stages_capture", rest)
         self.assertEqual(1, len(list(self.kept.iterdir())))
+
+    def has_an_exemplar(self, ranks):
+        """The job's step durations lead to its only capture, by a step of one of its ranks."""
+        api = Api(self.node.socket)
+        [capture] = api.captures()
+        series = re.compile(rf'lockstep_step_duration_seconds_bucket{{job_id="{self.job}",le="(.*)"}} \d+'
+                            r' # {capture="(.*)",rank="(.*)"} (\S+) (\S+)\n')
+
+        def found():
+            return series.findall(api.ask("GET", "/metrics", root="", Accept="application/openmetrics-text; version=1.0.0")[1].decode())
+
+        [(bound, capture_id, rank, value, time_s)] = wait_until(found, "a step that the capture shows")
+        self.assertEqual(capture["id"], capture_id)
+        self.assertIn(int(rank), ranks)
+        self.assertTrue(0.06 <= float(value) <= float(bound.replace("+Inf", "inf")), (value, bound))
+        [target] = [target for target in capture["targets"] if target["process"]["rank"] == int(rank)]
+        self.assertTrue(target["begun_unix_ns"] < float(time_s) * 1e9 <= target["finished_unix_ns"] + 1e6, (time_s, target))
+        self.assertEqual([], series.findall(api.ask("GET", "/metrics", root="")[1].decode()), "Prometheus's own text has none")
 
     def newest_step(self):
         done = subprocess.run([BINARY, "stages", "--json", "--job", self.job, "--socket", self.node.socket, "--last", "1000"],

@@ -151,7 +151,7 @@ Result<std::unique_ptr<OwnPrometheus>> OwnPrometheus::Start(const PrometheusSetu
       {setup.program, "--config.file=" + own->folder_.File("prometheus.yml"),
        "--web.config.file=" + own->folder_.File("web.yml"), "--web.listen-address=127.0.0.1:0",
        "--storage.tsdb.path=" + data, fmt::format("--storage.tsdb.retention.time={}", kRetentionTime),
-       fmt::format("--storage.tsdb.retention.size={}", kRetentionSize)},
+       fmt::format("--storage.tsdb.retention.size={}", kRetentionSize), "--enable-feature=exemplar-storage"},
       {.output = log.get(), .error = log.get()});
   if (!process && process.error().code == ErrorCode::kNotFound) {
     return Error{ErrorCode::kNotFound,

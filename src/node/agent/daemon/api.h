@@ -32,7 +32,9 @@ struct ApiParts {
   std::function<control::NodeStatus()> status;         ///< Without counts and problems, which are added here.
   std::function<std::vector<std::string>()> problems;  ///< Of the daemon itself.
   std::function<std::vector<MetricSample>()> samples;  ///< Of other parts, for /metrics.
-  std::function<std::vector<prometheus::MetricFamily>()> measured;         ///< By sensors, for /metrics; may be null.
+  std::function<std::vector<prometheus::MetricFamily>()> measured;  ///< By sensors, for /metrics; may be null.
+  /// For OpenMetrics, of captures, newest first; may be null.
+  std::function<std::vector<Exemplar>(const std::vector<control::Capture>&)> exemplars;
   std::function<control::History(const control::HistoryQuery&)> history;   ///< Of what the sensors saw.
   std::function<control::NodeStages(const control::StagesQuery&)> stages;  ///< Of the node's ranks.
   std::function<void(const std::string& line)> audit;  ///< Who did what, or was refused it; one printable line.

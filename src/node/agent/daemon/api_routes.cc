@@ -212,10 +212,16 @@ Response Api::GetStages(const Call& call) {
 
 Response Api::GetMetrics(const Call& call) {
   const bool is_open = AcceptsOpenMetrics(call.request.accept);
+  const std::vector<control::Process> processes = parts_.registry->Processes();
+  const std::vector<control::Capture> captures = parts_.captures->List(Caller{{}, true, {}});
+  std::vector<prometheus::MetricFamily> measured;
+  if (parts_.measured) measured = parts_.measured();
+  std::vector<Exemplar> exemplars;
+  if (is_open && parts_.exemplars) exemplars = parts_.exemplars(captures);
+  Metrics& metrics = *parts_.metrics;
   Response response = http::TextResponse(
-      200,
-      parts_.metrics->Text(parts_.registry->Processes(), parts_.captures->List(Caller{{}, true, {}}), parts_.samples(),
-                           parts_.measured ? parts_.measured() : std::vector<prometheus::MetricFamily>(), is_open));
+      200, is_open ? metrics.OpenText(processes, captures, parts_.samples(), std::move(measured), exemplars)
+                   : metrics.Text(processes, captures, parts_.samples(), std::move(measured)));
   response.content_type = is_open ? kOpenMetricsType : "text/plain; version=0.0.4; charset=utf-8";
   return response;
 }

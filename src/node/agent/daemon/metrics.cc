@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "node/agent/daemon/own_process.h"
-#include "node/agent/sensors/open_metrics.h"
 
 namespace lockstep::agent {
 namespace {
@@ -115,8 +114,19 @@ void Metrics::SkipEnded(const std::vector<Capture>& captures) {
 }
 
 std::string Metrics::Text(const std::vector<Process>& processes, const std::vector<Capture>& captures,
-                          const std::vector<MetricSample>& samples, std::vector<MetricFamily> measured,
-                          bool is_open_metrics) {
+                          const std::vector<MetricSample>& samples, std::vector<MetricFamily> measured) {
+  return prometheus::TextSerializer().Serialize(Families(processes, captures, samples, std::move(measured)));
+}
+
+std::string Metrics::OpenText(const std::vector<Process>& processes, const std::vector<Capture>& captures,
+                              const std::vector<MetricSample>& samples, std::vector<MetricFamily> measured,
+                              const std::vector<Exemplar>& exemplars) {
+  return OpenMetricsText(Families(processes, captures, samples, std::move(measured)), exemplars);
+}
+
+std::vector<MetricFamily> Metrics::Families(const std::vector<Process>& processes, const std::vector<Capture>& captures,
+                                            const std::vector<MetricSample>& samples,
+                                            std::vector<MetricFamily> measured) {
   CountEnded(captures);
   {
     // Captures that the manager has forgotten need not be remembered here.
@@ -141,7 +151,7 @@ std::string Metrics::Text(const std::vector<Process>& processes, const std::vect
   for (const MetricSample& sample : all) own.Add(sample.name, sample.labels, sample.value);
   MergeFamilies(own.Take(), &families);
   MergeFamilies(std::move(measured), &families);
-  return is_open_metrics ? OpenMetricsText(families) : prometheus::TextSerializer().Serialize(families);
+  return families;
 }
 
 }  // namespace lockstep::agent

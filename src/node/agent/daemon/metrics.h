@@ -15,6 +15,7 @@
 
 #include "base/mutex.h"
 #include "node/agent/sensors/metric_spec.h"
+#include "node/agent/sensors/open_metrics.h"
 #include "node/agent/sensors/series_limit.h"
 #include "node/control/api/capture.h"
 #include "node/control/api/process.h"
@@ -46,13 +47,20 @@ class Metrics {
   /// Those that had ended before this daemon started: not counted.
   void SkipEnded(const std::vector<control::Capture>& captures);
 
-  /// Prometheus's text, or OpenMetrics. `samples` come from elsewhere in the daemon, `measured` from its sensors, of
+  /// Prometheus's text. `samples` come from elsewhere in the daemon, `measured` from its sensors, of
   /// which what is beyond the limits is left out and counted; the daemon's own process is read here.
   std::string Text(const std::vector<control::Process>& processes, const std::vector<control::Capture>& captures,
-                   const std::vector<MetricSample>& samples, std::vector<prometheus::MetricFamily> measured = {},
-                   bool is_open_metrics = false);
+                   const std::vector<MetricSample>& samples, std::vector<prometheus::MetricFamily> measured = {});
+  /// The same as OpenMetrics, which has exemplars.
+  std::string OpenText(const std::vector<control::Process>& processes, const std::vector<control::Capture>& captures,
+                       const std::vector<MetricSample>& samples, std::vector<prometheus::MetricFamily> measured,
+                       const std::vector<Exemplar>& exemplars);
 
  private:
+  std::vector<prometheus::MetricFamily> Families(const std::vector<control::Process>& processes,
+                                                 const std::vector<control::Capture>& captures,
+                                                 const std::vector<MetricSample>& samples,
+                                                 std::vector<prometheus::MetricFamily> measured);
   prometheus::Family<prometheus::Counter>& Counters(const char* name);
 
   prometheus::Registry registry_;

@@ -146,6 +146,7 @@ Status Service::Start() {
     AddServingObjectives(config_.serving, &families);
     return families;
   };
+  parts.exemplars = [this](const std::vector<control::Capture>& of) { return exemplars_.Of(of, kept_steps_); };
   parts.history = [this](const control::HistoryQuery& query) {
     if (history_) return history_->Ask(query);
     control::History none;

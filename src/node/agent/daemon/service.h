@@ -20,6 +20,7 @@
 #include "node/agent/dynolog/rpc_server.h"
 #include "node/agent/history/recorder.h"
 #include "node/agent/job_metrics/kept_steps.h"
+#include "node/agent/job_metrics/step_exemplars.h"
 #include "node/agent/kineto/endpoint.h"
 #include "node/agent/network/network_tester.h"
 #include "node/agent/sensors/sensor_board.h"
@@ -66,6 +67,7 @@ class Service {
   NetworkTester network_{host_};
   std::unique_ptr<InspectionDesk> inspections_;
   KeptSteps kept_steps_;
+  StepExemplars exemplars_;
   std::unique_ptr<SensorBoard> sensors_;
   std::unique_ptr<HistoryRecorder> history_;  ///< Null: the settings want none, or no file can be had.
   std::unique_ptr<Api> api_;

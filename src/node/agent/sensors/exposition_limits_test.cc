@@ -46,6 +46,26 @@ TEST(OpenMetricsTest, IsWrittenAsTheStandardSays) {
             "lockstep_recent_seconds_sum 1\n# EOF\n");
 }
 
+TEST(OpenMetricsTest, AnExemplarStandsBehindItsBucket) {
+  MetricFamilies families(kSpecs);
+  prometheus::ClientMetric histogram;
+  histogram.histogram.sample_count = 4;
+  histogram.histogram.bucket = {{1, 1.0}, {3, 2.0}};
+  families.Add("lockstep_wait_seconds", {{"job_id", "j"}}, histogram);
+  families.Add("lockstep_wait_seconds", {{"job_id", "k"}}, histogram);
+  const auto exemplar = [](const char* job, double value, const std::string& capture) {
+    return Exemplar{"lockstep_wait_seconds", {{"job_id", job}}, {{"capture", capture}}, value, 1790000000.5};
+  };
+  const std::string text = OpenMetricsText(
+      families.Take(), {exemplar("j", 2, "a\"b"), exemplar("j", 1.5, "second"), exemplar("k", 7, "beyond"),
+                        exemplar("k", 0.5, std::string(200, 'x')), exemplar("other", 0.5, "none")});
+  EXPECT_THAT(text, testing::HasSubstr("{job_id=\"j\",le=\"1.0\"} 1\n"));
+  EXPECT_THAT(text, testing::HasSubstr("{job_id=\"j\",le=\"2.0\"} 3 # {capture=\"a\\\"b\"} 2 1790000000.500\n"));
+  EXPECT_THAT(text, testing::HasSubstr("{job_id=\"j\",le=\"+Inf\"} 4\n"));
+  EXPECT_THAT(text, testing::HasSubstr("{job_id=\"k\",le=\"1.0\"} 1\n"));
+  EXPECT_THAT(text, testing::HasSubstr("{job_id=\"k\",le=\"+Inf\"} 4 # {capture=\"beyond\"} 7 1790000000.500\n"));
+}
+
 TEST(OpenMetricsTest, IsForThoseWhoAskForIt) {
   EXPECT_TRUE(AcceptsOpenMetrics(  // Prometheus 2.42.
       "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"

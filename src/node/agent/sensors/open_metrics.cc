@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/trim.h"
@@ -65,10 +66,50 @@ void AppendEscaped(std::string_view text, std::string* out) {
   }
 }
 
+/// Writes {name="value",...}.
+class LabelWriter {
+ public:
+  explicit LabelWriter(std::string* out) : out_(out) {}
+  void Add(std::string_view name, std::string_view value) {
+    out_->push_back(before_);
+    before_ = ',';
+    *out_ += name;
+    *out_ += "=\"";
+    AppendEscaped(value, out_);
+    out_->push_back('"');
+  }
+  void End() {
+    if (before_ == ',') out_->push_back('}');
+  }
+
+ private:
+  std::string* out_;
+  char before_ = '{';
+};
+
+/// As the standard counts: names and values of all labels.
+bool IsShortEnough(const Exemplar& exemplar) {
+  constexpr size_t kMostCharacters = 128;
+  size_t characters = 0;
+  for (const auto& [name, value] : exemplar.labels) characters += name.size() + value.size();
+  return characters <= kMostCharacters;
+}
+
+bool IsOf(const ClientMetric& metric, const Exemplar& exemplar) {
+  return metric.label.size() == exemplar.series.size() &&
+         std::all_of(exemplar.series.begin(), exemplar.series.end(), [&](const auto& wanted) {
+           return std::any_of(metric.label.begin(), metric.label.end(), [&](const auto& label) {
+             return label.name == wanted.first && label.value == wanted.second;
+           });
+         });
+}
+
 class Writer {
  public:
+  explicit Writer(const std::vector<Exemplar>& exemplars) : exemplars_(exemplars) {}
+
   void Write(const MetricFamily& family) {
-    name_ = family.name;
+    name_ = family_ = family.name;
     const bool is_counter = family.type == MetricType::Counter;
     if (is_counter && name_.ends_with(kTotal)) name_.remove_suffix(kTotal.size());
     fmt::format_to(std::back_inserter(out), "# TYPE {} {}\n# HELP {} ", name_, TypeOf(family.type), name_);
@@ -100,15 +141,36 @@ class Writer {
   void WriteHistogram(const ClientMetric& metric) {
     const auto& histogram = metric.histogram;
     double last = 0;
+    double from = -std::numeric_limits<double>::infinity();
+    const auto line = [&](uint64_t count, double bound) {
+      Line(metric, "_bucket", std::to_string(count), "le", Canonical(bound));
+      AddExemplar(metric, from, bound);
+      from = bound;
+    };
     for (const auto& bucket : histogram.bucket) {
-      Line(metric, "_bucket", std::to_string(bucket.cumulative_count), "le", Canonical(bucket.upper_bound));
+      line(bucket.cumulative_count, bucket.upper_bound);
       last = bucket.upper_bound;
     }
     if (histogram.bucket.empty() || !std::isinf(last)) {
-      Line(metric, "_bucket", std::to_string(histogram.sample_count), "le", "+Inf");
+      line(histogram.sample_count, std::numeric_limits<double>::infinity());
     }
     Line(metric, "_count", std::to_string(histogram.sample_count));
     Line(metric, "_sum", Number(histogram.sample_sum));
+  }
+
+  /// Puts the one that was counted above `from` and up to `bound` at the end of the line before.
+  void AddExemplar(const ClientMetric& metric, double from, double bound) {
+    const auto found = std::find_if(exemplars_.begin(), exemplars_.end(), [&](const Exemplar& each) {
+      return each.family == family_ && each.value > from && each.value <= bound && IsShortEnough(each) &&
+             IsOf(metric, each);
+    });
+    if (found == exemplars_.end()) return;
+    out.pop_back();
+    out += " # ";
+    LabelWriter labels(&out);
+    for (const auto& [name, value] : found->labels) labels.Add(name, value);
+    labels.End();
+    fmt::format_to(std::back_inserter(out), " {} {:.3f}\n", Number(found->value), found->unix_seconds);
   }
 
   void WriteSummary(const ClientMetric& metric) {
@@ -123,23 +185,17 @@ class Writer {
             const std::string& extra_value = {}) {
     out += name_;
     out += suffix;
-    char before = '{';
-    const auto label = [&](std::string_view name, std::string_view text) {
-      out.push_back(before);
-      before = ',';
-      out += name;
-      out += "=\"";
-      AppendEscaped(text, &out);
-      out.push_back('"');
-    };
-    for (const auto& each : metric.label) label(each.name, each.value);
-    if (!extra.empty()) label(extra, extra_value);
-    if (before == ',') out.push_back('}');
+    LabelWriter labels(&out);
+    for (const auto& each : metric.label) labels.Add(each.name, each.value);
+    if (!extra.empty()) labels.Add(extra, extra_value);
+    labels.End();
     out.push_back(' ');
     out += value;
     out.push_back('\n');
   }
 
+  const std::vector<Exemplar>& exemplars_;
+  std::string_view family_;  ///< In full.
   std::string_view name_;
 };
 
@@ -164,8 +220,8 @@ bool AcceptsOpenMetrics(std::string_view accept) {
   return open > 0 && open >= plain;
 }
 
-std::string OpenMetricsText(const std::vector<MetricFamily>& families) {
-  Writer writer;
+std::string OpenMetricsText(const std::vector<MetricFamily>& families, const std::vector<Exemplar>& exemplars) {
+  Writer writer(exemplars);
   for (const MetricFamily& family : families) writer.Write(family);
   writer.out += "# EOF\n";
   return std::move(writer.out);
