@@ -4,13 +4,16 @@ import gzip
 import json
 import os
 import pathlib
+import re
+import shutil
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 from capture_jobs import Node, TorchTest  # noqa: E402
 from monitored import Watched  # noqa: E402,F401  First: it says where the others are.
-from live_site import LiveSite  # noqa: E402
+from live_site import BINARY, LiveSite  # noqa: E402
+from top_view_test import Tmux  # noqa: E402
 
 RANKS = 2
 JOB = f"live-{os.getpid()}"  # Other tests have a job "alpha", and evidence is collected of all that are called so.
@@ -125,6 +128,31 @@ class LiveCaptureTest(TorchTest):
         self.post(f"/api/live/captures/{action_id}/cancel", "")
         capture, _ = self.ended("captures", action_id)
         self.assertEqual("cancelled", capture["state"], capture)
+
+
+@unittest.skipUnless(shutil.which("tmux"), "tmux is not there: scripts/packages.txt has it")
+class TopCaptureTest(TorchTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.node = Node()
+        cls.addClassCleanup(cls.node.close)
+        cls.node.job(cls.python, JOB, RANKS)
+
+    def test_a_key_traces_a_rank_or_all_of_its_job(self):
+        tmux = Tmux(self, 120, 40)
+        tmux.type(f"cd {self.node.folder} && {BINARY} top --socket {self.node.socket}")
+        tmux.key("Enter")
+        tmux.wait_for(f"job {JOB} · {RANKS} of {RANKS} ranks")
+        for answer, count in (("y", 1), ("a", RANKS)):
+            tmux.type("c")
+            tmux.wait_for("Trace rank \\d for a second")
+            tmux.type(answer)
+            screen = tmux.wait_for(r"CAPTURE\s+\d traces? in ")
+            [folder] = re.findall(r"lockstep analyze (\S+)", screen)
+            self.assertEqual(count, len(list((self.node.folder / folder).glob("*.json*"))), screen)
+            tmux.key("Escape")
+            tmux.wait_for("Enter rank")
 
 
 if __name__ == "__main__":

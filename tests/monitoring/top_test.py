@@ -94,8 +94,9 @@ class TopTest(unittest.TestCase):
             [shown] = found["jobs"]
             states = [rank["state"] for rank in sorted(shown["ranks"], key=lambda rank: rank["rank"])]
             is_it = states == ["waits", "slow", "waits"] and "straggler" in [alarm["kind"] for alarm in shown["alarms"]]
-            return shown if is_it else None
+            return shown if is_it and (shown["stages"] or {}).get("rank") == 1 else None
         shown = wait_until(slow_one, "rank 1 to be the slow one")
+        self.assertRegex(shown["stages"]["sentence"], f"^Rank 1 costs the job .* in {shown['stages']['stage']}: ")
         self.assertEqual((shown["world_size"], shown["missing_ranks"], shown["slowest_rank"]), (3, [], "1"))
         ranks = {rank["rank"]: rank for rank in shown["ranks"]}
         self.assertEqual([ranks[rank]["waits_for_rank"] for rank in "012"], ["1", None, "1"])

@@ -29,6 +29,7 @@ class TopOfTrainingTest(TwoNodes):
         screen = self.tmux.wait_for(r"▶ +2 +node2 +slow")
         self.tmux.wait_for(r"(?s)(?:node[12] +waits +2 .*){3}")
         self.tmux.wait_for("warning: rank 2 takes")
+        self.tmux.wait_for("stages: Rank 2 costs the job")
         self.plan({})
         self.tmux.wait_for("warning: rank 2 takes", gone=True)
         self.plan({"input": 0.05})
@@ -36,6 +37,8 @@ class TopOfTrainingTest(TwoNodes):
         self.plan({"hang": 1})
         screen = self.tmux.wait_for(r"(?s)(?:node[12] +stuck.*){4}")
         self.assertRegex(screen, r"\b0 steps/s")
+        # It waits for nobody, and the others wait for it.
+        self.tmux.wait_for(r"(?s)• rank 1 holds the job up: it has been between its phases for .*! +1 +node1 +stuck +- (?:.*stuck +1 ){3}")
         # The chosen rank's stacks come from the daemon of its node.
         self.tmux.type("/")
         self.tmux.type("1")

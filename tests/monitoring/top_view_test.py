@@ -102,7 +102,7 @@ class TopViewTest(unittest.TestCase):
         tmux.key("s")
         self.assertEqual([rank for rank, _ in self.rows(tmux.wait_for("sort: rank"))], ["0", "1", "2"])
         tmux.key("h")
-        tmux.wait_for("No key here changes a job")
+        tmux.wait_for("No other key affects a job")
         tmux.key("x")
         tmux.wait_for("sort: rank")
         tmux.type("/slow")

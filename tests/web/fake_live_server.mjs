@@ -56,7 +56,7 @@ const rankOf = (rank, second) => {
     rank: String(rank), host: host(rank), node: host(rank), pid: String(40000 + rank), local_rank: String(rank % 8), user: 'fake', device: 'cuda:0',
     state: silent ? 'silent' : stuck ? 'stuck' : rank === SLOW && state === 'slow' ? 'slow' : state === 'slow' ? 'waits' : 'runs',
     waits_for_rank: silent || rank === SLOW || state === 'well' ? null : String(SLOW), step_count: silent ? null : (second % 1e5) - (rank === SLOW ? 1 : 0), behind_steps: silent ? null : rank === SLOW ? 1 : 0,
-    progress_age_ns: silent ? null : stuck ? STUCK_S * 1e9 : 706e6, is_since_start: false, steps_per_s: silent ? null : 17.9, ...none,
+    progress_age_ns: silent ? null : stuck ? STUCK_S * 1e9 : 706e6, open_phase: silent || !stuck ? null : rank === SLOW ? 'input' : 'comm_exposed', open_phase_ns: silent || !stuck ? null : (STUCK_S - 1) * 1e9, is_since_start: false, steps_per_s: silent ? null : 17.9, ...none,
     phases: { input: silent ? null : 0.03, h2d: silent ? null : 0.01, forward: none.compute_ratio && none.compute_ratio * 0.4, backward: none.compute_ratio && none.compute_ratio * 0.5, optimizer: none.compute_ratio && none.compute_ratio * 0.1, comm_exposed: none.communication_ratio, checkpoint: null, validation: null, gc: null, other: silent ? null : 0.03 },
     mfu_ratio: silent ? null : 0.41, samples_per_s: null, tokens_per_s: silent ? null : 8192, torch_memory_allocated_bytes: 50e9, torch_memory_reserved_bytes: 58e9, torch_memory_peak_bytes: 60e9,
     bus_bytes_per_s: silent ? null : 180e9, oldest_collective_ns: stuck ? STUCK_S * 1e9 : 3e6, cpu_cores: 1.2, resident_memory_bytes: 4e9, thread_count: 80, storage_read_bytes_per_s: 12e6, storage_written_bytes_per_s: 0,
@@ -73,7 +73,7 @@ const serving = (second) => ({
 });
 const job = (second) => ({
   job_id: '4711', world_size: RANKS + 1, missing_ranks: [RANKS], steps_per_s: state === 'stuck' ? 0 : 17.9 + 0.2 * noise(1, second), step_ns: figures(0, second).step_ns, own_ns: 28.5e6, step_median_ns: 55.5e6, compute_ratio: 0.57,
-  communication_ratio: state === 'well' ? 0.05 : 0.45 + 0.01 * noise(0, second), input_ratio: 0.04, mfu_ratio: 0.41, samples_per_s: null, tokens_per_s: 68192, slowest_rank: state === 'well' ? null : String(SLOW), slowest_ratio: state === 'well' ? null : 1.88,
+  communication_ratio: state === 'well' ? 0.05 : 0.45 + 0.01 * noise(0, second), input_ratio: 0.04, mfu_ratio: 0.41, samples_per_s: null, tokens_per_s: 68192, slowest_rank: state === 'well' ? null : String(SLOW), slowest_ratio: state === 'well' ? null : 1.88, stages: null,
   alarms: state === 'well' ? [] : state === 'stuck' ? [{ kind: 'collective_stuck', severity: 'critical', text: `rank 0 waits in a collective for ${STUCK_S} s`, rank: '0' }] : [
     { kind: 'exposed_communication', severity: 'warning', text: '45 % of step time is exposed communication', rank: null },
     { kind: 'straggler', severity: 'warning', text: `rank ${SLOW} takes 1.88 times the median rank's own time`, rank: String(SLOW) },
@@ -132,6 +132,28 @@ const alerts = () => ({ state: 'answers', problem: null, url: null, asked_unix_n
   { name: 'LockstepStraggler', state: 'firing', severity: 'warning', summary: `Rank ${SLOW} of job 4711 holds the others up`, runbook: 'straggler', labels: { job_id: '4711', rank: String(SLOW) }, since_unix_ns: Date.now() * 1e6 - 300e9, value: 1.88 },
 ] });
 
+const STAGES = ['input', 'h2d', 'forward', 'backward', 'optimizer', 'comm_exposed', 'checkpoint', 'validation', 'gc', 'other'];
+/** The slow rank holds the others up in forward, except in each eighth window, where rank 0 writes a checkpoint; nobody does while all is well. */
+const stages = () => {
+  const windows = Array.from({ length: 60 }, (_, i) => {
+    const rank = state === 'well' ? null : i % 8 === 7 ? 0 : SLOW;
+    const stage = rank === null ? null : rank === SLOW ? 'forward' : 'checkpoint';
+    const frontier_ns = STAGES.map((name) => ({ input: 2e6, forward: stage === 'forward' ? 58e6 : 30e6, backward: 60e6, optimizer: 4e6, comm_exposed: 9e6, checkpoint: stage === 'checkpoint' ? 40e6 : 0, other: 1e6 })[name] ?? 0).map((ns) => 4 * ns);
+    return {
+      first_step: 4 * i, last_step: 4 * i + 3, step_count: 4, ns: frontier_ns.reduce((a, b) => a + b), frontier_ns, cost_ns: rank === null ? 0 : 112e6, rank, stage,
+      leads: Array.from({ length: RANKS }, (_, r) => (r === rank ? String.fromCharCode(97 + STAGES.indexOf(stage)) : '.')).join(''),
+    };
+  });
+  const verdict = state === 'well' ? { answer: 'even', rank: null, stage: null, sentence: 'No rank and no stage stands out.' }
+    : { answer: 'straggler', rank: SLOW, stage: 'forward', sentence: `Rank ${SLOW} costs the job 17 % of its time in forward: 28.0 ms of each step of 164 ms.` };
+  const shares = STAGES.map((stage, at) => ({ stage, frontier_ns: windows.reduce((sum, each) => sum + each.frontier_ns[at], 0), cost_ns: 0, rank: null }));
+  return { asked_unix_ns: Date.now() * 1e6, stages: STAGES, jobs: [
+    { job_id: '4711', problem: null, is_partial: false, verdict, why: `in 53 of 60 windows the others wait for ${odd}`, next: 'look at what that rank does in forward',
+      step_count: 240, total_ns: windows.reduce((sum, each) => sum + each.ns, 0), ranks: Array.from({ length: RANKS }, (_, rank) => rank), shares, windows },
+    { job_id: 'serving', problem: `no running rank of job serving has recorded a step on ${odd}0` },
+  ] };
+};
+
 const send = (response, name, value) => response.write(`event: ${name}\ndata: ${JSON.stringify(value)}\n\n`);
 const toAll = (name, value) => streams.forEach((response) => send(response, name, value));
 const meta = '<meta name="lockstep-kind" content="live"><meta name="lockstep-data" content="data/">';
@@ -160,7 +182,7 @@ const server = createServer((request, response) => {
   }
   if (/^\/(captures|hangs)\//.test(url.pathname)) {
     response.writeHead(200, { 'Content-Type': 'text/html' });
-    return response.end('<!doctype html><title>fake report</title><h1>A fake report</h1>');
+    return response.end('<!doctype html><title>fake report</title><header><h1>A fake report</h1></header>');
   }
   if (!known) return json({ error: { code: 'permission_denied', message: 'no token' } }, 401);
   if (url.pathname === '/api/live/view') return json(view(Date.now() * 1e6));
@@ -173,6 +195,7 @@ const server = createServer((request, response) => {
     send(response, 'captures', actions);
     send(response, 'alerts', alerts());
     send(response, 'health', health());
+    send(response, 'stages', stages());
     return send(response, 'view', view(Date.now() * 1e6));
   }
   if (request.method === 'POST') {

@@ -10,7 +10,7 @@ import { COLOR_RULES, violations, withBrowser } from './browser.mjs';
 const [address, json] = process.argv.slice(2);
 const { ranks, slow, node_count, captures = false, fake = false, engine = null, is_quick = false, devices = null, group_job = null, pictures = '', themes = ['light', 'dark'] } = JSON.parse(json);
 const origin = new URL(address).origin;
-const VIEWS = ['job', 'rank', 'heatmap', 'serving', 'fleet', 'devices', 'network', 'health', 'captures', 'quality'];
+const VIEWS = ['job', 'stages', 'rank', 'heatmap', 'serving', 'fleet', 'devices', 'network', 'health', 'captures', 'report', 'quality'];
 
 /** A page that remembers trouble; it may ask its own server for data and events, and nothing else. */
 async function open(context) {
@@ -21,7 +21,7 @@ async function open(context) {
   page.on('request', (request) => {
     const url = request.url();
     if (url.startsWith('data:') || url.startsWith('blob:') || url === address || url === `${origin}/`) return;
-    if (![`${origin}/data/`, `${origin}/api/live/`].some((path) => url.startsWith(path))) page.trouble.push(`request: ${url}`);
+    if (![`${origin}/data/`, `${origin}/api/live/`, `${origin}/captures/`, `${origin}/hangs/`].some((path) => url.startsWith(path))) page.trouble.push(`request: ${url}`);
     if (!url.startsWith(`${origin}/api/live/events?`) && url.includes(new URL(address).searchParams.get('token'))) page.trouble.push(`the token is in ${url}`);
   });
   await page.addInitScript(() => {
@@ -113,31 +113,53 @@ async function heatMap(page) {
   await page.locator('#view-heatmap button', { hasText: /^Table$/ }).click();
 }
 
-/** From a click in the heat map to the report in a tab of its own. */
+/** Whom the stages of steps name, in words and in the picture; a cell offers to capture its rank. */
+async function stages(page) {
+  await show(page, '#/stages');
+  await page.waitForFunction((name) => new RegExp(`^Rank ${name} costs the job .* in forward`).test(document.querySelector('#view-stages .verdict h3')?.innerText ?? ''), slow);
+  await page.waitForFunction((name) => new RegExp(`^Rank ${name} held the others up most often, in .* most in forward`).test(document.querySelector('section[aria-labelledby="leaders-title"] .figure-summary')?.innerText ?? ''), slow);
+  await page.focus('#leaders-grid');
+  await page.keyboard.press('Home');
+  await page.keyboard.press('PageUp');
+  for (let row = 0; row < Number(slow); ++row) await page.keyboard.press('ArrowDown');
+  await page.waitForFunction((name) => new RegExp(`^Rank ${name}, steps? \\d+.*: holds the others up in forward`).test(document.getElementById('leaders-grid-status').innerText), slow);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#view-stages .details');
+  assert.equal(await page.innerText('#view-stages .details h3'), `Rank ${slow}`);
+  if (pictures) await page.screenshot({ path: join(pictures, 'stages.png'), fullPage: true });
+  await show(page, '#/job');
+  assert.match(await page.innerText('#view-job'), new RegExp(`Stages of the last .*: Rank ${slow} costs the job`));
+}
+
+/** From a click in the heat map to the report in the same page. */
 async function captureFromTheHeatMap(context, page) {
   await show(page, '#/heatmap?sort=worst');
   const box = await page.locator('#heat-grid').boundingBox();
   await page.mouse.click(box.x + box.width - 30, box.y + 50);
   await page.waitForSelector('#view-heatmap .details');
-  const [report] = await Promise.all([context.waitForEvent('page'), page.locator('.details button', { hasText: /^Capture rank/ }).click()]);
-  assert.match(await report.innerText('h1'), /^Capture of rank \d+, .* ms: job /);
-  await page.waitForSelector('.details .action-line');
-  await page.waitForSelector('.details .action-line .report-link, .details .action-line .severity-word.error', { timeout: 180_000 });
-  assert.equal(await page.locator('.details .action-line .severity-word.error').count(), 0, await page.innerText('.details'));
-  // One click was enough: the tab that came with it has become the report, and knows nothing of the page.
-  const address = await page.locator('.details .report-link').evaluate((link) => link.href);
-  await report.waitForURL((now) => now.href.split('#')[0] === address.split('#')[0]);
-  await report.waitForLoadState();
-  await report.waitForSelector('h1');
-  assert.equal(await report.evaluate(() => window.opener), null);
-  const title = await report.innerText('h1');
-  if (!fake) await report.waitForSelector('.view h2');
-  console.log(`captured from the heat map; its report says: ${title}${fake ? '' : ` / ${(await report.innerText('.verdict')).split('\n')[0]}`}`);
-  await report.close();
+  await page.locator('.details button', { hasText: /^Capture rank/ }).click();
+  await page.waitForSelector('#view-report');
+  assert.match(await page.innerText('#view-report strong'), /^Rank \d+, .* ms: job /);
+  await page.waitForFunction(() => document.activeElement.innerText === 'Report');
+  await page.waitForSelector('iframe.report, #view-report .severity-word.error', { timeout: 180_000 });
+  assert.equal(await page.locator('#view-report .severity-word.error').count(), 0, await page.innerText('#view-report'));
+  const report = page.frameLocator('iframe.report');
+  await report.locator('header h1').waitFor();
+  const title = await report.locator('header h1').innerText();
+  if (!fake) await report.locator('.view h2').first().waitFor();
+  console.log(`captured from the heat map; its report says: ${title}${fake ? '' : ` / ${(await report.locator('.verdict').first().innerText()).split('\n')[0]}`}`);
+  // The page around it goes on.
+  await moreEvents(page, 2);
+  if (pictures) await page.screenshot({ path: join(pictures, 'report.png') });
+  const address = await page.locator('#view-report .report-link').evaluate((link) => link.href);
+  const [tab] = await Promise.all([context.waitForEvent('page'), page.click('#view-report .report-link')]);
+  await tab.waitForURL((now) => now.href.split('#')[0] === address.split('#')[0]);
+  assert.equal(await tab.evaluate(() => window.opener), null);
+  await tab.close();
+  await page.goBack();
+  await page.waitForSelector('#view-heatmap');
   await show(page, '#/captures');
-  const [again] = await Promise.all([context.waitForEvent('page'), page.click('[aria-labelledby="captures-caption"] .report-link')]);
-  await again.waitForURL((now) => now.href.split('#')[0] === address.split('#')[0]);
-  await again.close();
+  assert.equal(await page.locator('[aria-labelledby="captures-caption"] .report-link').first().evaluate((link) => link.href), address);
 }
 
 async function refusalsAreSaid(page) {
@@ -148,31 +170,29 @@ async function refusalsAreSaid(page) {
   await page.fill('.capture-form input.short >> nth=0', '');
 }
 
-/** A tab says why its report does not come, goes when the server refuses, and is not opened where nobody wants it. */
-async function tabsOfReports(context, page) {
-  await show(page, '#/captures?mode=iterations');
+/** The page goes to the report, which says why it does not come; not when the server refuses, and not where nobody wants it. */
+async function wayToTheReport(page) {
   const [ranks, iterations] = [page.locator('.capture-form input.short').nth(0), page.locator('.capture-form input.short').nth(1)];
-  const capture = () => page.click('.capture-form button[type=submit]');
-  await iterations.fill('13');
-  const [failed] = await Promise.all([context.waitForEvent('page'), capture()]);
-  await failed.waitForFunction(() => document.querySelector('p').innerText === 'Failed: no process answered.');
-  await failed.close();
+  const capture = async (of_ranks, count) => {
+    await show(page, '#/captures?mode=iterations');
+    await ranks.fill(of_ranks);
+    await iterations.fill(count);
+    await page.click('.capture-form button[type=submit]');
+  };
+  await capture('', '13');
+  await page.waitForFunction(() => /: failed .*no process answered$/.test(document.querySelector('#view-report [role=status]')?.innerText ?? ''));
 
-  await ranks.fill('99999');
-  const [refused] = await Promise.all([context.waitForEvent('page'), capture()]);
-  if (!refused.isClosed()) await refused.waitForEvent('close');
-  assert.match(await page.innerText('.capture-form [role=alert]'), /no rank 99999/);
+  await capture('99999', '3');
+  await page.waitForFunction(() => /no rank 99999/.test(document.querySelector('.capture-form [role=alert]')?.innerText ?? ''));
   page.trouble = page.trouble.filter((each) => !/Failed to load resource/.test(each));
 
-  await ranks.fill('');
-  await iterations.fill('3');
-  await page.locator('.capture-form .check', { hasText: 'open the report by itself' }).click();
+  await page.locator('.capture-form .check', { hasText: 'go to the report' }).click();
   const before = await page.locator('[aria-labelledby="captures-caption"] .report-link').count();
-  const tabs = context.pages().length;
-  await capture();
+  await capture('', '3');
   await page.waitForFunction((count) => document.querySelectorAll('[aria-labelledby="captures-caption"] .report-link').length > count, before);
-  assert.equal(context.pages().length, tabs);
-  await page.locator('.capture-form .check', { hasText: 'open the report by itself' }).click();
+  await page.locator('.capture-form .check', { hasText: 'go to the report' }).click();
+  await show(page, '#/report?id=none');
+  assert.match(await page.innerText('#view-report .note'), /knows no report of that name/);
 }
 
 async function pause(page) {
@@ -295,7 +315,9 @@ async function whatAFakeCanDo(page) {
   const tell = (query) => fetch(`${origin}/fake?${query}`);
   await show(page, '#/job');
   await tell('state=stuck');
-  await page.waitForFunction((name) => document.querySelector('.verdict.critical h3')?.innerText.startsWith(`Rank ${name} holds the job up: no step has ended for`), slow);
+  await page.waitForFunction((name) => document.querySelector('.verdict.critical h3')?.innerText.startsWith(`Rank ${name} holds the job up: it has been in input for 46.0 s, and no step has ended for`), slow);
+  assert.deepEqual((await firstRow(page, 'ranks')).slice(2, 5), ['stuck', '–', 'input'], 'who does not wait comes first');
+  if (pictures) await page.screenshot({ path: join(pictures, 'stuck.png') });
   await show(page, '#/network');
   await page.waitForFunction((name) => document.querySelector('[aria-labelledby="groups-caption"] tbody')?.innerText.includes(`rank ${name}`), slow);
   // A port's traffic: what the server remembers, and each second more.
@@ -320,7 +342,7 @@ async function whatAFakeCanDo(page) {
     await show(page, `#/${view}`);
     await moreEvents(page, 1);
     assert.equal(await page.evaluate(() => window.bad), undefined, view);
-    assert.equal(await page.locator('img, iframe, object').count(), 0, view);
+    assert.equal(await page.locator('img, iframe:not(.report), object').count(), 0, view);
   }
   assert.ok((await page.evaluate(() => location.hash)) === '#/quality');
   await show(page, '#/fleet');
@@ -351,6 +373,7 @@ for (const theme of themes) {
     if (theme === themes[0]) {
       await heatMap(page);
       if (!is_quick) {
+        await stages(page);
         await keyboardPath(page);
         await pause(page);
         await refusalsAreSaid(page);
@@ -358,7 +381,7 @@ for (const theme of themes) {
       if (devices) await everyNodesDevices(page);
       if (engine) await engineAndInstances(page, engine);
       if (captures) await captureFromTheHeatMap(context, page);
-      if (fake) await tabsOfReports(context, page);
+      if (fake) await wayToTheReport(page);
       if (ranks >= 100) await rate(page);
     }
     if (!is_quick) {

@@ -32,7 +32,8 @@ Window WindowOf(const Accounting& account) {
                 .last_step = account.steps.back().number,
                 .step_count = account.step_count,
                 .ns = account.total_ns,
-                .rank_cost_ns = std::vector<int64_t>(account.ranks.size())};
+                .rank_cost_ns = std::vector<int64_t>(account.ranks.size()),
+                .rank_stage = std::vector<Stage>(account.ranks.size(), Stage::kOther)};
   std::vector<int64_t> steps_ns;
   steps_ns.reserve(account.steps.size());
   for (const StepAccount& step : account.steps) steps_ns.push_back(step.ns);
@@ -41,7 +42,10 @@ Window WindowOf(const Accounting& account) {
     const StageAccount& each = account.At(stage);
     model::At(window.frontier_ns, stage) = each.frontier_ns;
     if (each.frontier_ns > model::At(window.frontier_ns, window.largest_stage)) window.largest_stage = stage;
-    for (size_t i = 0; i < each.cost.size(); ++i) window.rank_cost_ns[i] += each.cost[i].ns;
+    for (size_t i = 0; i < each.cost.size(); ++i) {
+      window.rank_cost_ns[i] += each.cost[i].ns;
+      if (each.cost[i].ns > account.At(window.rank_stage[i]).cost[i].ns) window.rank_stage[i] = stage;
+    }
   }
   const MostCost most = FindMostCost(account);
   window.cost_ns = most.ns;

@@ -19,7 +19,8 @@ struct Window {
   int64_t median_step_ns = 0;                         ///< What one long step does not move.
   model::StageTimes frontier_ns = {};                 ///< Increments by stage; they add up to `ns`.
   model::Stage largest_stage = model::Stage::kOther;  ///< Of the increments.
-  std::vector<int64_t> rank_cost_ns = {};             ///< By rank: what it cost in all stages.
+  std::vector<int64_t> rank_cost_ns = {};             ///< By rank: what it cost in all stages,
+  std::vector<model::Stage> rank_stage = {};          ///< and in which it cost most.
   int64_t cost_ns = 0;                                ///< Of the rank and stage that cost most; 0: none did.
   size_t rank_idx = 0;
   model::Stage cost_stage = model::Stage::kOther;

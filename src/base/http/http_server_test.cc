@@ -75,7 +75,7 @@ TEST_F(HttpServerTest, AnswersGetWithBodyAndGuardingHeaders) {
   EXPECT_THAT(answer, HasSubstr("\r\n\r\nhello\n"));
   EXPECT_THAT(answer, HasSubstr("X-Content-Type-Options: nosniff"));
   EXPECT_THAT(answer, HasSubstr("Referrer-Policy: no-referrer"));
-  EXPECT_THAT(answer, HasSubstr("X-Frame-Options: DENY"));
+  EXPECT_THAT(answer, HasSubstr("X-Frame-Options: SAMEORIGIN"));
 }
 
 TEST_F(HttpServerTest, HeadHasTheLengthAndNoBody) {

@@ -47,7 +47,7 @@ std::string HeaderText(const Response& response, const Framing& framing) {
   Lines lines;
   lines.Set("Server", "lockstep");
   if (response.status != 304) lines.Set("Content-Type", response.content_type);
-  lines.Set("X-Frame-Options", "DENY");
+  lines.Set("X-Frame-Options", "SAMEORIGIN");
   lines.Set("X-Content-Type-Options", "nosniff");
   lines.Set("Referrer-Policy", "no-referrer");
   lines.Set("Cache-Control", "no-cache");

@@ -13,6 +13,7 @@ namespace lockstep::live {
 namespace {
 
 constexpr size_t kMostMissing = 4096;
+constexpr size_t kMostNamed = 3;
 // A rank is slow whose own time is so much above the median, and one waits for it that communicates by so much of a
 // step longer.
 constexpr double kSlowRatio = 1.1;
@@ -150,8 +151,31 @@ void WaitByCollectives(JobView* job) {
   }
 }
 
-/// Where no collective says it: by how much longer a rank communicates than the slowest one, or by steps when nothing
-/// moves.
+/// The ranks that do not wait while most of a stuck job's do: as the rule of Prometheus for it names them.
+std::vector<const RankView*> OutsideOfWaits(const JobView& job) {
+  std::vector<const RankView*> outside;
+  size_t waiting = 0;
+  for (const RankView& rank : job.ranks) {
+    if (rank.state != RankState::kStuck || !rank.open_phase_ns) continue;
+    rank.reading.open_phase == model::Stage::kCommunication ? void(++waiting) : outside.push_back(&rank);
+  }
+  if (waiting < outside.size()) outside.clear();
+  return outside;
+}
+
+/// Of a stuck job: by the phase that each rank is in. Where several do not wait, they may have one cause, and nobody is
+/// waited for alone.
+void WaitByPhases(JobView* job) {
+  const std::vector<const RankView*> outside = OutsideOfWaits(*job);
+  if (outside.size() != 1) return;
+  for (RankView& rank : job->ranks) {
+    if (rank.reading.open_phase != model::Stage::kCommunication || rank.state != RankState::kStuck) continue;
+    if (!rank.waits_for_rank) rank.waits_for_rank = outside.front()->rank;
+  }
+}
+
+/// Where no collective and no phase says it: by how much longer a rank communicates than the slowest one, or by steps
+/// when nothing moves.
 void WaitBySteps(JobView* job) {
   const RankView* slowest = nullptr;
   const RankView* furthest_behind = nullptr;
@@ -166,6 +190,7 @@ void WaitBySteps(JobView* job) {
   for (RankView& rank : job->ranks) {
     if (!Counts(rank) || rank.waits_for_rank || !rank.step_ns) continue;
     if (rank.state == RankState::kStuck) {
+      if (rank.open_phase_ns && rank.reading.open_phase != model::Stage::kCommunication) continue;
       if (furthest_behind != nullptr && *rank.behind_steps < *furthest_behind->behind_steps) {
         rank.waits_for_rank = furthest_behind->rank;
       }
@@ -208,7 +233,15 @@ void AlarmProgress(const JobView& job, AlarmList* alarms) {
   const int64_t patience_ns =
       std::max(kStuckSteps * std::min<int64_t>(job.step_ns.value_or(0), INT64_MAX / 100), kNoProgressNs);
   if (newest_ns && *newest_ns > patience_ns) {
-    alarms->Add(AlarmSeverity::kCritical, "no_progress", "no rank has ended a step for " + Age(*newest_ns));
+    const std::vector<const RankView*> outside = OutsideOfWaits(job);
+    std::string text = "no rank has ended a step for " + Age(*newest_ns);
+    for (size_t i = 0; i < outside.size() && i < kMostNamed; ++i) {
+      text += fmt::format("{} rank {} {} for {}", i == 0 ? ";" : ",", outside[i]->rank, PhaseWords(*outside[i]),
+                          Age(*outside[i]->open_phase_ns));
+    }
+    if (outside.size() > kMostNamed) text += fmt::format(" and {} more", outside.size() - kMostNamed);
+    alarms->Add(AlarmSeverity::kCritical, "no_progress", std::move(text),
+                outside.size() == 1 ? std::optional(outside.front()->rank) : std::nullopt);
   }
   if (open != nullptr) {
     alarms->Add(AlarmSeverity::kCritical, "collective_stuck",
@@ -262,6 +295,7 @@ void FinishJob(JobView* job) {
   job->tokens_per_s = SumOf(*job, &RankView::tokens_per_s);
   FindSlowest(job);
   WaitByCollectives(job);
+  WaitByPhases(job);
   WaitBySteps(job);
   for (RankView& rank : job->ranks) {
     if (rank.state != RankState::kRuns) continue;

@@ -198,6 +198,41 @@ TEST_F(JobTrackerTest, AStuckJobWaitsForWhoIsFurthestBehind) {
   EXPECT_EQ(view.jobs.at(0).alarms[0].severity, AlarmSeverity::kCritical);
 }
 
+TEST_F(JobTrackerTest, OfAStuckJobThePhasesSayWhoDoesNotWait) {
+  const auto text = [](std::vector<std::pair<std::string, int>> phases) {
+    std::string all;
+    for (size_t i = 0; i < phases.size(); ++i) {
+      const int rank = static_cast<int>(i);
+      all += RankText("j", rank, "n", 20, 0.1, 0, At(100));
+      if (phases[i].first.empty()) continue;
+      all += fmt::format("lockstep_rank_long_phase_seconds{{job_id=\"j\",rank=\"{}\",host=\"n\",phase=\"{}\"}} {}\n",
+                         rank, phases[i].first, phases[i].second);
+    }
+    return all;
+  };
+  Take(100, Look("n", 100 * kSecondNs, text({{"", 0}, {"", 0}, {"", 0}})));
+  View view =
+      Take(300, Look("n", 300 * kSecondNs, text({{"comm_exposed", 199}, {"input", 200}, {"comm_exposed", 198}})));
+  const JobView* job = &view.jobs.at(0);
+  EXPECT_EQ(job->ranks[0].waits_for_rank, "1");
+  EXPECT_EQ(job->ranks[1].waits_for_rank, std::nullopt);
+  EXPECT_EQ(job->ranks[2].waits_for_rank, "1");
+  EXPECT_EQ(PhaseWords(job->ranks[1]), "has been in input");
+  EXPECT_EQ(job->ranks[1].open_phase_ns, 200 * kSecondNs);
+  EXPECT_TRUE(IsWorse(job->ranks[1], job->ranks[0])) << "it is what to look at first";
+  EXPECT_EQ(job->alarms.at(0).text, "no rank has ended a step for 200 s; rank 1 has been in input for 200 s");
+  EXPECT_EQ(job->alarms.at(0).rank, "1");
+  // Two that do not wait may have one cause: neither is named alone.
+  view = Take(301, Look("n", 301 * kSecondNs,
+                        text({{"comm_exposed", 9}, {"input", 9}, {"checkpoint", 8}, {"comm_exposed", 9}})));
+  EXPECT_EQ(view.jobs.at(0).ranks[0].waits_for_rank, std::nullopt);
+  EXPECT_THAT(view.jobs.at(0).alarms.at(0).text,
+              testing::EndsWith("; rank 1 has been in input for 9 s, rank 2 has been in checkpoint for 8 s"));
+  // A device's queue is full on all ranks: nothing is known of who waits.
+  view = Take(302, Look("n", 302 * kSecondNs, text({{"forward", 9}, {"forward", 9}, {"comm_exposed", 9}})));
+  EXPECT_EQ(view.jobs.at(0).ranks[2].waits_for_rank, std::nullopt);
+}
+
 TEST_F(JobTrackerTest, ACollectiveThatOneRankHasNotEnteredNamesIt) {
   const auto group = [](int rank, int enqueued) {
     return fmt::format(

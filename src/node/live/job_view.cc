@@ -41,13 +41,35 @@ bool RankComesBefore(const std::string& a, const std::string& b) {
          std::tuple(!b_number, b_number.value_or(0), std::string_view(b));
 }
 
+void SelectJob(const std::string& job_id, std::string* job, std::vector<int32_t>* pids) {
+  constexpr std::string_view kPid = "pid-";
+  const auto pid =
+      job_id.starts_with(kPid) ? WholeNumber<int32_t>(std::string_view(job_id).substr(kPid.size())) : std::nullopt;
+  if (pid && *pid > 0) {
+    *pids = {*pid};
+  } else {
+    *job = job_id;
+  }
+}
+
+std::string PhaseWords(const RankView& rank) {
+  if (!rank.open_phase_ns) return "";
+  switch (*rank.reading.open_phase) {
+    case model::Stage::kCommunication: return "has waited for a collective";
+    case model::Stage::kOther: return "has been between its phases";
+    default: return std::string("has been in ") + StageName(*rank.reading.open_phase);
+  }
+}
+
 bool IsWorse(const RankView& a, const RankView& b) {
   const auto badness = [](const RankView& rank) {
     // Ranks that wait and ranks that run change places all the time: they are one kind here, told apart by their time.
     const RankState state = rank.state == RankState::kWaits ? RankState::kRuns : rank.state;
     // One step is what ranks of a healthy job are apart when they are looked at.
     const uint64_t behind = rank.behind_steps.value_or(0);
-    return std::tuple(state, behind > 1 ? behind : 0, rank.own_ns.value_or(-1));
+    // Of a stuck job, those that wait are not what to look at first.
+    const bool waits = state == RankState::kStuck && rank.waits_for_rank.has_value();
+    return std::tuple(state, behind > 1 ? behind : 0, !waits, rank.own_ns.value_or(-1));
   };
   const auto a_badness = badness(a);
   const auto b_badness = badness(b);

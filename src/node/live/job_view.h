@@ -59,6 +59,7 @@ struct RankView {
   std::optional<int64_t> step_ns;
   std::optional<int64_t> own_ns;  ///< The step without exposed communication: what the rank itself takes.
   std::optional<int64_t> progress_age_ns;
+  std::optional<int64_t> open_phase_ns;  ///< How long it has been in reading.open_phase.
   std::array<std::optional<double>, model::kStages.size()> phase_ratio;
   std::optional<double> compute_ratio;  ///< forward, backward, optimizer
   std::optional<double> communication_ratio;
@@ -81,6 +82,12 @@ struct RankView {
 };
 constexpr size_t kHistory = 120;
 
+/// "has been in input", which " for 7 s" may follow; empty: not known, or only for a moment.
+std::string PhaseWords(const RankView& rank);
+
+/// Which processes a job is: one that no launcher named is called after its process, "pid-N".
+void SelectJob(const std::string& job_id, std::string* job, std::vector<int32_t>* pids);
+
 /// Requests of one model on one node.
 struct ServingView {
   std::string host;
@@ -102,6 +109,14 @@ struct Alarm {
   std::optional<std::string> rank;
 };
 
+/// What the stages of a job's newest steps say, as `lockstep stages` does.
+struct StageVerdict {
+  std::string answer = {};           ///< "straggler", ...: frontier::AnswerName
+  std::optional<int32_t> rank = {};  ///< Of a straggler.
+  std::string stage = {};            ///< Empty: none stands out.
+  std::string sentence = {};
+};
+
 struct JobView {
   std::string job_id;
   std::optional<uint64_t> world_size;
@@ -120,8 +135,9 @@ struct JobView {
   std::optional<std::string> slowest_rank;  ///< Whose own time is a tenth or more above the median.
   std::optional<double> slowest_ratio;      ///< Its own time by the median.
   std::vector<ServingView> serving;
-  std::vector<Alarm> alarms;          ///< Worst first.
-  std::vector<int64_t> step_history;  ///< Of the median rank.
+  std::vector<Alarm> alarms;           ///< Worst first.
+  std::optional<StageVerdict> stages;  ///< Where that is asked for: present/live_stages
+  std::vector<int64_t> step_history;   ///< Of the median rank.
 };
 
 struct NodeView {

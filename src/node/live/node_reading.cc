@@ -179,7 +179,10 @@ class Reader {
     RankReading* rank = RankOf(sample);
     if (rank == nullptr) return;
     if (rank->host.empty()) rank->host = Text(sample, "host");
-    if (sample.name == "lockstep_step_phase_seconds_total") return TakePhase(sample, rank);
+    if (sample.name == "lockstep_step_phase_seconds_total") {
+      if (const auto phase = PhaseOf(sample)) rank->phase_s[static_cast<size_t>(*phase)] = sample.value;
+      return;
+    }
     for (const auto& field : kRankFields) {
       if (field.name == sample.name) return Add(&(rank->*field.field), sample.value);
     }
@@ -188,6 +191,9 @@ class Reader {
       rank->local_rank = Text(sample, "local_rank");
       rank->user = Text(sample, "user");
       rank->device = Text(sample, "device");
+    } else if (sample.name == "lockstep_rank_long_phase_seconds") {
+      rank->open_phase = PhaseOf(sample);
+      if (rank->open_phase) rank->open_phase_s = sample.value;
     } else if (sample.name == "lockstep_user_value") {
       if (Fits(rank->user_values.size())) rank->user_values[Text(sample, "name")] = sample.value;
     } else if (sample.name.starts_with("lockstep_collective_")) {
@@ -199,12 +205,12 @@ class Reader {
     }
   }
 
-  static void TakePhase(const MetricSample& sample, RankReading* rank) {
+  static std::optional<model::Stage> PhaseOf(const MetricSample& sample) {
     const std::string* phase = sample.Find("phase");
-    if (phase == nullptr) return;
-    for (size_t i = 0; i < model::kStages.size(); ++i) {
-      if (*phase == StageName(model::kStages[i])) rank->phase_s[i] = sample.value;
-    }
+    if (phase == nullptr) return std::nullopt;
+    const auto found = std::find_if(model::kStages.begin(), model::kStages.end(),
+                                    [&](model::Stage stage) { return *phase == StageName(stage); });
+    return found == model::kStages.end() ? std::nullopt : std::optional(*found);
   }
 
   void TakeJob(const MetricSample& sample, const std::string& job) {

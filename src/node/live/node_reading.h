@@ -35,6 +35,8 @@ struct RankReading {
   std::optional<double> step_s;
   std::array<std::optional<double>, model::kStages.size()> phase_s;
   std::optional<double> progress_unix_s;
+  std::optional<model::Stage> open_phase;  ///< That it has been in for seconds.
+  std::optional<double> open_phase_s;
   std::optional<double> samples;
   std::optional<double> tokens;
   std::optional<double> model_flops;

@@ -231,6 +231,7 @@ RankView NodeTrack::ViewOf(const RankTrack& track, int64_t now_unix_ns) const {
     const int64_t node_now_ns = now_unix_ns + last.clock_offset_ns.value_or(0);
     view.progress_age_ns = std::max<int64_t>(node_now_ns - *progress_ns, 0);
   }
+  view.open_phase_ns = Nanoseconds(reading.open_phase_s);
   if (const GpuReading* gpu = GpuOf(reading, last.reading)) view.gpu = ViewOfGpu(*gpu);
   return view;
 }

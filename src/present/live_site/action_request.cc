@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 #include <optional>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "base/json_object.h"
 #include "base/nanoseconds.h"
 #include "node/control/api/parse_json.h"
+#include "node/live/job_view.h"
 
 namespace lockstep::live_site {
 namespace {
@@ -31,20 +31,6 @@ Status CheckMembers(JsonValue document, std::initializer_list<std::string_view> 
 }
 
 }  // namespace
-
-void SelectJob(const std::string& job_id, std::string* job, std::vector<int32_t>* pids) {
-  constexpr std::string_view kPid = "pid-";
-  if (job_id.starts_with(kPid)) {
-    int32_t pid = 0;
-    const char* end = job_id.data() + job_id.size();
-    const auto [stopped, error] = std::from_chars(job_id.data() + kPid.size(), end, pid);
-    if (error == std::errc() && stopped == end && pid > 0) {
-      *pids = {pid};
-      return;
-    }
-  }
-  *job = job_id;
-}
 
 Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& job_id) {
   ASSIGN_OR_RETURN(const JsonTree document, control::ParseJson(json));
@@ -72,7 +58,7 @@ Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& jo
     return Error{ErrorCode::kInvalidArgument, "iterations and duration_ms exclude each other"};
   }
   if (wish.job_id.empty()) wish.job_id = job_id;
-  SelectJob(wish.job_id, &wish.selector.job_id, &wish.selector.pids);
+  live::SelectJob(wish.job_id, &wish.selector.job_id, &wish.selector.pids);
   if (iterations) {
     wish.window.mode = control::CaptureWindow::Mode::kIterations;
     wish.window.iterations = *iterations;

@@ -24,7 +24,4 @@ Result<CaptureWish> ReadCaptureWish(std::string_view json, const std::string& jo
 /// The same for evidence of a hang: the job.
 Result<std::string> ReadHangWish(std::string_view json, const std::string& job_id = {});
 
-/// Which processes a job of lockstep.top/1 is: one that no launcher named is called after its process there, "pid-N".
-void SelectJob(const std::string& job_id, std::string* job, std::vector<int32_t>* pids);
-
 }  // namespace lockstep::live_site

@@ -13,6 +13,7 @@
 #include "present/live_site/audience.h"
 #include "present/live_site/health_log.h"
 #include "present/live_site/shipped_files.h"
+#include "present/live_site/stage_news.h"
 #include "present/live_site/view_history.h"
 #include "present/page/html.h"
 #include "present/page/page.h"
@@ -77,7 +78,8 @@ struct LiveSite::State {
       : options(std::move(options_)),
         actions([this] { audience.Say("captures", [this] { return actions.Json(); }); },
                 [this](const Action& action) { Note(action); }),
-        watcher(options.watch, audience, history, health) {
+        stages(Stages()),
+        watcher(Watched(), audience, history, health) {
     const std::string title =
         options.job_id.empty() ? "lockstep live" : fmt::format("job {} - lockstep live", options.job_id);
     const page::PageFrame frame{
@@ -96,6 +98,21 @@ struct LiveSite::State {
     main = page::DocumentJson(page::PageKind::kLive, title, false, {}, {}, data.Finish());
   }
   ~State() { audience.Close(); }
+
+  WatchOptions Watched() {
+    WatchOptions watch = options.watch;
+    watch.on_view = [this](live::View* view) { stages.Pass(view); };
+    return watch;
+  }
+
+  live_stages::StageWatchOptions Stages() {
+    return {.ask = options.ask_steps,
+            .is_wanted = [this] { return audience.size() > 0; },
+            .tell =
+                [this](const std::vector<live_stages::JobNews>& news) {
+                  audience.Say("stages", [&] { return StageNewsJson(news, UnixNow()); });
+                }};
+  }
 
   http::Response Page(std::string_view path, bool accepts_gzip) const {
     if (path == "/data/main") return PackedResponse(main, accepts_gzip);
@@ -220,7 +237,8 @@ struct LiveSite::State {
   ViewHistory history;
   HealthLog health;
   Audience audience{[this] { watcher.Wake(); }};
-  ActionDesk actions;  ///< Before the watcher is made, after it is gone: both tell the audience.
+  ActionDesk actions;              ///< Before the watcher is made, after it is gone: both tell the audience.
+  live_stages::StageWatch stages;  ///< The watcher tells it which jobs there are.
   Watcher watcher;
   std::shared_ptr<const std::string> page;
   std::string main;  ///< JSON.

@@ -11,6 +11,7 @@
 #include "present/live_site/capture_work.h"
 #include "present/live_site/hang_work.h"
 #include "present/live_site/watcher.h"
+#include "present/live_stages/stage_watch.h"
 
 namespace lockstep::live_site {
 
@@ -22,6 +23,7 @@ struct SiteOptions {
   std::string job_id;  ///< That was asked for; empty: all.
   size_t node_count = 0;
   WatchOptions watch;
+  live_stages::AskSteps ask_steps = {};       ///< Null: nothing is known of stages.
   std::optional<CaptureSetup> captures = {};  ///< Unset: none can be asked for, as the next.
   std::optional<HangSetup> hangs = {};
   std::optional<PrometheusAt> prometheus = {};

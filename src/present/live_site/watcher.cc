@@ -56,7 +56,8 @@ bool Watcher::WaitUntilDue(int64_t looked_ns) {
 }
 
 void Watcher::Look() {
-  const live::View view = options_.look();
+  live::View view = options_.look();
+  if (options_.on_view) options_.on_view(&view);
   history_.Add(view);
   std::ostringstream out;
   top::WriteTopJson(view, true, out);

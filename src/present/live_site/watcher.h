@@ -20,6 +20,7 @@ struct WatchOptions {
   std::function<live::View()> look;  ///< Asks all nodes; called from one thread.
   /// Hands over what was before, oldest first; called once, from that thread, before the first look. May be empty.
   std::function<void(const std::function<void(const live::View&)>& take)> recall = {};
+  std::function<void(live::View* view)> on_view = {};  ///< May add to what a look saw; from that thread. May be empty.
   int64_t interval_ns = kSecondNs;
   int64_t idle_interval_ns = 10'000'000'000;  ///< While no client is connected.
 };

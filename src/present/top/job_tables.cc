@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "base/utf8.h"
@@ -115,6 +116,26 @@ std::string JobHeadline(const JobView& job, const Style& style) {
   if (job.samples_per_s) text += fmt::format("{}{} samples/s", style.Dot(), RateText(job.samples_per_s));
   if (job.tokens_per_s) text += fmt::format("{}{} tokens/s", style.Dot(), RateText(job.tokens_per_s));
   return text;
+}
+
+std::vector<Line> AnswerLines(const JobView& job) {
+  std::vector<Line> lines;
+  std::set<std::string_view> awaited;
+  for (const RankView& rank : job.ranks) {
+    if (rank.state == RankState::kStuck && rank.waits_for_rank) awaited.insert(*rank.waits_for_rank);
+  }
+  for (const RankView& rank : job.ranks) {
+    if (awaited.size() != 1 || !awaited.contains(rank.rank)) continue;
+    std::string text = fmt::format("rank {} holds the job up", Printable(rank.rank));
+    if (const std::string words = PhaseWords(rank); !words.empty()) {
+      text += fmt::format(": it {} for {}", words, FormatDuration(rank.open_phase_ns));
+    }
+    lines.push_back({std::move(text), Paint::kBad});
+  }
+  if (job.stages) {
+    lines.push_back({"stages: " + Printable(job.stages->sentence), job.stages->rank ? Paint::kWarn : Paint::kPlain});
+  }
+  return lines;
 }
 
 TextTable RankTable(const std::vector<const RankView*>& ranks, const Style& style) {

@@ -12,8 +12,17 @@ namespace lockstep::top {
 
 /// Pieces of text that the terminal view and --once share. All texts from outside are made printable here.
 
+/// With how it is to be painted.
+struct Line {
+  std::string text;
+  report::Paint paint = report::Paint::kPlain;
+};
+
 /// "job 4711 · 4 of 8 ranks · 12.3 steps/s · step 81.2 ms · compute 42 % · exposed communication 31 % · ..."
 std::string JobHeadline(const live::JobView& job, const report::Style& style);
+
+/// Who holds a stuck job up, and which rank and stage cost its steps time, where that is known: a sentence each.
+std::vector<Line> AnswerLines(const live::JobView& job);
 
 /// A row each, in the order given; what does not fit into a width is left out by the table.
 report::TextTable RankTable(const std::vector<const live::RankView*>& ranks, const report::Style& style);
@@ -22,11 +31,7 @@ std::vector<size_t> NodesWorstFirst(const live::View& view);
 /// A row for each of `nodes`: whether it answers, how many ranks it has, which is the worst, its clock and GPUs.
 report::TextTable NodeTable(const live::View& view, const std::vector<size_t>& nodes);
 
-/// "critical: ...", worst first, devices' after the job's; with how they are to be painted.
-struct Line {
-  std::string text;
-  report::Paint paint = report::Paint::kPlain;
-};
+/// "critical: ...", worst first, devices' after the job's.
 std::vector<Line> AlarmLines(const live::View& view, const live::JobView* job);
 /// What the figures lack: nodes that do not answer, records that were dropped, collectors that fail, ranks that record
 /// nothing. Empty: nothing.

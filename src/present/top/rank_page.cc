@@ -162,6 +162,9 @@ std::vector<std::string> RankLines(const live::JobView& job, const RankView& ran
                                rank.step_count ? report::FormatCount(*rank.step_count) : std::string("-"),
                                rank.behind_steps ? report::FormatCount(*rank.behind_steps) : std::string("-"),
                                FormatDuration(rank.progress_age_ns), fmt::arg("dot", style.Dot())));
+  if (const std::string words = PhaseWords(rank); !words.empty()) {
+    lines.Add(fmt::format("{} for {}", words, FormatDuration(rank.open_phase_ns)));
+  }
   AddPhases(rank, width, style, &lines);
   const std::string pace = Sparkline(rank.step_history, std::clamp(width - 32, 8, 100), style);
   if (!pace.empty()) {

@@ -61,7 +61,8 @@ constexpr std::string_view kHelp[] = {
     "s            sort: worst first, rank, own time, communication, input, age",
     "/            filter: part of a rank's host, state or user, or its number;",
     "             Enter keeps it, Esc takes it away",
-    "d            stacks of the chosen rank: asks before it looks",
+    "d            stacks of the chosen rank: asks first",
+    "c            a trace of the chosen rank, or of all ranks of its job: asks first",
     "n            nodes, worst first: Enter shows the ranks of one; n or Esc goes back",
     "Tab          the next job",
     "p            pause: figures stand still until p is pressed again",
@@ -75,7 +76,7 @@ constexpr std::string_view kHelp[] = {
     "pace         step times of the last looks, between the least and the most of them",
     "-            not measured; 0 was measured",
     "",
-    "No key here changes a job: docs/top.md",
+    "No other key affects a job: docs/top.md",
 };
 
 }  // namespace
@@ -185,23 +186,28 @@ void Screen::ChooseNone() {
   selected_row_ = first_row_ = 0;
 }
 
-void Screen::AskForStacks() {
+void Screen::AskFor(Prompt prompt) {
   const JobView* job = Job();
   const RankView* rank = Selected();
   if (job == nullptr || rank == nullptr || page_ == Page::kNodes) return;
   target_ = {job->job_id, rank->rank, rank->host, rank->pid, rank->node_idx};
-  prompt_ = Prompt::kStacks;
+  prompt_ = prompt;
+}
+
+/// What comes of it stands on the rank's page.
+Screen::Wish Screen::Ask(Wish wish) {
+  is_chosen_ = true;
+  Go(Page::kRank);
+  ShowAnswer(wish, target_, {wish == Wish::kStacks ? "looking ..." : "capturing ..."});
+  return wish;
 }
 
 Screen::Wish Screen::PressInPrompt(const KeyPress& press) {
-  if (prompt_ == Prompt::kStacks) {
-    prompt_ = Prompt::kNone;
-    if (press.key != Key::kText || (press.text != "y" && press.text != "Y")) return Wish::kNothing;
-    is_chosen_ = true;
-    Go(Page::kRank);
-    stacks_target_ = target_;
-    stacks_ = {"looking ..."};
-    return Wish::kStacks;
+  if (prompt_ == Prompt::kStacks || prompt_ == Prompt::kCapture) {
+    const bool is_capture = std::exchange(prompt_, Prompt::kNone) == Prompt::kCapture;
+    const std::string answer = press.key == Key::kText ? Lowered(press.text) : "";
+    if (answer == "y") return Ask(is_capture ? Wish::kCaptureRank : Wish::kStacks);
+    return answer == "a" && is_capture ? Ask(Wish::kCaptureJob) : Wish::kNothing;
   }
   switch (press.key) {
     case Key::kEnter: prompt_ = Prompt::kNone; break;
@@ -238,7 +244,8 @@ Screen::Wish Screen::PressLetter(char letter) {
       Go(Page::kRanks);
       prompt_ = Prompt::kFilter;
       break;
-    case 'd': AskForStacks(); break;
+    case 'd': AskFor(Prompt::kStacks); break;
+    case 'c': AskFor(Prompt::kCapture); break;
     case 'p': is_paused_ = !is_paused_; break;
     case 'j': Move(1); break;
     case 'k': Move(-1); break;
@@ -288,10 +295,11 @@ Screen::Wish Screen::Press(const KeyPress& press) {
   return Wish::kNothing;
 }
 
-void Screen::ShowStacks(const RankTarget& target, std::vector<std::string> lines) {
-  stacks_target_ = target;
-  stacks_.clear();
-  for (const std::string& line : lines) stacks_.push_back(Printable(line));
+void Screen::ShowAnswer(Wish wish, const RankTarget& target, std::vector<std::string> lines) {
+  answered_ = wish;
+  answer_target_ = target;
+  answer_.clear();
+  for (const std::string& line : lines) answer_.push_back(Printable(line));
 }
 
 void Screen::AddHeader(int width, std::vector<ScreenLine>* lines) const {
@@ -313,6 +321,10 @@ void Screen::AddHeader(int width, std::vector<ScreenLine>* lines) const {
   }
   for (const std::string& line : Wrapped(JobHeadline(*job, style_), "", "  ", width, Paint::kPlain, style_)) {
     lines->push_back({line});
+  }
+  for (const Line& line : AnswerLines(*job)) {
+    const std::string text = report::Truncate(line.text, width - 4, style_.Ellipsis());
+    lines->push_back({fmt::format("  {} {}", style_.Bullet(), style_(line.paint, text))});
   }
   const std::string pace = Sparkline(job->step_history, std::min(width - 30, kPaceWidth), style_);
   if (!pace.empty()) {
@@ -396,13 +408,13 @@ std::vector<std::string> Screen::RankPage(int width) const {
   const JobView* job = Job();
   if (rank == nullptr || job == nullptr) return {"This rank is gone; Esc goes back."};
   std::vector<std::string> lines = RankLines(*job, *rank, width, style_);
-  const bool has_stacks = !stacks_.empty() && stacks_target_.rank == rank->rank && stacks_target_.host == rank->host &&
-                          stacks_target_.job_id == job->job_id;
-  if (!has_stacks) return lines;
+  const bool has_answer = !answer_.empty() && answer_target_.rank == rank->rank && answer_target_.host == rank->host &&
+                          answer_target_.job_id == job->job_id;
+  if (!has_answer) return lines;
   // What was asked for stands where it is seen: below who the rank is.
-  std::vector<std::string> stacks = {"", style_(Paint::kStrong, "STACKS")};
-  for (const std::string& line : stacks_) stacks.push_back("  " + report::Truncate(line, width - 2, style_.Ellipsis()));
-  lines.insert(std::find(lines.begin(), lines.end(), ""), stacks.begin(), stacks.end());
+  std::vector<std::string> answer = {"", style_(Paint::kStrong, answered_ == Wish::kStacks ? "STACKS" : "CAPTURE")};
+  for (const std::string& line : answer_) answer.push_back("  " + report::Truncate(line, width - 2, style_.Ellipsis()));
+  lines.insert(std::find(lines.begin(), lines.end(), ""), answer.begin(), answer.end());
   return lines;
 }
 
@@ -420,22 +432,25 @@ std::vector<ScreenLine> Screen::Footer(int width) const {
     lines.push_back({report::Truncate("/" + Printable(filter_) + "_", width, style_.Ellipsis())});
     return lines;
   }
-  if (prompt_ == Prompt::kStacks) {
-    lines.push_back({style_(
-        Paint::kStrong,
-        report::Truncate(fmt::format("Stacks of rank {} (pid {} on {})? It is stopped while they are copied. y/n",
-                                     Printable(target_.rank), Printable(target_.pid), Printable(target_.host)),
-                         width, style_.Ellipsis()))});
+  if (prompt_ == Prompt::kStacks || prompt_ == Prompt::kCapture) {
+    const std::string question =
+        prompt_ == Prompt::kStacks
+            ? fmt::format("Stacks of rank {} (pid {} on {})? It is stopped while they are copied. y/n",
+                          Printable(target_.rank), Printable(target_.pid), Printable(target_.host))
+            : fmt::format("Trace rank {} for a second? y: it, a: all ranks of job {}, n", Printable(target_.rank),
+                          Printable(target_.job_id));
+    lines.push_back({style_(Paint::kStrong, report::Truncate(question, width, style_.Ellipsis()))});
     return lines;
   }
   static constexpr const char* kSortNames[] = {"worst", "rank", "own time", "communication", "input", "age"};
   const std::string filter = FilterText();
-  std::string keys = page_ == Page::kRanks
-                         ? fmt::format("q quit  h help  / filter{}  s sort: {}  Enter rank  d stacks  n nodes",
-                                       filter.empty() ? "" : ": " + filter, kSortNames[static_cast<int>(sort_)])
-                     : page_ == Page::kHelp  ? std::string("any key goes back")
-                     : page_ == Page::kNodes ? std::string("Enter ranks of the node  Esc back  q quit  h help")
-                                             : std::string("Esc back  q quit  h help  d stacks");
+  std::string keys =
+      page_ == Page::kRanks
+          ? fmt::format("q quit  h help  / filter{}  s sort: {}  Enter rank  d stacks  c capture  n nodes",
+                        filter.empty() ? "" : ": " + filter, kSortNames[static_cast<int>(sort_)])
+      : page_ == Page::kHelp  ? std::string("any key goes back")
+      : page_ == Page::kNodes ? std::string("Enter ranks of the node  Esc back  q quit  h help")
+                              : std::string("Esc back  q quit  h help  d stacks  c capture");
   if (view_.jobs.size() > 1 && page_ == Page::kRanks) keys += "  Tab job";
   lines.push_back({style_(Paint::kFaint, report::Truncate(keys, width, style_.Ellipsis()))});
   return lines;

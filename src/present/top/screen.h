@@ -36,16 +36,16 @@ struct ScreenLine {
 class Screen {
  public:
   /// What the caller is asked to do after a key.
-  enum class Wish : uint8_t { kNothing, kQuit, kStacks };
+  enum class Wish : uint8_t { kNothing, kQuit, kStacks, kCaptureRank, kCaptureJob };
 
   explicit Screen(const report::Style& style) : style_(style) {}
 
   void Show(live::View view);
   Wish Press(const KeyPress& press);
-  /// With kStacks: of whom.
+  /// Of whom, or of whose job, stacks or a capture are wanted.
   const RankTarget& target() const { return target_; }
-  /// What came of it, a line each; anything may be in them.
-  void ShowStacks(const RankTarget& target, std::vector<std::string> lines);
+  /// What came of a wish, a line each; anything may be in them.
+  void ShowAnswer(Wish wish, const RankTarget& target, std::vector<std::string> lines);
 
   /// At most `height` lines. Also decides which rows are in sight, so that the selected one is.
   std::vector<ScreenLine> Compose(int width, int height);
@@ -53,7 +53,7 @@ class Screen {
  private:
   enum class Page : uint8_t { kRanks, kNodes, kRank, kHelp };
   enum class Sort : uint8_t { kWorst, kRank, kOwn, kCommunication, kInput, kAge };
-  enum class Prompt : uint8_t { kNone, kFilter, kStacks };
+  enum class Prompt : uint8_t { kNone, kFilter, kStacks, kCapture };
 
   const live::JobView* Job() const;
   const live::RankView* Selected() const;
@@ -66,7 +66,8 @@ class Screen {
   void NextJob();
   void ChooseNone();
   void Go(Page page);
-  void AskForStacks();
+  void AskFor(Prompt prompt);
+  Wish Ask(Wish wish);
 
   void AddHeader(int width, std::vector<ScreenLine>* lines) const;
   void AddRanks(int width, int height, std::vector<ScreenLine>* lines);
@@ -93,8 +94,9 @@ class Screen {
   size_t scroll_ = 0;         ///< First line of a page of text.
   size_t selected_node_ = 0;  ///< Row of the nodes' page.
   RankTarget target_;
-  RankTarget stacks_target_;
-  std::vector<std::string> stacks_;
+  Wish answered_ = Wish::kNothing;  ///< What the answer is to, and of whom.
+  RankTarget answer_target_;
+  std::vector<std::string> answer_;
 };
 
 }  // namespace lockstep::top

@@ -179,8 +179,26 @@ TEST_F(ScreenTest, StacksAreTakenOnlyAfterAYes) {
   EXPECT_EQ(screen_.target().pid, "1001");
   EXPECT_EQ(screen_.target().job_id, "4711");
   EXPECT_THAT(TextOf(screen_), HasSubstr("looking ..."));
-  screen_.ShowStacks(screen_.target(), {"main", "    evil\x1b[2J"});
+  screen_.ShowAnswer(Screen::Wish::kStacks, screen_.target(), {"main", "    evil\x1b[2J"});
   EXPECT_THAT(TextOf(screen_), HasSubstr("evil?[2J"));
+}
+
+TEST_F(ScreenTest, ACaptureIsOfTheRankOrOfItsJobAfterAnAnswer) {
+  screen_.Show(ViewOf(2));
+  TextOf(screen_);
+  EXPECT_EQ(Type(screen_, "c"), Screen::Wish::kNothing);
+  EXPECT_THAT(TextOf(screen_), HasSubstr("Trace rank 1 for a second? y: it, a: all ranks of job 4711, n"));
+  EXPECT_EQ(Type(screen_, "n"), Screen::Wish::kNothing);
+  Type(screen_, "d");
+  EXPECT_EQ(Type(screen_, "a"), Screen::Wish::kNothing) << "stacks are one rank's";
+  Type(screen_, "c");
+  EXPECT_EQ(Type(screen_, "a"), Screen::Wish::kCaptureJob);
+  Type(screen_, "c");
+  EXPECT_EQ(Type(screen_, "y"), Screen::Wish::kCaptureRank);
+  EXPECT_EQ(screen_.target().rank, "1");
+  EXPECT_THAT(TextOf(screen_), HasSubstr("capturing ..."));
+  screen_.ShowAnswer(Screen::Wish::kCaptureRank, screen_.target(), {"1 trace in x"});
+  EXPECT_THAT(TextOf(screen_), HasSubstr("CAPTURE\n  1 trace in x"));
 }
 
 TEST_F(ScreenTest, PausedFiguresStandStill) {

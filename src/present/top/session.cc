@@ -20,6 +20,13 @@ constexpr int64_t kWaitNs = 50'000'000;
 // A thread that waits for a node is not waited for any longer than a user would.
 constexpr auto kPatience = std::chrono::milliseconds(300);
 
+/// What came of a wish.
+struct Answer {
+  Screen::Wish wish;
+  RankTarget target;
+  std::vector<std::string> lines;
+};
+
 /// What the threads share; lives as long as the last of them.
 struct Shared {
   explicit Shared(SessionOptions with) : options(std::move(with)) {}
@@ -30,8 +37,8 @@ struct Shared {
   bool ends LOCKSTEP_GUARDED_BY(mutex) = false;
   int running LOCKSTEP_GUARDED_BY(mutex) = 0;
   std::optional<live::View> view LOCKSTEP_GUARDED_BY(mutex);
-  std::optional<std::pair<RankTarget, std::vector<std::string>>> stacks LOCKSTEP_GUARDED_BY(mutex);
-  bool looks_closely LOCKSTEP_GUARDED_BY(mutex) = false;
+  std::optional<Answer> answer LOCKSTEP_GUARDED_BY(mutex);
+  bool is_asked LOCKSTEP_GUARDED_BY(mutex) = false;
 };
 
 /// Runs `work` on a thread of its own, which the end of the session need not wait for.
@@ -64,11 +71,13 @@ void LookOnAndOn(Shared& shared) {
   }
 }
 
-void LookClosely(Shared& shared, const RankTarget& target) {
-  std::vector<std::string> lines = shared.options.stacks(target);
+void Fulfil(Shared& shared, Screen::Wish wish, const RankTarget& target) {
+  std::vector<std::string> lines = wish == Screen::Wish::kStacks
+                                       ? shared.options.stacks(target)
+                                       : shared.options.capture(target, wish == Screen::Wish::kCaptureJob);
   const MutexLock lock(shared.mutex);
-  shared.stacks = {target, std::move(lines)};
-  shared.looks_closely = false;
+  shared.answer = Answer{wish, target, std::move(lines)};
+  shared.is_asked = false;
 }
 
 class Session {
@@ -90,11 +99,9 @@ class Session {
       const std::optional<KeyPress> press = terminal.Wait(kWaitNs, &redraw);
       if (!press) continue;
       redraw = true;
-      switch (screen_.Press(*press)) {
-        case Screen::Wish::kNothing: break;
-        case Screen::Wish::kQuit: return;
-        case Screen::Wish::kStacks: AskForStacks(); break;
-      }
+      const Screen::Wish wish = screen_.Press(*press);
+      if (wish == Screen::Wish::kQuit) return;
+      if (wish != Screen::Wish::kNothing) Ask(wish);
     }
   }
 
@@ -103,30 +110,31 @@ class Session {
  private:
   bool TakeNews() {
     std::optional<live::View> view;
-    decltype(shared_->stacks) stacks;
+    std::optional<Answer> answer;
     {
       const MutexLock lock(shared_->mutex);
       view = std::exchange(shared_->view, std::nullopt);
-      stacks = std::exchange(shared_->stacks, std::nullopt);
+      answer = std::exchange(shared_->answer, std::nullopt);
     }
-    if (stacks) screen_.ShowStacks(stacks->first, std::move(stacks->second));
+    if (answer) screen_.ShowAnswer(answer->wish, answer->target, std::move(answer->lines));
     if (view) {
       last_ = *view;
       screen_.Show(std::move(*view));
     }
-    return view.has_value() || stacks.has_value();
+    return view.has_value() || answer.has_value();
   }
 
-  void AskForStacks() {
+  void Ask(Screen::Wish wish) {
     {
       const MutexLock lock(shared_->mutex);
       // One at a time: nodes answer one after the other anyway.
-      if (std::exchange(shared_->looks_closely, true)) {
-        shared_->stacks = {screen_.target(), {"stacks are being read already: ask again when that is done"}};
+      if (std::exchange(shared_->is_asked, true)) {
+        shared_->answer =
+            Answer{wish, screen_.target(), {"something is asked of a rank already: ask again when that is done"}};
         return;
       }
     }
-    Start(shared_, [target = screen_.target()](Shared& shared) { LookClosely(shared, target); });
+    Start(shared_, [wish, target = screen_.target()](Shared& shared) { Fulfil(shared, wish, target); });
   }
 
   const std::shared_ptr<Shared> shared_;

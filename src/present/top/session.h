@@ -20,12 +20,14 @@ struct SessionOptions {
   std::function<live::View()> look;
   /// Looks at a process closely; called by a thread of its own, may take long. Lines for the reader.
   std::function<std::vector<std::string>(const RankTarget& target)> stacks;
+  /// The same of a trace of that rank, or of all ranks of its job.
+  std::function<std::vector<std::string>(const RankTarget& target, bool whole_job)> capture;
 };
 
 struct SessionResult {
   live::View last;
-  /// A look or an inspection is still under way and uses what `look` and `stacks` use: the caller ends the process
-  /// without taking that apart (_exit).
+  /// A look, an inspection or a capture is still under way and uses what `look`, `stacks` and `capture` use: the caller
+  /// ends the process without taking that apart (_exit).
   bool must_leave = false;
   int signal = 0;  ///< That ended it; the caller does what it wants.
 };

@@ -82,6 +82,9 @@ void WriteRank(JsonRow& row, const RankView& rank, const live::View& view) {
   row.Key("device").TextOrNull(rank.device).Key("state").Text(live::RankStateName(rank.state));
   row.Key("waits_for_rank").Optional(rank.waits_for_rank).Key("step_count").Optional(rank.step_count);
   row.Key("behind_steps").Optional(rank.behind_steps).Key("progress_age_ns").Optional(rank.progress_age_ns);
+  row.Key("open_phase");
+  rank.open_phase_ns ? row.Text(StageName(*rank.reading.open_phase)) : row.Null();
+  row.Key("open_phase_ns").Optional(rank.open_phase_ns);
   row.Key("is_since_start").Bool(rank.is_since_start).Key("steps_per_s").Optional(rank.steps_per_s);
   row.Key("step_ns").Optional(rank.step_ns).Key("own_ns").Optional(rank.own_ns);
   row.Key("step_history_ns").List(rank.step_history).Key("phases").StartObject();
@@ -143,6 +146,11 @@ void WriteServing(JsonRow& row, const ServingView& serving) {
   row.EndObject();
 }
 
+void WriteStages(JsonRow& row, const live::StageVerdict& stages) {
+  row.StartObject().Key("answer").Text(stages.answer).Key("rank").Optional(stages.rank);
+  row.Key("stage").TextOrNull(stages.stage).Key("sentence").Text(stages.sentence).EndObject();
+}
+
 void WriteJobObject(JsonRow& row, const JobView& job, const live::View& view) {
   row.StartObject().Key("job_id").Text(job.job_id).Key("world_size").Optional(job.world_size);
   row.Key("missing_ranks").List(job.missing_ranks).Key("steps_per_s").Optional(job.steps_per_s);
@@ -152,6 +160,8 @@ void WriteJobObject(JsonRow& row, const JobView& job, const live::View& view) {
   row.Key("input_ratio").Optional(job.input_ratio).Key("mfu_ratio").Optional(job.mfu_ratio);
   row.Key("samples_per_s").Optional(job.samples_per_s).Key("tokens_per_s").Optional(job.tokens_per_s);
   row.Key("slowest_rank").Optional(job.slowest_rank).Key("slowest_ratio").Optional(job.slowest_ratio);
+  row.Key("stages");
+  job.stages ? WriteStages(row, *job.stages) : static_cast<void>(row.Null());
   WriteAlarms(row, job.alarms);
   row.Key("ranks").StartArray();
   for (const RankView& rank : job.ranks) WriteRank(row, rank, view);

@@ -22,7 +22,9 @@ void WriteJobText(const live::View& view, const live::JobView& job, const report
   report::WriteWrapped(JobHeadline(job, style), "", "  ", options.width, out);
   // Devices' alarms belong to no job; they are below.
   live::View devices_aside;
-  for (const Line& line : AlarmLines(devices_aside, &job)) {
+  std::vector<Line> lines = AnswerLines(job);
+  for (Line& line : AlarmLines(devices_aside, &job)) lines.push_back(std::move(line));
+  for (const Line& line : lines) {
     report::WriteWrapped(line.text, fmt::format("  {} ", style.Bullet()), "    ", options.width, out, line.paint,
                          style);
   }

@@ -135,7 +135,7 @@ function CapturesView({ data }: Props) {
 export const capturesView: View<LiveStore> = {
   id: 'captures',
   title: 'Captures',
-  shows: 'Look closer: trace ranks now, or ask why the job is stuck; the report opens in a tab of its own.',
+  shows: 'Look closer: trace ranks now, or ask why the job is stuck; the report opens in this page.',
   group: 'Look closer',
   component: CapturesView,
 };

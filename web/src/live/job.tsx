@@ -9,7 +9,8 @@ import type { View } from '../view';
 import { NoJob, PHASE_LEGEND, PhaseBar, phaseWords, SeverityWord, StateWord, useCalmOrder, useJob, type Props } from './shared';
 import type { LiveStore } from './store';
 import type { LiveJob, LiveRank } from './types';
-import { allAlarms, rateText, verdict, worseRank } from './verdict';
+import { StagesLine } from './stages';
+import { allAlarms, phaseOf, rateText, verdict, worseRank } from './verdict';
 
 const PACE = 60;
 
@@ -78,6 +79,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { key: 'host', title: 'Host', value: (row) => row.rank.host ?? row.rank.node },
   { key: 'state', title: 'State', value: (row) => row.rank.state, render: (row) => <StateWord state={row.rank.state} />, help: 'runs, waits, slow, stuck, silent, unheard: docs/top.md' },
   { key: 'waits_for_rank', title: 'Waits for', value: (row) => row.rank.waits_for_rank },
+  { key: 'open_phase', title: 'In', value: (row) => row.rank.open_phase, text: (row) => phaseOf(row.rank), render: (row) => <span title={phaseOf(row.rank)}>{row.rank.open_phase ?? ABSENT}</span>, help: 'The phase that it has been in for seconds' },
   time('step_ns', 'Step time', (rank) => rank.step_ns),
   time('own_ns', 'Own', (rank) => rank.own_ns, 'The step without exposed communication: what the rank itself takes'),
   { key: 'phases', title: 'Phases', value: (row) => row.rank.compute_ratio, text: (row) => phaseWords(row.rank), render: (row) => <PhaseBar rank={row.rank} />, help: 'Shares of the step; sorts by compute' },
@@ -97,6 +99,7 @@ function Ranks({ job, store }: { job: LiveJob; store: LiveStore }) {
   const tracks = store.timeline.jobs.get(job.job_id)?.ranks;
   const box = useRef<HTMLDivElement>(null);
   const { rows, calm } = useCalmOrder(job.ranks, (rank) => rank.rank, (rank) => rank.state, worseRank);
+  const columns = job.ranks.some((rank) => rank.open_phase !== null) ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'open_phase');
   const buckets = Math.max(2, Math.min(PACE, Math.round((PACE * 1e9) / store.timeline.bucket_ns)));
   return (
     <div ref={box} {...calm}>
@@ -104,7 +107,7 @@ function Ranks({ job, store }: { job: LiveJob; store: LiveStore }) {
       <DataTable<Row>
         id="ranks"
         caption="Ranks, worst first"
-        columns={COLUMNS}
+        columns={columns}
         rows={rows.map((rank) => ({ rank, pace: store.timeline.last(tracks?.get(rank.rank), 'step_ns', buckets) }))}
         rowKey={(row) => row.rank.rank}
         search={['rank', 'host', 'state']}
@@ -121,6 +124,7 @@ function Job({ data }: Props) {
   return (
     <>
       <VerdictBox job={job} store={store} />
+      <StagesLine store={store} job_id={job.job_id} />
       <Tiles job={job} store={store} />
       {job.missing_ranks.length > 0 && <Note kind="warning">Missing: {rankList(job.missing_ranks, 12)}. <a href={href('quality', { job: job.job_id })}>What the figures lack</a></Note>}
       {job.ranks.length > 0 ? <Ranks job={job} store={store} /> : <Note>{plural(job.serving.length, 'server')} of requests, no rank with steps: <a href={href('serving', { job: job.job_id })}>Serving</a></Note>}

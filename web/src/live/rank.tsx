@@ -10,7 +10,7 @@ import { lineTable } from './line_table';
 import { Actions, Facts, NoJob, StateWord, useJob, useSpan, type Props } from './shared';
 import type { LiveStore } from './store';
 import type { Phase } from './types';
-import { rateText, STATE_WORDS, worseRank } from './verdict';
+import { phaseOf, rateText, STATE_WORDS, worseRank } from './verdict';
 
 const PHASES: readonly { key: Phase; mark: string; label: string }[] = [
   { key: 'forward', mark: 'compute', label: 'forward' },
@@ -56,7 +56,7 @@ function RankPage({ data }: Props) {
       <section class={`verdict answer ${rank.state === 'stuck' || rank.state === 'unheard' ? 'critical' : rank.state === 'slow' ? 'warning' : ''}`} aria-label="State">
         <h3>Rank {rank.rank} on {rank.host ?? rank.node}: <StateWord state={rank.state} />{rank.waits_for_rank !== null && `, waits for rank ${rank.waits_for_rank}`}</h3>
         <p class="verdict-gain">
-          {STATE_WORDS[rank.state]} Step {count(rank.step_count)}, {rank.behind_steps === null ? 'progress not measured' : rank.behind_steps === 0 ? 'no rank is ahead' : `${count(rank.behind_steps)} behind`}; the last one ended {duration(rank.progress_age_ns)} ago.
+          {STATE_WORDS[rank.state]} {rank.open_phase !== null && `It ${phaseOf(rank)}. `}Step {count(rank.step_count)}, {rank.behind_steps === null ? 'progress not measured' : rank.behind_steps === 0 ? 'no rank is ahead' : `${count(rank.behind_steps)} behind`}; the last one ended {duration(rank.progress_age_ns)} ago.
         </p>
       </section>
       <Actions store={store} job_id={job.job_id} ranks={[rank.rank]} />

@@ -134,12 +134,12 @@ export function ActionState({ action }: { action: Capture | HangLook }) {
   );
 }
 
-/** Whether reports of what is asked for from here open in a tab by themselves. */
+/** Whether the page goes to the report of what is asked for from here. */
 export function OpenByItself({ store }: { store: LiveStore }) {
   const [on, setOn] = useState(store.opens_reports);
   return (
     <label class="check">
-      <input type="checkbox" checked={on} onChange={() => setOn((store.opens_reports = !on))} /> open the report by itself
+      <input type="checkbox" checked={on} onChange={() => setOn((store.opens_reports = !on))} /> go to the report
     </label>
   );
 }

@@ -1,8 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { captureWhat } from './action_words';
-import { ReportTabs } from './report_tabs';
+import { href } from '../app/route';
 import { Timeline } from './timeline';
-import type { Alerts, Captures, Health, HistoryDocument, LiveData, LiveView } from './types';
+import type { Alerts, Captures, Health, HistoryDocument, LiveData, LiveView, StageNews } from './types';
 
 const KEY = 'lockstep-token';
 /** Without an event for so long, the server is said to be silent; views come each second. */
@@ -46,14 +45,14 @@ export class LiveStore {
   alerts: Alerts | null = null;
   captures: Captures = { captures: [], hangs: [] };
   health: Health = { entries: [], dropped_count: 0 };
+  stages: StageNews | null = null;
   readonly timeline = new Timeline();
   connection: Connection = 'connecting';
   /** When the last event came; performance.now(). */
   heard_ms = 0;
   paused = false;
-  /** A report opens in a tab as soon as it is there, without another click. */
+  /** What is asked for is shown at once: how far it is, then its report. */
   opens_reports = true;
-  private readonly tabs = new ReportTabs();
   private readonly readers = new Set<() => void>();
   private source: EventSource | null = null;
   private loading = false;
@@ -97,11 +96,11 @@ export class LiveStore {
     };
     on('view', (value) => this.take((value as { data: LiveView; partial: boolean }).data, (value as { partial: boolean }).partial));
     on('alerts', (value) => (this.alerts = value as Alerts));
-    on('captures', (value) => {
-      this.captures = value as Captures;
-      this.tabs.update(this.captures);
-    });
+    on('captures', (value) => (this.captures = value as Captures));
     on('health', (value) => (this.health = value as Health));
+    on('stages', (value) => {
+      if (!this.paused) this.stages = value as StageNews;
+    });
   }
 
   private async whyClosed() {
@@ -163,20 +162,16 @@ export class LiveStore {
     return fetch(path, body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) });
   }
 
-  /** Has a capture made or a hang looked at, at a click, and gives its id; its report opens in a tab, if that is wanted. Throws with words for people. */
+  /** Has a capture made or a hang looked at, at a click, gives its id and goes to its report, if that is wanted. Throws with words for people. */
   async begin(path: ActionPath, body: ActionBody): Promise<string> {
-    const what = path === 'hang' ? 'Why is it stuck' : `Capture of ${captureWhat({ ranks: body.ranks ?? null, iterations: body.iterations ?? null, duration_ns: body.duration_ms ? body.duration_ms * 1e6 : null })}`;
-    const tab = this.opens_reports ? this.tabs.begin(`${what}: job ${body.job_id}`) : null;
-    try {
-      const id = await this.act(path, body);
-      this.tabs.started(tab, id);
-      // It may have gone further before its name was known here.
-      this.tabs.update(this.captures);
-      return id;
-    } catch (error) {
-      this.tabs.refused(tab);
-      throw error;
+    const from = location.hash;
+    const id = await this.act(path, body);
+    if (this.opens_reports && location.hash === from) {
+      // The button that had the focus goes with its view; the new one is drawn when the address has changed.
+      window.addEventListener('hashchange', () => setTimeout(() => document.querySelector<HTMLElement>('#view-report h2')?.focus()), { once: true });
+      location.hash = href('report', { id, job: body.job_id });
     }
+    return id;
   }
 
   /** Asks for an action and gives the id of what was begun. Throws with words for people. */

@@ -104,6 +104,9 @@ export interface LiveRank {
   step_count: Maybe;
   behind_steps: Maybe;
   progress_age_ns: Maybe;
+  /** In which it has been for seconds. */
+  open_phase: Phase | null;
+  open_phase_ns: Maybe;
   is_since_start: boolean;
   steps_per_s: Maybe;
   step_ns: Maybe;
@@ -176,6 +179,7 @@ export interface LiveJob {
   tokens_per_s: Maybe;
   slowest_rank: string | null;
   slowest_ratio: Maybe;
+  stages: { answer: string; rank: Maybe; stage: string | null; sentence: string } | null;
   alarms: Alarm[];
   ranks: LiveRank[];
   serving: Serving[];
@@ -275,4 +279,39 @@ export interface HistoryDocument {
   /** Besides the columns that are named here each row has others, all of as many values. */
   jobs: ({ job_id: string; ranks: { rank: string; state: string }[]; serving: { host: string; model: string | null; engine: string | null }[] })[];
   nodes: { host: string; gpus: { gpu: string; mig_instances: { gi: string }[] }[]; network: { device: string; port: string | null }[] }[];
+}
+
+/** What the stages of jobs' newest steps say. */
+export interface StageNews {
+  asked_unix_ns: number;
+  /** Names, in the order of `frontier_ns` and of the letters of `leads`, from "a" on. */
+  stages: string[];
+  jobs: (JobStages | { job_id: string; problem: string })[];
+}
+export interface JobStages {
+  job_id: string;
+  problem: null;
+  is_partial: boolean;
+  verdict: { answer: 'straggler' | 'imbalance' | 'stage' | 'even' | 'undecided'; rank: Maybe; stage: string | null; sentence: string };
+  why: string;
+  next: string;
+  step_count: number;
+  total_ns: number;
+  ranks: number[];
+  /** Over all steps; whom the stage costs the job most. */
+  shares: { stage: string; frontier_ns: number; cost_ns: number; rank: Maybe }[];
+  windows: StageWindow[];
+}
+/** Steps that follow each other. */
+export interface StageWindow {
+  first_step: number;
+  last_step: number;
+  step_count: number;
+  ns: number;
+  frontier_ns: number[];
+  cost_ns: number;
+  rank: Maybe;
+  stage: string | null;
+  /** A letter a rank, in the order of `ranks`: the stage in which it held the job up; ".": it did not. */
+  leads: string;
 }

@@ -1,5 +1,5 @@
 import { ABSENT, capital, count, duration, number, percent, plural, rankList } from '../numbers';
-import type { Alarm, Alert, LiveJob, LiveNode, LiveRank, LiveView, RankState, Severity } from './types';
+import type { Alarm, Alert, LiveJob, LiveNode, LiveRank, LiveView, Phase, RankState, Severity } from './types';
 
 export const STATE_WORDS: Record<RankState, string> = {
   unheard: 'Its node does not answer: all figures are from when it last did.',
@@ -20,7 +20,9 @@ function rankOrder(a: string, b: string): number {
 /** Worst first: by state, then who is more than a step behind, then by own time; as `lockstep top` has them. */
 export function worseRank(a: LiveRank, b: LiveRank): number {
   const behind = (rank: LiveRank) => ((rank.behind_steps ?? 0) > 1 ? rank.behind_steps! : 0);
-  return WORST[b.state] - WORST[a.state] || behind(b) - behind(a) || (b.own_ns ?? -1) - (a.own_ns ?? -1) || rankOrder(a.rank, b.rank);
+  // Of a stuck job, those that wait are not what to look at first.
+  const waits = (rank: LiveRank) => Number(rank.state === 'stuck' && rank.waits_for_rank !== null);
+  return WORST[b.state] - WORST[a.state] || behind(b) - behind(a) || waits(a) - waits(b) || (b.own_ns ?? -1) - (a.own_ns ?? -1) || rankOrder(a.rank, b.rank);
 }
 
 /** Nodes that do not answer first, then by alarms, then those whose ranks are worse off. */
@@ -51,6 +53,13 @@ const names = (ranks: readonly LiveRank[]) => {
   return numbers.every(Number.isInteger) ? rankList(numbers) : ranks.length === 1 ? `rank ${ranks[0]!.rank}` : plural(ranks.length, 'rank');
 };
 
+const PHASE_WORDS: Partial<Record<Phase, string>> = { comm_exposed: 'has waited for a collective', other: 'has been between its phases' };
+
+/** "has been in input for 47 s"; '': it has not been in one phase for long, or that is not known. */
+export function phaseOf(rank: LiveRank): string {
+  return rank.open_phase === null ? '' : `${PHASE_WORDS[rank.open_phase] ?? `has been in ${rank.open_phase}`} for ${duration(rank.open_phase_ns)}`;
+}
+
 /** What is wrong with the job in one sentence, and who is to blame where that is known. */
 export function verdict(job: LiveJob, nodes: readonly LiveNode[]): LiveVerdict {
   const said = jobVerdict(job, nodes);
@@ -72,9 +81,11 @@ function jobVerdict(job: LiveJob, nodes: readonly LiveNode[]): LiveVerdict {
 
   if (stuck.length > 0) {
     const who = blamed.length === 1 ? `rank ${blamed[0]} holds the job up` : `${names(stuck)} ${stuck.length === 1 ? 'is' : 'are'} stuck`;
+    const culprit = blamed.length === 1 ? job.ranks.find((rank) => rank.rank === blamed[0]) : undefined;
+    const phase = culprit ? phaseOf(culprit) : '';
     return {
       severity: 'critical', words: `stuck: ${who}`,
-      sentence: `${capital(who)}: no step has ended for ${duration(oldest)}.`,
+      sentence: `${capital(who)}: ${phase === '' ? '' : `it ${phase}, and `}no step has ended for ${duration(oldest)}.`,
       why: (blamed.length === 1 ? `${capital(names(waiting))} ${waiting.length === 1 ? 'waits' : 'wait'} for it. ` : '') + (job.alarms[0] ? `${capital(job.alarms[0].text)}.` : ''),
     };
   }

@@ -8,10 +8,12 @@ import { jobView } from './job';
 import { networkView } from './network';
 import { qualityView } from './quality';
 import { rankView } from './rank';
+import { reportView } from './report';
 import { servingView } from './serving';
+import { stagesView } from './stages';
 import type { LiveStore } from './store';
 
 /** In the order of the navigation; the first is what opens. */
 export const liveViews: readonly View<LiveStore>[] = [
-  jobView, rankView, heatView, servingView, fleetView, devicesView, networkView, healthView, capturesView, qualityView,
+  jobView, stagesView, rankView, heatView, servingView, fleetView, devicesView, networkView, healthView, capturesView, reportView, qualityView,
 ];

@@ -24,6 +24,7 @@
 #include "present/live_site/live_site.h"
 #include "programs/cli/capture/capture_output.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/live/ask_steps.h"
 #include "programs/cli/ranges.h"
 #include "programs/cli/run_input.h"
 #include "programs/cli/terminal/browser.h"
@@ -79,7 +80,7 @@ Status KeepRecord(const control::JobCaptureRequest& request, const control::JobC
 Result<std::string> CollectOf(jobs::Nodes nodes, const std::string& job_id,
                               const std::function<void(size_t done, size_t total)>& on_node) {
   control::InspectionSpec selection;
-  live_site::SelectJob(job_id, &selection.job_id, &selection.pids);
+  live::SelectJob(job_id, &selection.job_id, &selection.pids);
   nodes.job_id = selection.job_id;
   jobs::LiveJob live(std::move(nodes), selection);
   ASSIGN_OR_RETURN(const jobs::Collection collection, jobs::CollectEvidence(live, kHangTime, "", on_node));
@@ -159,6 +160,7 @@ Result<int> ServeLive::Run(const Options& options, Console& console) {
   site_options.job_id = nodes.job_id;
   site_options.node_count = nodes.endpoints.size();
   site_options.watch = WatchOf(nodes);
+  site_options.ask_steps = AskStepsOf(nodes, kLookTime);
   site_options.captures.emplace();
   site_options.captures->nodes = nodes.endpoints;
   site_options.captures->nodes_are_whole_job = nodes.is_whole_job;

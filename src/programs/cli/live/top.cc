@@ -14,9 +14,12 @@
 #include "node/live/history.h"
 #include "node/live/job_tracker.h"
 #include "node/live/node_poller.h"
+#include "present/live_stages/stage_watch.h"
 #include "present/top/session.h"
 #include "present/top/top_text.h"
 #include "programs/cli/cli.h"
+#include "programs/cli/live/ask_steps.h"
+#include "programs/cli/live/top_capture.h"
 #include "programs/cli/live/top_stacks.h"
 #include "programs/cli/node_flags.h"
 #include "programs/cli/ranges.h"
@@ -56,7 +59,8 @@ class TopCommand : public Subcommand {
 constexpr const char* kTopFooter =
     "Ranks record steps, phases and requests with liblockstep (LOCKSTEP_TRACE,\n"
     "docs/instrument.md); lockstepd measures devices. \"-\" means not measured.\n"
-    "Keys: h help, / filter, s sort, Enter a rank's page, d its stacks, n nodes, q quit.\n"
+    "Keys: h help, / filter, s sort, Enter a rank's page, d its stacks, c a trace of it, n nodes,\n"
+    "q quit.\n"
     "--once looks twice, --interval apart (2s), so that it can show rates.\n"
     "Exit status: 0 all nodes answered; 1 none did; 2 misused; 4 some did not, the others\n"
     "are shown.\n"
@@ -122,6 +126,7 @@ Result<int> TopCommand::PrintOnce(const jobs::Nodes& nodes, Console& console) co
   if (view.answered_count() > 0) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns_));
     view = LookAgain(poller, tracker, timeout_ns_);
+    live_stages::AddVerdicts(AskStepsOf(nodes, timeout_ns_), &view);
   }
   // One node, and no answer: nothing to show but why.
   if (!json_ && view.nodes.size() == 1 && view.nodes.front().error) return *view.nodes.front().error;
@@ -136,11 +141,13 @@ Result<int> TopCommand::PrintOnce(const jobs::Nodes& nodes, Console& console) co
 Result<int> TopCommand::PrintLines(const jobs::Nodes& nodes, Console& console) const {
   live::NodePoller poller(nodes.endpoints, nodes.job_id, nodes.parallel);
   live::JobTracker tracker(window_ns_, nodes.is_whole_job);
+  live_stages::StageWatch stages({.ask = AskStepsOf(nodes, timeout_ns_)});
   // Until the reader has had enough, or a signal comes.
   for (bool is_first = true;; is_first = false) {
     const int64_t begin_ns = SteadyNow();
-    const live::View view =
+    live::View view =
         is_first ? FirstLook(poller, tracker, interval_ns_, timeout_ns_) : LookAgain(poller, tracker, timeout_ns_);
+    stages.Pass(&view);
     top::WriteTopJson(view, true, console.out);
     if (HasFailed(console.out)) return kDone;  // Told by Main, where it is not just a reader that has gone.
     const int64_t left_ns = interval_ns_ - (SteadyNow() - begin_ns);
@@ -158,19 +165,28 @@ Result<int> TopCommand::ShowView(const jobs::Nodes& nodes, Console& console) con
     top::WriteTopText(first, text, console.err);
     return kFailed;
   }
+  live_stages::StageWatch stages({.ask = AskStepsOf(nodes, timeout_ns_)});
+  stages.Pass(&first);
   top::SessionOptions options;
   options.interval_ns = interval_ns_;
   options.colour = text.colour;
   options.unicode = text.unicode;
-  options.look = [&] { return LookAgain(poller, tracker, timeout_ns_); };
+  options.look = [&] {
+    live::View view = LookAgain(poller, tracker, timeout_ns_);
+    stages.Pass(&view);
+    return view;
+  };
   options.stacks = [&](const top::RankTarget& target) { return LookAtStacks(nodes, nodes_.names_socket(), target); };
+  options.capture = [&](const top::RankTarget& target, bool whole_job) {
+    return CaptureTarget(nodes, target, whole_job);
+  };
   ASSIGN_OR_RETURN(const top::SessionResult result, top::RunSession(options, std::move(first)));
   if (result.signal != 0) {
     ::signal(result.signal, SIG_DFL);
     ::raise(result.signal);
   }
   // What a thread still uses must not go away below it.
-  if (result.must_leave) ::_exit(StatusOf(result.last));
+  if (result.must_leave || stages.is_asking()) ::_exit(StatusOf(result.last));
   return StatusOf(result.last);
 }
 

@@ -12,9 +12,9 @@
 #include "base/output_file.h"
 #include "node/control/client/trace_names.h"
 #include "present/page/page_blocks.h"
+#include "programs/cli/capture/own_capture.h"
 #include "programs/cli/comparison_page.h"
 #include "programs/cli/terminal/is_ready.h"
-#include "programs/cli/watch/watched_capture.h"
 
 namespace lockstep::cli {
 namespace {

@@ -17,8 +17,8 @@
 #include "node/jobs/evidence_folder.h"
 #include "node/jobs/job_stages.h"
 #include "present/page/page_blocks.h"
+#include "programs/cli/capture/own_capture.h"
 #include "programs/cli/terminal/is_ready.h"
-#include "programs/cli/watch/watched_capture.h"
 
 namespace lockstep::cli {
 namespace {
@@ -210,7 +210,7 @@ StageWatcher::Captured StageWatcher::CaptureOf(const Suspicion& suspicion) {
     captured.problem = fmt::format("{}: cannot be made: {}", folder, error.message());
     return captured;
   }
-  WatchedCapture capture{
+  OwnCapture capture{
       .timeout_ns = kEvidenceCaptureNs, .allow_unsafe = job_.allow_unsafe, .folder = folder, .cancelled = &cancelled_};
   capture.selector.job_id = job_.nodes.job_id;
   capture.selector.ranks = {{suspicion.rank, suspicion.rank}, {suspicion.peer, suspicion.peer}};

@@ -14,6 +14,7 @@
 #include "analysis/profile_history/capture_schedule.h"
 #include "node/control/api/capture.h"
 #include "node/jobs/nodes.h"
+#include "programs/cli/capture/capture_output.h"
 #include "programs/cli/run_input.h"
 #include "programs/cli/watch/evidence_store.h"
 #include "programs/cli/watch/stage_events.h"

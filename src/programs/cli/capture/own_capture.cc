@@ -1,4 +1,4 @@
-#include "programs/cli/watch/watched_capture.h"
+#include "programs/cli/capture/own_capture.h"
 
 #include <fmt/format.h>
 
@@ -36,7 +36,7 @@ bool IsCaptured(const jobs::Nodes& nodes, const std::string& job_id) {
   return busy;
 }
 
-Result<CaptureReport> TakeCapture(const jobs::Nodes& nodes, const WatchedCapture& capture) {
+Result<CaptureReport> TakeCapture(const jobs::Nodes& nodes, const OwnCapture& capture) {
   CaptureReport report;
   report.folder = capture.folder;
   report.request.nodes = nodes.endpoints;

@@ -12,8 +12,8 @@
 
 namespace lockstep::cli {
 
-/// A capture that `lockstep watch` makes by itself.
-struct WatchedCapture {
+/// A capture that a command makes beside what it is for.
+struct OwnCapture {
   control::CaptureSelector selector = {};
   control::CaptureWindow window = {};
   int64_t timeout_ns = 0;
@@ -27,7 +27,7 @@ struct WatchedCapture {
 bool IsCaptured(const jobs::Nodes& nodes, const std::string& job_id);
 
 /// Blocks. Errors: those of CaptureJob.
-Result<CaptureReport> TakeCapture(const jobs::Nodes& nodes, const WatchedCapture& capture);
+Result<CaptureReport> TakeCapture(const jobs::Nodes& nodes, const OwnCapture& capture);
 
 /// The files of the traces that are there.
 std::vector<std::string> KeptFiles(const CaptureReport& report);
