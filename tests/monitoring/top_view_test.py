@@ -214,7 +214,7 @@ class TopViewTest(unittest.TestCase):
         tmux.key("Enter")
         tmux.wait_for("2 of 2 nodes")
         daemon.process.kill()
-        tmux.wait_for("127.0.0.1 does not answer|does not answer for")
+        tmux.wait_for("127.0.0.1 does not answer|has not answered for")
         tmux.wait_for("1 of 2 nodes")
         tmux.key("q")
         tmux.wait_for("^status=4")

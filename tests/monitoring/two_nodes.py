@@ -11,7 +11,7 @@ import unittest
 
 from pytorch import python_with_torch
 from shipped import SOURCE
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, wait_until
 
 DAEMON = pathlib.Path(os.environ["LOCKSTEP_BINARY"]).with_name("lockstepd")
 PORT = 9476
@@ -86,9 +86,13 @@ class TwoNodes(unittest.TestCase):
             config.write_text(f'[sensors]\nnvml_library = "{DAEMON.with_name("libfake_nvml.so")}"\nsysfs = "{folder}/fake_sysfs"\n'
                               'host = true\nengine_period_seconds = 1\n[serving]\nslo_request_seconds = 30\nslo_first_token_seconds = 30\n'
                               + ('[[engines]]\nurl = "http://127.0.0.1:8000"\nkind = "vllm"\n' if number == 1 else ""))
-            node.start(self, [DAEMON, "--config", config, "--socket", folder / "s" / "d.sock", "--state", folder / "state",
-                              "--output", folder / "output", "--listen", f"{node.address}:{PORT}", "--insecure-no-auth", "--allow-unsafe",
-                              "--log-file", folder / "log"], {"FAKE_NVML_SCENARIO": str(folder / "scenario")})
+            node.start(self, self.daemon_command(number))
+
+    def daemon_command(self, number):
+        folder = self.folder / f"daemon{number}"
+        return ["env", f"FAKE_NVML_SCENARIO={folder / 'scenario'}", DAEMON, "--config", folder / "lockstep.toml", "--socket", folder / "s" / "d.sock",
+                "--state", folder / "state", "--output", folder / "output", "--listen", f"{self.nodes[number - 1].address}:{PORT}",
+                "--insecure-no-auth", "--allow-unsafe", "--log-file", folder / "log"]
 
     def devices(self, troubles, number=2):
         """What a node's devices say: {"scenario": lines of the stand-in, "state": of the port}."""
@@ -115,6 +119,14 @@ class TwoNodes(unittest.TestCase):
                               str(number), "--rdzv-id", job, "--master-addr", nodes[0].address, "--master-port", "29400", "--monitor-interval", "600",
                               SOURCE / "tests/monitoring/watched_training.py", self.folder / plan, str(self.work_s)], environment,
                        stdout=open(self.folder / f"job{job}-{number}.log", "w"), stderr=subprocess.STDOUT)  # noqa: SIM115
+
+    def wait_for_steps(self):
+        """Until each node's daemon has seen both of its ranks step."""
+        def are_seen():
+            said = [subprocess.run([*node.inside, "curl", "-sf", f"http://{node.address}:{PORT}/metrics"], capture_output=True, text=True).stdout
+                    for node in self.nodes]
+            return all(text.count("\nlockstep_steps_total{") == 2 for text in said)
+        wait_until(are_seen, lambda: "no steps: " + "".join(path.read_text()[-1500:] for path in sorted(self.folder.glob("*.log"))), every_s=1)
 
     def plan(self, plan):
         new = self.folder / "plan.new"

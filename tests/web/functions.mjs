@@ -265,7 +265,7 @@ fact('a cell of the live heat map keeps its column while time goes on', async ()
 
 fact('the verdict of a live job names who holds it up, the gravest first', async () => {
   const { chosenJob, verdict, worseRank } = await load('live/verdict.ts');
-  const rank = (name, more = {}) => ({ rank: name, host: 'n1', node: 'n1', state: 'waits', waits_for_rank: '2', behind_steps: 0, own_ns: 1e6, progress_age_ns: 1e9, groups: [], ...more });
+  const rank = (name, more = {}) => ({ rank: name, host: 'n1', node: 'n1', state: 'waits', waits_for_rank: '2', behind_steps: 0, own_ns: 1e6, progress_age_ns: 1e9, open_phase: null, open_phase_ns: null, groups: [], ...more });
   const job = (more = {}) => ({
     job_id: 'a', world_size: 3, missing_ranks: [], steps_per_s: 18, step_ns: 55e6, communication_ratio: 0.4, slowest_rank: null, slowest_ratio: null, alarms: [], serving: [],
     ranks: [rank('0'), rank('1'), rank('2', { state: 'slow', waits_for_rank: null, own_ns: 3e6 })], ...more,
@@ -282,14 +282,17 @@ fact('the verdict of a live job names who holds it up, the gravest first', async
   const stuck = verdict(job({ ranks: ['0', '1'].map((name) => rank(name, { state: 'stuck', progress_age_ns: 90e9 })).concat(rank('2', { state: 'stuck', waits_for_rank: null })) }), [node]);
   assert.equal(stuck.sentence, 'Rank 2 holds the job up: no step has ended for 90.0 s.');
   assert.equal(stuck.severity, 'critical');
+  const phase = (open_phase) => ({ open_phase, open_phase_ns: 89e9 });
+  const known = verdict(job({ ranks: ['0', '1'].map((name) => rank(name, { state: 'stuck', progress_age_ns: 90e9, ...phase('comm_exposed') })).concat(rank('2', { state: 'stuck', waits_for_rank: null, ...phase('input') })) }), [node]);
+  assert.equal(known.sentence, 'Rank 2 holds the job up: it has been in input for 89.0 s, and no step has ended for 90.0 s.');
   const gone = verdict(job({ ranks: [rank('0', { state: 'unheard', waits_for_rank: null })] }), [node]);
   assert.match(gone.sentence, /No figures from rank 0: n1 has not answered for 4\.00 s/);
   const well = verdict(job({ ranks: ['0', '1', '2'].map((name) => rank(name, { state: 'runs', waits_for_rank: null })) }), [node]);
   assert.deepEqual([well.severity, well.sentence], ['none', 'No alarm: 3 ranks, 18.0 steps a second of 55.0 ms.']);
   assert.match(verdict(job({ ranks: [rank('0', { state: 'silent' })] }), [node]).sentence, /^1 rank is there, and it records no steps\.$/);
   assert.match(verdict(job({ ranks: [] }), []).sentence, /No rank/);
-  const order = [rank('10', { state: 'runs' }), rank('9', { state: 'runs' }), rank('3', { state: 'runs', own_ns: 9e6 }), rank('4', { state: 'runs', behind_steps: 5 }), rank('5', { state: 'unheard' }), rank('6', { state: 'stuck' }), rank('7', { state: 'slow' })].sort(worseRank);
-  assert.deepEqual(order.map((each) => each.rank), ['5', '6', '7', '4', '3', '9', '10']);
+  const order = [rank('1', { state: 'stuck' }), rank('2', { state: 'stuck', waits_for_rank: null, own_ns: 0 }), rank('10', { state: 'runs' }), rank('9', { state: 'runs' }), rank('3', { state: 'runs', own_ns: 9e6 }), rank('4', { state: 'runs', behind_steps: 5 }), rank('5', { state: 'unheard' }), rank('6', { state: 'stuck' }), rank('7', { state: 'slow' })].sort(worseRank);
+  assert.deepEqual(order.map((each) => each.rank), ['5', '2', '1', '6', '7', '4', '3', '9', '10']);
   const view = { jobs: [job({ job_id: 'small', ranks: [] }), job()] };
   assert.equal(chosenJob(view, '').job_id, 'a');
   assert.equal(chosenJob(view, 'small').job_id, 'small');

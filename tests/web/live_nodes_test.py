@@ -13,7 +13,6 @@ sys.path[1:1] = [str(TESTS / "support"), str(TESTS / "monitoring"), str(TESTS / 
 import web_packages  # noqa: E402
 from live_site import LiveSite  # noqa: E402
 from two_nodes import PORT, TwoNodes  # noqa: E402
-from waiting import wait_until  # noqa: E402
 
 GROUP_JOB = "4713"
 SLOW = 2  # On the second node.
@@ -52,14 +51,6 @@ class LiveNodes(TwoNodes):
         print(web_packages.run_node("live_page.mjs", site.address, json.dumps(what), inside=self.nodes[0].inside))
         [capture] = (self.folder / "traces").iterdir()
         self.assertEqual([f"4711-node2-rank{SLOW}"], ["-".join(path.name.split("-")[:3]) for path in capture.glob("4711-*.json.gz")])
-
-    def wait_for_steps(self):
-        """Until each node's daemon has seen both of its ranks step."""
-        def are_seen():
-            said = [subprocess.run([*node.inside, "curl", "-sf", f"http://{node.address}:{PORT}/metrics"], capture_output=True, text=True).stdout
-                    for node in self.nodes]
-            return all(text.count("\nlockstep_steps_total{") == 2 for text in said)
-        wait_until(are_seen, lambda: "no steps: " + "".join(path.read_text()[-1500:] for path in sorted(self.folder.glob("*.log"))), every_s=1)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include "present/live_site/stage_news.h"
 
+#include "analysis/frontier/job_stages.h"
 #include "model/stages/stage.h"
 #include "present/report/json_stream.h"
 #include "present/report/stages/stages_report.h"

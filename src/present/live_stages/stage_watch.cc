@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/now.h"
+#include "model/stages/stage.h"
 #include "present/report/stages/stages_report.h"
 
 namespace lockstep::live_stages {

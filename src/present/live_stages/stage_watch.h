@@ -40,7 +40,7 @@ struct StagedJob {
 
 struct StageWatchOptions {
   AskSteps ask = {};  ///< Called from one thread; null: nothing is known of stages.
-  int64_t interval_ns = 2 * kSecondNs;
+  int64_t interval_ns = kSecondNs;
   std::function<bool()> is_wanted = {};                             ///< Whether somebody looks; null: always.
   std::function<void(const std::vector<JobNews>& news)> tell = {};  ///< Called from that thread. May be null.
 };

@@ -274,9 +274,10 @@ std::vector<Line> QualityLines(const View& view) {
   for (const NodeView& node : view.nodes) {
     const std::string host = Printable(node.host);
     if (node.error) {
-      const std::string since = node.silent_ns ? fmt::format(" for {}", FormatDuration(*node.silent_ns)) : "";
-      lines.push_back(
-          {fmt::format("{} does not answer{}: {}", host, since, Printable(node.error->ToString())), Paint::kBad});
+      const std::string silence = node.silent_ns
+                                      ? fmt::format("has not answered for {}", FormatDuration(*node.silent_ns))
+                                      : std::string("does not answer");
+      lines.push_back({fmt::format("{} {}: {}", host, silence, Printable(node.error->ToString())), Paint::kBad});
       continue;
     }
     for (const auto& [name, collector] : node.collectors) {

@@ -230,7 +230,7 @@ TEST_F(ScreenTest, NodesThatDoNotAnswerAreNamedBelow) {
   view.nodes[1].silent_ns = 3'000'000'000;
   screen_.Show(view);
   EXPECT_THAT(TextOf(screen_), HasSubstr("1 of 2 nodes"));
-  EXPECT_THAT(TextOf(screen_), HasSubstr("n2 does not answer for 3.00 s: nobody listens"));
+  EXPECT_THAT(TextOf(screen_), HasSubstr("n2 has not answered for 3.00 s: nobody listens"));
   Type(screen_, "n");
   EXPECT_THAT(TextOf(screen_), HasSubstr("silent for 3.00 s"));
 }

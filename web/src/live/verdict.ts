@@ -166,7 +166,7 @@ export function doubts(view: LiveView, job: LiveJob | null): Doubt[] {
   const found: Doubt[] = [];
   const say = (severity: Severity, what: string, advice = '') => found.push({ severity, what, advice });
   for (const node of view.nodes) {
-    if (node.problem !== null) say('critical', `${node.host} does not answer${node.silent_ns === null ? '' : ` for ${duration(node.silent_ns)}`}: ${node.problem}`, 'lockstep doctor on that node says why');
+    if (node.problem !== null) say('critical', `${node.host} ${node.silent_ns === null ? 'does not answer' : `has not answered for ${duration(node.silent_ns)}`}: ${node.problem}`, 'lockstep doctor on that node says why');
     if (node.is_cut) say('warning', `${node.host} reported more than is kept per node: the rest was left out`, 'name a job (--job)');
     if (node.bad_line_count > 0) say('warning', `${plural(node.bad_line_count, 'line')} from ${node.host} could not be read`, 'are lockstep and lockstepd of the same version?');
     if (node.clock_offset_ns !== null && Math.abs(node.clock_offset_ns) > 0.1e9) {

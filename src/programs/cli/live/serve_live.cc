@@ -42,6 +42,7 @@ constexpr int64_t kPatience = 10 * kSecondNs;
 constexpr int64_t kStartPause = kSecondNs / 50;
 constexpr int64_t kSignalPause = kSecondNs / 4;
 constexpr size_t kBodyBytes = size_t{64} << 10;
+constexpr size_t kViewersOfOneUser = 256;  // All who come through an ssh tunnel are one.
 
 live_site::WatchOptions WatchOf(const jobs::Nodes& nodes) {
   const auto poller = std::make_shared<live::NodePoller>(nodes.endpoints, nodes.job_id, nodes.parallel);
@@ -186,6 +187,7 @@ Result<int> ServeLive::Run(const Options& options, Console& console) {
   server_options.takes_bodies = true;
   server_options.thread_count = 4;
   server_options.limits.body_bytes = kBodyBytes;
+  server_options.limits.connection_count_per_source = kViewersOfOneUser;
   server_options.refuse = live_site::LiveSite::Refuse;
   live_site::LiveSite site(std::move(site_options));
   ASSIGN_OR_RETURN(const auto server, http::HttpServer::Open(server_options, [&](const http::Request& request) {
