@@ -104,7 +104,7 @@ const history = (now_ns) => {
   const seconds = Array.from({ length: WINDOW }, (_, i) => end - WINDOW + i).filter((second) => second % 61 !== 0);
   const over = (of) => seconds.map(of);
   return {
-    schema: 'lockstep.live-history/1', until_unix_ns: now_ns, bucket_ns: 1e9, times_unix_ns: seconds.map((second) => second * 1e9),
+    schema: 'lockstep.live-history/1', until_unix_ns: now_ns, window_ns: 10e9, bucket_ns: 1e9, times_unix_ns: seconds.map((second) => second * 1e9),
     jobs: [{
       job_id: '4711', steps_per_s: over((s) => 17.9 + 0.2 * noise(1, s)), step_ns: over((s) => figures(0, s).step_ns), tokens_per_s: over(() => 68192), samples_per_s: over(() => null),
       compute_ratio: over(() => 0.57), communication_ratio: over((s) => 0.45 + 0.01 * noise(0, s)), input_ratio: over(() => 0.04), mfu_ratio: over(() => 0.41),

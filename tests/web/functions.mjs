@@ -204,7 +204,7 @@ fact('a history goes on with views, and a place in a column is a time', async ()
   const timeline = new Timeline();
   const S = 1e9;
   timeline.load({
-    schema: 'lockstep.live-history/1', until_unix_ns: 1005.5 * S, bucket_ns: S, times_unix_ns: [1001 * S, 1002 * S, 1005 * S],
+    schema: 'lockstep.live-history/1', until_unix_ns: 1005.5 * S, window_ns: S, bucket_ns: S, times_unix_ns: [1001 * S, 1002 * S, 1005 * S],
     jobs: [{ job_id: 'a', step_ns: [1, 2, 5], ranks: [{ rank: '0', own_ns: [10, null, 50], state: 'rk.' }], serving: [] }], nodes: [],
   });
   assert.equal(timeline.shown, 5);
@@ -213,7 +213,7 @@ fact('a history goes on with views, and a place in a column is a time', async ()
   assert.deepEqual(timeline.last(job.ranks.get('0'), 'own_ns', 5), [10, null, null, null, 50]);
   assert.deepEqual(timeline.last(job.ranks.get('0'), 'state', 5), [1, 5, null, null, null]);
   const rank = (own_ns, state) => ({ rank: '0', step_ns: null, own_ns, compute_ratio: null, communication_ratio: null, state });
-  const view = (at_s, step_ns, ...ranks) => ({ asked_unix_ns: at_s * S, nodes: [], jobs: [{ job_id: 'a', step_ns, ranks, serving: [] }] });
+  const view = (at_s, step_ns, ...ranks) => ({ asked_unix_ns: at_s * S, window_ns: S, nodes: [], jobs: [{ job_id: 'a', step_ns, ranks, serving: [] }] });
   assert.equal(timeline.append(view(1005.2, 99, rank(99, 'runs'))), false, 'the history has it');
   assert.ok(timeline.append(view(1007.1, 6, rank(60, 'runs'))));
   assert.ok(timeline.append(view(1007.9, 8, rank(80, 'slow'))));
@@ -232,12 +232,20 @@ fact('a history goes on with views, and a place in a column is a time', async ()
   assert.ok(timeline.is_full);
   // A history that spans more than the page keeps leaves room for what comes.
   timeline.load({
-    schema: 'lockstep.live-history/1', until_unix_ns: 2000.5 * S, bucket_ns: S, times_unix_ns: Array.from({ length: 300 }, (_, i) => (1402 + 2 * i) * S),
+    schema: 'lockstep.live-history/1', until_unix_ns: 2000.5 * S, window_ns: S, bucket_ns: S, times_unix_ns: Array.from({ length: 300 }, (_, i) => (1402 + 2 * i) * S),
     jobs: [{ job_id: 'a', step_ns: Array.from({ length: 300 }, (_, i) => i), ranks: [], serving: [] }], nodes: [],
   });
   for (let at = 2001; at < 2100; ++at) timeline.append(view(at + 0.5, 1));
   assert.ok(!timeline.is_full);
   assert.deepEqual(timeline.last(timeline.jobs.get('a').job, 'step_ns', 100).slice(0, 2), [299, 1]);
+  // While nobody looks the server asks less often: means over a window hold for all of it.
+  timeline.load({
+    schema: 'lockstep.live-history/1', until_unix_ns: 2020.5 * S, window_ns: 10 * S, bucket_ns: S, times_unix_ns: [2000 * S, 2010 * S, 2030 * S],
+    jobs: [{ job_id: 'a', step_ns: [1, 2, 3], ranks: [], serving: [] }], nodes: [],
+  });
+  assert.deepEqual(timeline.last(timeline.jobs.get('a').job, 'step_ns', 31), [1, ...Array(10).fill(2), ...Array(19).fill(null), 3]);
+  timeline.append({ ...view(2040.5, 4), window_ns: 10 * S });
+  assert.deepEqual(timeline.last(timeline.jobs.get('a').job, 'step_ns', 11), [3, ...Array(10).fill(4)]);
   // A machine that slept: what was before is too far away to be held beside what is now.
   timeline.append(view(9000.5, 3));
   assert.equal(timeline.shown, 1);

@@ -83,6 +83,7 @@ void ViewHistory::Add(const live::View& view) {
   const MutexLock lock(mutex_);
   if (view.taken_unix_ns <= until_unix_ns_) return;
   until_unix_ns_ = view.taken_unix_ns;
+  window_ns_ = view.window_ns;
   const int64_t begin_ns = view.taken_unix_ns - view.taken_unix_ns % bucket_ns_;
   if (times_.empty() || times_.back() < begin_ns) times_.push_back(begin_ns);
   const size_t bucket = times_.size() - 1;
@@ -277,6 +278,7 @@ std::string ViewHistory::Json() const {
     for (const auto& [name, column] : columns) row.Key(name).Raw(column.Json(times_.size()));
   };
   row.Key("schema").Text("lockstep.live-history/1").Key("until_unix_ns").Int(until_unix_ns_);
+  row.Key("window_ns").Int(window_ns_);
   row.Key("bucket_ns").Int(bucket_ns_).Key("times_unix_ns").List(times_).Key("jobs").StartArray();
   for (const auto& [id, job] : jobs_) {
     row.StartObject().Key("job_id").Text(id);

@@ -113,7 +113,9 @@ export class Timeline {
           const value: unknown = values[i];
           if (number < this.first) return;
           column[number - this.first] = typeof value === 'number' ? value : null;
-          if (i > 0 && number - numbers[i - 1]! === 2) column[number - this.first - 1] = column[number - this.first]!;
+          const before = i > 0 ? numbers[i - 1]! : number - 1;
+          if (!this.covers(number - before, history.window_ns)) return;
+          for (let hole = Math.max(before + 1, this.first); hole < number; ++hole) column[hole - this.first] = column[number - this.first]!;
         });
       }
     };
@@ -143,14 +145,18 @@ export class Timeline {
   }
 
   /** Goes on with a view; false: it is not newer than what is there. */
+  /** Whether a look's means, which are of its window, hold for the buckets since the look before as well: looks come a little further apart than they should. */
+  private covers(distance: number, window_ns: number): boolean {
+    return distance - 1 <= Math.max(1, Math.ceil(window_ns / this.bucket_ns));
+  }
+
   append(view: LiveView): boolean {
     if (view.asked_unix_ns <= this.until) return false;
     this.until = view.asked_unix_ns;
     const number = Math.floor(view.asked_unix_ns / this.bucket_ns);
     if (this.length === 0) this.first = number;
     const last_before = this.first + this.length - 1;
-    // Looks come a little further apart than a bucket is long; the one that was skipped for it lies in the look's window, too.
-    const skipped = this.length > 0 && number - last_before === 2;
+    const skipped = this.length > 0 && this.covers(number - last_before, view.window_ns) ? Math.max(0, number - last_before - 1) : 0;
     if (number - this.first >= this.length) {
       // After a long silence (the machine slept) what was before is too far away to be of use beside what is now.
       if (number - this.first >= 2 * MOST_BUCKETS) {
@@ -169,7 +175,7 @@ export class Timeline {
       const before = column[last] ?? null;
       if (value === null || value === undefined) return;
       column[last] = before === null ? value : before + (value - before) / this.looks;
-      if (skipped) column[last - 1] = value;
+      column.fill(value, last - skipped, last);
     };
     for (const job of view.jobs) {
       const into = this.job(job.job_id);
@@ -180,7 +186,7 @@ export class Timeline {
         if (rank.state !== 'unheard') for (const name of RANK) put(columns, name, rank[name]);
         const states = this.column(columns, 'state');
         states[last] = Math.max(states[last] ?? 0, STATE_ORDER.indexOf(rank.state));
-        if (skipped) states[last - 1] = states[last]!;
+        states.fill(states[last]!, last - skipped, last);
       }
       for (const serving of job.serving) {
         const columns = this.row(into.serving, servingKey(serving));

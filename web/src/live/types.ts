@@ -274,6 +274,7 @@ export type Columns = Record<string, Maybe[]>;
 export interface HistoryDocument {
   schema: 'lockstep.live-history/1';
   until_unix_ns: number;
+  window_ns: number;
   bucket_ns: number;
   times_unix_ns: number[];
   /** Besides the columns that are named here each row has others, all of as many values. */
