@@ -82,7 +82,7 @@ class ViewHistory {
   mutable Mutex mutex_;
   int64_t bucket_ns_ LOCKSTEP_GUARDED_BY(mutex_) = kFirstBucketNs;
   int64_t until_unix_ns_ LOCKSTEP_GUARDED_BY(mutex_) = 0;
-  int64_t window_ns_ LOCKSTEP_GUARDED_BY(mutex_) = 0;  // Of the newest view.
+  int64_t window_ns_ LOCKSTEP_GUARDED_BY(mutex_) = 0;       // Of the newest view.
   std::vector<int64_t> times_ LOCKSTEP_GUARDED_BY(mutex_);  // Begins of buckets.
   std::map<std::string, Job> jobs_ LOCKSTEP_GUARDED_BY(mutex_);
   std::map<std::string, Node> nodes_ LOCKSTEP_GUARDED_BY(mutex_);
