@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import sys
 import unittest
 
@@ -130,7 +129,6 @@ class LiveCaptureTest(TorchTest):
         self.assertEqual("cancelled", capture["state"], capture)
 
 
-@unittest.skipUnless(shutil.which("tmux"), "tmux is not there: scripts/packages.txt has it")
 class TopCaptureTest(TorchTest):
     @classmethod
     def setUpClass(cls):

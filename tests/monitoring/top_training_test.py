@@ -2,7 +2,6 @@
 trains under torchrun: it names the slow rank, sees it recover, and shows a hang, a node that falls silent, and stacks."""
 
 import re
-import shutil
 import unittest
 
 from monitored import Watched  # noqa: F401  First: it says where the others are.
@@ -11,7 +10,6 @@ from top_view_test import Tmux
 from two_nodes import JOB, PORT, TwoNodes
 
 
-@unittest.skipUnless(shutil.which("tmux"), "tmux is not there: scripts/packages.txt has it")
 class TopOfTrainingTest(TwoNodes):
     def setUp(self):
         super().setUp()

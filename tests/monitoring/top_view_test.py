@@ -19,6 +19,8 @@ class Tmux:
     """A terminal with a shell in it."""
 
     def __init__(self, test, width=120, height=30, **environment):
+        if shutil.which("tmux") is None:
+            raise unittest.SkipTest("tmux is not there: scripts/packages.txt has it")
         self.name = f"lockstep-test-{secrets.token_hex(4)}"
         clean = {name: value for name, value in os.environ.items()
                  if name not in ("TMUX", "LOCKSTEP_SOCKET", "NO_COLOR", "COLUMNS", "LINES")}
@@ -53,7 +55,6 @@ class Tmux:
         return screen
 
 
-@unittest.skipUnless(shutil.which("tmux"), "tmux is not there: scripts/packages.txt has it")
 class TopViewTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -146,10 +146,9 @@ const stages = () => {
   });
   const verdict = state === 'well' ? { answer: 'even', rank: null, stage: null, sentence: 'No rank and no stage stands out.' }
     : { answer: 'straggler', rank: SLOW, stage: 'forward', sentence: `Rank ${SLOW} costs the job 17 % of its time in forward: 28.0 ms of each step of 164 ms.` };
-  const shares = STAGES.map((stage, at) => ({ stage, frontier_ns: windows.reduce((sum, each) => sum + each.frontier_ns[at], 0), cost_ns: 0, rank: null }));
   return { asked_unix_ns: Date.now() * 1e6, stages: STAGES, jobs: [
-    { job_id: '4711', problem: null, is_partial: false, verdict, why: `in 53 of 60 windows the others wait for ${odd}`, next: 'look at what that rank does in forward',
-      step_count: 240, total_ns: windows.reduce((sum, each) => sum + each.ns, 0), ranks: Array.from({ length: RANKS }, (_, rank) => rank), shares, windows },
+    { job_id: '4711', problem: null, is_partial: true, verdict, why: `in 53 of 60 windows the others wait for ${odd}`, next: 'look at what that rank does in forward',
+      step_count: 240, ranks: Array.from({ length: RANKS }, (_, rank) => rank), windows },
     { job_id: 'serving', problem: `no running rank of job serving has recorded a step on ${odd}0` },
   ] };
 };

@@ -118,6 +118,7 @@ async function stages(page) {
   await show(page, '#/stages');
   await page.waitForFunction((name) => new RegExp(`^Rank ${name} costs the job .* in forward`).test(document.querySelector('#view-stages .verdict h3')?.innerText ?? ''), slow);
   await page.waitForFunction((name) => new RegExp(`^Rank ${name} held the others up most often, in .* most in forward`).test(document.querySelector('section[aria-labelledby="leaders-title"] .figure-summary')?.innerText ?? ''), slow);
+  assert.equal(await page.locator('#view-stages .note').count(), fake ? 1 : 0, 'that ranks are missing is said');
   await page.focus('#leaders-grid');
   await page.keyboard.press('Home');
   await page.keyboard.press('PageUp');

@@ -42,14 +42,7 @@ void WriteJob(JsonRow& row, const JobNews& news) {
   const JobStages& job = *news.stages;
   row.Key("is_partial").Bool(report::IsPartial(job)).Key("verdict").Raw(report::StagesVerdictJson(job));
   row.Key("why").Text(report::StagesWhy(job)).Key("next").Text(report::StagesNext(job));
-  row.Key("step_count").Int(job.account.step_count).Key("total_ns").Int(job.account.total_ns);
-  row.Key("ranks").List(job.account.ranks);
-  row.Key("shares").Each(model::kStages, [&](model::Stage stage) {
-    row.Key("stage").Text(StageName(stage)).Key("frontier_ns").Int(job.account.At(stage).frontier_ns);
-    const frontier::MostCost most = FindMostCost(job.account, stage);
-    row.Key("cost_ns").Int(most.ns).Key("rank");
-    most.ns > 0 ? row.Int(job.account.ranks[most.rank_idx]) : row.Null();
-  });
+  row.Key("step_count").Int(job.account.step_count).Key("ranks").List(job.account.ranks);
   row.Key("windows").Each(job.over_time.windows, [&](const Window& window) { WriteWindow(row, job.account, window); });
 }
 

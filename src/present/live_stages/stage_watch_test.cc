@@ -9,31 +9,17 @@
 #include <thread>
 #include <vector>
 
+#include "analysis/frontier/slow_rank_for_test.h"
+
 namespace lockstep::live_stages {
 namespace {
 
-using model::RankStages;
-using model::Stage;
-using model::StepStages;
 using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
-constexpr int64_t kStepNs = 10 * kMillisecondNs;
-
-/// Three ranks that meet once a step, the second of which takes twice as long in forward.
 Result<ingest::StageFiles> SlowSecondRank(uint64_t step_count) {
   ingest::StageFiles files;
-  for (int32_t number = 0; number < 3; ++number) {
-    RankStages rank{.rank = number};
-    for (int64_t step = 0; step < static_cast<int64_t>(step_count); ++step) {
-      StepStages stages{.number = step, .duration_ns = 2 * kStepNs + 1000};
-      const int64_t forward_ns = number == 1 ? 2 * kStepNs : kStepNs;
-      stages.spans.push_back({Stage::kForward, forward_ns});
-      stages.spans.push_back({Stage::kCommunication, stages.duration_ns - forward_ns});
-      rank.steps.push_back(std::move(stages));
-    }
-    files.ranks.push_back(std::move(rank));
-  }
+  files.ranks = frontier::SlowSecondRank(static_cast<int64_t>(step_count));
   return files;
 }
 

@@ -176,6 +176,7 @@ function Stages({ data }: Props) {
   return (
     <>
       <Answer kind={job.verdict.answer === 'straggler' || job.verdict.answer === 'imbalance' ? 'warning' : 'info'} sentence={job.verdict.sentence}>{[job.why, job.next].filter(Boolean).map((text) => `${capital(text)}.`).join(' ')}</Answer>
+      {job.is_partial && <Note kind="warning">Steps of some ranks are not known here. <a href={href('quality', { job: seen.job_id })}>What the figures lack</a></Note>}
       {job.windows.length > 0 && <Leaders store={store} job={job} names={names} />}
       {job.windows.length > 0 && <OverSteps job={job} names={names} />}
     </>

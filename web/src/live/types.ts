@@ -297,10 +297,7 @@ export interface JobStages {
   why: string;
   next: string;
   step_count: number;
-  total_ns: number;
   ranks: number[];
-  /** Over all steps; whom the stage costs the job most. */
-  shares: { stage: string; frontier_ns: number; cost_ns: number; rank: Maybe }[];
   windows: StageWindow[];
 }
 /** Steps that follow each other. */
