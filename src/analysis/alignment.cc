@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analysis/clock_fit.h"
+#include "analysis/parts_in_time.h"
 #include "analysis/stamping_error.h"
 
 namespace lockstep::analysis {
@@ -248,6 +249,7 @@ void AlignClocks(const Collectives& collectives, model::Run* run) {
     const bool aligned = std::all_of(begin, begin + static_cast<ptrdiff_t>(count),
                                      [](const model::RankTrace& trace) { return trace.clock_is_aligned; });
     if (!aligned) WindowAligner(collectives, first, count, run).Align();
+    CloseGaps(first, count, run);
     first += count;
   }
 }

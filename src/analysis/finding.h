@@ -27,7 +27,11 @@ struct Finding {
   std::vector<std::string> advice;
   std::optional<int64_t> gain_ns_per_step;  ///< Upper bound on what the fix saves; per window when there are no steps.
   std::optional<double>
-      gain_ratio;  ///< Of the step that it was reckoned with: the mean of the ranks', or the simulated.
+      gain_ratio;           ///< Of the step that it was reckoned with: the mean of the ranks', or the simulated.
+  bool is_premise = false;  ///< It says what all others are worth, and comes before them.
 };
+
+/// Premises first, then by gain, severity and id.
+void SortFindings(std::vector<Finding>* findings);
 
 }  // namespace lockstep::analysis

@@ -6,6 +6,7 @@
 #include "analysis/collectives.h"
 #include "analysis/finding.h"
 #include "analysis/finding_context.h"
+#include "analysis/parts_in_time.h"
 
 namespace lockstep::analysis {
 namespace {
@@ -43,6 +44,32 @@ void FindRanksWithoutDevice(const FindingContext& context, std::vector<Finding>*
   } else {
     finding.advice = {"if the job uses devices, record with ProfilerActivity.CUDA as well"};
   }
+  findings->push_back(std::move(finding));
+}
+
+/// Files of several jobs in one folder.
+void FindPartsInTime(const FindingContext& context, std::vector<Finding>* findings) {
+  const model::Run& run = context.run();
+  size_t count = 0;
+  while (count < run.ranks.size() && context.InFirstWindow(count)) ++count;
+  const std::vector<std::vector<size_t>> parts = PartsInTime(run, 0, count);
+  if (parts.size() < 2) return;
+  constexpr size_t kMostNamed = 8;
+  Finding finding;
+  finding.id = "not_one_job";
+  finding.severity = FindingSeverity::kCritical;
+  finding.is_premise = true;
+  finding.title = fmt::format("{} traces lie in {} parts that do not overlap in time: they are probably not of one job",
+                              count, parts.size());
+  AddEvidence(&finding, "part_count", parts.size(), "no collective joins one part to another");
+  for (size_t p = 0; p < parts.size() && p < kMostNamed; ++p) {
+    const model::RankTrace& trace = run.ranks[parts[p].front()];
+    AddEvidence(&finding, "part_trace_count", parts[p].size(), "part {}: {} of {}{}", p + 1,
+                TimeText(*trace.last_ns - *trace.first_ns), trace.source,
+                parts[p].size() > 1 ? fmt::format(" and {} more", parts[p].size() - 1) : "");
+  }
+  finding.advice = {fmt::format("analyse each by itself: lockstep analyze {}", run.ranks[parts[0].front()].source),
+                    "if they are of one job, record its ranks at the same time: lockstep capture"};
   findings->push_back(std::move(finding));
 }
 
@@ -92,6 +119,7 @@ void FindMissingRanks(const FindingContext& context, std::vector<Finding>* findi
 }  // namespace
 
 void FindCoverageFindings(const FindingContext& context, std::vector<Finding>* findings) {
+  FindPartsInTime(context, findings);
   FindRanksWithoutDevice(context, findings);
   FindMissingRanks(context, findings);
 }

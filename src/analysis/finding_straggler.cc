@@ -81,10 +81,10 @@ void Describe(const FindingContext& context, const StragglerRow& row, Finding* f
                 rank);
     return;
   }
-  AddEvidence(
-      finding, "wait_given_ns", row.wait_given_ns,
-      "the other ranks waited {} in all for rank {}, last to arrive in {} of {} collectives; it waited {} itself",
-      TimeText(row.wait_given_ns), rank, row.last_count, row.collective_count, TimeText(row.wait_ns));
+  AddEvidence(finding, "wait_given_ns", row.wait_given_ns,
+              "the other ranks waited {} in all for rank {}, last to arrive in {} of {} collectives; it waited {}",
+              TimeText(row.wait_given_ns), rank, row.last_count, row.collective_count,
+              row.wait_ns > 0 ? TimeText(row.wait_ns) + " itself" : "for nobody");
   if (row.step_count >= 2) {
     AddEvidence(finding, "late_step_count", row.late_step_count, "rank {} delayed {} of {} steps most: {}", rank,
                 row.late_step_count, row.step_count, row.chronic ? "chronic" : "not in most steps");

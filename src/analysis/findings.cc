@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 
 #include "analysis/finding_context.h"
@@ -16,6 +17,13 @@ const char* FindingSeverityName(FindingSeverity severity) {
     case FindingSeverity::kCritical: return "critical";
   }
   return "info";
+}
+
+void SortFindings(std::vector<Finding>* findings) {
+  std::stable_sort(findings->begin(), findings->end(), [](const Finding& a, const Finding& b) {
+    return std::tuple(b.is_premise, b.gain_ns_per_step.value_or(-1), b.severity, std::string_view(a.id)) <
+           std::tuple(a.is_premise, a.gain_ns_per_step.value_or(-1), a.severity, std::string_view(b.id));
+  });
 }
 
 std::vector<Finding> ComputeFindings(const RunContext& shared, const AnalysisResult& result) {
@@ -33,10 +41,7 @@ std::vector<Finding> ComputeFindings(const RunContext& shared, const AnalysisRes
       finding.gain_ratio = static_cast<double>(*finding.gain_ns_per_step) / static_cast<double>(context.step_ns());
     }
   }
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    return std::tuple(b.gain_ns_per_step.value_or(-1), b.severity, std::string_view(a.id)) <
-           std::tuple(a.gain_ns_per_step.value_or(-1), a.severity, std::string_view(b.id));
-  });
+  SortFindings(&findings);
   return findings;
 }
 

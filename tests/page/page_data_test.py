@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -106,6 +107,14 @@ class Comparison:
     def tables(self):
         page, theirs = self.page.data, self.answer.data
         self.case.assertEqual(page["findings"], theirs["findings"])
+        by_title = {finding["title"]: finding for finding in theirs["findings"]}
+        for headline in page["verdict"]:
+            finding = by_title[headline["title"]]
+            if not finding["gain_ns_per_step"]:
+                self.case.assertIsNone(headline["gain"])
+            elif finding["gain_ratio"] is not None:
+                share = float(re.fullmatch(r"costs up to <?([0-9.]+) % of (?:a step|this window)", headline["gain"])[1])
+                self.case.assertAlmostEqual(share, 100 * finding["gain_ratio"], delta=0.51)
         times = ("span_ns", "busy_ns", "compute_ns", "communication_ns", "exposed_communication_ns",
                  "overlapped_communication_ns", "memory_ns", "exposed_memory_ns", "idle_ns")
         self.same_rows(page["breakdown"], theirs["breakdown"], ("basis", *times))
@@ -286,6 +295,29 @@ class PageDataTest(unittest.TestCase):
             # The cut file lost its base time: it is not shown half a century away from the others.
             self.assertLess(comparison.page.data["timeline"]["span_ns"], 1e9)
 
+    def test_traces_of_several_jobs_are_said_to_be_so_and_shown_without_the_time_between(self):
+        day_us = 86_400 * 10**6
+        with tempfile.TemporaryDirectory() as folder:
+            for rank in range(3):
+                events = [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": rank * 150 * day_us + 10_000 * i, "dur": 5_000,
+                           "args": {"stream": 7, "device": 0, "correlation": i + 1}} for i in range(3)]
+                with open(os.path.join(folder, f"rank{rank}.json"), "w", encoding="utf-8") as file:
+                    json.dump({"schemaVersion": 1, "baseTimeNanoseconds": 1_700_000_000 * 10**9, "traceEvents": events,
+                               "distributedInfo": {"rank": rank, "world_size": 3}, "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}]}, file)
+            comparison = Comparison(self, folder)
+            text = run(["analyze", folder, "--width", "160"]).stdout.decode()
+        comparison.job()
+        comparison.tables()
+        data = comparison.page.data
+        self.assertEqual(data["findings"][0]["id"], "not_one_job")
+        self.assertEqual(data["verdict"][0]["title"], "3 traces lie in 3 parts that do not overlap in time: they are probably not of one job")
+        self.assertLess(data["job"]["span_ns"], 10**9)
+        self.assertLess(data["timeline"]["span_ns"], 10**9)
+        self.assertIn("gaps_closed", [entry["code"] for entry in comparison.page.document["ledger"]])
+        self.assertEqual(data["job"]["devices"], "3 x NVIDIA H100")
+        self.assertLess(text.index("not of one job"), text.index("WHERE THE TIME GOES"))
+        self.assertIn("lockstep analyze", text)
+
     def test_a_job_of_pipelines_with_what_if(self):
         with tempfile.TemporaryDirectory() as folder:
             generate(os.path.join(folder, "job"), "--ranks", 8, "--steps", 4, "--layers", 2, "--shapes", "--style", "current",
@@ -297,7 +329,7 @@ class PageDataTest(unittest.TestCase):
         self.assertGreater(len(data["pipeline"]), 0)
         self.assertGreater(len(data["flops_by_operator"]), 0)
         self.assertGreater(len(data["what_if"]["levers"]), 0)
-        self.assertEqual([peak["device"] for peak in data["device_peaks"]], [data["job"]["device_name"]])
+        self.assertEqual([f"8 x {peak['device']}" for peak in data["device_peaks"]], [data["job"]["devices"]])
 
     def test_a_job_of_sharded_weights(self):
         with tempfile.TemporaryDirectory() as folder:

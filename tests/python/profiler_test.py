@@ -11,7 +11,7 @@ import unittest
 
 import analyze_program as program
 import lockstep
-from pytorch import python_with_torch
+from pytorch import python_with_torch, run_until_it_ends, torchrun
 from samples import SOURCE
 from waiting import PATIENCE_S
 
@@ -162,10 +162,12 @@ class JobTest(unittest.TestCase):
     def test_the_example_profiles_the_ranks_that_were_asked_for(self):
         environment = {**os.environ, "PYTHONPATH": str(SOURCE / "python"), "KINETO_LOG_LEVEL": "5", "OMP_NUM_THREADS": "1",
                        "GLOO_SOCKET_IFNAME": "lo"}
-        done = subprocess.run([self.python, "-W", "ignore", "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "4",
-                               "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1",
-                               SOURCE / "examples/profile_schedule.py", "--folder", self.folder, "--ranks", "0,2-3",
-                               "--steps", "20"], capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE_S)
+        def clear():
+            for name in self.names():
+                os.remove(os.path.join(self.folder, name))
+        job = torchrun(self.python, 4, SOURCE / "examples/profile_schedule.py", "--folder", self.folder, "--ranks", "0,2-3", "--steps", "20")
+        done = run_until_it_ends(lambda: subprocess.run([job[0], "-W", "ignore", *job[1:]], capture_output=True, text=True, check=False,
+                                                        env=environment, timeout=PATIENCE_S), clear)
         self.assertEqual(0, done.returncode, done.stderr)
         names = self.names()
         self.assertEqual([f"rank{rank}-of-4" for rank in (0, 0, 2, 2, 3, 3)], [name.split("_")[0] for name in names])

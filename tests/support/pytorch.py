@@ -26,6 +26,17 @@ def torchrun(python, ranks, *program):
             "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", *program]
 
 
+def run_until_it_ends(run, again):
+    """`run()`, a job that has trained; once more after `again()`, at most twice, where PyTorch aborted one of its processes at its very end: a
+    thread of Gloo's lets go of its last work while the interpreter is going away (pytorch/pytorch#190489), which no program can prevent."""
+    for _ in range(2):
+        done = run()
+        if done.returncode == 0 or "terminate called without an active exception" not in done.stderr:
+            return done
+        again()
+    return run()
+
+
 def job_environment(**variables):
     """This process's, without what a job around it or lockstep may have said."""
     names = ("LOCKSTEP_TRACE", "RANK", "WORLD_SIZE", "PYTHONPATH")

@@ -54,6 +54,22 @@ export async function openWatched(context, file) {
   return page;
 }
 
+/** A tablet, 1280 x 860 at 200 %, a phone: nothing is wider than the window, and views begin on the first screen. */
+export async function narrowWindows(page, views, goTo) {
+  for (const [width, height] of [[1024, 768], [640, 430], [390, 844]]) {
+    await page.setViewportSize({ width, height });
+    for (const view of views) {
+      await goTo(view);
+      const { wide, top } = await page.evaluate(() => ({
+        wide: document.documentElement.scrollWidth - document.documentElement.clientWidth, top: document.querySelector('.view h2').getBoundingClientRect().top + scrollY,
+      }));
+      if (wide > 1) throw new Error(`${view} is ${wide} px wider than a window of ${width} px`);
+      if (top > height / 2) throw new Error(`${view} begins ${top} px down in a window of ${width} x ${height}`);
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 860 });
+}
+
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 /** Rules of axe-core about colours: what another theme of a page may break. */
 export const COLOR_RULES = ['color-contrast', 'link-in-text-block'];

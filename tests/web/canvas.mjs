@@ -338,6 +338,18 @@ async function timeline(page) {
   await rest(page);
   assert.ok((await start()) > left, 'a click in the whole run goes there');
 
+  // Keys move the picture below a pointer that rests: what is said then is the cursor's rank in what is in view, not what was below the pointer.
+  await open(page, '#/timeline');
+  await focus(page, id);
+  for (const key of ['w', 'd']) {
+    await page.mouse.move(spot.x + (key === 'd' ? 9 : 0), spot.y);
+    await page.waitForSelector('.tooltip');
+    await press(page, key);
+    await rest(page);
+    assert.equal(await page.locator('.tooltip').count(), 0, `no tooltip after ${key}`);
+  }
+  await roundTrip(page, id);
+
   // From rank to rank.
   await open(page, '#/timeline');
   await focus(page, id);

@@ -356,6 +356,17 @@ fact('the longest events are those that sorting all finds', async () => {
   assert.deepEqual(found, all.sort((a, b) => b - a).slice(0, 20));
 });
 
+fact('labels of lines do not run into each other, and the line of the cursor has one', async () => {
+  const { labelledLines, layoutLines } = await load('canvas/timeline_layout.ts');
+  const { lines } = layoutLines([...Array(128).keys()], new Set(), () => undefined, 4);
+  for (const here of [-1, 0, 1, 5, 63, 127]) {
+    const found = [...labelledLines(lines, 0, 512, here)];
+    if (here >= 0) assert.ok(found.includes(here), `line ${here}`);
+    assert.ok(found.length > 30, `${found.length} labels`);
+    for (let at = 1; at < found.length; ++at) assert.ok(lines[found[at]].y - lines[found[at - 1]].y >= 13, `${found[at - 1]} and ${found[at]} with the cursor on ${here}`);
+  }
+});
+
 let failed = 0;
 for (const { name, check } of tests) {
   try {

@@ -1,7 +1,7 @@
 // Exercises the page of `lockstep compare` or `lockstep scaling`: node comparison_page.mjs PAGE.html [SCREENSHOT FOLDER]
 import { join } from 'node:path';
 import assert from 'node:assert/strict';
-import { COLOR_RULES, openWatched, violations, withBrowser } from './browser.mjs';
+import { COLOR_RULES, narrowWindows, openWatched, violations, withBrowser } from './browser.mjs';
 
 const [file, pictures] = process.argv.slice(2);
 
@@ -13,11 +13,14 @@ for (const colorScheme of ['light', 'dark']) {
     const views = await page.$$eval('nav a', (links) => links.map((link) => link.getAttribute('href')));
     assert.ok(views.length >= 3);
     const [open, ...others] = views;
-    for (const view of [...others, open]) {
+    const goTo = async (view) => {
       await page.focus(`nav a[href="${view}"]`);
       await page.keyboard.press('Enter');
       await page.waitForFunction((to) => location.hash === to, view);
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    };
+    for (const view of [...others, open]) {
+      await goTo(view);
       const text = await page.$eval('#main', (main) => main.innerText);
       assert.ok(!/NaN|undefined|Infinity|\[object|could not be drawn/.test(text), `${view}: ${text.slice(0, 400)}`);
       const figures = page.locator('.figure');
@@ -32,6 +35,7 @@ for (const colorScheme of ['light', 'dark']) {
       if (pictures) await page.screenshot({ path: join(pictures, `${view.replace(/\W/g, '')}-${colorScheme}.png`) });
       seen.push(`${view} ${colorScheme}`);
     }
+    if (colorScheme === 'light') await narrowWindows(page, [...others, open], goTo);
     if (views.includes('#/names')) {
       await page.evaluate(() => void (location.hash = '#/names'));
       const search = page.locator('#view-names input[type="search"]');

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import web_packages  # noqa: E402
 from waiting import PATIENCE_S  # noqa: E402
 
-PAGES = ("page.html", "live.html")
+PAGES = ("page.html", "answer.html", "live.html")
 MARKS = ("title", "meta", "summary", "blocks")
 LARGEST_PROGRAM = 100_000  # Bytes, script and style, gzipped.
 

@@ -1,74 +1,7 @@
 import './styles/page.css';
-import { render } from 'preact';
-import { loadBlock } from './app/blocks';
-import { Shell } from './app/shell';
-import { startTheme } from './app/theme';
-import { openPage } from './data/load';
-import type { PageKind, PageSource } from './data/types';
+import { startPage } from './app/start';
 import { analyzeFacts, analyzeViews } from './views/analyze';
-import { compareFacts, compareViews } from './views/compare';
-import { hangFacts, hangViews } from './views/hang';
-import { scalingFacts, scalingViews } from './views/scaling';
 import type { View } from './view';
 
-interface Pages {
-  views: readonly View<unknown>[];
-  facts: (source: PageSource) => readonly string[];
-}
-
-/** The live page is a program of its own (live.tsx): a report that is sent by mail has no use for it. */
-const PAGES: Record<Exclude<PageKind, 'live'>, Pages> = {
-  analyze: { views: analyzeViews as readonly View<unknown>[], facts: analyzeFacts },
-  compare: { views: compareViews as readonly View<unknown>[], facts: compareFacts },
-  scaling: { views: scalingViews as readonly View<unknown>[], facts: scalingFacts },
-  hang: { views: hangViews as readonly View<unknown>[], facts: hangFacts },
-};
-
-const LARGEST_FOR_PAPER = 8 << 20;
-
-/**
- * Printing takes what is there at that moment, so the parts that views draw are unpacked beforehand where they are small.
- * Of a larger page, "All on one page" shows what the paper will hold.
- */
-function loadForPaper(source: PageSource) {
-  const sizes = ['steps', 'collectives', 'tables', 'timeline', 'names'].map((name) => Number(document.getElementById(`lockstep-${name}`)?.dataset['rawBytes'] ?? 0));
-  const { dataset } = document.documentElement;
-  dataset['paper'] = 'on demand';
-  if (sizes.every((size) => size === 0) || sizes.reduce((sum, size) => sum + size, 0) > LARGEST_FOR_PAPER) return;
-  dataset['paper'] = 'unpacking';
-  const ready = () => {
-    if (blocks.every((block) => block.now.state !== 'loading')) dataset['paper'] = 'ready';
-  };
-  const blocks = [
-    loadBlock(source, 'steps', () => source.steps()),
-    loadBlock(source, 'collectives', () => source.collectives()),
-    loadBlock(source, 'tables', () => source.tables()),
-    loadBlock(source, 'timeline', () => source.timeline()),
-    loadBlock(source, 'names', () => source.names()),
-  ];
-  for (const block of blocks) block.readers.add(ready);
-  ready();
-}
-
-async function start() {
-  startTheme();
-  const app = document.getElementById('app')!;
-  try {
-    const source = await openPage();
-    const page = PAGES[source.document.kind as keyof typeof PAGES];
-    render(<Shell source={source} views={page.views} facts={page.facts(source).join(' · ')} />, app);
-    document.documentElement.classList.add('running');
-    setTimeout(() => loadForPaper(source), 300);
-  } catch (error) {
-    // The summary below is plain HTML and stays.
-    console.error(error);
-    render(
-      <p class="banner" role="alert">
-        The pictures of this page could not be drawn: {error instanceof Error ? error.message : String(error)}. What follows is the summary.
-      </p>,
-      app,
-    );
-  }
-}
-
-void start();
+/** Reports are sent by mail: the pages of other commands (answer.tsx) and the live page (live.tsx) are programs of their own. */
+void startPage({ analyze: { views: analyzeViews as readonly View<unknown>[], facts: analyzeFacts } });

@@ -64,7 +64,7 @@ const FLOP_RATES = [[1, 'FLOP/s'], [1e3, 'kFLOP/s'], [1e6, 'MFLOP/s'], [1e9, 'GF
 
 /** "312 TFLOP/s": powers of 1000. */
 export function flopRate(flops_per_s: Maybe): string {
-  return missing(flops_per_s) ? ABSENT : withUnit(flops_per_s, FLOP_RATES);
+  return missing(flops_per_s) ? ABSENT : flops_per_s === 0 ? '0' : withUnit(flops_per_s, FLOP_RATES);
 }
 
 /** "1,234,567". */

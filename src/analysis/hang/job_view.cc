@@ -61,7 +61,12 @@ std::string DescribeCall(const JobView& view, const Track& track, uint32_t entry
   const std::vector<std::vector<int64_t>>& inputs = record.size_lists[call.input_sizes];
   const std::vector<std::vector<int64_t>>& sizes = inputs.empty() ? record.size_lists[call.output_sizes] : inputs;
   for (size_t i = 0; i < sizes.size() && i < 3; ++i) {
-    text += i == 0 ? " [" : " + [";
+    text += i == 0 ? " " : " + ";
+    if (sizes[i].empty()) {
+      text += "scalar";
+      continue;
+    }
+    text += "[";
     for (size_t d = 0; d < sizes[i].size(); ++d) {
       text += (d == 0 ? "" : ", ") + std::to_string(sizes[i][d]);
     }

@@ -57,6 +57,13 @@ std::string Ranks(const std::vector<int32_t>& ranks) {
 }
 
 std::string Seconds(int64_t nanoseconds) {
+  constexpr int64_t kHours = 3600 * kSecondNs;
+  if (nanoseconds >= 48 * kHours) {
+    return fmt::format("{} days", nanoseconds / (24 * kHours));
+  }
+  if (nanoseconds >= 10 * kHours) {
+    return fmt::format("{} hours", nanoseconds / kHours);
+  }
   if (nanoseconds >= 10 * kSecondNs) {
     return fmt::format("{} s", nanoseconds / kSecondNs);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "analysis/finding.h"
@@ -52,10 +51,7 @@ void TakeSimulatedGains(const WhatIf& what_if, std::vector<Finding>* findings) {
     AddEvidence(&finding, "simulated_step_ns", lever->step_ns, "by simulation a step takes {} instead of {} if {}",
                 TimeText(lever->step_ns), TimeText(what_if.simulated_step_ns), lever->title);
   }
-  std::stable_sort(findings->begin(), findings->end(), [](const Finding& a, const Finding& b) {
-    return std::tuple(b.gain_ns_per_step.value_or(-1), b.severity, std::string_view(a.id)) <
-           std::tuple(a.gain_ns_per_step.value_or(-1), a.severity, std::string_view(b.id));
-  });
+  SortFindings(findings);
 }
 
 }  // namespace lockstep::analysis

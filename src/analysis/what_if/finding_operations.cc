@@ -4,7 +4,6 @@
 #include <cmath>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "analysis/analysis_result.h"
@@ -208,10 +207,7 @@ std::vector<Finding> FindOperationFindings(const model::OperationTrace& trace, c
     findings = StudyWords(trace, *result.Get<WhatIf>().study).Find();
   // Where everything was simulated, the study's figures say it better.
   if (result.Has<Bubbles>() && !result.Has<WhatIf>()) AddBubbles(result.Get<Bubbles>(), &findings);
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    return std::tuple(b.gain_ns_per_step.value_or(-1), b.severity, std::string_view(a.id)) <
-           std::tuple(a.gain_ns_per_step.value_or(-1), a.severity, std::string_view(b.id));
-  });
+  SortFindings(&findings);
   return findings;
 }
 

@@ -15,17 +15,6 @@ namespace {
 
 using report::JsonRow;
 
-/// Empty when no rank used one.
-std::string DeviceName(const model::Run& run) {
-  bool any = false;
-  for (const model::RankTrace& trace : run.ranks) {
-    const report::RankDevice device = report::DeviceOf(trace);
-    if (!device.name.empty()) return device.name;
-    any = any || !device.ordinals.empty();
-  }
-  return any ? "unnamed device" : "";
-}
-
 void AddJob(const PageModel& model, JsonRow* json) {
   const report::JobFacts facts = report::FactsOf(model.run());
   json->Key("job").StartObject().Key("name").Text(JobName(model.run()));
@@ -34,15 +23,15 @@ void AddJob(const PageModel& model, JsonRow* json) {
   json->Key("missing_ranks").List(facts.missing_ranks).Key("hosts").List(facts.hosts);
   json->Key("backend").TextOrNull(facts.backend);
   json->Key("step_count").Int(model.result().step_count).Key("event_count").Uint(facts.event_count);
-  json->Key("device_name").TextOrNull(DeviceName(model.run())).EndObject();
+  json->Key("devices").TextOrNull(facts.devices).EndObject();
 }
 
 void AddVerdict(const PageModel& model, JsonRow* json) {
-  json->Key("verdict").StartArray();
   const auto verdict = report::VerdictFindings(model.result().findings);
-  if (verdict.empty()) json->Text(report::kNoVerdict);
-  for (const analysis::Finding* finding : verdict) json->Text(finding->title);
-  json->EndArray();
+  json->Key("verdict").Each(verdict, [&](const analysis::Finding* finding) {
+    json->Key("title").Text(finding->title);
+    json->Key("gain").TextOrNull(report::HeadlineGain(*finding, model.result().step_count > 0));
+  });
 }
 
 void AddRanks(const PageModel& model, JsonRow* json) {

@@ -79,7 +79,7 @@ TEST(PageBlocksTest, MainHoldsTheTables) {
   EXPECT_EQ(data["waits"][0]["wait_ns"].GetInt64(), 60'000'000);
   EXPECT_EQ(data["bandwidth"][0]["count"].GetInt(), 4);
   EXPECT_EQ(data["step_matrix"]["step_numbers"][1].GetInt(), 6);
-  EXPECT_STREQ(data["verdict"][0].GetString(), sample.result.findings[0].title.c_str());
+  EXPECT_STREQ(data["verdict"][0]["title"].GetString(), sample.result.findings[0].title.c_str());
   EXPECT_EQ(main["reductions"].Size(), 0u);
 }
 

@@ -31,8 +31,9 @@ void AddVerdict(const PageModel& model, std::string* html) {
   const auto verdict = report::VerdictFindings(model.result().findings);
   if (verdict.empty()) *html += fmt::format("<p>{}</p>\n", EscapeHtml(report::kNoVerdict));
   for (const Finding* finding : verdict) {
-    *html += fmt::format("<p><strong>{}</strong> {}</p>\n", analysis::FindingSeverityName(finding->severity),
-                         EscapeHtml(finding->title));
+    const std::string gain = report::HeadlineGain(*finding, model.result().step_count > 0);
+    *html += fmt::format("<p><strong>{}</strong> {}{}</p>\n", analysis::FindingSeverityName(finding->severity),
+                         EscapeHtml(finding->title), gain.empty() ? "" : fmt::format(" ({})", EscapeHtml(gain)));
   }
   *html += "</section>\n";
 }
@@ -55,6 +56,7 @@ void AddJob(const PageModel& model, std::string* html) {
   if (!facts.hosts.empty()) {
     AddFact("Hosts", facts.hosts.size() == 1 ? facts.hosts[0] : report::FormatCount(facts.hosts.size()), html);
   }
+  if (!facts.devices.empty()) AddFact("Devices", facts.devices, html);
   if (!facts.backend.empty()) AddFact("Backend", facts.backend, html);
   AddFact("Steps", model.result().step_count > 0 ? std::to_string(model.result().step_count) : "none marked", html);
   AddFact("Window", FormatDuration(model.result().job_span_ns), html);
@@ -69,12 +71,8 @@ void AddFindings(const PageModel& model, std::string* html) {
   for (const Finding& finding : model.result().findings) {
     *html += fmt::format("<li><p><strong>{}: {}</strong></p>\n", analysis::FindingSeverityName(finding.severity),
                          EscapeHtml(finding.title));
-    if (finding.gain_ns_per_step && *finding.gain_ns_per_step > 0) {
-      const std::string share =
-          finding.gain_ratio ? fmt::format(" ({})", report::FormatPercent(*finding.gain_ratio)) : "";
-      *html += fmt::format("<p>Saves up to {} {}{}.</p>\n", FormatDuration(*finding.gain_ns_per_step),
-                           model.result().step_count > 0 ? "a step" : "in this window", EscapeHtml(share));
-    }
+    const std::string gain = report::GainWords(finding, model.result().step_count > 0);
+    if (!gain.empty()) *html += fmt::format("<p>It {}.</p>\n", EscapeHtml(gain));
     *html += "<ul>\n";
     for (const analysis::Evidence& evidence : finding.evidence) {
       *html += fmt::format("<li>{}</li>\n", EscapeHtml(evidence.text));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "analysis/breakdown.h"
 #include "analysis/collectives.h"
@@ -13,7 +12,6 @@
 #include "present/report/rank_summary.h"
 #include "present/report/text_page.h"
 #include "present/report/utf8.h"
-#include "present/report/verdict.h"
 
 namespace lockstep::report {
 namespace {
@@ -38,30 +36,6 @@ std::string RanksPhrase(const JobFacts& facts) {
                      facts.missing_rank_count > facts.missing_ranks.size() ? ", ..." : "");
 }
 
-// "8 x Tesla V100", or several kinds, most first.
-std::string DevicesPhrase(const model::Run& run) {
-  std::map<std::string, size_t> counts;
-  size_t without = 0;
-  for (const model::RankTrace& trace : run.ranks) {
-    if (trace.window != run.ranks.front().window) continue;
-    const RankDevice device = DeviceOf(trace);
-    if (device.ordinals.empty()) {
-      ++without;
-    } else {
-      ++counts[device.name.empty() ? "unnamed device" : Printable(device.name)];
-    }
-  }
-  if (counts.empty()) return "CPU only";
-  std::vector<std::pair<std::string, size_t>> kinds(counts.begin(), counts.end());
-  std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::string text;
-  for (size_t i = 0; i < kinds.size() && i < 3; ++i) {
-    text += fmt::format("{}{} x {}", i == 0 ? "" : ", ", FormatCount(kinds[i].second), kinds[i].first);
-  }
-  if (without > 0) text += fmt::format(", {} without device events", without);
-  return text;
-}
-
 void WriteJob(const TextPage& page) {
   const JobFacts facts = FactsOf(page.run);
   const std::string dot(page.style.Dot());
@@ -70,24 +44,13 @@ void WriteJob(const TextPage& page) {
   if (!facts.hosts.empty()) {
     line += dot + (facts.hosts.size() == 1 ? Printable(facts.hosts[0]) : Plural(facts.hosts.size(), "host"));
   }
-  line += dot + DevicesPhrase(page.run);
+  line += dot + (facts.devices.empty() ? "CPU only" : Printable(facts.devices));
   if (!facts.backend.empty()) line += dot + Printable(facts.backend);
   WriteWrapped(line, "", "  ", page.options.width, page.out, Paint::kStrong, page.style);
   line = page.result.step_count > 0 ? Plural(static_cast<uint64_t>(page.result.step_count), "step") : "no steps marked";
   line += dot + fmt::format("window {}", FormatDuration(page.result.job_span_ns));
   line += dot + fmt::format("{} in {}", Plural(facts.event_count, "event"), Plural(page.run.ranks.size(), "file"));
   WriteWrapped(line, "", "  ", page.options.width, page.out);
-}
-
-void WriteVerdict(const TextPage& page) {
-  const std::vector<const Finding*> verdict = VerdictFindings(page.result.findings);
-  page.out << '\n';
-  if (verdict.empty()) WriteWrapped(kNoVerdict, "", "", page.options.width, page.out, Paint::kGood, page.style);
-  for (const Finding* finding : verdict) {
-    const Paint paint = finding->severity == FindingSeverity::kCritical ? Paint::kBad : Paint::kWarn;
-    WriteWrapped(Printable(finding->title), fmt::format("{} ", page.style.Pointer()), "  ", page.options.width,
-                 page.out, paint, page.style);
-  }
 }
 
 std::string ScopePhrase(const TextPage& page, const Summary& summary) {
@@ -239,7 +202,7 @@ void WriteFirstScreen(const TextPage& page) {
   } else {
     const Summary summary = Summarise(page.run, page.result, page.options);
     WriteJob(page);
-    WriteVerdict(page);
+    WriteHeadlines(page);
     if (page.result.Has<analysis::Breakdown>()) {
       WriteTimeSplit(page, summary);
       WriteRanks(page, summary);

@@ -1,9 +1,38 @@
 #include "present/report/job_facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
+
+#include "present/report/format.h"
 
 namespace lockstep::report {
+namespace {
+
+// Most first.
+std::string DevicesPhrase(const model::Run& run) {
+  std::map<std::string, size_t> counts;
+  size_t without = 0;
+  for (const model::RankTrace& trace : run.ranks) {
+    if (trace.window != run.ranks.front().window) continue;
+    const RankDevice device = DeviceOf(trace);
+    device.ordinals.empty() ? ++without : ++counts[device.name.empty() ? "unnamed device" : device.name];
+  }
+  if (counts.empty()) return "";
+  std::vector<std::pair<std::string, size_t>> kinds(counts.begin(), counts.end());
+  std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (size_t i = 0; i < kinds.size() && i < 3; ++i) {
+    text += fmt::format("{}{} x {}", i == 0 ? "" : ", ", FormatCount(kinds[i].second), kinds[i].first);
+  }
+  if (without > 0) text += fmt::format(", {} without device events", without);
+  return text;
+}
+
+}  // namespace
 
 RankDevice DeviceOf(const model::RankTrace& trace) {
   RankDevice found;
@@ -35,6 +64,7 @@ JobFacts FactsOf(const model::Run& run) {
   facts.rank_count = ranks.size();
   facts.window_count = windows.size();
   facts.hosts.assign(hosts.begin(), hosts.end());
+  facts.devices = DevicesPhrase(run);
   if (facts.world_size) {
     // A file may claim any world size: count without walking it, list only the first ones.
     const auto below =

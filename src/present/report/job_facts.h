@@ -27,6 +27,7 @@ struct JobFacts {
   size_t missing_rank_count = 0;
   uint64_t event_count = 0;
   std::string backend;  ///< Of the first rank that states one, or empty.
+  std::string devices;  ///< Of the first window's ranks: "4 x NVIDIA H100, 2 x unnamed device"; empty: none was used.
 };
 JobFacts FactsOf(const model::Run& run);
 

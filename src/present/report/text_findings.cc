@@ -10,6 +10,7 @@
 #include "present/report/rank_summary.h"
 #include "present/report/text_page.h"
 #include "present/report/utf8.h"
+#include "present/report/verdict.h"
 
 namespace lockstep::report {
 namespace {
@@ -26,21 +27,13 @@ Paint PaintOf(FindingSeverity severity) {
   return Paint::kFaint;
 }
 
-std::string Gain(const TextPage& page, const Finding& finding) {
-  if (!finding.gain_ns_per_step || *finding.gain_ns_per_step <= 0) return {};
-  std::string text = fmt::format("saves up to {} {}", FormatDuration(*finding.gain_ns_per_step),
-                                 page.result.step_count > 0 ? "a step" : "in this window");
-  if (finding.gain_ratio) text += fmt::format(" ({})", FormatPercent(*finding.gain_ratio));
-  return text;
-}
-
 void WriteFinding(const TextPage& page, size_t number, const Finding& finding, bool brief) {
   const std::string lead = fmt::format(
       "  {} {}: ", number, page.style(PaintOf(finding.severity), analysis::FindingSeverityName(finding.severity)));
   WriteWrapped(Printable(finding.title), lead, "    ", page.options.width, page.out, Paint::kStrong, page.style);
   // Briefly: one paragraph of gain and first evidence, and the first thing to do.
   const size_t limit = brief ? 1 : SIZE_MAX;
-  std::string text = Gain(page, finding);
+  std::string text = GainWords(finding, page.result.step_count > 0);
   if (!brief) {
     WriteWrapped(text, "    ", "    ", page.options.width, page.out, Paint::kGood, page.style);
     text.clear();
@@ -112,6 +105,18 @@ void WriteEntry(const TextPage& page, const model::LedgerEntry& entry, uint64_t 
 }
 
 }  // namespace
+
+void WriteHeadlines(const TextPage& page) {
+  const std::vector<const Finding*> verdict = VerdictFindings(page.result.findings);
+  page.out << '\n';
+  if (verdict.empty()) WriteWrapped(kNoVerdict, "", "", page.options.width, page.out, Paint::kGood, page.style);
+  for (const Finding* finding : verdict) {
+    const std::string gain = HeadlineGain(*finding, page.result.step_count > 0);
+    WriteWrapped(Printable(finding->title) + (gain.empty() ? "" : fmt::format(" ({})", gain)),
+                 fmt::format("{} ", page.style.Pointer()), "  ", page.options.width, page.out,
+                 PaintOf(finding->severity), page.style);
+  }
+}
 
 void WriteFindings(const TextPage& page, size_t limit, bool brief) {
   const std::vector<Finding>& findings = page.result.findings;

@@ -46,6 +46,9 @@ void WriteFirstScreen(const TextPage& page);
 /// What a run of operations has in place of the screen's job, verdict, time split and ranks.
 void WriteOperationScreen(const TextPage& page);
 
+/// The findings of the verdict, a headline each, with what each saves.
+void WriteHeadlines(const TextPage& page);
+
 /// Findings at full length: all evidence, all advice. The first screen shows `limit` of them, briefly.
 void WriteFindings(const TextPage& page, size_t limit, bool brief);
 

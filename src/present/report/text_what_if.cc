@@ -102,17 +102,6 @@ void WriteOperationJob(const TextPage& page) {
                "", "  ", page.options.width, page.out);
 }
 
-void WriteOperationVerdict(const TextPage& page) {
-  const auto verdict = VerdictFindings(page.result.findings);
-  page.out << '\n';
-  if (verdict.empty()) WriteWrapped(kNoVerdict, "", "", page.options.width, page.out, Paint::kGood, page.style);
-  for (const analysis::Finding* finding : verdict) {
-    const Paint paint = finding->severity == analysis::FindingSeverity::kCritical ? Paint::kBad : Paint::kWarn;
-    WriteWrapped(Printable(finding->title), fmt::format("{} ", page.style.Pointer()), "  ", page.options.width,
-                 page.out, paint, page.style);
-  }
-}
-
 }  // namespace
 
 void WriteWhatIfSection(const TextPage& page) {
@@ -177,7 +166,7 @@ void WriteBubblesSection(const TextPage& page) {
 
 void WriteOperationScreen(const TextPage& page) {
   WriteOperationJob(page);
-  WriteOperationVerdict(page);
+  WriteHeadlines(page);
   if (page.result.Has<analysis::WhatIf>()) {
     page.Heading("WHAT IF", "step times by simulation, largest gain first");
     WriteLevers(page, std::min<size_t>(page.options.top, 6));

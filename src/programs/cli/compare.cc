@@ -23,6 +23,7 @@
 #include "programs/cli/cli.h"
 #include "programs/cli/comparison_page.h"
 #include "programs/cli/run_input.h"
+#include "programs/cli/run_names.h"
 #include "programs/cli/subcommand.h"
 #include "programs/cli/text_flags.h"
 
@@ -230,8 +231,8 @@ Result<int> CompareCommand::Run(Console& console) {
   const comparison::Comparison comparison = comparison::Compare(std::move(a), std::move(b), options_);
   if (!csv_folder_.empty()) RETURN_IF_ERROR(report::WriteComparisonCsv(comparison, csv_folder_));
   if (!page_file_.empty()) {
-    RETURN_IF_ERROR(
-        WriteComparisonPage(comparison, fmt::format("{} against {}", paths_[1], paths_[0]), partial, page_file_));
+    const auto [before, after] = RunNames(paths_[0], paths_[1]);
+    RETURN_IF_ERROR(WriteComparisonPage(comparison, fmt::format("{} against {}", after, before), partial, page_file_));
   }
   if (json_) {
     report::WriteComparisonJson(comparison, partial, console.out);

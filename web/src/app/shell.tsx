@@ -45,8 +45,14 @@ function ViewBody({ view, ids, source, stacked }: { view: View<unknown>; ids: re
 
 function Navigation({ views, current, data, kept }: { views: readonly View<unknown>[]; current: string; data: unknown; kept: Record<string, string> }) {
   const groups = [...new Set(views.map((view) => view.group))];
+  const bar = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a narrow screen it is one line that scrolls sideways.
+    const link = bar.current?.querySelector<HTMLElement>('[aria-current]');
+    if (link && bar.current!.scrollWidth > bar.current!.clientWidth) bar.current!.scrollLeft = link.offsetLeft - (bar.current!.clientWidth - link.offsetWidth) / 2;
+  }, [current]);
   return (
-    <nav aria-label="Views">
+    <nav ref={bar} aria-label="Views">
       {groups.map((group) => (
         <div key={group} class="nav-group">
           <h2 class="nav-title">{group}</h2>

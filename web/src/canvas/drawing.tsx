@@ -109,7 +109,10 @@ export function Drawing(props: DrawingProps) {
     const element = canvas.current!;
     const wheel = (event: WheelEvent) => {
       const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
-      if (latest.current.props.onWheel?.(at(event), event.deltaX * unit, event.deltaY * unit)) event.preventDefault();
+      const { onWheel, onHover } = latest.current.props;
+      if (!onWheel?.(at(event), event.deltaX * unit, event.deltaY * unit)) return;
+      event.preventDefault();
+      onHover?.(null); // What the pointer was on has moved away below it.
     };
     element.addEventListener('wheel', wheel, { passive: false });
     return () => element.removeEventListener('wheel', wheel);
@@ -138,6 +141,7 @@ export function Drawing(props: DrawingProps) {
           if (props.onKey?.(event.key, event)) {
             event.preventDefault();
             event.stopPropagation();
+            props.onHover?.(null);
           }
         }}
         onPointerDown={(event) => {

@@ -45,6 +45,25 @@ export function firstLineAt(lines: readonly Line[], y: number): number {
   return low;
 }
 
+const LABEL_HEIGHT = 13;
+
+/**
+ * Which lines from `first` on, down to `bottom`, have room for their label. That of `here` (-1: none), which the cursor is on, has its label in any
+ * case, and its neighbours leave room for it.
+ */
+export function labelledLines(lines: readonly Line[], first: number, bottom: number, here: number): ReadonlySet<number> {
+  const labelled = new Set<number>();
+  let free = -Infinity;
+  for (let at = first; at < lines.length && lines[at]!.y < bottom; ++at) {
+    const { y, height } = lines[at]!;
+    const in_the_way = at !== here && here >= first && height < LABEL_HEIGHT && Math.abs(y - lines[here]!.y) < LABEL_HEIGHT;
+    if (at !== here && (y < free || in_the_way)) continue;
+    labelled.add(at);
+    free = y + Math.max(height, LABEL_HEIGHT);
+  }
+  return labelled;
+}
+
 /** "0-3,8": the ranks' numbers; anything else means all of them (null). */
 export function parseRankList(text: string): ((rank: number) => boolean) | null {
   const ranges: [number, number][] = [];

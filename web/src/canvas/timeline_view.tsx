@@ -10,7 +10,7 @@ import { eventAt, neighbour } from './events';
 import { chooseLevel, classesPresent, meanShares, overviewLine } from './lod';
 import type { Palette } from './palette';
 import { useRankEvents } from './rank_events';
-import { classBands, firstLineAt, layoutLines, LEVEL_HEIGHT, RANK_HEIGHT, type Line } from './timeline_layout';
+import { classBands, firstLineAt, labelledLines, layoutLines, LEVEL_HEIGHT, RANK_HEIGHT, type Line } from './timeline_layout';
 import { lanesOf, paintShares, paintSummary, paintTrack, summaryTracks, TimelineInk } from './timeline_paint';
 import { panWindow, tickText, timeTicks, zoomWindow, clampWindow, type TimeWindow } from './window';
 
@@ -145,13 +145,14 @@ export function TimelineView(props: TimelineViewProps) {
       draw.drawImage(image.canvas, left, TOP, plot_width, plot_height);
     }
     const style = { draw, palette, ink: tones, window, left, width: plot_width, matches: props.matches, nameText };
-    let label_free = -Infinity;
+    const here_at = lines.findIndex((line) => line.rank_index === props.row && line.track === cursor_track);
+    const labelled = labelledLines(lines, first, plot_height + scroll, here_at);
     for (let at = first; at < lines.length; ++at) {
       const line = lines[at]!;
       const y = TOP + line.y - scroll;
       if (y >= TOP + plot_height) break;
       const tracks = tracksOf(line.rank_index);
-      const here = line.rank_index === props.row && line.track === cursor_track;
+      const here = at === here_at;
       if (line.kind === 'track' && tracks) {
         draw.save();
         draw.beginPath();
@@ -177,7 +178,7 @@ export function TimelineView(props: TimelineViewProps) {
         draw.fillStyle = palette.focus;
         draw.fillRect(0, y, 3, Math.max(2, line.height));
       }
-      if (y >= label_free || here) {
+      if (labelled.has(at)) {
         const middle = y + Math.min(line.height, line.kind === 'track' ? 20 : Infinity) / 2;
         draw.font = SMALL_FONT;
         draw.textAlign = 'left';
@@ -188,7 +189,6 @@ export function TimelineView(props: TimelineViewProps) {
         } else if (tracks) {
           draw.fillText(fitText(draw, tracks[line.track]!.label, left - 30), 24, middle);
         }
-        label_free = y + Math.max(line.height, 13);
       }
     }
     const chosen_event = chosenEvent();

@@ -237,9 +237,11 @@ export interface AnalyzeData extends DepthData {
     backend: string | null;
     step_count: number;
     event_count: number;
-    device_name: string | null;
+    /** "4 x NVIDIA H100, 2 x unnamed device". */
+    devices: string | null;
   };
-  verdict: string[];
+  /** Headlines; `gain`: "costs up to 39 % of a step". */
+  verdict: { title: string; gain: string | null }[];
   ranks: RankFacts[];
   findings: Finding[];
   breakdown: BreakdownRow[];

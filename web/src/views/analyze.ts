@@ -33,7 +33,7 @@ export function analyzeFacts(source: PageSource): readonly string[] {
   return [
     ranks,
     ...(job.hosts.length > 0 ? [job.hosts.length === 1 ? job.hosts[0]! : plural(job.hosts.length, 'host')] : []),
-    job.device_name ?? (what_if?.study || bubbles ? 'operation trace' : 'CPU only'),
+    job.devices ?? (what_if?.study || bubbles ? 'operation trace' : 'CPU only'),
     ...(job.backend !== null ? [job.backend] : []),
     job.step_count > 0 ? plural(job.step_count, 'step') : 'no steps marked',
     `window ${duration(job.span_ns)}`,

@@ -66,7 +66,7 @@ function deltaColumns<Row>(of: (row: Row) => Delta): Column<Row>[] {
   return [
     time('a', 'A'), time('b', 'B'), time('shift', 'Change'),
     { key: 'ratio', title: 'Of A', numeric: true, value: (row) => of(row).ratio, text: (row) => signedPercent(of(row).ratio) },
-    time('low', 'From'), time('high', 'To'),
+    time('low', 'At least'), time('high', 'At most'),
     { key: 'change', title: 'Meaning', value: (row) => of(row).change, text: (row) => word(of(row).change) },
   ];
 }
@@ -230,9 +230,9 @@ function Names({ data }: Props) {
           time('step_ns_a', 'A'), time('step_ns_b', 'B'),
           { key: 'calls_a', title: 'Calls A', numeric: true, value: (row) => row.calls_a, text: (row) => number(row.calls_a) },
           { key: 'calls_b', title: 'Calls B', numeric: true, value: (row) => row.calls_b, text: (row) => number(row.calls_b) },
-          { key: 'call_ratio', title: 'A call', numeric: true, value: (row) => row.call_ns.ratio, text: (row) => signedPercent(row.call_ns.ratio) },
-          { key: 'call_low_ns', title: 'From', numeric: true, value: (row) => row.call_ns.low, text: (row) => signed(row.call_ns.low) },
-          { key: 'call_high_ns', title: 'To', numeric: true, value: (row) => row.call_ns.high, text: (row) => signed(row.call_ns.high) },
+          { key: 'call_ratio', title: 'A call', help: 'Change of the time of one call, from A to B', numeric: true, value: (row) => row.call_ns.ratio, text: (row) => signedPercent(row.call_ns.ratio) },
+          { key: 'call_low_ns', title: 'At least', help: 'Lower end of the interval of that change', numeric: true, value: (row) => row.call_ns.low, text: (row) => signed(row.call_ns.low) },
+          { key: 'call_high_ns', title: 'At most', help: 'Upper end of the interval of that change', numeric: true, value: (row) => row.call_ns.high, text: (row) => signed(row.call_ns.high) },
           { key: 'worst_rank', title: 'Most on rank', numeric: true, value: (row) => row.worst_rank },
           { key: 'match', title: 'Matched', value: (row) => row.match },
         ]}

@@ -4,11 +4,13 @@ import type { AnalyzeData, Finding } from '../data/types';
 import { Legend, Note, Waiting } from '../parts/controls';
 import { Figure } from '../parts/figure';
 import { StackedRows } from '../charts/stacked_rows';
-import { duration, percent, plural, rankList } from '../numbers';
+import { capital, duration, percent, plural, rankList } from '../numbers';
 import { href, ViewContext } from '../app/route';
 import { mean, measured, rankLabel, TIME_LEGEND, timeParts, useRankTimes, type RankTimes } from './ranks';
 import type { View, ViewProps } from '../view';
 
+/** Rows of single ranks that fit below the mean without scrolling. */
+const MOST_DRAWN = 8;
 const SEVERITY: Record<Finding['severity'], string> = { critical: 'Critical', warning: 'Warning', info: 'Note' };
 
 /** Where the evidence of a finding is to be seen, by the words of its id. */
@@ -87,10 +89,12 @@ function WhereTheTimeGoes({ data, times }: { data: AnalyzeData; times: RankTimes
   const total = parts.reduce((sum, part) => sum + part.value, 0);
   const communication = rows.reduce((sum, row) => sum + row.communication_ns, 0);
   const hidden = rows.reduce((sum, row) => sum + row.overlapped_communication_ns, 0);
+  const singles = drawn(data, times);
   const summary =
     `${duration(total)} ${words}, mean of ${plural(rows.length, 'rank')}: ` +
     parts.filter((part) => part.value > 0).map((part) => `${part.label} ${percent(part.value / total)}`).join(', ') +
-    (communication > 0 ? `. ${percent(hidden / communication)} of the communication is hidden under compute.` : '.');
+    (communication > 0 ? `. ${percent(hidden / communication)} of the communication is hidden under compute.` : '.') +
+    (singles.length > 0 && singles.length < rows.length ? ` Drawn: the mean, and ${singles.length} of ${plural(rows.length, 'rank')}, those that the findings name.` : '');
   return (
     <Figure
       id="time"
@@ -111,7 +115,7 @@ function WhereTheTimeGoes({ data, times }: { data: AnalyzeData; times: RankTimes
         label={summary}
         rows={[
           { key: 'mean', label: 'mean', parts, text: duration(total) },
-          ...extremes(data, times).map((row) => ({
+          ...singles.map((row) => ({
             key: String(row.rank_index), label: rankLabel(data, row.rank_index), parts: timeParts(row),
             text: duration(row.span_ns),
           })),
@@ -121,9 +125,11 @@ function WhereTheTimeGoes({ data, times }: { data: AnalyzeData; times: RankTimes
   );
 }
 
-/** The ranks that the first findings name, at most three. */
-function extremes(data: AnalyzeData, times: RankTimes) {
-  if (times.rows.length < 2) return [];
+/** All ranks where they are few, else those that the first findings name, at most three. */
+function drawn(data: AnalyzeData, times: RankTimes) {
+  const known = times.rows.filter(measured);
+  if (known.length < 2) return [];
+  if (known.length <= MOST_DRAWN) return known;
   const named = [...new Set(data.findings.filter((finding) => finding.gain_ns_per_step !== null).flatMap((finding) => finding.ranks.slice(0, 1)))].slice(0, 3);
   return named
     .map((rank) => times.rows.find((row) => data.ranks[row.rank_index]?.rank === rank && measured(row)))
@@ -136,12 +142,8 @@ function Findings({ data, source }: ViewProps) {
   return (
     <>
       <section class={`verdict ${first?.severity ?? 'info'}`} aria-label="Verdict">
-        {data.verdict.map((sentence) => <p key={sentence}>{sentence}</p>)}
-        {first && first.gain_ns_per_step !== null && first.gain_ns_per_step > 0 && (
-          <p class="verdict-gain">
-            The first finding alone may save up to {duration(first.gain_ns_per_step)} {times.words === 'a step' ? 'a step' : 'in this window'}{first.gain_ratio !== null && <> ({percent(first.gain_ratio)})</>}.
-          </p>
-        )}
+        {data.verdict.length === 0 && <p>Nothing stands out: no finding of warning or above.</p>}
+        {data.verdict.map(({ title, gain }) => <p key={title}>{title}{gain !== null && <span class="verdict-gain">{capital(gain)}</span>}</p>)}
       </section>
       {times.loading ? <Waiting what="the steps" /> : <WhereTheTimeGoes data={data} times={times} />}
       <section aria-labelledby="findings-heading">

@@ -9,7 +9,7 @@ import { TimelineView, type EventRef } from '../canvas/timeline_view';
 import { clampWindow, parseWindow, windowText } from '../canvas/window';
 import { CLASS_LABELS } from '../colors';
 import { TIMELINE_CLASSES, type AnalyzeData, type PageSource, type TimelineLevel, type TrackEvents } from '../data/types';
-import { count, duration, percent, plural } from '../numbers';
+import { capital, count, duration, percent, plural } from '../numbers';
 import { Choice, Legend, Note, Waiting } from '../parts/controls';
 import { DataTable } from '../parts/data_table';
 import { Figure } from '../parts/figure';
@@ -110,7 +110,9 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
   const whole = rested.end_ns - rested.start_ns >= span_ns;
   const summary = `${plural(ranks.length, 'rank')}, ${whole ? `the whole run of ${duration(span_ns)}` : `${duration(rested.end_ns - rested.start_ns)} from ${duration(rested.start_ns)} on`}. ` +
     (main && most && least
-      ? `Most ${CLASS_LABELS[main.name]}: ${rankLabel(data, most.rank_index)}, ${percent(most.shares[main.k])} of the time; least: ${rankLabel(data, least.rank_index)}, ${percent(least.shares[main.k])}.`
+      ? percent(most.shares[main.k]) === percent(least.shares[main.k])
+        ? `${capital(CLASS_LABELS[main.name])}: ${percent(most.shares[main.k])} of the time${ranks.length > 1 ? ' on every rank' : ''}.`
+        : `Most ${CLASS_LABELS[main.name]}: ${rankLabel(data, most.rank_index)}, ${percent(most.shares[main.k])} of the time; least: ${rankLabel(data, least.rank_index)}, ${percent(least.shares[main.k])}.`
       : 'No work of devices or operators was recorded in it.');
   const longest = useMemo<EventRow[]>(() => {
     const of = tracks.rank === row ? tracks.tracks : null;

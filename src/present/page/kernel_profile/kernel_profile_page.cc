@@ -27,7 +27,7 @@ constexpr const char* kStyle = R"(
 @media (prefers-color-scheme: dark) { :root { --accent: #8ab4f8; --roof: #ff8a80; } }
 td.name { overflow-wrap: anywhere; max-width: 34rem; }
 svg .roof { stroke: var(--roof); stroke-width: 2; fill: none; } svg .point { fill: var(--accent); stroke: var(--paper); }
-svg .point-name { font-weight: 600; }
+svg .point-name { font-weight: 600; fill: var(--paper); }
 )";
 
 struct PlacedLaunch {

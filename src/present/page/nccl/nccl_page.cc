@@ -25,7 +25,7 @@ constexpr const char* kStyle = R"(
 @media (prefers-color-scheme: dark) { :root { --warn: #ffc069; --accent: #8ab4f8; } }
 .error { color: var(--bad); font-weight: 600; } .warning { color: var(--warn); font-weight: 600; }
 .rings { display: flex; flex-wrap: wrap; gap: 1.5rem; } figure { margin: 0; } figcaption { color: var(--faint); }
-svg .edge { stroke: var(--accent); fill: none; }
+svg .edge { stroke: var(--accent); fill: none; color: var(--accent); } svg .host { stroke: var(--faint); stroke-width: 4; fill: none; }
 svg .between { stroke: var(--bad); stroke-dasharray: 5 3; } svg .node { fill: var(--fill); stroke: var(--ink); }
 svg .branch { stroke: var(--faint); fill: none; } svg .facts { fill: var(--faint); }
 )";
@@ -39,44 +39,97 @@ std::map<int32_t, std::string> HostsOf(const NcclJob& job, const NcclCommunicato
   return hosts;
 }
 
-/// Ranks on a circle in their numbers' order, so that rings of other orders look different.
-std::string RingSvg(const NcclRing& ring, const std::map<int32_t, std::string>& hosts) {
-  constexpr double kSize = 320, kMiddle = kSize / 2, kRadius = 122;
-  std::vector<int32_t> ranks = ring.order;
-  std::sort(ranks.begin(), ranks.end());
-  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  const auto position = [&](int32_t rank) {
-    const auto at = static_cast<double>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
-    const double angle = 2 * std::numbers::pi * at / static_cast<double>(ranks.size()) - std::numbers::pi / 2;
-    return std::pair(kMiddle + kRadius * std::cos(angle), kMiddle + kRadius * std::sin(angle));
-  };
-  const auto host = [&](int32_t rank) {
-    const auto found = hosts.find(rank);
-    return found == hosts.end() ? std::string() : found->second;
-  };
-  std::string order;
-  for (size_t i = 0; i < ring.order.size() && i < 256; ++i)
-    order += (i == 0 ? "" : ", ") + std::to_string(ring.order[i]);
-  std::string svg = fmt::format(
-      "<figure><svg role=\"img\" width=\"{0}\" height=\"{0}\" viewBox=\"0 0 {0} {0}\"><title>Ring of channel {1}: "
-      "{2}</title>",
-      kSize, report::NumberRanges(ring.channels), order);
-  for (size_t i = 0; i < ring.order.size(); ++i) {
-    const int32_t from = ring.order[i], to = ring.order[(i + 1) % ring.order.size()];
-    const auto [x1, y1] = position(from);
-    const auto [x2, y2] = position(to);
-    svg += fmt::format("<path class=\"edge{}\" marker-end=\"url(#arrow)\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>",
-                       host(from) != host(to) ? " between" : "", x1, y1, x1 + (x2 - x1) * 0.9, y1 + (y2 - y1) * 0.9);
+/// A ring in its own order, so that no two of its edges cross, with the hosts that it runs through marked outside.
+class RingDrawing {
+ public:
+  RingDrawing(const NcclRing& ring, const std::map<int32_t, std::string>& hosts) : ring_(ring), hosts_(hosts) {}
+
+  std::string Svg() const {
+    std::string svg = fmt::format(
+        "<figure><svg role=\"img\" width=\"{0}\" height=\"{0}\" viewBox=\"0 0 {0} {0}\"><title>Ring of channel {1}: "
+        "{2}</title>\n",
+        kSize, report::NumberRanges(ring_.channels), Order());
+    svg += Hosts();
+    for (size_t i = 0; count() > 1 && i < count(); ++i) svg += Edge(i);
+    for (size_t i = 0; i < count(); ++i) svg += Node(i);
+    return svg +
+           fmt::format("</svg><figcaption>channel {}</figcaption></figure>\n", report::NumberRanges(ring_.channels));
   }
-  const bool labels = ranks.size() <= 64;
-  for (const int32_t rank : ranks) {
-    const auto [x, y] = position(rank);
-    svg += fmt::format("<circle class=\"node\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>", x, y, labels ? 11 : 3);
-    if (labels) svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", x, y + 4, rank);
+
+ private:
+  static constexpr double kSize = 400, kRadius = 118, kHostRadius = 140, kNode = 11, kSmallNode = 3;
+  static constexpr size_t kMostLabels = 40, kMostHostNames = 16, kMostNamed = 256;
+
+  size_t count() const { return ring_.order.size(); }
+  bool has_labels() const { return count() <= kMostLabels; }
+  double node_radius() const { return has_labels() ? kNode : kSmallNode; }
+  double AngleOf(double place) const {
+    return 2 * std::numbers::pi * place / static_cast<double>(count()) - std::numbers::pi / 2;
   }
-  svg += fmt::format("</svg><figcaption>channel {}</figcaption></figure>\n", report::NumberRanges(ring.channels));
-  return svg;
-}
+  static std::pair<double, double> At(double angle, double radius) {
+    return {kSize / 2 + radius * std::cos(angle), kSize / 2 + radius * std::sin(angle)};
+  }
+  std::string HostOf(size_t place) const {
+    const auto found = hosts_.find(ring_.order[place % count()]);
+    return found == hosts_.end() ? std::string() : found->second;
+  }
+  std::string Order() const {
+    std::string order;
+    for (size_t i = 0; i < count() && i < kMostNamed; ++i)
+      order += (i == 0 ? "" : ", ") + std::to_string(ring_.order[i]);
+    return order;
+  }
+  static std::string Arc(double from, double to, double radius) {
+    const auto [x1, y1] = At(from, radius);
+    const auto [x2, y2] = At(to, radius);
+    return fmt::format("M{:.1f} {:.1f}A{} {} 0 {} 1 {:.1f} {:.1f}", x1, y1, radius, radius,
+                       to - from > std::numbers::pi ? 1 : 0, x2, y2);
+  }
+  /// Along the circle, from the border of one rank to that of the next.
+  std::string Edge(size_t place) const {
+    const double room = (node_radius() + 1) / kRadius;
+    const auto from = static_cast<double>(place);
+    return fmt::format("<path class=\"edge{}\" marker-end=\"url(#arrow)\" d=\"{}\"/>\n",
+                       HostOf(place) != HostOf(place + 1) ? " between" : "",
+                       Arc(AngleOf(from) + room, AngleOf(from + 1) - room, kRadius));
+  }
+  std::string Node(size_t place) const {
+    const auto [x, y] = At(AngleOf(static_cast<double>(place)), kRadius);
+    std::string svg = fmt::format("<circle class=\"node\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>", x, y, node_radius());
+    if (has_labels()) {
+      svg +=
+          fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", x, y + 4, ring_.order[place]);
+    }
+    return svg + "\n";
+  }
+  /// An arc and a name for each stretch of the ring that stays on one host.
+  std::string Hosts() const {
+    std::vector<size_t> begins;
+    for (size_t i = 0; i < count(); ++i) {
+      if (HostOf(i) != HostOf(i + count() - 1)) begins.push_back(i);
+    }
+    if (begins.empty()) return HostOf(0).empty() ? "" : HostName(AngleOf(0), HostOf(0));
+    std::string svg;
+    for (size_t i = 0; i < begins.size(); ++i) {
+      const size_t end = i + 1 < begins.size() ? begins[i + 1] : begins.front() + count();
+      const double from = AngleOf(static_cast<double>(begins[i]) - 0.35);
+      const double to = AngleOf(static_cast<double>(end) - 0.65);
+      svg += fmt::format("<path class=\"host\" d=\"{}\"/>\n", Arc(from, to, kHostRadius));
+      if (begins.size() <= kMostHostNames) svg += HostName((from + to) / 2, HostOf(begins[i]));
+    }
+    return svg;
+  }
+  static std::string HostName(double angle, const std::string& host) {
+    const auto [x, y] = At(angle, kHostRadius + 8);
+    const double side = std::cos(angle);
+    const char* anchor = side > 0.3 ? "start" : side < -0.3 ? "end" : "middle";
+    return fmt::format("<text class=\"facts\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x,
+                       y + 4 + 8 * std::sin(angle), anchor, EscapeHtml(host));
+  }
+
+  const NcclRing& ring_;
+  const std::map<int32_t, std::string>& hosts_;
+};
 
 std::string TopologySvg(const evidence::NcclTopology& topology) {
   constexpr int kRow = 24, kIndent = 28;
@@ -132,15 +185,16 @@ std::string NcclPage(const NcclEvidence& evidence) {
     const std::vector<NcclRing> rings = report::RingsOf(evidence.job, communicator);
     if (!rings.empty()) {
       html += fmt::format(
-          "<h2>Rings of the communicator of {} ranks</h2>\n<p class=\"faint\">Dashed: between hosts.</p>\n"
+          "<h2>Rings of the communicator of {} ranks</h2>\n<p class=\"faint\">Each in its own order; the outer arcs "
+          "are hosts. Dashed: from host to host.</p>\n"
           "<svg width=\"0\" height=\"0\" aria-hidden=\"true\"><defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" "
-          "refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path "
-          "d=\"M0 0L8 4L0 8z\" fill=\"currentColor\"/></marker></defs></svg>\n<div class=\"rings\">\n",
+          "refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path "
+          "d=\"M0 0L8 4L0 8z\" fill=\"context-stroke\"/></marker></defs></svg>\n<div class=\"rings\">\n",
           communicator.rank_count);
       const std::map<int32_t, std::string> hosts = HostsOf(evidence.job, communicator);
       constexpr size_t kRingLimit = 12, kRankLimit = 1024;
       for (size_t i = 0; i < rings.size() && i < kRingLimit; ++i) {
-        if (rings[i].order.size() <= kRankLimit) html += RingSvg(rings[i], hosts);
+        if (rings[i].order.size() <= kRankLimit) html += RingDrawing(rings[i], hosts).Svg();
       }
       html += "</div>\n";
     }

@@ -215,6 +215,7 @@ class TextReport : private SectionWriter {
 }  // namespace
 
 std::string FormatFlopRate(double flops_per_s) {
+  if (flops_per_s == 0) return "0";
   static constexpr std::array<std::pair<double, const char*>, 4> kUnits = {
       {{1e12, "TFLOP/s"}, {1e9, "GFLOP/s"}, {1e6, "MFLOP/s"}, {1, "FLOP/s"}}};
   for (const auto& [unit, name] : kUnits) {
