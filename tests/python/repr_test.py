@@ -52,9 +52,10 @@ class ReprCase(unittest.TestCase):
 class RunReprTest(ReprCase):
     def test_the_prompt_shows_job_and_verdict(self):
         lines = repr(recorded()).split("\n")
+        self.assertEqual(len(lines), 4)
         self.assertIn("all 4 ranks", lines[0])
         self.assertIn("Rank 2 holds the others up", lines[2])
-        self.assertRegex("\n".join(lines[2:]), r"\(costs up to \d+ % of a step\)$")
+        self.assertRegex(lines[3], r"^  \(costs up to \d+ % of a step\)$")
 
     def test_the_picture_names_every_rank_and_the_findings(self):
         text = recorded()._repr_html_()

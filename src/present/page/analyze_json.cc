@@ -28,10 +28,13 @@ void AddJob(const PageModel& model, JsonRow* json) {
 
 void AddVerdict(const PageModel& model, JsonRow* json) {
   const auto verdict = report::VerdictFindings(model.result().findings);
-  json->Key("verdict").Each(verdict, [&](const analysis::Finding* finding) {
-    json->Key("title").Text(finding->title);
-    json->Key("gain").TextOrNull(report::HeadlineGain(*finding, model.result().step_count > 0));
-  });
+  json->Key("verdict").StartArray();
+  if (verdict.empty()) json->StartObject().Key("title").Text(report::kNoVerdict).Key("gain").Null().EndObject();
+  for (const analysis::Finding* finding : verdict) {
+    json->StartObject().Key("title").Text(finding->title);
+    json->Key("gain").TextOrNull(report::HeadlineGain(*finding, model.result().step_count > 0)).EndObject();
+  }
+  json->EndArray();
 }
 
 void AddRanks(const PageModel& model, JsonRow* json) {

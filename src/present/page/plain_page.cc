@@ -14,7 +14,7 @@ constexpr const char* kPlainStyle = R"(
   --fill: #1f2733; --bad: #ff8a80; } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto; padding: 1.5rem;
   max-width: 76rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+h1, h2 { overflow-wrap: anywhere; } h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 table { border-collapse: collapse; } th, td { text-align: left; vertical-align: top; padding: .3rem .9rem .3rem 0;
   border-bottom: 1px solid var(--line); } td.number, th.number { text-align: right; white-space: nowrap; }
 .faint { color: var(--faint); } .wide { overflow-x: auto; } pre { overflow-x: auto; background: var(--fill); padding: 1rem; }

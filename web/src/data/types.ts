@@ -240,7 +240,7 @@ export interface AnalyzeData extends DepthData {
     /** "4 x NVIDIA H100, 2 x unnamed device". */
     devices: string | null;
   };
-  /** Headlines; `gain`: "costs up to 39 % of a step". */
+  /** Headlines, at least one; `gain`: "costs up to 39 % of a step". */
   verdict: { title: string; gain: string | null }[];
   ranks: RankFacts[];
   findings: Finding[];

@@ -142,7 +142,6 @@ function Findings({ data, source }: ViewProps) {
   return (
     <>
       <section class={`verdict ${first?.severity ?? 'info'}`} aria-label="Verdict">
-        {data.verdict.length === 0 && <p>Nothing stands out: no finding of warning or above.</p>}
         {data.verdict.map(({ title, gain }) => <p key={title}>{title}{gain !== null && <span class="verdict-gain">{capital(gain)}</span>}</p>)}
       </section>
       {times.loading ? <Waiting what="the steps" /> : <WhereTheTimeGoes data={data} times={times} />}

@@ -120,7 +120,7 @@ class RooflineDrawing {
     const double x = X(point.flops_per_byte), y = Y(point.flops_per_s);
     return fmt::format(
         "<g><title>{}: {} at {} operations per byte, {} of the roof</title><circle class=\"point\" "
-        "cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\"/><text class=\"point-name\" text-anchor=\"middle\" x=\"{:.1f}\" "
+        "cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\"/><text class=\"point-name\" text-anchor=\"middle\" x=\"{:.1f}\" "
         "y=\"{:.1f}\">{}"
         "</text></g>\n",
         EscapeHtml(launches_[i].launch->kernel), report::FormatFlopRate(point.flops_per_s),

@@ -24,7 +24,7 @@ constexpr const char* kStyle = R"(
 :root { --warn: #8a5300; --accent: #0b57d0; }
 @media (prefers-color-scheme: dark) { :root { --warn: #ffc069; --accent: #8ab4f8; } }
 .error { color: var(--bad); font-weight: 600; } .warning { color: var(--warn); font-weight: 600; }
-.rings { display: flex; flex-wrap: wrap; gap: 1.5rem; } figure { margin: 0; } figcaption { color: var(--faint); }
+.rings { display: flex; flex-wrap: wrap; gap: 1.5rem; } figure { margin: 0; } figure svg { max-width: 100%; height: auto; } figcaption { color: var(--faint); }
 svg .edge { stroke: var(--accent); fill: none; color: var(--accent); } svg .host { stroke: var(--faint); stroke-width: 4; fill: none; }
 svg .between { stroke: var(--bad); stroke-dasharray: 5 3; } svg .node { fill: var(--fill); stroke: var(--ink); }
 svg .branch { stroke: var(--faint); fill: none; } svg .facts { fill: var(--faint); }
@@ -46,9 +46,9 @@ class RingDrawing {
 
   std::string Svg() const {
     std::string svg = fmt::format(
-        "<figure><svg role=\"img\" width=\"{0}\" height=\"{0}\" viewBox=\"0 0 {0} {0}\"><title>Ring of channel {1}: "
-        "{2}</title>\n",
-        kSize, report::NumberRanges(ring_.channels), Order());
+        "<figure><svg role=\"img\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\"><title>Ring of channel {2}: "
+        "{3}</title>\n",
+        kWidth, kHeight, report::NumberRanges(ring_.channels), Order());
     svg += Hosts();
     for (size_t i = 0; count() > 1 && i < count(); ++i) svg += Edge(i);
     for (size_t i = 0; i < count(); ++i) svg += Node(i);
@@ -57,8 +57,8 @@ class RingDrawing {
   }
 
  private:
-  static constexpr double kSize = 400, kRadius = 118, kHostRadius = 140, kNode = 11, kSmallNode = 3;
-  static constexpr size_t kMostLabels = 40, kMostHostNames = 16, kMostNamed = 256;
+  static constexpr double kWidth = 640, kHeight = 330, kRadius = 118, kHostRadius = 140, kNode = 11, kSmallNode = 3;
+  static constexpr size_t kMostLabels = 40, kMostHostNames = 16, kMostHostName = 26, kMostNamed = 256;
 
   size_t count() const { return ring_.order.size(); }
   bool has_labels() const { return count() <= kMostLabels; }
@@ -67,7 +67,7 @@ class RingDrawing {
     return 2 * std::numbers::pi * place / static_cast<double>(count()) - std::numbers::pi / 2;
   }
   static std::pair<double, double> At(double angle, double radius) {
-    return {kSize / 2 + radius * std::cos(angle), kSize / 2 + radius * std::sin(angle)};
+    return {kWidth / 2 + radius * std::cos(angle), kHeight / 2 + radius * std::sin(angle)};
   }
   std::string HostOf(size_t place) const {
     const auto found = hosts_.find(ring_.order[place % count()]);
@@ -123,8 +123,11 @@ class RingDrawing {
     const auto [x, y] = At(angle, kHostRadius + 8);
     const double side = std::cos(angle);
     const char* anchor = side > 0.3 ? "start" : side < -0.3 ? "end" : "middle";
-    return fmt::format("<text class=\"facts\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x,
-                       y + 4 + 8 * std::sin(angle), anchor, EscapeHtml(host));
+    // What fits beside the ring; hosts differ at their ends.
+    const std::string shown = host.size() > kMostHostName ? "\u2026" + host.substr(host.size() - kMostHostName) : host;
+    return fmt::format(
+        "<text class=\"facts\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}<title>{}</title></text>\n", x,
+        y + 4 + 8 * std::sin(angle), anchor, EscapeHtml(shown), EscapeHtml(host));
   }
 
   const NcclRing& ring_;
@@ -161,9 +164,7 @@ std::string TopologySvg(const evidence::NcclTopology& topology) {
 
 std::string FindingsTable(const NcclEvidence& evidence) {
   if (evidence.findings.empty()) return "<p>None.</p>\n";
-  std::string html =
-      "<table><thead><tr><th scope=\"col\">Severity</th><th scope=\"col\">Finding</th>"
-      "<th scope=\"col\">Where</th></tr></thead><tbody>\n";
+  std::string html = OpenTable("Findings", {{"Severity", false}, {"Finding", false}, {"Where", false}});
   for (const evidence::NcclLogFinding& finding : evidence.findings) {
     html +=
         fmt::format("<tr><td class=\"{}\">{}</td><td>{}{}<br><span class=\"faint\">{}</span></td><td>{}{}</td></tr>\n",
@@ -171,7 +172,7 @@ std::string FindingsTable(const NcclEvidence& evidence) {
                     finding.first ? " It was the first error." : "", EscapeHtml(finding.remedy),
                     EscapeHtml(finding.file), finding.line > 0 ? fmt::format(":{}", finding.line) : "");
   }
-  return html + "</tbody></table>\n";
+  return html + kCloseTable;
 }
 
 }  // namespace
