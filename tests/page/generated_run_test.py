@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..", "support")]
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from analyze_program import DONE, GENERATOR, read_json, run
 from page_file import Page
 

@@ -518,6 +518,56 @@ fact('a view without data says which command gives it', async () => {
   assert.equal(measuredMissing({ ...none, kernel_launches: [], kernel_sums: [{}] }), null);
 });
 
+fact('an edge of a ring leads to the next rank and back to the first, and knows whether it leaves a host', async () => {
+  const { channelText, ringEdges } = await load('data/nccl.ts');
+  const edges = ringEdges({ channels: [0, 1, 2, 5], order: [0, 2, 3, 1] }, new Map([[0, 'a'], [1, 'a'], [2, 'b'], [3, 'b']]));
+  assert.deepEqual(edges.map((edge) => [edge.rank, edge.next_rank, edge.between_hosts]), [[0, 2, true], [2, 3, false], [3, 1, true], [1, 0, false]]);
+  assert.equal(edges[0].channels, '0-2, 5');
+  assert.equal(channelText([]), '');
+});
+
+fact('ranks of a tree stand above the middle of those below them, each once, however deep', async () => {
+  const { layoutTree } = await load('data/nccl.ts');
+  const { nodes, width, depth } = layoutTree({ channels: [0], roots: [0], edges: [[0, 1], [0, 2], [2, 3], [2, 4], [1, 4], [4, 0]] });
+  const by = new Map(nodes.map((node) => [node.rank, node]));
+  assert.deepEqual([...by.keys()].sort(), [0, 1, 2, 3, 4]);
+  assert.equal(by.get(0).x, (by.get(1).x + by.get(2).x) / 2);
+  assert.equal(by.get(4).parent, 1, 'the first that claims it');
+  assert.ok(width >= 2 && depth === 2);
+  const chain = layoutTree({ channels: [0], roots: [0], edges: [...Array(20000).keys()].map((rank) => [rank, rank + 1]) });
+  assert.deepEqual([chain.width, chain.depth, chain.nodes.length], [1, 20000, 20001]);
+  assert.deepEqual(layoutTree({ channels: [], roots: [], edges: [] }), { nodes: [], width: 1, depth: 0 });
+});
+
+fact('elements of a machine stand one level below what is around them', async () => {
+  const { topologyLines } = await load('data/nccl.ts');
+  const node = (name, parent) => ({ kind: 'pci', name, facts: null, parent });
+  const lines = topologyLines([node('system', null), node('cpu', 0), node('gpu', 1), node('net', 1), node('lost', 99)]);
+  assert.deepEqual(lines.map((line) => [line.level, line.parent_line]), [[0, -1], [1, 0], [2, 1], [2, 1], [0, -1]]);
+});
+
+fact('a point of a benchmark in time has its slowest rank longest, and values that no network has are not drawn', async () => {
+  const { benchCurves, benchRows, pointOf } = await load('data/bench.ts');
+  const point = { operation: 'all_reduce', bytes: 8, busbw_bytes_per_s: 1e6, slowest_busbw_bytes_per_s: 5e5, fastest_busbw_bytes_per_s: 2e6, mean_ns: 100 };
+  assert.deepEqual(pointOf(point, 'time'), { bytes: 8, value: 100, low: 200, high: 50 });
+  assert.deepEqual(pointOf(point, 'busbw'), { bytes: 8, value: 1e6, low: 5e5, high: 2e6 });
+  assert.equal(pointOf({ ...point, busbw_bytes_per_s: 1e300 }, 'busbw'), null);
+  assert.equal(pointOf({ ...point, mean_ns: null }, 'time'), null);
+  const fabric = (points) => ({ source: 'x', backend: null, rank_count: 2, hosts: ['a', 'a'], points, pairs: [], pair_count: 0 });
+  const both = { fabric: fabric([point]), earlier: fabric([{ ...point, busbw_bytes_per_s: 8e5, mean_ns: null }, { ...point, operation: 'reduce' }]) };
+  assert.deepEqual(benchCurves(both, 'busbw').map((curve) => [curve.operation, curve.earlier, curve.at]), [['all_reduce', false, 0], ['all_reduce', true, 0], ['reduce', true, 1]]);
+  assert.deepEqual(benchCurves(both, 'time').map((curve) => [curve.operation, curve.earlier]), [['all_reduce', false], ['reduce', true]]);
+  assert.ok(Math.abs(benchRows(both)[0].change_ratio - 0.25) < 1e-12);
+});
+
+fact('a stage of a step says who takes longest and who costs most, by their numbers', async () => {
+  const { stagesOfStep } = await load('data/stages.ts');
+  const stage = (name, rank_ns, cost_ns, frontier_ns) => ({ stage: name, rank_ns, cost_ns, frontier_ns, imbalance_ns: 0, leader_ns: rank_ns });
+  const rows = stagesOfStep({ ranks: [{ rank: 4 }, { rank: 7 }, { rank: 9 }], step_count: 10, total_ns: 1000, stages: [stage('input', [10, 300, 20], [0, 280, 0], 300), stage('gc', [0, 0, 0], [0, 0, 0], 0)] });
+  assert.deepEqual(rows, [{ stage: 'input', median_ns: 2, slowest_ns: 30, slowest_rank: 7, ratio: 0.3, imbalance_ratio: 0, cost_rank: 7, cost_ratio: 0.28 }]);
+  assert.deepEqual(stagesOfStep({ ranks: [], step_count: 0, total_ns: 0, stages: [] }), []);
+});
+
 let failed = 0;
 for (const { name, check } of tests) {
   try {

@@ -69,7 +69,7 @@ class HangPages(unittest.TestCase):
     def test_every_view_of_a_deadlock(self):
         page = self.page(os.path.join(RECORDED, "crosswise_deadlock"))
         pictures = os.environ.get("LOCKSTEP_PICTURES")
-        print(web_packages.run_node("comparison_page.mjs", page, *([pictures] if pictures else [])))
+        print(web_packages.run_node("answer_page.mjs", page, *([pictures] if pictures else [])))
 
     def test_many_ranks_with_hostile_names(self):
         folder = os.path.join(self.scratch.name, "many")

@@ -3,7 +3,6 @@ without a violation that axe-core finds, no message on the console, no request; 
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import web_packages  # noqa: E402
 from analyze_program import GENERATOR, PROGRAM, SOURCE_ROOT, data_path  # noqa: E402
+from measured_fabric import measured_fabric  # noqa: E402
 
 COUNTING_JOB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "counting_job.py")
 HOSTILE = "</script><script>window.bad=1</script><img src=x onerror=window.bad=1>&amp;\u2028'\"`${window.bad=1}"
@@ -60,25 +60,9 @@ class Pages(unittest.TestCase):
         tables.append(data_path("nsight", "stats", "mfu_2gpu_before_cuda_gpu_kern_sum.csv.gz"))
         self.exercise(os.path.join(SOURCE_ROOT, "examples", "recorded"), *tables)
 
-    def measured_fabric(self):
-        """What `lockstep bench collectives` says of this machine, by a real run of two ranks."""
-        if shutil.which("mpirun") is None:
-            self.skipTest("lacks mpirun (scripts/packages.txt, group test)")
-        launcher = "mpirun --oversubscribe" + (" --allow-run-as-root" if os.getuid() == 0 else "")
-        launcher += " --mca oob_tcp_if_include lo --mca btl self,vader --mca mpi_yield_when_idle 1"
-        results = os.path.join(self.folder, "bench.json")
-        done = subprocess.run([PROGRAM, "bench", "collectives", "-n", "2", "--launcher", launcher, "--sizes", "8,4K,256K,4M",
-                               "--iterations", "3", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        if b"built without MPI" in done.stderr:
-            self.skipTest("lockstep was built without MPI: scripts/packages.txt has Open MPI's packages")
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
-        with open(results, "wb") as file:
-            file.write(done.stdout)
-        return results
-
     def test_beside_what_the_fabric_can_do(self):
         recorded = os.path.join(SOURCE_ROOT, "examples", "recorded")
-        fabric = self.measured_fabric()
+        fabric = measured_fabric(self.folder)
         page, answer = self.page_of(recorded, flags=["--fabric", fabric])
         print(web_packages.run_node("page.mjs", page, answer))
         with subprocess.Popen([PROGRAM, "serve", "-q", recorded, "--fabric", fabric], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

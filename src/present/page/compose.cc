@@ -60,6 +60,11 @@ const char* PageKindName(PageKind kind) {
     case PageKind::kCompare: return "compare";
     case PageKind::kScaling: return "scaling";
     case PageKind::kHang: return "hang";
+    case PageKind::kStages: return "stages";
+    case PageKind::kStageComparison: return "stage-comparison";
+    case PageKind::kNccl: return "nccl";
+    case PageKind::kKernels: return "kernels";
+    case PageKind::kFabric: return "fabric";
     case PageKind::kLive: return "live";
   }
   return "analyze";

@@ -11,8 +11,19 @@
 
 namespace lockstep::page {
 
-enum class PageKind : uint8_t { kAnalyze, kCompare, kScaling, kHang, kLive };
-const char* PageKindName(PageKind kind);  ///< "analyze", "compare", "scaling", "hang", "live".
+enum class PageKind : uint8_t {
+  kAnalyze,
+  kCompare,
+  kScaling,
+  kHang,
+  kStages,
+  kStageComparison,
+  kNccl,
+  kKernels,
+  kFabric,
+  kLive
+};
+const char* PageKindName(PageKind kind);  ///< "analyze", "stage-comparison": docs/formats/page-data.md.
 
 /// A piece of a page's data, compressed. What is in it: docs/formats/page-data.md.
 struct Block {

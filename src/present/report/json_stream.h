@@ -2,7 +2,10 @@
 
 #include <optional>
 #include <ostream>
+#include <sstream>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/cell_json.h"
 #include "base/json_writer.h"
@@ -63,6 +66,17 @@ void WriteDocument(std::ostream& out, std::string_view schema, bool partial, Wri
     json.EndLine();
   }
   out.flush();
+}
+
+/// One JSON value on one line, as `write(JsonDocument&)` writes it.
+template <typename Write>
+std::string JsonText(const Write& write) {
+  std::ostringstream out;
+  {
+    JsonDocument json(out, 0);
+    write(json);
+  }
+  return std::move(out).str();
 }
 
 /// The member "ledger" that ends every document of ours: docs/json.md#ledger.

@@ -3,8 +3,9 @@
 #include <sstream>
 #include <utility>
 
+#include "base/output_file.h"
+#include "present/page/answer_page.h"
 #include "present/report/comparison_report.h"
-#include "programs/cli/data_page.h"
 
 namespace lockstep::cli {
 
@@ -19,9 +20,9 @@ Status WriteComparisonPage(const comparison::Comparison& comparison, const std::
   for (const auto* run : {&comparison.a, &comparison.b}) {
     for (const model::LedgerEntry& entry : run->ledger) ledger.Add(entry);
   }
-  return WriteDataPage({page::PageKind::kCompare, title, comparison.verdict.sentence, text.str(),
-                        report::ComparisonDataJson(comparison), std::move(ledger), partial},
-                       path);
+  return WriteOutputFile(
+      path, page::ComposeAnswerPage({page::PageKind::kCompare, title, page::LeadHtml(comparison.verdict.sentence),
+                                     text.str(), partial, std::move(ledger), report::ComparisonDataJson(comparison)}));
 }
 
 }  // namespace lockstep::cli

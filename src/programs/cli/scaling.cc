@@ -15,9 +15,10 @@
 #include <vector>
 
 #include "analysis/analysis_result.h"
+#include "base/output_file.h"
+#include "present/page/answer_page.h"
 #include "present/report/scaling_report.h"
 #include "programs/cli/cli.h"
-#include "programs/cli/data_page.h"
 #include "programs/cli/run_input.h"
 #include "programs/cli/subcommand.h"
 #include "programs/cli/text_flags.h"
@@ -147,10 +148,10 @@ Result<int> ScalingCommand::Run(Console& console) {
     for (const auto& run : curve.ledgers) {
       for (const model::LedgerEntry& entry : run.second) ledger.Add(entry);
     }
-    RETURN_IF_ERROR(
-        WriteDataPage({page::PageKind::kScaling, fmt::format("Scaling over {} runs", runs_.size()), curve.sentence,
-                       text.str(), report::ScalingDataJson(curve), std::move(ledger), curve.partial},
-                      page_file_));
+    const std::string page = page::ComposeAnswerPage(
+        {page::PageKind::kScaling, fmt::format("Scaling over {} runs", runs_.size()), page::LeadHtml(curve.sentence),
+         text.str(), curve.partial, std::move(ledger), report::ScalingDataJson(curve)});
+    RETURN_IF_ERROR(WriteOutputFile(page_file_, page));
   }
   if (json_) {
     report::WriteScalingJson(curve, console.out);

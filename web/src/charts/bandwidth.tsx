@@ -11,15 +11,16 @@ const SHAPES = [
   'M-5-1.7h3.3V-5h3.4v3.3H5v3.4H1.7V5h-3.4V1.7H-5Z',
 ];
 // The seventh has the first's colour, but not its shape.
-const shape = (at: number) => SHAPES[(at + Math.floor(at / 6)) % SHAPES.length]!;
-const mark = (at: number) => `series-${(at % 6) + 1}`;
+export const shape = (at: number) => SHAPES[(at + Math.floor(at / 6)) % SHAPES.length]!;
+export const mark = (at: number) => `series-${(at % 6) + 1}`;
 
 const LEFT = 76;
 const TOP = 10;
 const HEIGHT = 400;
 const BOTTOM = 44;
 
-function byteTicks(low: number, high: number, most: number): number[] {
+/** Powers of two between both, at most `most` of them. */
+export function byteTicks(low: number, high: number, most: number): number[] {
   const all: number[] = [];
   for (let power = Math.floor(Math.log2(low)); power <= Math.ceil(Math.log2(high)); ++power) all.push(2 ** power);
   let stride = 1;

@@ -6,7 +6,7 @@
 
 import type { DepthData } from './depth_types';
 
-export type PageKind = 'analyze' | 'compare' | 'scaling' | 'hang' | 'live';
+export type PageKind = 'analyze' | 'compare' | 'scaling' | 'hang' | 'stages' | 'stage-comparison' | 'nccl' | 'kernels' | 'fabric' | 'live';
 
 export interface Reduction {
   /** What was left out, such as "events" or "collective_instances". */

@@ -2,79 +2,21 @@ import { useRef } from 'preact/hooks';
 import { href, useParam } from '../app/route';
 import { GridView } from '../canvas/grid_view';
 import { CODE_NONE } from '../canvas/palette';
-import { StackedColumns } from '../charts/stacked_columns';
-import { capital, duration, percent, plural } from '../numbers';
+import { capital, percent, plural } from '../numbers';
 import { Answer } from '../parts/answer';
 import { Legend, Note } from '../parts/controls';
 import { Figure } from '../parts/figure';
+import { STAGE_KINDS, stageKind, StepsByStage, stepsText } from '../parts/stage_windows';
 import type { View } from '../view';
 import { Actions, NoJob, useJob, type Props } from './shared';
 import type { LiveStore } from './store';
-import type { JobStages, StageWindow } from './types';
+import type { JobStages } from './types';
 
-/** Stages that are drawn alike; the later one shows where cells share a pixel. */
-const KINDS = [
-  { mark: 'idle', label: 'other', stages: ['other'] },
-  { mark: 'compute', label: 'compute (forward, backward, optimizer)', stages: ['forward', 'backward', 'optimizer'] },
-  { mark: 'communication', label: 'exposed communication', stages: ['comm_exposed'] },
-  { mark: 'memory', label: 'copy to the device', stages: ['h2d'] },
-  { mark: 'host', label: 'input', stages: ['input'] },
-  { mark: 'series-5', label: 'checkpoint, validation, garbage collection', stages: ['checkpoint', 'validation', 'gc'] },
-] as const;
-const COLOURS = KINDS.map(({ mark }) => `--${mark}`);
-
-function kindOf(stage: string): number {
-  return Math.max(0, KINDS.findIndex(({ stages }) => (stages as readonly string[]).includes(stage)));
-}
+const COLOURS = STAGE_KINDS.map(({ mark }) => `--${mark}`);
 
 /** null: nothing was heard of the job's stages. */
 function stagesOf(store: LiveStore, job_id: string): JobStages | { problem: string } | null {
   return store.stages?.jobs.find((job) => job.job_id === job_id) ?? null;
-}
-
-function stepsText({ first_step, last_step }: StageWindow): string {
-  return first_step === last_step ? `step ${first_step}` : `steps ${first_step} to ${last_step}`;
-}
-
-function OverSteps({ job, names }: { job: JobStages; names: readonly string[] }) {
-  const { windows } = job;
-  const mean = (window: StageWindow) => window.ns / window.step_count;
-  const worst = windows.reduce((most, each) => (mean(each) > mean(most) ? each : most), windows[0]!);
-  const summary = `${plural(job.step_count, 'step')}, ${stepsText({ ...windows[0]!, last_step: windows[windows.length - 1]!.last_step })}. Longest: ${stepsText(worst)} with ${duration(mean(worst))} a step.`;
-  return (
-    <Figure
-      id="stage-steps"
-      title="A step of the job, by stage"
-      summary={summary}
-      columns={[
-        { key: 'first_step', title: 'Step', numeric: true, value: (row) => row.first_step, text: stepsText },
-        { key: 'ns', title: 'A step', numeric: true, value: mean, text: (row) => duration(mean(row)) },
-        { key: 'cost_ns', title: 'One rank cost', numeric: true, value: (row) => row.cost_ns / row.step_count, text: (row) => duration(row.cost_ns / row.step_count) },
-        { key: 'rank', title: 'Rank', numeric: true, value: (row) => row.rank },
-        { key: 'stage', title: 'Stage', value: (row) => row.stage },
-      ]}
-      rows={windows}
-      rowKey={(row) => String(row.first_step)}
-      search={['stage']}
-    >
-      <Legend items={KINDS} />
-      <StackedColumns
-        kind="ns"
-        format={duration}
-        label={`A step by stage, over steps. ${summary}`}
-        xTitle="step"
-        many="the longest of"
-        height={220}
-        tick={(at) => String(windows[at]!.first_step)}
-        columns={windows.map((window) => ({
-          key: String(window.first_step), label: stepsText(window), text: duration(mean(window)),
-          parts: KINDS.map(({ mark, label, stages }) => ({
-            mark, label, value: names.reduce((sum, name, at) => ((stages as readonly string[]).includes(name) ? sum + window.frontier_ns[at]! : sum), 0) / window.step_count,
-          })),
-        }))}
-      />
-    </Figure>
-  );
 }
 
 function Leaders({ store, job, names }: { store: LiveStore; job: JobStages; names: readonly string[] }) {
@@ -92,7 +34,7 @@ function Leaders({ store, job, names }: { store: LiveStore; job: JobStages; name
     windows.forEach((_, column) => {
       const stage = stageAt(row, column);
       if (stage === null) return;
-      codes[row * windows.length + column] = kindOf(stage);
+      codes[row * windows.length + column] = stageKind(stage);
       by_stage.set(stage, (by_stage.get(stage) ?? 0) + 1);
       ++count;
     });
@@ -124,7 +66,7 @@ function Leaders({ store, job, names }: { store: LiveStore; job: JobStages; name
         sort="-count"
         search={['rank', 'stage']}
       >
-        <Legend items={KINDS} />
+        <Legend items={STAGE_KINDS} />
         <GridView
           id="leaders-grid"
           label={`Who holds the job up, rank by step. ${summary}`}
@@ -178,7 +120,7 @@ function Stages({ data }: Props) {
       <Answer kind={job.verdict.answer === 'straggler' || job.verdict.answer === 'imbalance' ? 'warning' : 'info'} sentence={job.verdict.sentence}>{[job.why, job.next].filter(Boolean).map((text) => `${capital(text)}.`).join(' ')}</Answer>
       {job.is_partial && <Note kind="warning">Steps of some ranks are not known here. <a href={href('quality', { job: seen.job_id })}>What the figures lack</a></Note>}
       {job.windows.length > 0 && <Leaders store={store} job={job} names={names} />}
-      {job.windows.length > 0 && <OverSteps job={job} names={names} />}
+      {job.windows.length > 0 && <StepsByStage windows={job.windows} step_count={job.step_count} names={names} />}
     </>
   );
 }

@@ -3,6 +3,8 @@
  * "not measured", never 0.
  */
 
+import type { StepWindow } from '../parts/stage_windows';
+
 type Maybe = number | null;
 
 export interface LiveData {
@@ -300,16 +302,8 @@ export interface JobStages {
   ranks: number[];
   windows: StageWindow[];
 }
-/** Steps that follow each other. */
-export interface StageWindow {
-  first_step: number;
-  last_step: number;
-  step_count: number;
-  ns: number;
-  frontier_ns: number[];
-  cost_ns: number;
-  rank: Maybe;
-  stage: string | null;
+/** `frontier_ns` in the order of `stages`. */
+export interface StageWindow extends StepWindow {
   /** A letter a rank, in the order of `ranks`: the stage in which it held the job up; ".": it did not. */
   leads: string;
 }

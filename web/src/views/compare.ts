@@ -1,6 +1,7 @@
 import type { PageSource } from '../data/types';
 import { plural } from '../numbers';
 import type { View } from '../view';
+import { answerQualityView, answerTextView } from './answer_views';
 import { compareViewList, type CompareData } from './compare_views';
 
 /** Facts for the header of a page that compares two runs. */
@@ -10,4 +11,4 @@ export function compareFacts(source: PageSource): readonly string[] {
   return [run('A', a), run('B', b)];
 }
 
-export const compareViews = compareViewList as readonly View<unknown>[];
+export const compareViews = [...compareViewList, answerQualityView, answerTextView] as readonly View<unknown>[];

@@ -3,14 +3,12 @@ import { count, duration, number, percent, plural, rate, bytes, shortName } from
 import { axisFromZero } from '../charts/scales';
 import { Choice, Legend, Note } from '../parts/controls';
 import { DataTable, type Column } from '../parts/data_table';
+import { changeWord, DeltaChart, deltaColumns, signed, signedPercent, type Delta } from '../parts/delta';
 import { Figure } from '../parts/figure';
 import { useWidth } from '../parts/measure';
 import type { View, ViewProps } from '../view';
 
 type Maybe = number | null;
-
-/** A delta of lockstep.compare/1. */
-export interface Delta { a: Maybe; b: Maybe; shift: Maybe; low: Maybe; high: Maybe; p: Maybe; ratio: Maybe; change: string }
 
 export interface ComparedRun {
   label: string; rank_count: number; world_size: number; device: string | null; has_steps: boolean; step_count: number;
@@ -45,69 +43,6 @@ type Props = ViewProps<CompareData>;
 const LABELS: Record<string, string> = {
   job_step_ns: 'step', compute_ns: 'compute', exposed_communication_ns: 'exposed communication', exposed_memory_ns: 'exposed copies', idle_ns: 'idle',
 };
-
-function signed(ns: Maybe): string {
-  return ns === null ? duration(null) : `${ns > 0 ? '+' : ''}${duration(ns)}`;
-}
-function signedPercent(ratio: Maybe): string {
-  return ratio === null ? percent(null) : `${ratio > 0 ? '+' : ''}${(ratio * 100).toFixed(1)} %`;
-}
-/** "none" is not always the same: unknown stays unknown. */
-function word(change: string): string {
-  return { none: 'same', unknown: 'cannot tell' }[change] ?? change;
-}
-
-/** Columns of a delta, for tables: A, B, change, interval, what it means. */
-function deltaColumns<Row>(of: (row: Row) => Delta): Column<Row>[] {
-  const time = (key: 'a' | 'b' | 'shift' | 'low' | 'high', title: string): Column<Row> => ({
-    key: `${key}_ns`, title, numeric: true, value: (row) => of(row)[key],
-    text: (row) => (key === 'a' || key === 'b' ? duration(of(row)[key]) : signed(of(row)[key])),
-  });
-  return [
-    time('a', 'A'), time('b', 'B'), time('shift', 'Change'),
-    { key: 'ratio', title: 'Of A', numeric: true, value: (row) => of(row).ratio, text: (row) => signedPercent(of(row).ratio) },
-    time('low', 'At least'), time('high', 'At most'),
-    { key: 'change', title: 'Meaning', value: (row) => of(row).change, text: (row) => word(of(row).change) },
-  ];
-}
-
-const LEFT = 170;
-
-/** Change of each part with its interval, around a line at zero. */
-function DeltaChart({ rows, label }: { rows: readonly { name: string; delta: Delta }[]; label: string }) {
-  const [ref, width] = useWidth<HTMLDivElement>();
-  const largest = Math.max(1, ...rows.flatMap(({ delta }) => [delta.shift, delta.low, delta.high].map((v) => Math.abs(v ?? 0))));
-  const plot = width - LEFT - 100;
-  const axis = axisFromZero(largest, plot / 2, 'ns', 80);
-  const x = (value: number) => LEFT + plot / 2 + Math.sign(value) * axis.at(Math.abs(value));
-  const height = rows.length * 32 + 36;
-  return (
-    <div ref={ref} class="chart">
-      <svg class="plot" width={width} height={height} role="img" aria-label={label}>
-        {[-1, 1].flatMap((sign) => axis.ticks.filter((tick) => sign > 0 || tick.value > 0).map((tick) => (
-          <g key={`${sign * tick.value}`}>
-            <line class={tick.value === 0 ? 'axis' : 'grid'} x1={x(sign * tick.value)} x2={x(sign * tick.value)} y1={0} y2={height - 30} />
-            <text class="muted" x={x(sign * tick.value)} y={height - 12} text-anchor="middle">{`${tick.value === 0 ? '' : sign > 0 ? '+' : '-'}${tick.text}`}</text>
-          </g>
-        )))}
-        {rows.map(({ name, delta }, at) => {
-          const y = at * 32 + 18;
-          if (delta.shift === null) return null;
-          return (
-            <g key={name}>
-              <text x={LEFT - 10} y={y + 4} text-anchor="end">{name}</text>
-              {delta.low !== null && delta.high !== null && <line class="whisker" x1={x(delta.low)} x2={x(delta.high)} y1={y} y2={y} />}
-              {delta.low !== null && <line class="whisker" x1={x(delta.low)} x2={x(delta.low)} y1={y - 5} y2={y + 5} />}
-              {delta.high !== null && <line class="whisker" x1={x(delta.high)} x2={x(delta.high)} y1={y - 5} y2={y + 5} />}
-              <circle class="dot" cx={x(delta.shift)} cy={y} r="5" />
-              <text class="muted" x={width - 4} y={y + 4} text-anchor="end">{word(delta.change)}</text>
-            </g>
-          );
-        })}
-      </svg>
-    </div>
-  );
-}
 
 function Verdict({ data }: Props) {
   const rows = Object.entries(LABELS)
@@ -225,7 +160,7 @@ function Names({ data }: Props) {
         caption="Per rank and step, largest change first"
         columns={[
           { key: 'name', title: 'Name', value: (row: NameRow) => row.name, text: (row: NameRow) => shortName(row.name), width: 48 },
-          { key: 'change', title: 'Meaning', value: (row) => row.change, text: (row) => word(row.change), help: 'Of the time per call' },
+          { key: 'change', title: 'Meaning', value: (row) => row.change, text: (row) => changeWord(row.change), help: 'Of the time per call' },
           { key: 'step_delta_ns', title: 'Change', numeric: true, value: (row) => row.step_delta_ns, text: (row) => signed(row.step_delta_ns) },
           time('step_ns_a', 'A'), time('step_ns_b', 'B'),
           { key: 'calls_a', title: 'Calls A', numeric: true, value: (row) => row.calls_a, text: (row) => number(row.calls_a) },

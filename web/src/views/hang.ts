@@ -2,6 +2,7 @@ import type { HangData } from '../data/hang';
 import type { PageSource } from '../data/types';
 import { count, percent, plural } from '../numbers';
 import type { View } from '../view';
+import { answerTextView } from './answer_views';
 import { cycleView } from './hang_cycle';
 import { hangEvidenceView, missingView } from './hang_evidence';
 import { groupsView } from './hang_groups';
@@ -25,5 +26,5 @@ export function hangFacts(source: PageSource): readonly string[] {
 
 /** In the order of the navigation; the first is what opens. */
 export const hangViews = [
-  hangVerdictView, groupsView, stacksView, silenceView, cycleView, hangRanksView, hangEvidenceView, missingView,
+  hangVerdictView, groupsView, stacksView, silenceView, cycleView, hangRanksView, hangEvidenceView, missingView, answerTextView,
 ] as readonly View<unknown>[];

@@ -20,7 +20,8 @@ const rateColumn = (key: 'flops_per_s' | 'roof_flops_per_s', title: string) => (
   key, title, numeric: true, value: (row: KernelRooflineRow) => row[key], text: (row: KernelRooflineRow) => flopRate(row[key]),
 });
 
-function Launches({ rows }: { rows: readonly KernelLaunchRow[] }) {
+/** `rows`: the longest first. */
+export function Launches({ rows }: { rows: readonly KernelLaunchRow[] }) {
   const first = rows[0]!;
   const summary = `${plural(rows.length, 'launch', 'launches')} that Nsight Compute measured, at its clocks and with cold caches. Longest: ${shortName(first.kernel)}, ${duration(first.duration_ns)}, bound by ${WORDS[first.bound]}.` +
     (rows.length > DRAWN ? ` The ${DRAWN} longest are drawn.` : '');
@@ -65,7 +66,7 @@ function Launches({ rows }: { rows: readonly KernelLaunchRow[] }) {
   );
 }
 
-function Rooflines({ rows, launches }: { rows: readonly KernelRooflineRow[]; launches: readonly KernelLaunchRow[] }) {
+export function Rooflines({ rows, launches }: { rows: readonly KernelRooflineRow[]; launches: readonly KernelLaunchRow[] }) {
   const roofOf = (row: KernelRooflineRow) => `${row.device ?? 'the device'}, ${row.precision}`;
   const roofs = [...new Set(rows.map(roofOf))];
   const [choice, choose] = useParam('roof', roofs[0]!);
@@ -111,7 +112,7 @@ function Rooflines({ rows, launches }: { rows: readonly KernelRooflineRow[]; lau
   );
 }
 
-function Sums({ rows }: { rows: readonly KernelSumRow[] }) {
+export function Sums({ rows }: { rows: readonly KernelSumRow[] }) {
   const kernels = rows.filter((row) => row.kind === 'kernel');
   const drawn = (kernels.length > 0 ? kernels : rows).slice(0, DRAWN);
   const first = drawn[0]!;
@@ -149,16 +150,21 @@ function Sums({ rows }: { rows: readonly KernelSumRow[] }) {
   );
 }
 
+/** What the launches come to, in a sentence; at least one. */
+export function launchesSentence(launches: readonly KernelLaunchRow[]): string {
+  const idle = launches.filter((row) => row.bound === 'latency').length;
+  return idle > 0
+    ? `${idle} of ${plural(launches.length, 'measured launch', 'measured launches')} ${idle === 1 ? 'uses' : 'use'} neither arithmetic nor memory to 60 %: too little work is in flight.`
+    : `None of ${plural(launches.length, 'measured launch', 'measured launches')} lacks work: arithmetic or memory is busy.`;
+}
+
 function Measured({ data }: ViewProps) {
   const launches = data.kernel_launches ?? [];
   const rooflines = data.kernel_rooflines ?? [];
   const sums = data.kernel_sums ?? [];
-  const idle = launches.filter((row) => row.bound === 'latency').length;
   const sentence = launches.length === 0
     ? 'Tables of nsys stats lay beside the traces, of Nsight Compute none: what bounds each kernel is not told.'
-    : idle > 0
-      ? `${idle} of ${plural(launches.length, 'measured launch', 'measured launches')} ${idle === 1 ? 'uses' : 'use'} neither arithmetic nor memory to 60 %: too little work is in flight.`
-      : `None of ${plural(launches.length, 'measured launch', 'measured launches')} lacks work: arithmetic or memory is busy.`;
+    : launchesSentence(launches);
   return (
     <>
       <Answer sentence={sentence}>{null}</Answer>

@@ -1,14 +1,14 @@
 import { labelStride, linear, plain, roundTicks } from '../charts/scales';
 import { useWidth } from '../parts/measure';
 import { Tooltip, useTip } from '../parts/tooltip';
-import type { AnalyzeData, LedgerEntry, PageDocument, RankFacts } from '../data/types';
+import type { AnalyzeData, PageDocument, RankFacts } from '../data/types';
 import { count, duration, number, plural, rankList } from '../numbers';
 import { DataTable } from '../parts/data_table';
 import { Figure } from '../parts/figure';
+import { LedgerTable, SEVERITY_ORDER } from '../parts/ledger_table';
 import type { View, ViewProps } from '../view';
 import { rankLabel } from './ranks';
 
-const SEVERITY_ORDER: Record<LedgerEntry['severity'], number> = { error: 2, warning: 1, info: 0 };
 const BASIS: Record<string, string> = {
   reference: 'the reference', collectives: 'shared collectives', wall_clock: 'wall clock only',
 };
@@ -143,25 +143,7 @@ function Quality({ data, source }: ViewProps) {
           {facts.map(([name, text]) => <div key={name}><dt>{name}</dt><dd>{text}</dd></div>)}
         </dl>
       </section>
-      {ledger.length > 0 && (
-        <DataTable
-          id="ledger"
-          caption="What was repaired, skipped or doubtful"
-          columns={[
-            { key: 'severity', title: 'Severity', value: (row) => SEVERITY_ORDER[row.severity], text: (row) => row.severity, render: (row) => <span class={`severity-word ${row.severity}`}>{row.severity}</span> },
-            { key: 'message', title: 'What', value: (row) => row.message, width: 70 },
-            { key: 'count', title: 'Count', numeric: true, value: (row) => row.count },
-            { key: 'rank', title: 'Rank', numeric: true, value: (row) => row.rank },
-            { key: 'source', title: 'File', value: (row) => row.source, width: 40 },
-            { key: 'byte_offset', title: 'At byte', numeric: true, value: (row) => row.byte_offset },
-            { key: 'advice', title: 'Advice', value: (row) => row.advice, width: 60 },
-          ]}
-          rows={ledger}
-          rowKey={(row) => `${row.code} ${row.source} ${row.rank} ${row.byte_offset} ${row.message}`}
-          sort="-severity"
-          search={['message', 'source', 'advice', 'rank']}
-        />
-      )}
+      <LedgerTable ledger={ledger} />
       {data.ranks.length > 0 && <Clocks data={data} />}
       <DataTable
         id="files"

@@ -6,9 +6,8 @@
 
 namespace lockstep::page {
 
-/// A self-contained HTML page without scripts: bus bandwidth and time of each operation over the message size, and
-/// every two ranks alone as a matrix, as SVG with a table beside each; an earlier run's curves beside these where there
-/// is one. Light and dark by the reader's choice.
+/// The page (answer_page.h): bus bandwidth and time of each operation over the message size, and every two ranks alone
+/// as a matrix; an earlier run's curves beside these where there is one.
 std::string FabricPage(const model::Fabric& fabric, const model::Fabric* earlier = nullptr);
 
 }  // namespace lockstep::page

@@ -4,8 +4,8 @@
 
 #include <sstream>
 
+#include "present/page/answer_page.h"
 #include "present/page/html.h"
-#include "present/page/page.h"
 #include "present/report/hang/hang_report.h"
 
 namespace lockstep::page {
@@ -48,18 +48,13 @@ std::string VerdictHtml(const Verdict& verdict) {
 std::string ComposeHangPage(const Diagnosis& diagnosis) {
   std::ostringstream text;
   report::WriteHangText(diagnosis, {.colour = false, .columns = 100, .all = false}, text);
-  const PageFrame frame{
-      .kind = PageKind::kHang,
-      .title = fmt::format("{} - lockstep hang", hang::VerdictKindName(diagnosis.verdict.kind)),
-      .summary_html =
-          VerdictHtml(diagnosis.verdict) +
-          fmt::format("<section id=\"summary-text\"><h2>Report</h2>\n<pre tabindex=\"0\">{}</pre></section>\n",
-                      EscapeHtmlLines(text.str()))};
-  const Block block = MakeBlock("main", DocumentJson(PageKind::kHang, frame.title, report::IsPartial(diagnosis), {},
-                                                     report::HangLedger(diagnosis), report::HangDataJson(diagnosis)));
-  std::ostringstream page;
-  ComposePage(frame, {&block, 1}, page);
-  return std::move(page).str();
+  return ComposeAnswerPage({.kind = PageKind::kHang,
+                            .title = fmt::format("{} - lockstep hang", hang::VerdictKindName(diagnosis.verdict.kind)),
+                            .lead_html = VerdictHtml(diagnosis.verdict),
+                            .text = text.str(),
+                            .partial = report::IsPartial(diagnosis),
+                            .ledger = report::HangLedger(diagnosis),
+                            .data_json = report::HangDataJson(diagnosis)});
 }
 
 }  // namespace lockstep::page

@@ -6,8 +6,7 @@
 
 namespace lockstep::page {
 
-/// A self-contained HTML page without scripts: for each device and kind of arithmetic its roofline with the launches
-/// under it, as SVG with a table beside it, and the text report. Light and dark by the reader's choice.
+/// The page (answer_page.h): rooflines with the launches under them, sums, advice; its data is KernelDataJson().
 std::string KernelProfilePage(const model::KernelProfiles& profiles);
 
 }  // namespace lockstep::page

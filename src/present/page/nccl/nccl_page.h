@@ -6,8 +6,7 @@
 
 namespace lockstep::page {
 
-/// A self-contained HTML page without scripts: findings, communicators, rings and machines drawn as SVG, and the text
-/// report. Light and dark by the reader's choice; every drawing has its content as text too.
+/// The page (answer_page.h): findings, communicators, rings, trees, machines; its data is NcclDataJson().
 std::string NcclPage(const evidence::NcclEvidence& evidence);
 
 }  // namespace lockstep::page

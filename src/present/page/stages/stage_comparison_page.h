@@ -7,8 +7,8 @@
 
 namespace lockstep::page {
 
-/// A self-contained HTML page without scripts: the verdict and the gate, the step and its stages of both runs, windows
-/// of steps drawn, whole runs, and the text. Light and dark by the reader's choice.
+/// The page (answer_page.h): the verdict and the gate, the step and its stages of both runs, windows of steps, whole
+/// runs; its data is StageComparisonDataJson().
 std::string StageComparisonPage(const stage_comparison::StageComparison& comparison,
                                 const std::optional<stage_comparison::Gate>& gate);
 

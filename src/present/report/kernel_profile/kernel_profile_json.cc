@@ -49,6 +49,13 @@ void SumRow(JsonRow& row, const analysis::NameOverRanks& sum) {
   row.Key("imbalance").Optional(sum.imbalance).Key("most_rank").Optional(sum.most_rank);
 }
 
+void WriteData(JsonDocument& json, const model::KernelProfiles& profiles) {
+  json.StartObject();
+  WriteTable(json, "launches", profiles.launches, LaunchRow);
+  WriteTable(json, "sums", analysis::SumOverRanks(profiles), SumRow);
+  json.EndObject();
+}
+
 }  // namespace
 
 bool IsPartial(const model::KernelProfiles& profiles) {
@@ -58,12 +65,13 @@ bool IsPartial(const model::KernelProfiles& profiles) {
   return false;
 }
 
+std::string KernelDataJson(const model::KernelProfiles& profiles) {
+  return JsonText([&](JsonDocument& json) { WriteData(json, profiles); });
+}
+
 void WriteKernelJson(const model::KernelProfiles& profiles, std::ostream& out) {
   WriteDocument(out, "lockstep.kernels/1", IsPartial(profiles), [&](JsonDocument& json) {
-    json.StartObject();
-    WriteTable(json, "launches", profiles.launches, LaunchRow);
-    WriteTable(json, "sums", analysis::SumOverRanks(profiles), SumRow);
-    json.EndObject();
+    WriteData(json, profiles);
     WriteLedger(json, profiles.ledger);
   });
 }

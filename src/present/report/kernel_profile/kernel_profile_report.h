@@ -20,6 +20,8 @@ struct KernelTextOptions {
 void WriteKernelText(const model::KernelProfiles& profiles, const KernelTextOptions& options, std::ostream& out);
 /// One object, "lockstep.kernels/1" (docs/json.md, docs/schema/kernels-1.schema.json).
 void WriteKernelJson(const model::KernelProfiles& profiles, std::ostream& out);
+/// Its member "data".
+std::string KernelDataJson(const model::KernelProfiles& profiles);
 /// Its member "partial": something of what was given could not be read.
 bool IsPartial(const model::KernelProfiles& profiles);
 

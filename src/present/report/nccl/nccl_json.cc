@@ -98,6 +98,7 @@ void TopologyRow(JsonRow& row, const evidence::NcclTopology& topology) {
     const evidence::TopologyNode& node = topology.nodes[i];
     row.StartObject().Key("kind").Text(node.kind);
     row.Key("name").Text(TopologyNodeName(topology, static_cast<int32_t>(i)));
+    row.Key("facts").TextOrNull(TopologyNodeFacts(topology, static_cast<int32_t>(i)));
     KnownNumber(row, "parent", node.parent);
     row.Key("attributes").StartArray();
     for (const auto& [name, value] : node.attributes) {
@@ -193,6 +194,10 @@ model::Ledger NcclLedger(const NcclEvidence& evidence) {
 }
 
 bool IsPartial(const NcclEvidence& evidence) { return !evidence.problems.empty(); }
+
+std::string NcclDataJson(const NcclEvidence& evidence) {
+  return JsonText([&](JsonDocument& json) { WriteData(json, evidence); });
+}
 
 void WriteNcclJson(const NcclEvidence& evidence, std::ostream& out) {
   WriteDocument(out, "lockstep.nccl_log/1", IsPartial(evidence), [&](JsonDocument& json) {

@@ -22,6 +22,8 @@ struct NcclTextOptions {
 void WriteNcclText(const evidence::NcclEvidence& evidence, const NcclTextOptions& options, std::ostream& out);
 /// One object, "lockstep.nccl_log/1" (docs/json.md, docs/schema/nccl-log-1.schema.json).
 void WriteNcclJson(const evidence::NcclEvidence& evidence, std::ostream& out);
+/// Its member "data".
+std::string NcclDataJson(const evidence::NcclEvidence& evidence);
 /// Its member "ledger": files that could not be read, and lines of unknown kinds.
 model::Ledger NcclLedger(const evidence::NcclEvidence& evidence);
 /// Its member "partial": a file could not be read whole.

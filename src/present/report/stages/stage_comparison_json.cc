@@ -36,25 +36,33 @@ void Member(JsonDocument& json, const char* key, const Fill& fill) {
   WriteRow(json, row);
 }
 
+void WriteData(JsonDocument& json, const StageComparison& comparison, const std::optional<Gate>& gate) {
+  json.StartObject();
+  Member(json, "verdict", [&](JsonRow& row) { WriteVerdict(row, comparison.verdict, comparison.options.compare); });
+  if (gate) {
+    Member(json, "gate", [&](JsonRow& row) { GateRow(row, *gate); });
+  } else {
+    json.Key("gate").Null();
+  }
+  Member(json, "a", [&](JsonRow& row) { SideRow(row, comparison.a); });
+  Member(json, "b", [&](JsonRow& row) { SideRow(row, comparison.b); });
+  Member(json, "step", [&](JsonRow& row) { WriteDelta(row, "step_ns", comparison.step); });
+  WriteTable(json, "stages", model::kStages, [&](JsonRow& row, model::Stage stage) {
+    row.Key("stage").Text(StageName(stage));
+    WriteDelta(row, "step_ns", comparison.stages[static_cast<size_t>(stage)]);
+  });
+  json.EndObject();
+}
+
 }  // namespace
+
+std::string StageComparisonDataJson(const StageComparison& comparison, const std::optional<Gate>& gate) {
+  return JsonText([&](JsonDocument& json) { WriteData(json, comparison, gate); });
+}
 
 void WriteStageComparisonJson(const StageComparison& comparison, const std::optional<Gate>& gate, std::ostream& out) {
   WriteDocument(out, "lockstep.stage_comparison/1", false, [&](JsonDocument& json) {
-    json.StartObject();
-    Member(json, "verdict", [&](JsonRow& row) { WriteVerdict(row, comparison.verdict, comparison.options.compare); });
-    if (gate) {
-      Member(json, "gate", [&](JsonRow& row) { GateRow(row, *gate); });
-    } else {
-      json.Key("gate").Null();
-    }
-    Member(json, "a", [&](JsonRow& row) { SideRow(row, comparison.a); });
-    Member(json, "b", [&](JsonRow& row) { SideRow(row, comparison.b); });
-    Member(json, "step", [&](JsonRow& row) { WriteDelta(row, "step_ns", comparison.step); });
-    WriteTable(json, "stages", model::kStages, [&](JsonRow& row, model::Stage stage) {
-      row.Key("stage").Text(StageName(stage));
-      WriteDelta(row, "step_ns", comparison.stages[static_cast<size_t>(stage)]);
-    });
-    json.EndObject();
+    WriteData(json, comparison, gate);
     WriteLedger(json, {});
   });
 }

@@ -27,5 +27,8 @@ void WriteStageComparisonText(const stage_comparison::StageComparison& compariso
 /// One object, "lockstep.stage_comparison/1" (docs/json.md).
 void WriteStageComparisonJson(const stage_comparison::StageComparison& comparison,
                               const std::optional<stage_comparison::Gate>& gate, std::ostream& out);
+/// Its member "data".
+std::string StageComparisonDataJson(const stage_comparison::StageComparison& comparison,
+                                    const std::optional<stage_comparison::Gate>& gate);
 
 }  // namespace lockstep::report

@@ -139,6 +139,40 @@ void ChangeRow(JsonRow& row, const Accounting& account, const Change& change, co
   row.Key("sentence").Text(sentence);
 }
 
+void WriteData(JsonDocument& json, const JobStages& job) {
+  const Accounting& account = job.account;
+  json.StartObject().Key("verdict").Raw(StagesVerdictJson(job)).Key("job");
+  JsonRow of;
+  JobRow(of, job);
+  WriteRow(json, of);
+  json.Key("step_count").Int(account.step_count).Key("left_out_step_count").Int(account.left_out_count);
+  json.Key("round_count").Int(account.round_count).Key("total_ns").Int(account.total_ns);
+  json.Key("unmet_ns").Int(account.unmet_ns).Key("tail_ns").Int(account.tail_ns);
+  WriteTable(json, "ranks", job.ranks, RankRow);
+  WriteTable(json, "stages", model::kStages,
+             [&](JsonRow& row, Stage stage) { StageRow(row, stage, account.At(stage)); });
+  WriteTable(json, "groups", job.groups, ProcessGroupRow);
+  WriteTable(json, "steps", account.steps,
+             [&](JsonRow& row, const StepAccount& step) { StepRow(row, account, step); });
+  WriteTable(json, "windows", job.over_time.windows,
+             [&](JsonRow& row, const Window& window) { WindowRow(row, account, window); });
+  const std::vector<std::string> sentences = ChangeSentences(job);
+  size_t next = 0;
+  WriteTable(json, "changes", job.over_time.changes,
+             [&](JsonRow& row, const Change& change) { ChangeRow(row, account, change, sentences[next++]); });
+  json.Key("memory").StartObject();
+  std::vector<size_t> measured;
+  for (size_t i = 0; i < job.memory.ranks.size(); ++i) {
+    const auto& uses = job.memory.ranks[i];
+    if (std::any_of(uses.begin(), uses.end(), [](const auto& use) { return use.has_value(); })) measured.push_back(i);
+  }
+  WriteTable(json, "ranks", measured, [&](JsonRow& row, size_t rank_idx) { MemoryRankRow(row, job, rank_idx); });
+  WriteTable(json, "findings", job.memory.findings,
+             [&](JsonRow& row, const rank_memory::Finding& finding) { MemoryFindingRow(row, job, finding); });
+  json.EndObject();
+  json.EndObject();
+}
+
 }  // namespace
 
 bool IsPartial(const JobStages& job) { return job.account.step_count == 0 || job.ledger.Has(model::Severity::kError); }
@@ -149,39 +183,13 @@ std::string StagesVerdictJson(const JobStages& job) {
   return std::string(verdict.Finish());
 }
 
+std::string StagesDataJson(const JobStages& job) {
+  return JsonText([&](JsonDocument& json) { WriteData(json, job); });
+}
+
 void WriteStagesJson(const JobStages& job, std::ostream& out) {
-  const Accounting& account = job.account;
   WriteDocument(out, "lockstep.stages/1", IsPartial(job), [&](JsonDocument& json) {
-    json.StartObject().Key("verdict").Raw(StagesVerdictJson(job)).Key("job");
-    JsonRow of;
-    JobRow(of, job);
-    WriteRow(json, of);
-    json.Key("step_count").Int(account.step_count).Key("left_out_step_count").Int(account.left_out_count);
-    json.Key("round_count").Int(account.round_count).Key("total_ns").Int(account.total_ns);
-    json.Key("unmet_ns").Int(account.unmet_ns).Key("tail_ns").Int(account.tail_ns);
-    WriteTable(json, "ranks", job.ranks, RankRow);
-    WriteTable(json, "stages", model::kStages,
-               [&](JsonRow& row, Stage stage) { StageRow(row, stage, account.At(stage)); });
-    WriteTable(json, "groups", job.groups, ProcessGroupRow);
-    WriteTable(json, "steps", account.steps,
-               [&](JsonRow& row, const StepAccount& step) { StepRow(row, account, step); });
-    WriteTable(json, "windows", job.over_time.windows,
-               [&](JsonRow& row, const Window& window) { WindowRow(row, account, window); });
-    const std::vector<std::string> sentences = ChangeSentences(job);
-    size_t next = 0;
-    WriteTable(json, "changes", job.over_time.changes,
-               [&](JsonRow& row, const Change& change) { ChangeRow(row, account, change, sentences[next++]); });
-    json.Key("memory").StartObject();
-    std::vector<size_t> measured;
-    for (size_t i = 0; i < job.memory.ranks.size(); ++i) {
-      const auto& uses = job.memory.ranks[i];
-      if (std::any_of(uses.begin(), uses.end(), [](const auto& use) { return use.has_value(); })) measured.push_back(i);
-    }
-    WriteTable(json, "ranks", measured, [&](JsonRow& row, size_t rank_idx) { MemoryRankRow(row, job, rank_idx); });
-    WriteTable(json, "findings", job.memory.findings,
-               [&](JsonRow& row, const rank_memory::Finding& finding) { MemoryFindingRow(row, job, finding); });
-    json.EndObject();
-    json.EndObject();
+    WriteData(json, job);
     WriteLedger(json, job.ledger);
   });
 }

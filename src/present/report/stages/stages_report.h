@@ -46,6 +46,9 @@ void WriteStagesText(const frontier::JobStages& job, const TextOptions& options,
 /// One object, "lockstep.stages/1" (docs/json.md).
 void WriteStagesJson(const frontier::JobStages& job, std::ostream& out);
 
+/// Its member "data".
+std::string StagesDataJson(const frontier::JobStages& job);
+
 /// Its member "data.verdict".
 std::string StagesVerdictJson(const frontier::JobStages& job);
 

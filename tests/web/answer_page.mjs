@@ -1,9 +1,9 @@
-// Exercises the page of `lockstep compare` or `lockstep scaling`: node comparison_page.mjs PAGE.html [SCREENSHOT FOLDER]
+// Exercises the page of a command other than `analyze`: node answer_page.mjs PAGE.html [SCREENSHOT FOLDER [NAME]]
 import { join } from 'node:path';
 import assert from 'node:assert/strict';
 import { COLOR_RULES, narrowWindows, openWatched, violations, withBrowser } from './browser.mjs';
 
-const [file, pictures] = process.argv.slice(2);
+const [file, pictures, name = ''] = process.argv.slice(2);
 
 const seen = [];
 for (const colorScheme of ['light', 'dark']) {
@@ -32,8 +32,15 @@ for (const colorScheme of ['light', 'dark']) {
         await page.keyboard.press('Enter');
       }
       assert.deepEqual(await violations(page, colorScheme === 'dark' ? COLOR_RULES : null), [], `${view}, ${colorScheme}`);
-      if (pictures) await page.screenshot({ path: join(pictures, `${view.replace(/\W/g, '')}-${colorScheme}.png`) });
+      if (pictures) await page.screenshot({ path: join(pictures, `${name}${view.replace(/\W/g, '')}-${colorScheme}.png`) });
       seen.push(`${view} ${colorScheme}`);
+    }
+    if (colorScheme === 'light') {
+      await page.emulateMedia({ media: 'print' });
+      await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+      assert.equal(await page.locator('article.view').count(), views.length, 'all views are on the paper');
+      await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
+      await page.emulateMedia({ media: null });
     }
     if (colorScheme === 'light') await narrowWindows(page, [...others, open], goTo);
     if (views.includes('#/names')) {
@@ -45,4 +52,9 @@ for (const colorScheme of ['light', 'dark']) {
     assert.deepEqual(page.trouble, []);
   });
 }
+await withBrowser({ javaScriptEnabled: false }, async (context) => {
+  const page = await openWatched(context, file);
+  assert.ok((await page.innerText('#summary')).length > 80, 'without a script there is the summary');
+  assert.deepEqual(page.trouble, []);
+});
 console.log(`${seen.length} views drawn without trouble`);
