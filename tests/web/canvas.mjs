@@ -350,6 +350,35 @@ async function timeline(page) {
   }
   await roundTrip(page, id);
 
+  // A span is marked along the ruler, or by a key; its sums are rank by rank and name by name, and the address has it.
+  await open(page, '#/timeline');
+  await focus(page, id);
+  const ruler = await box(page, id);
+  await differs(page, id, async () => {
+    await page.mouse.move(ruler.x + ruler.width * 0.5, ruler.y + 46);
+    await page.mouse.down();
+    await page.mouse.move(ruler.x + ruler.width * 0.6, ruler.y + 46, { steps: 3 });
+    await page.mouse.up();
+    await rest(page);
+  });
+  const [marked_from, marked_to] = (await param(page, 'span')).split('-').map(Number);
+  assert.ok(marked_to > marked_from);
+  assert.equal(await param(page, 't'), null, 'what is in view stays');
+  assert.match(plain(await page.$eval('section[aria-labelledby="span-title"] .figure-summary', (line) => line.textContent)), /^The marked span: /);
+  if ((await page.locator('#sums-caption').count()) > 0) {
+    await page.waitForFunction(() => document.querySelectorAll('[aria-labelledby="sums-caption"] tbody tr[data-row]').length > 0);
+    assert.match(await page.$eval('#sums-caption', (caption) => caption.textContent), /^Names in the marked span/);
+  }
+  await page.mouse.move(0, 0);
+  await roundTrip(page, id);
+  await focus(page, id);
+  await press(page, 'Escape');
+  assert.equal(await param(page, 'span'), null);
+  await press(page, 'w', 'm');
+  await rest(page);
+  assert.equal(await param(page, 'span'), await param(page, 't'), 'M marks what is in view');
+  await press(page, 'Escape');
+
   // From rank to rank.
   await open(page, '#/timeline');
   await focus(page, id);

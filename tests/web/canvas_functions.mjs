@@ -367,6 +367,51 @@ fact('labels of lines do not run into each other, and the line of the cursor has
   }
 });
 
+fact('sums of a stretch are what counting each nanosecond gives, and say which rank has most', async () => {
+  const { addSums } = await load('data/span_sums.ts');
+  const next = numbers(11);
+  const names = ['a', 'b', 'c'];
+  const ranks = [0, 1, 2].map(() => [madeTrack(next, 60, false)].map((track) => ({ ...track, lane: 'device', name: track.name.map((name) => name % 3) })));
+  const [from, to] = [300, 2000];
+  const sums = new Map();
+  ranks.forEach((tracks, rank) => addSums(sums, rank, tracks, names, from, to));
+  names.forEach((name, at) => {
+    const by_rank = ranks.map(([track]) => [...track.start_ns.keys()].filter((i) => track.name[i] === at).map((i) => {
+      let inside = 0;
+      for (let ns = track.start_ns[i]; ns < track.start_ns[i] + track.duration_ns[i]; ++ns) if (ns >= from && ns < to) ++inside;
+      return inside;
+    }).filter((inside) => inside > 0));
+    const row = sums.get(`device ${name}`);
+    const total = by_rank.flat().reduce((sum, ns) => sum + ns, 0);
+    assert.equal(row?.total_ns ?? 0, total);
+    if (!row) return;
+    assert.equal(row.longest_ns, Math.max(...by_rank.flat()));
+    assert.equal(row.most_ns, Math.max(...by_rank.map((all) => all.reduce((sum, ns) => sum + ns, 0))));
+    assert.equal(row.rank_count, by_rank.filter((all) => all.length > 0).length);
+  });
+});
+
+fact('a span in the address is within the run, or none', async () => {
+  const { parseSpan } = await load('canvas/window.ts');
+  assert.deepEqual(parseSpan('100-900', 500), { start_ns: 100, end_ns: 500 });
+  for (const text of ['', '9-9', '9-3', 'x-3', '700-900', '1-']) assert.equal(parseSpan(text, 500), null, text);
+});
+
+fact('the collective of an event is the nearest that its rank entered then', async () => {
+  const { collectiveOf } = await load('data/collective_of.ts');
+  const arrivals = [[100_000, 130_000], [101_500, 170_000], [500_000, 480_000]];
+  const table = {
+    count: arrivals.length,
+    instance: (index) => ({ index, first_arrival_ns: Math.min(...arrivals[index]), last_arrival_ns: Math.max(...arrivals[index]) }),
+    members: (index) => arrivals[index].map((arrival_ns, rank_index) => ({ rank_index, arrival_ns })),
+  };
+  assert.equal(collectiveOf(table, 0, 101_200).instance.index, 1);
+  assert.equal(collectiveOf(table, 1, 130_010).instance.index, 0);
+  assert.equal(collectiveOf(table, 1, 480_000).instance.index, 2);
+  assert.equal(collectiveOf(table, 0, 130_000), null);
+  assert.equal(collectiveOf(table, 7, 100_000), null);
+});
+
 let failed = 0;
 for (const { name, check } of tests) {
   try {

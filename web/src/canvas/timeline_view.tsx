@@ -4,6 +4,7 @@ import { TIMELINE_CLASSES, type PageSource, type TimelineLevel, type TrackEvents
 import { duration, percent, shortName } from '../numbers';
 import { useWidth } from '../parts/measure';
 import { Tooltip } from '../parts/tooltip';
+import type { ChosenCollective } from '../data/collective_of';
 import { isEnd, paintArrows, type Arrow } from './arrows';
 import { Drawing, fitText, SMALL_FONT, type Pointer } from './drawing';
 import { eventAt, neighbour } from './events';
@@ -40,6 +41,11 @@ export interface TimelineViewProps {
   /** Drawn where they touch an open rank. */
   arrows: readonly Arrow[];
   tall: boolean;
+  /** What the chosen event is, where it is a collective: drawn from rank to rank. */
+  collective: ChosenCollective | null;
+  /** A span of time that the reader has marked; how it is marked and let go. */
+  marked: TimeWindow | null;
+  onMark: (span: TimeWindow | null) => void;
   selected: EventRef | null;
   onSelect: (event: EventRef | null) => void;
   /** Tracks of the cursor's rank, as soon as they are unpacked. */
@@ -63,6 +69,7 @@ export function TimelineView(props: TimelineViewProps) {
   const [cursor_track, setCursorTrack] = useState(-1);
   const [hover, setHover] = useState<{ x: number; y: number; text: string } | null>(null);
   const [frame, setFrame] = useState<[number, number] | null>(null);
+  const [marking, setMarking] = useState<TimeWindow | null>(null);
   const left = Math.round(Math.min(170, width * 0.22));
   const plot_width = Math.max(60, width - left - 4);
   const ns_per_pixel = (window.end_ns - window.start_ns) / plot_width;
@@ -197,8 +204,10 @@ export function TimelineView(props: TimelineViewProps) {
       yOf: (line) => TOP + line.y - scroll,
       chosen: (end) => chosen_event !== null && isEnd(end, chosen_event.rank_index, chosen_event.start_ns, chosen_event.name),
     }, props.arrows);
+    paintCollective(draw, palette);
     paintSelected(draw, palette);
     draw.restore();
+    paintMarked(draw, palette);
     if (content > plot_height) {
       draw.fillStyle = palette.line;
       draw.fillRect(width - 3, TOP + (scroll / content) * plot_height, 3, Math.max(12, (plot_height / content) * plot_height));
@@ -260,6 +269,74 @@ export function TimelineView(props: TimelineViewProps) {
       const text = tickText(value, ticks.step_ns, span_ns);
       if (x + 4 + text.length * 6.2 < width) draw.fillText(text, x + 4, MAP_HEIGHT + RULER / 2 + 2);
     }
+  };
+  /** On each member's line how long it waited, and an arrow from the last to arrive, which lets all go on. */
+  const paintCollective = (draw: CanvasRenderingContext2D, palette: Palette) => {
+    if (!props.collective) return;
+    const { instance, members } = props.collective;
+    const by_rank = new Map(lines.filter((line) => line.kind === 'rank').map((line) => [line.rank_index, line]));
+    const y_of = (line: Line) => TOP + line.y - scroll + Math.min(line.height, RANK_HEIGHT) / 2;
+    const x = x_of(instance.last_arrival_ns);
+    draw.save();
+    draw.beginPath();
+    draw.rect(left, TOP, plot_width, plot_height);
+    draw.clip();
+    draw.strokeStyle = draw.fillStyle = palette.focus;
+    const rows: number[] = [];
+    for (const member of members) {
+      const line = by_rank.get(member.rank_index);
+      if (!line) continue;
+      const y = y_of(line);
+      rows.push(y);
+      draw.lineWidth = 2;
+      draw.beginPath();
+      draw.moveTo(x_of(member.arrival_ns), y);
+      draw.lineTo(x, y);
+      draw.stroke();
+      draw.beginPath();
+      draw.arc(x_of(member.arrival_ns), y, member.rank_index === instance.last_rank_index ? 4.5 : 2.5, 0, 2 * Math.PI);
+      draw.fill();
+    }
+    const last = instance.last_rank_index === null ? undefined : by_rank.get(instance.last_rank_index);
+    draw.lineWidth = 1.5;
+    for (const y of last ? [Math.min(...rows), Math.max(...rows)] : []) {
+      const from = y_of(last!);
+      if (y === from) continue;
+      const side = y > from ? -1 : 1;
+      draw.beginPath();
+      draw.moveTo(x, from);
+      draw.lineTo(x, y);
+      draw.moveTo(x - 4, y + side * 7);
+      draw.lineTo(x, y);
+      draw.lineTo(x + 4, y + side * 7);
+      draw.stroke();
+    }
+    draw.restore();
+  };
+  /** Its edges run through all lines; its length stands on the ruler, where it is dragged. */
+  const paintMarked = (draw: CanvasRenderingContext2D, palette: Palette) => {
+    const span = marking ?? props.marked;
+    if (!span) return;
+    const from = Math.max(left, Math.min(left + plot_width, x_of(span.start_ns)));
+    const to = Math.max(left, Math.min(left + plot_width, x_of(span.end_ns)));
+    draw.fillStyle = palette.focus;
+    draw.globalAlpha = 0.12;
+    draw.fillRect(from, TOP, to - from, plot_height);
+    draw.globalAlpha = 1;
+    draw.fillRect(from, MAP_HEIGHT + RULER, Math.max(1, to - from), 3);
+    for (const [x, time] of [[from, span.start_ns], [to, span.end_ns]] as const) {
+      if (time >= window.start_ns && time <= window.end_ns) draw.fillRect(x - 0.5, MAP_HEIGHT + 4, 1.5, RULER + plot_height);
+    }
+    const text = duration(span.end_ns - span.start_ns);
+    draw.font = SMALL_FONT;
+    const wide = draw.measureText(text).width + 10;
+    if (span.end_ns < window.start_ns || span.start_ns > window.end_ns) return;
+    const middle = Math.max(left + wide / 2, Math.min(left + plot_width - wide / 2, (from + to) / 2));
+    draw.fillStyle = palette.background;
+    draw.fillRect(middle - wide / 2, MAP_HEIGHT + 4, wide, RULER - 5);
+    draw.fillStyle = palette.focus;
+    draw.textAlign = 'center';
+    draw.fillText(text, middle, MAP_HEIGHT + RULER / 2 + 2);
   };
   const paintSelected = (draw: CanvasRenderingContext2D, palette: Palette) => {
     const chosen = props.selected;
@@ -331,6 +408,14 @@ export function TimelineView(props: TimelineViewProps) {
     return (callers.length > 0 ? `; called by ${callers.join(', ')}` : '') +
       (called.length > 0 ? `; calls ${called.slice(0, 3).join(', ')}${called.length > 3 ? ` and ${called.length - 3} more` : ''}` : '');
   };
+  const describeCollective = (): string => {
+    if (!props.collective) return '';
+    const { instance, members } = props.collective;
+    const waits = members.filter((member) => member.wait_ns !== null).sort((a, b) => b.wait_ns! - a.wait_ns!);
+    return `; ${instance.name} of ${members.length} ranks` +
+      (instance.last_rank_index === null ? '' : `, ${props.rankLabel(instance.last_rank_index)} came last`) +
+      (waits[0] && waits[0].wait_ns! > 0 ? `, ${props.rankLabel(waits[0].rank_index)} waited ${duration(waits[0].wait_ns)}` : '');
+  };
   const describeShares = (rank: number, start_ns: number, end_ns: number): string => {
     const shares = meanShares(levels, rank, start_ns, end_ns);
     const parts = TIMELINE_CLASSES.flatMap((name, k) => (present[k] ? [`${CLASS_LABELS[name]} ${percent(shares[k])}`] : []));
@@ -396,6 +481,12 @@ export function TimelineView(props: TimelineViewProps) {
     const time = track ? track.start_ns[props.selected!.event]! + track.duration_ns[props.selected!.event]! / 2 : NaN;
     return time >= window.start_ns && time <= window.end_ns ? (time - window.start_ns) / (window.end_ns - window.start_ns) : 0.5;
   };
+  const spanOfEvent = (): TimeWindow | null => {
+    const track = props.selected && tracksOf(props.selected.rank_index)?.[props.selected.track];
+    if (!track) return null;
+    const start_ns = track.start_ns[props.selected!.event]!;
+    return { start_ns, end_ns: start_ns + Math.max(1, track.duration_ns[props.selected!.event]!) };
+  };
   const onKey = (key: string, event: KeyboardEvent): boolean => {
     if (key === 'ArrowUp' || key === 'ArrowDown') moveLine((key === 'ArrowDown' ? 1 : -1) * (event.shiftKey ? 10 : 1));
     else if (key === 'ArrowLeft' || key === 'a') props.onWindow(panWindow(window, span_ns, event.shiftKey ? -0.8 : -0.2));
@@ -409,7 +500,9 @@ export function TimelineView(props: TimelineViewProps) {
     } else if (key === '.' || key === ',') stepEvent(key === '.', false);
     else if ((key === 'n' || key === 'N') && props.matches) stepEvent(key === 'n', true);
     else if (key === 'f' && props.selected && tracksOf(props.selected.rank_index)) selectEvent(props.selected, true);
+    else if (key === 'm') props.onMark(spanOfEvent() ?? window);
     else if (key === 'Escape' && props.selected) props.onSelect(null);
+    else if (key === 'Escape' && props.marked) props.onMark(null);
     else return false;
     return true;
   };
@@ -435,8 +528,8 @@ export function TimelineView(props: TimelineViewProps) {
         width={width}
         height={TOP + plot_height + 2}
         label={props.label}
-        keys={`W and S or + and − zoom, A and D or ← and → move in time, ↑ and ↓ from line to line, 0 shows the whole run${props.has_events ? ', Enter opens a rank, . and , go to the next and last event, F fills the view with it, N goes to the next match' : ''}. Mouse: drag to move, Shift and drag or Ctrl and wheel to zoom.`}
-        status={hover?.text ?? (props.selected ? describeEvent(props.selected) + describeArrows() : describeLine())}
+        keys={`W and S or + and − zoom, A and D or ← and → move in time, ↑ and ↓ from line to line, 0 shows the whole run${props.has_events ? ', Enter opens a rank, . and , go to the next and last event, F fills the view with it, N goes to the next match' : ''}, M marks ${props.has_events ? 'the chosen event, or ' : ''}what is in view, Escape lets go. Mouse: drag to move, along the ruler to mark a span, Shift and drag or Ctrl and wheel to zoom.`}
+        status={hover?.text ?? (props.selected ? describeEvent(props.selected) + describeArrows() + describeCollective() : describeLine())}
         paint={paint}
         pointer="grab"
         onKey={onKey}
@@ -459,10 +552,15 @@ export function TimelineView(props: TimelineViewProps) {
         onDrag={(dx, dy, from, now, done) => {
           setHover(null);
           if (from.y < MAP_HEIGHT) return moveMap(now.x);
+          const time = (x: number) => window.start_ns + (Math.max(left, Math.min(left + plot_width, x)) - left) * ns_per_pixel;
+          if (from.y < TOP) {
+            const span = { start_ns: time(Math.min(from.x, now.x)), end_ns: time(Math.max(from.x, now.x)) };
+            setMarking(done ? null : span);
+            return done ? props.onMark(span.end_ns > span.start_ns ? span : null) : undefined;
+          }
           if (from.shift) {
             if (!done) return setFrame([from.x, now.x]);
             setFrame(null);
-            const time = (x: number) => window.start_ns + (Math.max(left, x) - left) * ns_per_pixel;
             return show({ start_ns: time(Math.min(from.x, now.x)), end_ns: time(Math.max(from.x, now.x)) });
           }
           if (dx !== 0) props.onWindow(panWindow(window, span_ns, -dx / plot_width));

@@ -29,11 +29,17 @@ export function panWindow(window: TimeWindow, span_ns: number, ratio: number): T
   return clampWindow({ start_ns: window.start_ns + shift, end_ns: window.end_ns + shift }, span_ns);
 }
 
-/** "1200-3400" in the address; anything else is the whole run. */
-export function parseWindow(text: string, span_ns: number): TimeWindow {
+/** "1200-3400" in the address; anything else is null. Within the run, and not empty. */
+export function parseSpan(text: string, span_ns: number): TimeWindow | null {
   const match = /^(\d{1,18})-(\d{1,18})$/.exec(text);
-  if (!match || Number(match[2]) <= Number(match[1])) return clampWindow({ start_ns: 0, end_ns: span_ns }, span_ns);
-  return clampWindow({ start_ns: Number(match[1]), end_ns: Number(match[2]) }, span_ns);
+  if (!match) return null;
+  const [start_ns, end_ns] = [Math.max(0, Number(match[1])), Math.min(Math.max(span_ns, MIN_NS), Number(match[2]))];
+  return end_ns > start_ns ? { start_ns, end_ns } : null;
+}
+
+/** The same as what is in view; anything else is the whole run. */
+export function parseWindow(text: string, span_ns: number): TimeWindow {
+  return clampWindow(parseSpan(text, span_ns) ?? { start_ns: 0, end_ns: span_ns }, span_ns);
 }
 
 export function windowText(window: TimeWindow, span_ns: number): string {

@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useBlock } from '../app/blocks';
 import { useChoice, useParam } from '../app/route';
 import { arrowsOf } from '../canvas/arrows';
@@ -6,8 +6,9 @@ import { useSettledParam } from '../canvas/drawing';
 import { classesPresent, meanShares } from '../canvas/lod';
 import { parseRankList } from '../canvas/timeline_layout';
 import { TimelineView, type EventRef } from '../canvas/timeline_view';
-import { clampWindow, parseWindow, windowText } from '../canvas/window';
+import { clampWindow, parseSpan, parseWindow, windowText } from '../canvas/window';
 import { CLASS_LABELS } from '../colors';
+import { collectiveOf, type ChosenCollective } from '../data/collective_of';
 import { TIMELINE_CLASSES, type AnalyzeData, type PageSource, type TimelineLevel, type TrackEvents } from '../data/types';
 import { capital, count, duration, percent, plural } from '../numbers';
 import { Choice, Legend, Note, Waiting } from '../parts/controls';
@@ -15,6 +16,7 @@ import { DataTable } from '../parts/data_table';
 import { Figure } from '../parts/figure';
 import type { View, ViewProps } from '../view';
 import { rankLabel } from './ranks';
+import { SpanSums } from './timeline_sums';
 
 const TABLE_ROWS = 200;
 const MOST_OPEN = 8;
@@ -58,11 +60,32 @@ export function longestEvents(tracks: readonly TrackEvents[], start_ns: number, 
   return found.sort((a, b) => b.length - a.length || a.track - b.track || a.event - b.event).slice(0, most);
 }
 
+const COMMUNICATION = TIMELINE_CLASSES.indexOf('communication');
+
+/** The collective that the chosen event is; its table is unpacked when one is first chosen. */
+function useCollective(data: AnalyzeData, source: PageSource, selected: EventRef | null, tracks: readonly TrackEvents[] | null): ChosenCollective | null {
+  const [found, setFound] = useState<{ ref: EventRef; collective: ChosenCollective | null } | null>(null);
+  const track = selected && tracks?.[selected.track];
+  const is_one = track?.class[selected!.event] === COMMUNICATION && data.collective_count > 0;
+  useEffect(() => {
+    if (!is_one || !selected || !track) return undefined;
+    let left = false;
+    source.collectives().then((table) => {
+      if (!left && table) setFound({ ref: selected, collective: collectiveOf(table, selected.rank_index, track.start_ns[selected.event]!) });
+    }, () => undefined); // The waterfall says what is wrong with the table.
+    return () => {
+      left = true;
+    };
+  }, [source, selected, is_one]);
+  return is_one && found && found.ref === selected ? found.collective : null;
+}
+
 function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: PageSource; levels: readonly TimelineLevel[]; names: readonly string[] }) {
   const timeline = data.timeline!;
   const span_ns = Math.max(1, timeline.span_ns);
   const [range, setRange] = useSettledParam('t', '');
   const [still] = useParam('t', ''); // What the range has come to rest at: tables follow this.
+  const [span_text, setSpan] = useParam('span', '');
   const [open_text, setOpen] = useParam('open', '');
   const [row_text, setRow] = useSettledParam('row', '');
   const [only, setOnly] = useParam('ranks', '');
@@ -72,6 +95,7 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
   const [tracks, setTracks] = useState<{ rank: number; tracks: readonly TrackEvents[] | null }>({ rank: -1, tracks: null });
   const window_ = useMemo(() => parseWindow(range, span_ns), [range, span_ns]);
   const rested = useMemo(() => parseWindow(still, span_ns), [still, span_ns]);
+  const marked = useMemo(() => parseSpan(span_text, span_ns), [span_text, span_ns]);
   const ranks = useMemo(() => {
     const wanted = parseRankList(only);
     const all = data.ranks.map((_, index) => index);
@@ -98,6 +122,7 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
     });
     return [marks, found] as const;
   }, [find, names]);
+  const collective = useCollective(data, source, selected, selected && tracks.rank === selected.rank_index ? tracks.tracks : null);
   const arrows = useMemo(() => arrowsOf(data.span_links, names), [data, names]);
   const table = useMemo<RankRow[]>(
     () => ranks.map((rank_index) => ({ rank_index, shares: meanShares(levels, rank_index, rested.start_ns, rested.end_ns) })),
@@ -183,12 +208,16 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
           matches={matches}
           arrows={arrows}
           tall={rows === 'tall'}
+          collective={collective}
+          marked={marked}
+          onMark={(span) => setSpan(span ? `${Math.round(span.start_ns)}-${Math.round(Math.max(span.start_ns + 1, span.end_ns))}` : '')}
           selected={selected}
           onSelect={setSelected}
           onTracks={(rank, of) => setTracks({ rank, tracks: of })}
           label={`Timeline. ${summary}`}
         />
       </Figure>
+      <SpanSums data={data} source={source} levels={levels} names={names} ranks={ranks} row={row} span={marked ?? rested} marked={marked !== null} has_events={timeline.has_events} />
       {timeline.has_events && (
         <DataTable
           id="longest"
