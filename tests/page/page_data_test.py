@@ -253,6 +253,11 @@ class Comparison:
             key = (self.rank_index(row), row["name"])
             count, total = expected.get(key, (0, 0))
             expected[key] = (count + row["count"], total + row["total_ns"])
+        # What launched a device event is in the page, and its delay is that of the table of launches.
+        for row in self.answer.data["launch"]:
+            delays = [max(0, event[0] - call[0] - call[1]) for call, event in self.page.launches(self.rank_index(row))]
+            self.case.assertEqual(len(delays), row["launch_count"])
+            self.case.assertAlmostEqual(sum(delays), row["total_delay_ns"], delta=2 * len(delays))
         self.case.assertEqual(set(kernels), set(expected))
         for key, (count, total) in expected.items():
             self.case.assertEqual(kernels[key][0], count)

@@ -157,6 +157,24 @@ class Page:
         assert row == len(start)
         return tracks
 
+    def launches(self, rank_index):
+        """(call, device event), each as in events(), of the device events of a rank whose call is in the page."""
+        tracks = self.events(rank_index)
+        every = [event for _, events in tracks for event in events]
+        runtime = {event for track, events in tracks if track["lane"] == "runtime" for event in events}
+        devices = [event for track, events in tracks if track["lane"] == "device" for event in events]
+        launch = self.columns(f"events-{rank_index}")["launch"]
+        assert len(launch) == len(devices)
+        place, pairs = 0, []
+        for event, value in zip(devices, launch):
+            if value == 0:
+                continue
+            zigzag = value - 1
+            place += zigzag // 2 if zigzag % 2 == 0 else -(zigzag + 1) // 2
+            assert every[place] in runtime
+            pairs.append((every[place], event))
+        return pairs
+
     def timeline(self):
         """Levels: (bucket_count, bucket_ns, shares as bytes)."""
         block = self.columns("timeline")

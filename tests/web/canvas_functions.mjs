@@ -391,6 +391,21 @@ fact('sums of a stretch are what counting each nanosecond gives, and say which r
   });
 });
 
+fact('an arrow goes from a call to what it launched, and to a device event from its call', async () => {
+  const { launchArrows } = await load('canvas/arrows.ts');
+  const track = (lane, first, starts, launch) => ({ lane, label: '', level_count: 1, first, launch, start_ns: Float64Array.from(starts), duration_ns: Float64Array.from(starts, () => 5),
+    name: Uint32Array.from(starts, (_, at) => first + at), class: new Uint8Array(starts.length), level: new Uint8Array(starts.length) });
+  // As the page holds them: operators, runtime, device; drawn devices first.
+  const tracks = [track('device', 5, [50, 60, 90], Int32Array.from([3, 3, -1])), track('runtime', 2, [10, 20, 30], null), track('operators', 0, [0, 5], null)];
+  const told = (arrows) => arrows.map(({ caller, called }) => [caller.start_ns, called.start_ns]);
+  assert.deepEqual(told(launchArrows(0, tracks, 0, 1)), [[20, 60]]);
+  assert.deepEqual(told(launchArrows(0, tracks, 1, 1)), [[20, 50], [20, 60]]);
+  assert.deepEqual(launchArrows(0, tracks, 0, 2), []);
+  assert.deepEqual(launchArrows(0, tracks, 1, 0), []);
+  assert.deepEqual(launchArrows(0, tracks, 2, 0), []);
+  assert.deepEqual(launchArrows(0, tracks, 9, 0), []);
+});
+
 fact('a span in the address is within the run, or none', async () => {
   const { parseSpan } = await load('canvas/window.ts');
   assert.deepEqual(parseSpan('100-900', 500), { start_ns: 100, end_ns: 500 });

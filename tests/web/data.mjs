@@ -53,7 +53,7 @@ async function dump(path, out_path) {
     const tracks = await page.events(rank);
     out.events.push(tracks && tracks.map((track) => ({
       lane: track.lane, label: track.label, level_count: track.level_count, start: [...track.start_ns], duration: [...track.duration_ns],
-      name: [...track.name], class: [...track.class], level: [...track.level],
+      name: [...track.name], class: [...track.class], level: [...track.level], first: track.first, launch: track.launch && [...track.launch],
     })));
   }
   writeFileSync(out_path, JSON.stringify(out));
@@ -87,7 +87,7 @@ function columns(header, arrays) {
 const eventsOf = (count) => columns(
   { unit_ns: 1, shortest_event_ns: 0, tracks: [{ lane: 'device', label: 's', count, level_count: 1, sequential: true }] },
   { start: new Uint32Array(count), duration: new Uint32Array(count).fill(5), name: new Uint32Array(count), class: new Uint8Array(count),
-    level: new Uint8Array(count), long_start: new Float64Array(0), long_duration: new Float64Array(0) });
+    level: new Uint8Array(count), launch: new Uint32Array(count), long_start: new Float64Array(0), long_duration: new Float64Array(0) });
 
 const mainOf = (rank_count) => new TextEncoder().encode(JSON.stringify({
   schema: 'lockstep.page/1', kind: 'analyze', data: { ranks: Array(rank_count).fill({}), timeline: { has_events: true }, step_matrix: null, collective_count: 3 },

@@ -73,6 +73,11 @@ class Data(unittest.TestCase):
                 self.assertEqual((mine["lane"], mine["label"], mine["level_count"]), (track["lane"], track["label"], track["level_count"]))
                 columns = zip(mine["start"], mine["duration"], mine["name"], mine["class"], mine["level"], strict=True)
                 self.assertEqual(list(columns), events)
+            every = [(mine, at) for mine in tracks for at in range(len(mine["start"]))]
+            self.assertEqual([every.index((mine, 0)) for mine in tracks], [mine["first"] for mine in tracks])
+            launched = [(every[place], event) for mine in tracks if mine["launch"] for event, place in enumerate(mine["launch"]) if place >= 0]
+            self.assertEqual([(mine["start"][at], mine["name"][at]) for (mine, at), _ in launched],
+                             [(call[0], call[2]) for call, _ in page.launches(rank_index)])
 
     def test_the_recorded_job(self):
         self.compare(RECORDED)

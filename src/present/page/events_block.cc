@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 
 #include "analysis/host_role.h"
 #include "analysis/timeline_levels.h"
@@ -64,12 +65,33 @@ class EventsBuilder {
     block.Add("name", name_);
     block.Add("class", class_);
     block.Add("level", level_);
+    block.Add("launch", Launches());
     block.Add("long_start", long_start_);
     block.Add("long_duration", long_duration_);
     return block.Finish();
   }
 
  private:
+  /// For each device event the place of the call that launched it, counted from that of the device event before that has
+  /// one: 1 and more for forwards by 0, 1, ..., -1, ... in zigzag; 0 for none.
+  std::vector<uint32_t> Launches() const {
+    std::unordered_map<uint32_t, uint32_t> calls;  // place by correlation
+    for (const Correlated& event : correlated_) {
+      if (!event.is_device) calls.emplace(event.correlation, event.place);
+    }
+    std::vector<uint32_t> launches(device_count_, 0);
+    int64_t previous = 0;
+    for (const Correlated& event : correlated_) {
+      if (!event.is_device) continue;
+      const auto call = calls.find(event.correlation);
+      if (call == calls.end()) continue;
+      const int64_t step = int64_t{call->second} - previous;
+      launches[event.place] = static_cast<uint32_t>(1 + (step >= 0 ? 2 * step : -2 * step - 1));
+      previous = call->second;
+    }
+    return launches;
+  }
+
   /// The length below which events are left out so that the rank keeps to events_per_rank.
   int64_t LengthThatFits() const {
     std::vector<int64_t> lengths;
@@ -137,10 +159,29 @@ class EventsBuilder {
       name_.push_back(names_.place[track.events.name[row].value]);
       class_.push_back(ClassOf(track, row));
       level_.push_back(levels.Place(start_ns, end_ns));
+      AddCorrelation(track, row);
       previous = sequential ? start + length : start;
     }
     return levels.count();
   }
+
+  /// Of the event that was just added.
+  void AddCorrelation(const model::Track& track, size_t row) {
+    const bool is_device = track.lane == Lane::kDevice;
+    if (is_device) ++device_count_;
+    if ((!is_device && track.lane != Lane::kRuntime) || track.events.correlation.empty()) return;
+    const uint32_t correlation = track.events.correlation[row];
+    if (correlation == 0) return;
+    const size_t place = is_device ? device_count_ - 1 : start_.size() - 1;
+    correlated_.push_back({correlation, static_cast<uint32_t>(place), is_device});
+  }
+
+  /// A call's place is among all events, a device event's among those of devices.
+  struct Correlated {
+    uint32_t correlation = 0;
+    uint32_t place = 0;
+    bool is_device = false;
+  };
 
   const PageModel& model_;
   const model::RankTrace& trace_;
@@ -152,6 +193,8 @@ class EventsBuilder {
   std::vector<uint32_t> start_, duration_, name_;
   std::vector<uint8_t> class_, level_;
   std::vector<double> long_start_, long_duration_;
+  std::vector<Correlated> correlated_;  ///< In the order of the tracks.
+  size_t device_count_ = 0;
 };
 
 }  // namespace

@@ -8,6 +8,8 @@ export interface ArrowEnd {
   start_ns: number;
   /** Place in the page's names; -1: no event of the page has it. */
   name: number;
+  /** Where its event lies; operators where it is not said. */
+  lane?: TrackEvents['lane'];
 }
 
 /** From who called to who was called. */
@@ -38,7 +40,7 @@ export const isEnd = (end: ArrowEnd, rank_index: number, start_ns: number, name:
 export function eventOf(tracks: readonly TrackEvents[], end: ArrowEnd): { track: number; event: number } | null {
   for (let at = 0; at < tracks.length; ++at) {
     const track = tracks[at]!;
-    if (track.lane !== 'operators') continue;
+    if (track.lane !== (end.lane ?? 'operators')) continue;
     let low = 0;
     let high = track.start_ns.length;
     while (low < high) {
@@ -51,6 +53,28 @@ export function eventOf(tracks: readonly TrackEvents[], end: ArrowEnd): { track:
     }
   }
   return null;
+}
+
+const endOf = (rank_index: number, track: TrackEvents, event: number): ArrowEnd => ({ rank_index, start_ns: track.start_ns[event]!, name: track.name[event]!, lane: track.lane });
+
+/** From a call to the device events that it launched, or from the call that launched a device event, for the event chosen. */
+export function launchArrows(rank_index: number, tracks: readonly TrackEvents[], track: number, event: number): Arrow[] {
+  const chosen = tracks[track];
+  if (!chosen || event >= chosen.name.length) return [];
+  if (chosen.launch) {
+    const place = chosen.launch[event]!;
+    const from = place < 0 ? undefined : tracks.find((each) => each.first <= place && place < each.first + each.name.length);
+    return from ? [{ caller: endOf(rank_index, from, place - from.first), called: endOf(rank_index, chosen, event) }] : [];
+  }
+  if (chosen.lane !== 'runtime') return [];
+  const place = chosen.first + event;
+  return tracks.flatMap((each) => {
+    const arrows: Arrow[] = [];
+    each.launch?.forEach((launch, at) => {
+      if (launch === place) arrows.push({ caller: endOf(rank_index, chosen, event), called: endOf(rank_index, each, at) });
+    });
+    return arrows;
+  });
 }
 
 export interface ArrowScene {

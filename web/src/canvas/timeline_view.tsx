@@ -5,7 +5,7 @@ import { duration, percent, shortName } from '../numbers';
 import { useWidth } from '../parts/measure';
 import { Tooltip } from '../parts/tooltip';
 import type { ChosenCollective } from '../data/collective_of';
-import { isEnd, paintArrows, type Arrow } from './arrows';
+import { isEnd, launchArrows, paintArrows, type Arrow } from './arrows';
 import { Drawing, fitText, SMALL_FONT, type Pointer } from './drawing';
 import { eventAt, neighbour } from './events';
 import { chooseLevel, classesPresent, meanShares, overviewLine } from './lod';
@@ -104,6 +104,11 @@ export function TimelineView(props: TimelineViewProps) {
   const row_tracks = tracksOf(props.row);
   useEffect(() => props.onTracks(props.row, row_tracks ?? null), [props.row, row_tracks]);
 
+  const chosen_tracks = props.selected && tracksOf(props.selected.rank_index);
+  const launches = useMemo(
+    () => (props.selected && chosen_tracks ? launchArrows(props.selected.rank_index, chosen_tracks, props.selected.track, props.selected.event) : []),
+    [props.selected, chosen_tracks],
+  );
   const present = useMemo(() => classesPresent(levels), [levels]);
   const bands = useMemo(() => classBands(present), [present]);
   const map = useMemo(() => overviewLine(levels, span_ns, plot_width, props.source ? levelRanks(levels) : 0), [levels, span_ns, plot_width]);
@@ -203,7 +208,7 @@ export function TimelineView(props: TimelineViewProps) {
       draw, palette, lines, open, tracksOf, start_ns: window.start_ns, end_ns: window.end_ns, xOf: x_of,
       yOf: (line) => TOP + line.y - scroll,
       chosen: (end) => chosen_event !== null && isEnd(end, chosen_event.rank_index, chosen_event.start_ns, chosen_event.name),
-    }, props.arrows);
+    }, launches.length > 0 ? [...props.arrows, ...launches] : props.arrows);
     paintCollective(draw, palette);
     paintSelected(draw, palette);
     draw.restore();
@@ -408,6 +413,14 @@ export function TimelineView(props: TimelineViewProps) {
     return (callers.length > 0 ? `; called by ${callers.join(', ')}` : '') +
       (called.length > 0 ? `; calls ${called.slice(0, 3).join(', ')}${called.length > 3 ? ` and ${called.length - 3} more` : ''}` : '');
   };
+  const describeLaunches = (): string => {
+    const [first] = launches;
+    if (!first || !props.selected || !chosen_tracks) return '';
+    const after = duration(Math.max(0, first.called.start_ns - first.caller.start_ns));
+    return chosen_tracks[props.selected.track]?.launch
+      ? `; launched ${after} before by ${nameText(first.caller.name)}`
+      : `; launches ${nameText(first.called.name)} ${after} later${launches.length > 1 ? ` and ${launches.length - 1} more` : ''}`;
+  };
   const describeCollective = (): string => {
     if (!props.collective) return '';
     const { instance, members } = props.collective;
@@ -529,7 +542,7 @@ export function TimelineView(props: TimelineViewProps) {
         height={TOP + plot_height + 2}
         label={props.label}
         keys={`W and S or + and − zoom, A and D or ← and → move in time, ↑ and ↓ from line to line, 0 shows the whole run${props.has_events ? ', Enter opens a rank, . and , go to the next and last event, F fills the view with it, N goes to the next match' : ''}, M marks ${props.has_events ? 'the chosen event, or ' : ''}what is in view, Escape lets go. Mouse: drag to move, along the ruler to mark a span, Shift and drag or Ctrl and wheel to zoom.`}
-        status={hover?.text ?? (props.selected ? describeEvent(props.selected) + describeArrows() + describeCollective() : describeLine())}
+        status={hover?.text ?? (props.selected ? describeEvent(props.selected) + describeArrows() + describeLaunches() + describeCollective() : describeLine())}
         paint={paint}
         pointer="grab"
         onKey={onKey}

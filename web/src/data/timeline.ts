@@ -36,6 +36,22 @@ interface EventsHeader {
 
 const ESCAPE = 0xffffffff;
 
+/** Places of the calls that launched device events; -1: none. */
+function readLaunches(packed: Uint32Array): Int32Array {
+  const places = new Int32Array(packed.length);
+  let place = 0;
+  packed.forEach((value, at) => {
+    if (value === 0) {
+      places[at] = -1;
+      return;
+    }
+    const zigzag = value - 1;
+    place += zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2;
+    places[at] = place;
+  });
+  return places;
+}
+
 /** The tracks of one rank. */
 export function readEvents(bytes: Uint8Array): TrackEvents[] {
   const block = new ColumnBlock<EventsHeader>(bytes);
@@ -46,11 +62,13 @@ export function readEvents(bytes: Uint8Array): TrackEvents[] {
   const name = block.whole('name');
   const kind = block.bytes('class').slice();
   const level = block.bytes('level').slice();
+  const launch = readLaunches(block.whole('launch'));
   const unit_ns = block.header.unit_ns;
   const tracks: TrackEvents[] = [];
   let first = 0;
   let next_gap = 0;
   let next_length = 0;
+  let next_launch = 0;
   for (const track of block.header.tracks) {
     const end = first + track.count;
     const start_ns = new Float64Array(track.count);
@@ -65,10 +83,12 @@ export function readEvents(bytes: Uint8Array): TrackEvents[] {
       longest = Math.max(longest, units * unit_ns);
       if (track.sequential) now += units;
     }
+    const launches = track.lane === 'device' ? launch.slice(next_launch, next_launch + track.count) : null;
+    if (launches) next_launch += track.count;
     const duration_ns = longest <= ESCAPE ? Uint32Array.from(wide) : wide;
     tracks.push({
       lane: track.lane, label: track.label, level_count: track.level_count, start_ns, duration_ns,
-      name: name.subarray(first, end), class: kind.subarray(first, end), level: level.subarray(first, end),
+      name: name.subarray(first, end), class: kind.subarray(first, end), level: level.subarray(first, end), launch: launches, first,
     });
     first = end;
   }
@@ -77,5 +97,5 @@ export function readEvents(bytes: Uint8Array): TrackEvents[] {
 
 /** Bytes that the tracks take when decoded. */
 export function eventsBytes(tracks: TrackEvents[]): number {
-  return tracks.reduce((sum, track) => sum + track.start_ns.byteLength + track.duration_ns.byteLength + 6 * track.name.length, 0);
+  return tracks.reduce((sum, track) => sum + track.start_ns.byteLength + track.duration_ns.byteLength + 6 * track.name.length + (track.launch?.byteLength ?? 0), 0);
 }

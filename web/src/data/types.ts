@@ -344,6 +344,10 @@ export interface TrackEvents {
   /** Index into TIMELINE_CLASSES; 255 = none. */
   class: Uint8Array;
   level: Uint8Array;
+  /** Of tracks of a device: the event that launched each, by its place in the rank's tracks one after the other as the page holds them; -1: not there. */
+  launch: Int32Array | null;
+  /** Place of the first event among all of the rank. */
+  first: number;
 }
 
 /** Everything a view may ask for. Views never decode bytes themselves. */
