@@ -1,7 +1,9 @@
 import type { NcclRing, RingEdge } from '../data/nccl';
 import { channelText, ringEdges } from '../data/nccl';
+import { cutText } from './scales';
 
-const SIZE = 340;
+const WIDTH = 600;
+const HEIGHT = 290;
 const RADIUS = 104;
 const HOST_RADIUS = 126;
 const MOST_LABELS = 40;
@@ -9,7 +11,7 @@ const MOST_ARROWS = 200;
 const MOST_HOST_NAMES = 16;
 const HEAD = 7;
 
-const point = (angle: number, radius: number): [number, number] => [SIZE / 2 + radius * Math.cos(angle), SIZE / 2 + radius * Math.sin(angle)];
+const point = (angle: number, radius: number): [number, number] => [WIDTH / 2 + radius * Math.cos(angle), HEIGHT / 2 + radius * Math.sin(angle)];
 const arc = (from: number, to: number, radius: number) => {
   const [x1, y1] = point(from, radius);
   const [x2, y2] = point(to, radius);
@@ -44,7 +46,7 @@ export function Ring({ ring, hosts }: { ring: NcclRing; hosts: ReadonlyMap<numbe
   const title = `Channel ${channelText(ring.channels)}`;
   return (
     <figure class="ring">
-      <svg class="plot" width={SIZE} height={SIZE} viewBox={`0 0 ${SIZE} ${SIZE}`} role="img" aria-label={`${title}: ring through ranks ${ring.order.slice(0, 256).join(', ')}`}>
+      <svg class="plot" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${title}: ring through ranks ${ring.order.slice(0, 256).join(', ')}`}>
         {parts.map(({ from, to, host }) => {
           const [begin, end] = parts.length === 1 ? [angle(0), angle(count) - 0.001] : [angle(from - 0.35), angle(to - 0.65)];
           const middle = parts.length === 1 ? -Math.PI / 2 : (begin + end) / 2;
@@ -54,7 +56,7 @@ export function Ring({ ring, hosts }: { ring: NcclRing; hosts: ReadonlyMap<numbe
             <g key={from}>
               <path class="ring-host" d={arc(begin, end, HOST_RADIUS)} />
               {host !== null && parts.length <= MOST_HOST_NAMES && (
-                <text class="muted" x={x} y={y + 4 + 6 * Math.sin(middle)} text-anchor={side > 0.3 ? 'start' : side < -0.3 ? 'end' : 'middle'}>{host}</text>
+                <text class="muted" x={x} y={y + 4 + 6 * Math.sin(middle)} text-anchor={side > 0.3 ? 'start' : side < -0.3 ? 'end' : 'middle'}>{cutText(host, Math.abs(side) > 0.3 ? WIDTH / 2 - HOST_RADIUS - 14 : WIDTH / 2)}<title>{host}</title></text>
               )}
             </g>
           );
