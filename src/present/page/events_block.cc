@@ -72,8 +72,8 @@ class EventsBuilder {
   }
 
  private:
-  /// For each device event the place of the call that launched it, counted from that of the device event before that has
-  /// one: 1 and more for forwards by 0, 1, ..., -1, ... in zigzag; 0 for none.
+  /// For each device event the place of the call that launched it, counted from that of the device event before that
+  /// has one: 1 and more for forwards by 0, 1, ..., -1, ... in zigzag; 0 for none.
   std::vector<uint32_t> Launches() const {
     std::unordered_map<uint32_t, uint32_t> calls;  // place by correlation
     for (const Correlated& event : correlated_) {

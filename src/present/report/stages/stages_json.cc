@@ -152,8 +152,7 @@ void WriteData(JsonDocument& json, const JobStages& job) {
   WriteTable(json, "stages", model::kStages,
              [&](JsonRow& row, Stage stage) { StageRow(row, stage, account.At(stage)); });
   WriteTable(json, "groups", job.groups, ProcessGroupRow);
-  WriteTable(json, "steps", account.steps,
-             [&](JsonRow& row, const StepAccount& step) { StepRow(row, account, step); });
+  WriteTable(json, "steps", account.steps, [&](JsonRow& row, const StepAccount& step) { StepRow(row, account, step); });
   WriteTable(json, "windows", job.over_time.windows,
              [&](JsonRow& row, const Window& window) { WindowRow(row, account, window); });
   const std::vector<std::string> sentences = ChangeSentences(job);
