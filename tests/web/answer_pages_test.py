@@ -67,7 +67,7 @@ class AnswerPages(unittest.TestCase):
 
     def test_bench(self):
         results = measured_fabric(self.scratch.name, "--pairs")
-        page, _ = self.exercise("bench", "bench", "show", results, "-o", os.path.join(self.scratch.name, "first.html"), "--beside", results)
+        page, _ = self.exercise("bench", "bench", "show", results, "--beside", results)
         self.assertEqual(page.data["fabric"]["points"], page.data["earlier"]["points"])
 
 

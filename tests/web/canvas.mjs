@@ -394,7 +394,7 @@ async function timeline(page) {
     return;
   }
   // Open, zoom down to a single kernel, go from event to event.
-  await page.waitForFunction(() => document.querySelectorAll('tbody tr[data-row]').length > 0);
+  await page.waitForFunction(() => document.querySelectorAll('[aria-labelledby="longest-caption"] tbody tr[data-row]').length > 0);
   const closed = (await box(page, id)).height;
   await press(page, 'Enter');
   await page.waitForFunction(([canvas, height]) => document.getElementById(canvas).getBoundingClientRect().height > height, [id, Math.min(closed, 500)]);
@@ -412,23 +412,23 @@ async function timeline(page) {
   const long = /: ([\d.]+) (ns|us|ms|s)/.exec(await status(page, id));
   const nanoseconds = Number(long[1]) * { ns: 1, us: 1e3, ms: 1e6, s: 1e9 }[long[2]];
   assert.ok(to - from <= nanoseconds * 2.2 + 150, `${to - from} ns in view around an event of ${nanoseconds}`);
-  assert.ok((await page.$$eval('tbody tr[data-row] td:first-child', (cells) => cells.map((cell) => cell.textContent))).length > 0);
+  assert.ok((await page.$$eval('[aria-labelledby="longest-caption"] tbody tr[data-row] td:first-child', (cells) => cells.map((cell) => cell.textContent))).length > 0);
   await focus(page, id);
   await page.keyboard.press('Escape');
   await roundTrip(page, id);
 
   // A row of the table shows that event.
   await open(page, '#/timeline');
-  await page.waitForFunction(() => document.querySelectorAll('tbody tr[data-row]').length > 3);
-  const name = await page.$eval('tr[data-row="2"] td:first-child', (cell) => cell.title || cell.textContent);
-  await page.locator('tr[data-row="2"] .row-button').click();
+  await page.waitForFunction(() => document.querySelectorAll('[aria-labelledby="longest-caption"] tbody tr[data-row]').length > 3);
+  const name = await page.$eval('[aria-labelledby="longest-caption"] tr[data-row="2"] td:first-child', (cell) => cell.title || cell.textContent);
+  await page.locator('[aria-labelledby="longest-caption"] tr[data-row="2"] .row-button').click();
   await rest(page);
   assert.ok((await status(page, id)).startsWith(name.slice(0, 20)), `${name}: ${await status(page, id)}`);
 
   // Searching makes names stand out; N goes from one to the next.
   await open(page, '#/timeline?open=0');
-  await page.waitForFunction(() => document.querySelectorAll('tbody tr[data-row]').length > 3);
-  const word = (await page.$eval('tr[data-row="3"] td:first-child', (cell) => cell.textContent)).slice(0, 6);
+  await page.waitForFunction(() => document.querySelectorAll('[aria-labelledby="longest-caption"] tbody tr[data-row]').length > 3);
+  const word = (await page.$eval('[aria-labelledby="longest-caption"] tr[data-row="3"] td:first-child', (cell) => cell.textContent)).slice(0, 6);
   await differs(page, id, () => page.getByPlaceholder('name of a kernel').fill(word));
   assert.match(await page.$eval('main', (main) => main.innerText), /names? contains? this/);
   await focus(page, id);

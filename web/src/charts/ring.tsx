@@ -3,7 +3,7 @@ import { channelText, ringEdges } from '../data/nccl';
 import { cutText } from './scales';
 
 const WIDTH = 600;
-const HEIGHT = 290;
+const HEIGHT = 300;
 const RADIUS = 104;
 const HOST_RADIUS = 126;
 const MOST_LABELS = 40;
