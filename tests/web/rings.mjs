@@ -34,5 +34,17 @@ await withBrowser({}, async (context) => {
     });
     assert.equal(hosts, edges.filter((edge) => edge.between).length, 'an arc for each stretch on one host');
   }
+  // On a phone nothing is drawn smaller; the names of hosts stand below.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.waitForFunction(() => [...document.querySelectorAll('.rings svg')].every((ring) => ring.viewBox.baseVal.width < 390));
+  const narrow = await page.$$eval('.rings .ring', (all) => all.map((ring) => ({
+    scale: ring.querySelector('svg').getBoundingClientRect().width / ring.querySelector('svg').viewBox.baseVal.width,
+    caption: ring.querySelector('figcaption').textContent,
+    hosts: [...ring.querySelectorAll('path.ring-host title')].map((host) => host.textContent),
+  })));
+  for (const { scale, caption, hosts } of narrow) {
+    assert.equal(scale, 1);
+    for (const host of hosts) assert.ok(caption.includes(host), caption);
+  }
   console.log(`${rings.length} rings`);
 });

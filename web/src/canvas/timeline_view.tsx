@@ -204,12 +204,17 @@ export function TimelineView(props: TimelineViewProps) {
       }
     }
     const chosen_event = chosenEvent();
+    draw.save();
+    draw.beginPath();
+    draw.rect(left, TOP, plot_width, plot_height);
+    draw.clip();
     paintArrows({
       draw, palette, lines, open, tracksOf, start_ns: window.start_ns, end_ns: window.end_ns, xOf: x_of,
       yOf: (line) => TOP + line.y - scroll,
       chosen: (end) => chosen_event !== null && isEnd(end, chosen_event.rank_index, chosen_event.start_ns, chosen_event.name),
     }, launches.length > 0 ? [...props.arrows, ...launches] : props.arrows);
     paintCollective(draw, palette);
+    draw.restore();
     paintSelected(draw, palette);
     draw.restore();
     paintMarked(draw, palette);
@@ -283,9 +288,6 @@ export function TimelineView(props: TimelineViewProps) {
     const y_of = (line: Line) => TOP + line.y - scroll + Math.min(line.height, RANK_HEIGHT) / 2;
     const x = x_of(instance.last_arrival_ns);
     draw.save();
-    draw.beginPath();
-    draw.rect(left, TOP, plot_width, plot_height);
-    draw.clip();
     draw.strokeStyle = draw.fillStyle = palette.focus;
     const rows: number[] = [];
     for (const member of members) {

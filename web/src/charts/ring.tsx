@@ -3,6 +3,8 @@ import { channelText, ringEdges } from '../data/nccl';
 import { cutText } from './scales';
 
 const WIDTH = 600;
+/** Without the names of hosts. */
+const NARROW = 290;
 const HEIGHT = 300;
 const RADIUS = 104;
 const HOST_RADIUS = 126;
@@ -34,8 +36,8 @@ function stretches(edges: readonly RingEdge[]): { from: number; to: number; host
   return begins.map((from, i) => ({ from, to: begins[i + 1] ?? begins[0]! + edges.length, host: edges[from]!.host }));
 }
 
-/** A ring in its own order, so that no two of its edges cross, with the hosts that it runs through around it. */
-export function Ring({ ring, hosts }: { ring: NcclRing; hosts: ReadonlyMap<number, string> }) {
+/** A ring in its own order, so that no two of its edges cross, with the hosts that it runs through around it; their names stand below it where `width` has no room. */
+export function Ring({ ring, hosts, width }: { ring: NcclRing; hosts: ReadonlyMap<number, string>; width: number }) {
   const edges = ringEdges(ring, hosts);
   const count = edges.length;
   const angle = (place: number) => (2 * Math.PI * place) / count - Math.PI / 2;
@@ -44,9 +46,12 @@ export function Ring({ ring, hosts }: { ring: NcclRing; hosts: ReadonlyMap<numbe
   const room = (radius + 1) / RADIUS;
   const parts = stretches(edges);
   const title = `Channel ${channelText(ring.channels)}`;
+  const narrow = width < WIDTH;
+  const drawn = narrow ? NARROW : WIDTH;
+  const names = parts.flatMap(({ host }) => host ?? []).slice(0, MOST_HOST_NAMES);
   return (
     <figure class="ring">
-      <svg class="plot" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${title}: ring through ranks ${ring.order.slice(0, 256).join(', ')}`}>
+      <svg class="plot" width={drawn} height={HEIGHT} viewBox={`${(WIDTH - drawn) / 2} 0 ${drawn} ${HEIGHT}`} role="img" aria-label={`${title}: ring through ranks ${ring.order.slice(0, 256).join(', ')}`}>
         {parts.map(({ from, to, host }) => {
           const [begin, end] = parts.length === 1 ? [angle(0), angle(count) - 0.001] : [angle(from - 0.35), angle(to - 0.65)];
           const middle = parts.length === 1 ? -Math.PI / 2 : (begin + end) / 2;
@@ -54,8 +59,8 @@ export function Ring({ ring, hosts }: { ring: NcclRing; hosts: ReadonlyMap<numbe
           const side = Math.cos(middle);
           return (
             <g key={from}>
-              <path class="ring-host" d={arc(begin, end, HOST_RADIUS)} />
-              {host !== null && parts.length <= MOST_HOST_NAMES && (
+              <path class="ring-host" d={arc(begin, end, HOST_RADIUS)}><title>{host ?? 'unknown host'}</title></path>
+              {!narrow && host !== null && parts.length <= MOST_HOST_NAMES && (
                 <text class="muted" x={x} y={y + 4 + 6 * Math.sin(middle)} text-anchor={side > 0.3 ? 'start' : side < -0.3 ? 'end' : 'middle'}>{cutText(host, Math.abs(side) > 0.3 ? WIDTH / 2 - HOST_RADIUS - 14 : WIDTH / 2)}<title>{host}</title></text>
               )}
             </g>
@@ -82,7 +87,7 @@ export function Ring({ ring, hosts }: { ring: NcclRing; hosts: ReadonlyMap<numbe
           );
         })}
       </svg>
-      <figcaption class="muted">{title}</figcaption>
+      <figcaption class="muted">{title}{narrow && names.length > 0 && `; hosts from the top: ${names.join(', ')}`}</figcaption>
     </figure>
   );
 }

@@ -35,28 +35,29 @@ function Findings({ data }: Props) {
       >
         {first?.remedy ? `What to do: ${first.remedy}.` : undefined}
       </Answer>
-      <DataTable<NcclFinding>
-        id="findings"
-        caption="Findings, gravest first"
-        rows={data.findings}
-        rowKey={(row) => `${row.kind} ${row.file} ${row.line} ${row.text}`}
-        sort="-severity"
-        search={['text', 'kind', 'ranks', 'file']}
-        empty="NCCL tells of nothing that is wrong."
-        columns={[
-          { key: 'severity', title: 'Severity', value: (row) => GRAVITY[row.severity] ?? 0, text: (row) => row.severity, render: (row) => <span class={`severity-word ${row.severity}`}>{row.severity}</span> },
-          { key: 'text', title: 'What', value: (row) => row.text + (row.first ? ' It was the first error.' : ''), width: 80 },
-          { key: 'ranks', title: 'Ranks', value: (row) => (row.ranks.length > 0 ? rankList(row.ranks) : null) },
-          { key: 'kind', title: 'Kind', value: (row) => row.kind },
-          { key: 'remedy', title: 'What to do', value: (row) => row.remedy, width: 60 },
-          { key: 'file', title: 'Where', value: (row) => (row.file === null ? null : row.file + (row.line === null ? '' : `:${row.line}`)), width: 30 },
-        ]}
-      />
+      {data.findings.length > 0 && (
+        <DataTable<NcclFinding>
+          id="findings"
+          caption="Findings, gravest first"
+          rows={data.findings}
+          rowKey={(row) => `${row.kind} ${row.file} ${row.line} ${row.text}`}
+          sort="-severity"
+          search={['text', 'kind', 'ranks', 'file']}
+          columns={[
+            { key: 'severity', title: 'Severity', value: (row) => GRAVITY[row.severity] ?? 0, text: (row) => row.severity, render: (row) => <span class={`severity-word ${row.severity}`}>{row.severity}</span> },
+            { key: 'text', title: 'What', value: (row) => row.text + (row.first ? ' It was the first error.' : ''), width: 80 },
+            { key: 'ranks', title: 'Ranks', value: (row) => (row.ranks.length > 0 ? rankList(row.ranks) : null) },
+            { key: 'kind', title: 'Kind', value: (row) => row.kind },
+            { key: 'remedy', title: 'What to do', value: (row) => row.remedy, width: 60 },
+            { key: 'file', title: 'Where', value: (row) => (row.file === null ? null : row.file + (row.line === null ? '' : `:${row.line}`)), width: 30 },
+          ]}
+        />
+      )}
     </>
   );
 }
 
-const nameOf = (communicator: NcclCommunicator) => `${communicator.id ?? 'no id'}, ${plural(communicator.rank_count, 'rank')}`;
+const nameOf = (communicator: NcclCommunicator) => (communicator.id === null ? `of ${plural(communicator.rank_count, 'rank')}` : `${communicator.id}, ${plural(communicator.rank_count, 'rank')}`);
 
 /** One of the communicators, kept in the address. */
 function useCommunicator(all: readonly NcclCommunicator[]) {
@@ -67,6 +68,7 @@ function useCommunicator(all: readonly NcclCommunicator[]) {
 }
 
 function Rings({ data }: Props) {
+  const [ref, width] = useWidth<HTMLDivElement>();
   const { communicator, picker } = useCommunicator(data.communicators.filter((each) => each.rings.length > 0));
   const hosts = hostsOf(communicator);
   const drawn = communicator.rings.slice(0, Math.max(1, Math.min(DRAWN_RINGS, Math.floor(DRAWN_RANKS / communicator.rank_count))));
@@ -94,7 +96,7 @@ function Rings({ data }: Props) {
       ]}
     >
       <Legend items={[{ mark: 'series-1', label: 'within a host' }, { mark: 'series-2', label: 'from host to host (dashed)' }, { mark: 'idle', label: 'hosts' }]} />
-      <div class="rings">{drawn.map((ring) => <Ring key={ring.channels.join()} ring={ring} hosts={hosts} />)}</div>
+      <div ref={ref} class="rings">{drawn.map((ring) => <Ring key={ring.channels.join()} ring={ring} hosts={hosts} width={width} />)}</div>
     </Figure>
   );
 }

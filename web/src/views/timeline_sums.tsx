@@ -53,6 +53,8 @@ export function SpanSums({ data, source, levels, names, ranks, row, span, marked
   const where = marked ? 'the marked span' : 'what is in view';
   const by_rank = useMemo(() => ranks.map((rank_index) => ({ rank_index, shares: meanShares(levels, rank_index, span.start_ns, span.end_ns) })), [ranks, levels, span.start_ns, span.end_ns]);
   const classes = TIMELINE_CLASSES.flatMap((name, k) => (by_rank.some((each) => each.shares[k]! > 0) ? [{ name, k }] : []));
+  // The host's time runs beside the device's: on top of it, bars would be longer than the span.
+  const stacked = classes.length > 1 ? classes.filter(({ name }) => name !== 'host') : classes;
   const summary = `${capital(where)}: ${duration(long)} from ${duration(span.start_ns)} on, ${plural(ranks.length, 'rank')}. ` +
     (classes.length > 0 ? `Mean: ${classes.map(({ name, k }) => `${CLASS_LABELS[name]} ${percent(by_rank.reduce((sum, each) => sum + each.shares[k]!, 0) / by_rank.length)}`).join(', ')}.` : 'Nothing was recorded in it.');
   return (
@@ -72,14 +74,14 @@ export function SpanSums({ data, source, levels, names, ranks, row, span, marked
           rowKey={(each) => String(each.rank_index)}
           search={['rank']}
         >
-          <Legend items={classes.map(({ name }) => ({ mark: name, label: CLASS_LABELS[name] }))} />
+          <Legend items={stacked.map(({ name }) => ({ mark: name, label: CLASS_LABELS[name] }))} />
           <StackedRows
             kind="ns"
             format={duration}
             label={summary}
             rows={by_rank.map((each) => ({
               key: String(each.rank_index), label: rankLabel(data, each.rank_index),
-              parts: classes.map(({ name, k }) => ({ mark: name, label: CLASS_LABELS[name], value: each.shares[k]! * long })),
+              parts: stacked.map(({ name, k }) => ({ mark: name, label: CLASS_LABELS[name], value: each.shares[k]! * long })),
             }))}
           />
         </Figure>
