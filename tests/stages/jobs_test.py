@@ -129,9 +129,10 @@ class StagesTest(JobCase):
         self.assertGreater(late - early, 100e6)
         self.assertGreater(middle, early)
         page = self.folder / "leak.html"
-        self.assertEqual(0, stages(self.folder / "leak", "-o", page, "--json").returncode)
+        done = stages(self.folder / "leak", "-o", page, "--json")
+        self.assertEqual(0, done.returncode)
         page = Page(page)
-        self.assertEqual(summary["data"], page.data["answer"])
+        self.assertEqual(json.loads(done.stdout)["data"], page.data["answer"])
         self.assertIn(summary["data"]["verdict"]["sentence"], html.unescape(page.summary()))
         for finding in memory["findings"]:
             self.assertIn(finding["sentence"], " ".join(said.split()))
