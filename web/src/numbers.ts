@@ -120,8 +120,8 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** A kernel's name without what does not tell it apart: "void ", anonymous namespaces, the parameter list. */
-export function shortName(name: string): string {
+/** A kernel's name without what does not tell it apart: "void ", anonymous namespaces, the parameter list; namespaces go where it is longer than `width`. */
+export function shortName(name: string, width = 44): string {
   let text = name.startsWith('void ') ? name.slice(5) : name;
   text = text.replaceAll('(anonymous namespace)::', '');
   if (text.endsWith(')')) {
@@ -134,6 +134,6 @@ export function shortName(name: string): string {
       }
     }
   }
-  // Namespaces go where the name would not fit into a table: what is behind them tells names apart.
-  return text.length > 44 ? text.replace(/\b(?:[A-Za-z_]\w*::)+(?=[A-Za-z_~])/g, '') : text;
+  // What is behind namespaces tells names apart.
+  return text.length > width ? text.replace(/\b(?:[A-Za-z_]\w*::)+(?=[A-Za-z_~])/g, '') : text;
 }

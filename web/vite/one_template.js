@@ -1,12 +1,12 @@
 /**
- * The programs have one template, page.html: `program` is the file of src/ that it runs, `frames` what its policy says of frames, and `output` the
- * name of the page that is built.
+ * The programs have one template, page.html: `program` is the file of src/ that it runs, `scripts` and `directives` what its policy allows besides,
+ * and `output` the name of the page that is built.
  */
-export function oneTemplate({ program, output, frames }) {
+export function oneTemplate({ program, output, scripts, directives }) {
   return {
     name: 'lockstep-one-template',
     enforce: 'post',
-    transformIndexHtml: { order: 'pre', handler: (html) => html.replace('%program%', program).replace('%frames%', frames) },
+    transformIndexHtml: { order: 'pre', handler: (html) => html.replace('%program%', program).replace('%scripts%', scripts).replace('%directives%', directives) },
     generateBundle: {
       order: 'post',
       handler(_options, bundle) {

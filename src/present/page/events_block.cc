@@ -55,7 +55,11 @@ class EventsBuilder {
           .Key("lane")
           .Text(model::LaneName(track.lane))
           .Key("label")
-          .Text(TrackLabel(model_, track));
+          .Text(TrackLabel(model_, track))
+          .Key("process_id")
+          .Int(track.process_id)
+          .Key("thread_id")
+          .Int(track.thread_id);
       block.header().Key("count").Uint(start_.size() - before).Key("level_count").Uint(levels);
       block.header().Key("sequential").Bool(sequential).EndObject();
     }

@@ -28,6 +28,7 @@ void SetEvents(bool taken, PageLimits* limits) {
 /// What makes a page without single events smaller, in this order.
 using Shrink = void (*)(PageLimits*);
 constexpr Shrink kShrinks[] = {
+    [](PageLimits* limits) { limits->sql = false; },
     [](PageLimits* limits) {
       limits->collective_instances = 10'000;
       limits->collective_members = 400'000;

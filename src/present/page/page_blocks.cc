@@ -11,6 +11,7 @@
 #include "present/page/analyze_json.h"
 #include "present/page/data_blocks.h"
 #include "present/page/page_model.h"
+#include "present/page/sql_program.h"
 #include "present/page/summary.h"
 #include "present/report/json_stream.h"
 
@@ -59,7 +60,14 @@ PageBlocks::PageBlocks(const PageInput& input, const PageLimits& limits)
   state.collectives = PlanCollectives(state.model, &state.reductions);
   if (!state.collectives.empty()) state.names.emplace_back("collectives");
   state.tables = PlanTables(state.model, &state.reductions);
-  if (!state.tables.empty()) state.names.emplace_back("tables");
+  if (!state.tables.empty()) {
+    state.names.emplace_back("tables");
+    if (limits.sql) {
+      state.names.insert(state.names.end(), {"sql-worker", "sqlite"});
+    } else {
+      state.reductions.push_back({"sql", "SQLite, which answers SQL in the page; lockstep query asks the traces"});
+    }
+  }
   // An operation trace has no tracks: there is nothing to see over time.
   if (!input.run.operations) state.timeline = PlanTimeline(state.model, &state.reductions);
   if (!state.timeline.bucket_counts.empty()) state.names.emplace_back("timeline");
@@ -111,6 +119,8 @@ Result<Block> PageBlocks::Make(std::string_view name) const {
     if (name == "steps") return pack(StepsBytes(model, state.steps));
     if (name == "collectives") return pack(CollectivesBytes(model, state.collectives));
     if (name == "tables") return pack(TablesBytes(model, state.tables));
+    if (name == "sql-worker") return MakeBlock(std::string(name), SqlWorker());
+    if (name == "sqlite") return MakeBlock(std::string(name), SqlEngine());
     if (name == "timeline") return pack(TimelineBytes(model, state.timeline));
     if (name == "names") return pack(NamesBytes(model, state.event_names));
     if (const auto rank = state.RankOfEvents(name)) return pack(EventsBytes(model, state.event_names, *rank));

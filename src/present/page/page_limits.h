@@ -13,6 +13,7 @@ inline constexpr uint64_t kDefaultPageBytes = uint64_t{64} << 20;
 /// How much of a run goes into a page. The defaults are what a browser holds at ease, and what a server sends; an
 /// embedded page is lowered from here until it fits its size.
 struct PageLimits {
+  bool sql = true;                                 ///< SQLite itself.
   bool python_events = true;                       ///< Python frames.
   bool cpu_events = true;                          ///< Other events of CPU threads.
   bool device_events = true;                       ///< Events of device streams.

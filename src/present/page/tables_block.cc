@@ -10,6 +10,7 @@
 #include "base/json_writer.h"
 #include "present/page/data_blocks.h"
 #include "present/report/format.h"
+#include "present/report/run_tables.h"
 
 namespace lockstep::page {
 namespace {
@@ -38,7 +39,21 @@ const char* TypeName(ColumnType type) {
   return "text";
 }
 
-bool IsShown(const analysis::TableColumn& column) { return IsIn(column.place, analysis::ColumnPlace::kOnlyInJson); }
+bool IsInJson(const analysis::TableColumn& column) { return IsIn(column.place, analysis::ColumnPlace::kOnlyInJson); }
+bool IsInSql(const Table& table, const analysis::TableColumn& column) {
+  return !table.sql_name.empty() && IsIn(column.place, analysis::ColumnPlace::kOnlyInSql);
+}
+bool IsHeld(const Table& table, const analysis::TableColumn& column) {
+  return IsInJson(column) || IsInSql(table, column);
+}
+
+/// What a run itself has, and what the passes found.
+std::vector<const Table*> DeclaredTables() {
+  std::vector<const Table*> tables = {&report::RankTable()};
+  tables.insert(tables.end(), analysis::Tables().begin(), analysis::Tables().end());
+  tables.push_back(&report::LedgerTable());
+  return tables;
+}
 
 size_t RowCount(const PageModel& model, const Table& table) { return table.rows({model.run(), model.result()}).size(); }
 
@@ -51,9 +66,9 @@ size_t RowsShown(const PageModel& model, const Table& table) {
 std::vector<const Table*> PlanTables(const PageModel& model, std::vector<Reduction>* reductions) {
   std::vector<const Table*> tables;
   std::vector<std::string_view> cut;
-  for (const Table* table : analysis::Tables()) {
+  for (const Table* table : DeclaredTables()) {
     if (!table->pass.empty() && !model.result().Has(table->pass)) continue;
-    if (RowCount(model, *table) == 0 || std::ranges::none_of(table->columns, IsShown)) continue;
+    if (RowCount(model, *table) == 0 || std::ranges::none_of(table->columns, IsInJson)) continue;
     tables.push_back(table);
     if (RowsShown(model, *table) < RowCount(model, *table)) cut.push_back(table->name);
   }
@@ -82,10 +97,11 @@ std::string TablesBytes(const PageModel& model, const std::vector<const Table*>&
   for (const Table* table : tables) {
     json.StartObject().Key("name").Text(table->name).Key("columns").StartArray();
     for (const analysis::TableColumn& column : table->columns) {
-      if (!IsShown(column)) continue;
+      if (!IsHeld(*table, column)) continue;
       json.StartObject().Key("name").Text(column.name).Key("type").Text(TypeName(column.type));
       json.Key("is_list").Bool(column.is_list);
-      json.Key("unit").Text(column.unit).Key("meaning").Text(column.meaning).EndObject();
+      json.Key("unit").Text(column.unit).Key("meaning").Text(column.meaning);
+      json.Key("in_json").Bool(IsInJson(column)).Key("in_sql").Bool(IsInSql(*table, column)).EndObject();
     }
     json.EndArray().Key("rows").StartArray();
     const analysis::TableRows rows = table->rows({model.run(), model.result()});
@@ -93,7 +109,7 @@ std::string TablesBytes(const PageModel& model, const std::vector<const Table*>&
     for (size_t row = 0; row < row_count; ++row) {
       json.StartArray();
       for (const analysis::TableColumn& column : table->columns) {
-        if (IsShown(column)) WriteCell(column.value({model.run(), model.result()}, rows[row]), &json);
+        if (IsHeld(*table, column)) WriteCell(column.value({model.run(), model.result()}, rows[row]), &json);
       }
       json.EndArray();
     }

@@ -1,6 +1,7 @@
 import { BlockReader, EmbeddedBlocks, ServedBlocks } from './bytes';
 import { readCollectives } from './collectives';
 import { readSteps } from './steps';
+import type { SqlProgram } from '../sql/database';
 import { eventsBytes, readEvents, readNames, readTimeline } from './timeline';
 import type {
   AnalyzeData, CollectiveTable, DeclaredTable, PageDocument, PageSource, StepMatrix, TimelineLevel, TrackEvents,
@@ -58,6 +59,11 @@ class Page implements PageSource {
   tables(): Promise<DeclaredTable[]> {
     if (!this.data?.tables?.length) return Promise.resolve([]);
     return this.held<DeclaredTable[]>('tables', [], (bytes) => (JSON.parse(new TextDecoder().decode(bytes)) as { tables: DeclaredTable[] }).tables);
+  }
+
+  async sqlProgram(): Promise<SqlProgram | null> {
+    const [worker, engine] = await Promise.all(['sql-worker', 'sqlite'].map((name) => this.held<Uint8Array | null>(name, null, (bytes) => bytes)));
+    return worker && engine ? { worker, engine } : null;
   }
 
   timeline(): Promise<TimelineLevel[]> {

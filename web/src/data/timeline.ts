@@ -31,7 +31,7 @@ export function readNames(bytes: Uint8Array): string[] {
 interface EventsHeader {
   unit_ns: number;
   shortest_event_ns: number;
-  tracks: { lane: TrackEvents['lane']; label: string; count: number; level_count: number; sequential: boolean }[];
+  tracks: { lane: TrackEvents['lane']; label: string; process_id: number; thread_id: number; count: number; level_count: number; sequential: boolean }[];
 }
 
 const ESCAPE = 0xffffffff;
@@ -87,7 +87,7 @@ export function readEvents(bytes: Uint8Array): TrackEvents[] {
     if (launches) next_launch += track.count;
     const duration_ns = longest <= ESCAPE ? Uint32Array.from(wide) : wide;
     tracks.push({
-      lane: track.lane, label: track.label, level_count: track.level_count, start_ns, duration_ns,
+      lane: track.lane, label: track.label, process_id: track.process_id, thread_id: track.thread_id, level_count: track.level_count, start_ns, duration_ns,
       name: name.subarray(first, end), class: kind.subarray(first, end), level: level.subarray(first, end), launch: launches, first,
     });
     first = end;

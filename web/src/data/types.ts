@@ -4,6 +4,7 @@
  * run on its common clock. `null` is "not measured", never 0. Ranks are named by index into `ranks`.
  */
 
+import type { SqlProgram } from '../sql/database';
 import type { DepthData } from './depth_types';
 
 export type PageKind = 'analyze' | 'compare' | 'scaling' | 'hang' | 'stages' | 'stage-comparison' | 'nccl' | 'kernels' | 'fabric' | 'live';
@@ -337,6 +338,9 @@ export interface TimelineLevel {
 export interface TrackEvents {
   lane: 'operators' | 'python' | 'runtime' | 'device' | 'device_annotation' | 'other';
   label: string;
+  /** `pid` and `tid` of the file; ordinal and stream on devices. */
+  process_id: number;
+  thread_id: number;
   level_count: number;
   start_ns: Float64Array;
   duration_ns: Float64Array | Uint32Array;
@@ -367,13 +371,24 @@ export type DeclaredCell = string | number | boolean | null | DeclaredCell[] | {
 /** Its rows as `--json` has them; the first ones of a long table. */
 export interface DeclaredTable {
   name: string;
-  columns: { name: string; type: 'integer' | 'real' | 'text' | 'boolean' | 'object'; is_list: boolean; unit: string; meaning: string }[];
+  columns: {
+    name: string;
+    type: 'integer' | 'real' | 'text' | 'boolean' | 'object';
+    is_list: boolean;
+    unit: string;
+    meaning: string;
+    /** Whether it is one of the table in --json, and in `lockstep query`: two may have one name, and differ in their clock. */
+    in_json: boolean;
+    in_sql: boolean;
+  }[];
   rows: DeclaredCell[][];
 }
 
 export interface PageSource {
   readonly document: PageDocument<unknown>;
   tables(): Promise<DeclaredTable[]>;
+  /** SQLite; null: the page was to be smaller than it. */
+  sqlProgram(): Promise<SqlProgram | null>;
   steps(): Promise<StepMatrix | null>;
   collectives(): Promise<CollectiveTable | null>;
   timeline(): Promise<TimelineLevel[]>;

@@ -16,6 +16,7 @@ import { kernelsView, operatorsView } from './names';
 import { overlapView } from './overlap';
 import { qualityView } from './quality';
 import { regionsView } from './regions';
+import { sqlView } from './sql';
 import { stagesView } from './stages';
 import { stepsView } from './steps';
 import { tablesView } from './tables';
@@ -65,5 +66,6 @@ export const analyzeViews: readonly View[] = [
   countersView,
   imbalanceView,
   tablesView,
+  sqlView,
   qualityView,
 ];

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { useBlock } from '../app/blocks';
-import { useParam } from '../app/route';
+import { href, useParam } from '../app/route';
 import { ABSENT, bytes, capital, count, duration, number, percent, plural, rate } from '../numbers';
 import type { DeclaredCell, DeclaredTable } from '../data/types';
 import { Note, Select, Waiting } from '../parts/controls';
@@ -51,9 +51,10 @@ export function columnOf(column: DeclaredColumn, at: number): Column<Row> {
 }
 
 function Rows({ table, rowCount }: { table: DeclaredTable; rowCount: number }) {
-  const columns = useMemo(() => table.columns.map(columnOf), [table]);
+  const shown = useMemo(() => table.columns.flatMap((column, at) => (column.in_json ? [{ column, at }] : [])), [table]);
+  const columns = useMemo(() => shown.map(({ column, at }) => columnOf(column, at)), [shown]);
   const rows = useMemo(() => table.rows.map((cells, at) => ({ key: String(at), cells })), [table]);
-  const texts = table.columns.filter((column) => column.type === 'text').map((column) => column.name);
+  const texts = shown.filter(({ column }) => column.type === 'text').map(({ column }) => column.name);
   return (
     <>
       {rows.length < rowCount && <Note>The first {count(rows.length)} of {count(rowCount)} rows; --json and --csv have all.</Note>}
@@ -83,7 +84,7 @@ function Tables({ source, data }: ViewProps) {
         options={data.tables.map((each) => ({ value: each.name, label: `${each.name} (${plural(each.row_count, 'row')})` }))}
         onChange={choose}
       />
-      <p>{unmarked(facts.sentence)}.{facts.sql_name !== null && <> <code>SELECT * FROM {facts.sql_name}</code> in <code>lockstep query</code> asks for more.</>}</p>
+      <p>{unmarked(facts.sentence)}.{facts.sql_name !== null && <> <code>SELECT * FROM {facts.sql_name}</code> asks for more, <a href={href('sql', { q: `SELECT * FROM ${facts.sql_name} LIMIT 100` })}>here</a> or in <code>lockstep query</code>.</>}</p>
       {tables.state === 'failed' && <Note kind="warning">{tables.message}</Note>}
       {tables.state === 'loading' && <Waiting what="the tables" />}
       {table && <Rows table={table} rowCount={facts.row_count} />}
