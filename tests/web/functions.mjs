@@ -44,6 +44,40 @@ fact('null is never a number', async () => {
   }
 });
 
+fact('functions of SQL are those of lockstep query', async () => {
+  const { AGGREGATES, SCALARS, deviation, percentile, sharedLength } = await load('sql/functions.ts');
+  const scalar = (name, ...values) => SCALARS.find((each) => each.name === name && each.argument_count === values.length).of(...values);
+  assert.equal(scalar('overlap_ns', 0, 10, 4, 20), 6);
+  assert.equal(scalar('overlap_ns', 0, 10, 10, 20), 0);
+  assert.equal(scalar('format_ns', 45.6e6), '45.6 ms');
+  assert.equal(scalar('format_bytes', 1536), '1.50 KiB');
+  assert.equal(scalar('format_rate', 12.3e9), '12.3 GB/s');
+  assert.equal(scalar('short_name', 'void ns::f<ns::T>(int)'), 'ns::f<ns::T>');
+  assert.equal(scalar('short_name', 'void ns::long_name<ns::T>(int)', 12), 'long_name<T>');
+  assert.equal(scalar('short_name', 'void ns::long_name<ns::T>(int)', 8), 'long_na…');
+  assert.equal(percentile([4, 1, 3, 2], 50), 2.5);
+  assert.equal(percentile([7], 99), 7);
+  assert.equal(percentile([], 50), null);
+  assert.deepEqual([deviation([]), deviation([3]), deviation([1, 3])], [null, 0, Math.SQRT2]);
+  const side = (start, end, of = 0) => ({ start, end, side: of });
+  assert.equal(sharedLength([side(0, 10), side(5, 15), side(20, 21)], 1), 16);
+  assert.equal(sharedLength([side(0, 10, 0), side(5, 15, 1), side(12, 30, 0), side(14, 20, 1)], 2), 5 + 3 + 5);
+  assert.equal(sharedLength([], 2), null);
+  const group = AGGREGATES.find(({ name }) => name === 'percentile').begin();
+  for (const value of [1, null, '3', 'no number']) group.add([value, 50]);
+  assert.equal(group.end(), 2, 'what is no number is left out');
+});
+
+fact('an event is in the step in whose window it starts', async () => {
+  const { sourcesIn, stepsOf } = await load('sql/page_tables.ts');
+  const steps = [{ step: 7, start_ns: 10, end_ns: 20 }, { step: 8, start_ns: 20, end_ns: 30 }, { step: 11, start_ns: 40, end_ns: 50 }];
+  assert.deepEqual([...stepsOf([0, 10, 19, 20, 35, 40, 49, 50], steps)], [NaN, 7, 7, 8, NaN, 11, 11, NaN]);
+  assert.deepEqual([...stepsOf([1, 2], [])], [NaN, NaN]);
+  const sources = [{ tables: [{ name: 'events' }, { name: 'kernels' }] }, { tables: [{ name: 'steps' }] }];
+  assert.deepEqual(sourcesIn('SELECT * FROM Kernels', sources), [sources[0]]);
+  assert.deepEqual(sourcesIn('SELECT step FROM all_steps', sources), []);
+});
+
 fact('counters are grouped by name and unit, each written in its unit', async () => {
   const { groupCounters, unitOf } = await load('views/counters.tsx');
   const row = (rank_index, name, unit, mean) => ({ rank_index, device: null, name, unit, mean });

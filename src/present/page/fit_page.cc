@@ -18,6 +18,7 @@ constexpr size_t kSampledRanks = 8;
 constexpr uint64_t kFewestEventsPerRank = 20;  // Fewer tell nothing: the page does without.
 constexpr int kThinningTries = 3;
 constexpr int64_t kCoarseUnitNs = 100;
+constexpr uint64_t kFewestBytesWithSql = uint64_t{4} << 20;  // SQLite takes half a MiB of it.
 
 void SetEvents(bool taken, PageLimits* limits) {
   limits->python_events = taken;
@@ -107,6 +108,7 @@ class PageFitter {
 
   FittedPage Fit() {
     SetEvents(false, &limits_);
+    limits_.sql = page_bytes_ >= kFewestBytesWithSql;
     std::vector<Block> base = MakeAll();
     for (const Shrink shrink : kShrinks) {
       if (BytesOf(base) <= page_bytes_) break;
