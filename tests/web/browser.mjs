@@ -81,3 +81,10 @@ export async function violations(page, rules = null) {
   return page.evaluate((only) => window.axe.run(document, { resultTypes: ['violations'], ...only && { runOnly: only } })
     .then((result) => result.violations.map((each) => `${each.id} at ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 140)).join(' | ')}`)), rules);
 }
+
+/** A view is there with all that it unpacks. Drawn: a change is on the screen two frames later. */
+export async function settled(page) {
+  await page.waitForFunction(() => document.querySelector('.view h2') && !document.documentElement.dataset.pending &&
+    !/Unpacking .* …/.test(document.querySelector('main')?.textContent ?? ''));
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}

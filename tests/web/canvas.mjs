@@ -1,16 +1,10 @@
 // Exercises the views that draw on a canvas, by keyboard and by mouse: node canvas.mjs PAGE.html
 import assert from 'node:assert/strict';
-import { openWatched, withBrowser } from './browser.mjs';
+import { openWatched, settled, withBrowser } from './browser.mjs';
 
 const [file] = process.argv.slice(2);
 const address = `file://${file}`;
 
-/** Drawn: a change is on the screen two frames later. */
-async function settled(page) {
-  await page.waitForFunction(() => document.querySelector('.view h2') && !document.documentElement.dataset.pending &&
-    !/Unpacking .* …/.test(document.querySelector('main')?.textContent ?? ''));
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-}
 /**
  * Nothing more will come by itself: what many keys changed has reached the address, events are unpacked and drawn. Effects run
  * after the frame that they belong to and may begin something new, so it has to be quiet several times in a row.

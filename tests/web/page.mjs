@@ -5,19 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import assert from 'node:assert/strict';
-import { COLOR_RULES, narrowWindows, openWatched, violations, withBrowser } from './browser.mjs';
+import { COLOR_RULES, narrowWindows, openWatched, settled, violations, withBrowser } from './browser.mjs';
 
 const [file, answerFile] = process.argv.slice(2);
 const answer = answerFile ? JSON.parse(readFileSync(answerFile, 'utf8')) : null;
 const downloads = mkdtempSync(join(tmpdir(), 'lockstep-downloads-'));
-
-/** Waits until the view has drawn what it loads. */
-async function settled(page) {
-  await page.waitForFunction(() => document.querySelector('.view h2') && !document.documentElement.dataset.pending &&
-    !/Unpacking .* …/.test(document.querySelector('main')?.textContent ?? ''));
-  // Two frames: canvases draw in the one after the data is there.
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-}
 
 /** The list of views as it stands in the navigation. */
 const views = (page) => page.$$eval('nav a', (links) => links.map((link) => link.getAttribute('href')));

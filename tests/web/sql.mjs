@@ -1,7 +1,7 @@
 // SQL in the page, by keyboard: node sql.mjs PAGE.html QUESTIONS.json, a list of {sql, columns, rows} as `lockstep query` answers them.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { openWatched, withBrowser } from './browser.mjs';
+import { openWatched, settled, withBrowser } from './browser.mjs';
 
 const [file, questions_file] = process.argv.slice(2);
 const questions = JSON.parse(readFileSync(questions_file, 'utf8'));
@@ -13,8 +13,7 @@ async function ask(page, sql) {
   await page.keyboard.press('Control+A');
   await page.keyboard.insertText(sql);
   await page.keyboard.press('Control+Enter');
-  await page.waitForFunction(() => document.querySelector('.sql button[type=submit]').disabled || document.querySelector('[role=alert], .sql-status p'));
-  await page.waitForFunction(() => !document.querySelector('.sql button[type=submit]').disabled);
+  await settled(page);
   return page.textContent('[role=alert], .sql-status p');
 }
 
@@ -37,7 +36,7 @@ await withBrowser({}, async (context) => {
 
   // What is wrong is said; nothing of the page can be changed.
   assert.match(await ask(page, 'SELECT rnk FROM steps'), /no such column: rnk/);
-  assert.match(await ask(page, 'SELECT * FROM nothing'), /no such table: nothing/);
+  assert.match(await ask(page, 'SELECT * FROM memory_event'), /no such table: memory_event/);
   assert.match(await ask(page, 'DELETE FROM steps'), /readonly/);
   assert.match(await ask(page, 'SELECT 1; SELECT 2'), /One statement at a time/);
   assert.match(await ask(page, '-- nothing'), /There is no statement/);
@@ -52,7 +51,7 @@ await withBrowser({}, async (context) => {
   await page.keyboard.insertText('WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n');
   await page.keyboard.press('Control+Enter');
   await page.getByRole('button', { name: 'Stop' }).click();
-  await page.waitForSelector('[role=alert]');
+  await settled(page);
   assert.match(await page.textContent('[role=alert]'), /Stopped/);
   assert.match(await ask(page, questions[0].sql), /^[\d,]+ rows?,/);
 

@@ -49,7 +49,7 @@ class Sql(unittest.TestCase):
             for sql in [*questions(), *OURS]:
                 done = subprocess.run([PROGRAM, "query", job, sql, "-q", "--json"], check=True, stdout=subprocess.PIPE)
                 answer = json.loads(done.stdout)
-                answers.append({"sql": sql, "columns": answer["columns"], "rows": answer["rows"]})
+                answers.append({"sql": sql, "columns": answer["columns"], "rows": [list(row.values()) for row in answer["rows"]]})
             self.assertGreater(len(answers), len(OURS) + 6)
             with open(asked, "w", encoding="utf-8") as file:
                 json.dump(answers, file)

@@ -36,8 +36,8 @@ class PageBlocks {
   PageBlocks(PageBlocks&&) noexcept;
   PageBlocks& operator=(PageBlocks&&) noexcept;
 
-  /// "main", "steps", "collectives", "tables", "sql-worker", "sqlite", "timeline", "names", "events-0", "events-1", ... (by index into
-  /// Run::ranks); only those that exist for this run.
+  /// "main", "steps", "collectives", "tables", "sql-worker", "sqlite", "timeline", "names", "events-0", "events-1", ...
+  /// (by index into Run::ranks); only those that exist for this run.
   const std::vector<std::string>& names() const;
   /// Cost: in proportion to the block; "timeline" and "main" walk every event of the run.
   /// Errors: kNotFound for a name that is not in names().

@@ -26,6 +26,7 @@ using report::testing::MakeSample;
 using report::testing::Sample;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using testing::Gunzip;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -48,9 +49,16 @@ ReadBlock BlockOf(const PageBlocks& page, std::string_view name) {
 TEST(PageBlocksTest, TheSampleHasEveryBlock) {
   const Sample sample = MakeSample();
   const PageBlocks page({sample.run, sample.result, kOptions, true});
-  EXPECT_THAT(page.names(), ElementsAre("main", "steps", "collectives", "tables", "timeline", "names", "events-0",
-                                        "events-1", "events-2", "events-3"));
+  EXPECT_THAT(page.names(), ElementsAre("main", "steps", "collectives", "tables", "sql-worker", "sqlite", "timeline",
+                                        "names", "events-0", "events-1", "events-2", "events-3"));
   for (const std::string& name : page.names()) EXPECT_TRUE(page.Make(name).has_value()) << name;
+}
+
+TEST(PageBlocksTest, WithoutSqliteThePageSaysSo) {
+  const Sample sample = MakeSample();
+  const PageBlocks page({sample.run, sample.result, kOptions, true}, {.sql = false});
+  EXPECT_THAT(page.names(), Not(Contains("sqlite")));
+  EXPECT_THAT(page.reductions(), Contains(Field(&Reduction::what, "sql")));
 }
 
 TEST(PageBlocksTest, ABlockThatIsNotThereIsNotFound) {
