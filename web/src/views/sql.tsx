@@ -10,6 +10,7 @@ import { PageDatabase, type SqlProgram } from '../sql/database';
 import type { SqlAnswer, SqlCell } from '../sql/messages';
 import { pageTables, type SqlTable } from '../sql/page_tables';
 import type { View, ViewProps } from '../view';
+import { unmarked } from './tables';
 
 const MOST_ROWS = 10_000;
 
@@ -87,14 +88,14 @@ export function resultColumns({ columns, rows }: SqlAnswer): Column<ResultRow>[]
 
 function TableList({ tables }: { tables: readonly SqlTable[] }) {
   return (
-    <section class="screen-only" aria-labelledby="sql-tables">
+    <section class="sql-tables screen-only" aria-labelledby="sql-tables">
       <h3 id="sql-tables">Tables</h3>
       <p class="muted">As <code>lockstep query</code> has them, over what is in the page. Instants count from the start of the run.</p>
       {tables.map((table) => (
         <details key={table.name} class="sql-table">
           <summary>
             <code>{table.name}</code> <span class="muted">
-              {table.sentence}
+              {unmarked(table.sentence)}
               {table.row_count !== null && table.held_count !== null && (table.held_count < table.row_count
                 ? `: the first ${count(table.held_count)} of ${plural(table.row_count, 'row')}` : `: ${plural(table.row_count, 'row')}`)}
             </span>
@@ -103,7 +104,7 @@ function TableList({ tables }: { tables: readonly SqlTable[] }) {
             {table.columns.map((column) => (
               <div key={column.name}>
                 <dt><code>{column.name}</code> <span class="muted">{column.type}{column.unit && `, ${column.unit}`}</span></dt>
-                <dd>{column.meaning.replaceAll('`', '')}</dd>
+                <dd>{unmarked(column.meaning)}</dd>
               </div>
             ))}
           </dl>

@@ -18,7 +18,7 @@ const TEXT_WIDTH = 40;
 const WORDS: Record<string, (value: number) => string> = { ns: duration, bytes, count, '0..1': percent, 'bytes/s': rate };
 
 /** A sentence of the documents, which mark names. */
-const unmarked = (sentence: string) => sentence.replaceAll('`', '');
+export const unmarked = (sentence: string) => sentence.replaceAll('`', '');
 const plain = (cell: DeclaredCell): string => (cell === null ? ABSENT : typeof cell === 'object' ? JSON.stringify(cell) : String(cell));
 
 /** A number in the words of its unit; those that name something, such as ranks and steps, as they are. */
