@@ -1,7 +1,7 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useBlock } from '../app/blocks';
 import { begin } from '../app/pending';
-import { useParam } from '../app/route';
+import { href, useParam, ViewContext } from '../app/route';
 import type { AnalyzeData, DeclaredTable, PageSource } from '../data/types';
 import { count, plural } from '../numbers';
 import { Note, Waiting } from '../parts/controls';
@@ -207,7 +207,13 @@ function Ask({ data, source, program, declared }: { data: AnalyzeData; source: P
   );
 }
 
-function Sql({ data, source }: ViewProps) {
+function Sql(props: ViewProps) {
+  const { stacked } = useContext(ViewContext);
+  // On paper, and among all the others, nobody asks: SQLite stays packed.
+  return stacked ? <p><a href={href('sql')}>On a page of its own</a> any question about what is in this page is answered.</p> : <Unpacked {...props} />;
+}
+
+function Unpacked({ data, source }: ViewProps) {
   const program = useBlock(source, 'sql', () => source.sqlProgram());
   const declared = useBlock(source, 'tables', () => source.tables());
   if (program.state === 'failed') return <Note kind="warning">{program.message}</Note>;
