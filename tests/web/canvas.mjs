@@ -373,6 +373,29 @@ async function timeline(page) {
   assert.equal(await param(page, 'span'), await param(page, 't'), 'M marks what is in view');
   await press(page, 'Escape');
 
+  // Pinned: the line is at the top, by key and by its pin.
+  await open(page, '#/timeline');
+  const last_row = Number(/^(\d[\d,]*) rank/.exec(await summaryOf(page))[1].replaceAll(',', '')) - 1;
+  if (last_row > 0 && last_row < 20) {
+    await open(page, `#/timeline?row=${last_row}`);
+    await focus(page, id);
+    const last = await status(page, id);
+    await differs(page, id, () => press(page, 'p'));
+    assert.equal(await param(page, 'pin'), String(last_row));
+    assert.equal(await status(page, id), last, 'the cursor stays on it');
+    await press(page, 'ArrowUp');
+    assert.equal(await status(page, id), last, 'nothing is above it');
+    await press(page, 'ArrowDown');
+    assert.notEqual(await status(page, id), last);
+    await press(page, 'ArrowUp');
+    await roundTrip(page, id);
+    const drawn = await box(page, id);
+    const left_edge = Math.round(Math.min(170, drawn.width * 0.22));
+    await page.mouse.click(drawn.x + left_edge - 10, drawn.y + 58 + 11);
+    await rest(page);
+    assert.equal(await param(page, 'pin'), null, 'a click on the pin lets it go');
+  }
+
   // From rank to rank.
   await open(page, '#/timeline');
   await focus(page, id);

@@ -288,6 +288,29 @@ fact('the shares of a pixel are the mean of its buckets, and what is there is ne
   assert.ok(Math.abs(whole[0] - plain) < 1e-9);
 });
 
+fact('pinned lines come first, once, and leave room for the others', async () => {
+  const { layoutLines, parsePins, pinText, togglePin } = await load('canvas/timeline_layout.ts');
+  const pins = parsePins('9,7.1,x,,3.-1,7.0');
+  assert.deepEqual(pins, [{ rank_index: 9, track: -1 }, { rank_index: 7, track: 1 }, { rank_index: 7, track: 0 }]);
+  assert.equal(pinText(pins), '9,7.1,7.0');
+  assert.equal(pinText(togglePin(pins, { rank_index: 7, track: 1 })), '9,7.0');
+  assert.equal(pinText(togglePin(pins, { rank_index: 7, track: -1 })), '9,7.1,7.0,7');
+  const tracks = [{ level_count: 3 }, { level_count: 1 }];
+  const layout = (text, open = [7], most = tracks) => layoutLines([4, 7, 9], new Set(open), (rank) => (rank === 7 ? most : undefined), 5, parsePins(text));
+  const order = ({ lines }) => lines.map(({ rank_index, track, pinned }) => `${pinned ? '!' : ''}${rank_index}${track < 0 ? '' : `.${track}`}`).join(' ');
+  assert.equal(order(layout('')), '4 7 7.0 7.1 9');
+  assert.equal(order(layout('9,7.1')), '!9 !7.1 4 7 7.0');
+  assert.equal(order(layout('7.1', [])), '!7.1 4 7 9', 'a track of a rank that is closed');
+  assert.equal(order(layout('7,7.1')), '!7 !7.0 !7.1 4 9', 'a rank that is open has its tracks with it');
+  assert.equal(order(layout('5')), '!5 4 7 7.0 7.1 9', 'also one that is not among those drawn');
+  assert.equal(order(layout('7.5')), '4 7 7.0 7.1 9', 'there is no such track');
+  assert.equal(order(layout('7,9', [7], [{ level_count: 30 }])), '!9 4 7 7.0', 'what is too high stays in its place');
+  const { lines, height, pinned_count, pinned_height } = layout('9,7.1');
+  lines.forEach((line, i) => assert.equal(line.y, i === 0 ? 0 : lines[i - 1].y + lines[i - 1].height));
+  assert.equal(pinned_height, lines[pinned_count].y);
+  assert.equal(height, lines.at(-1).y + lines.at(-1).height);
+});
+
 fact('lines lie one below the other, and open ranks have their tracks below them', async () => {
   const { layoutLines, firstLineAt, parseRankList, classBands } = await load('canvas/timeline_layout.ts');
   const tracks = [{ level_count: 3 }, { level_count: 0 }];

@@ -38,10 +38,6 @@ function changed() {
 }
 if (typeof window !== 'undefined') window.addEventListener('hashchange', changed);
 
-export function currentRoute(): Route {
-  return current;
-}
-
 export function useRoute(): Route {
   const [route, set] = useState(current);
   useEffect(() => {

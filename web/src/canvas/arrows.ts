@@ -81,6 +81,7 @@ export interface ArrowScene {
   draw: CanvasRenderingContext2D;
   palette: Palette;
   lines: readonly Line[];
+  /** Ranks of which a track is drawn. */
   open: ReadonlySet<number>;
   tracksOf: (rank: number) => readonly TrackEvents[] | undefined;
   /** The time in view. */
@@ -92,13 +93,15 @@ export interface ArrowScene {
   chosen: (end: ArrowEnd) => boolean;
 }
 
-/** Where an end is drawn: on its event's row where its rank is open, else on the rank's own line. */
+/** Where an end is drawn: on its event's row where its track is there, else on the rank's own line. */
 function placeOf(scene: ArrowScene, end: ArrowEnd): { y: number; until_ns: number } | null {
   const tracks = scene.open.has(end.rank_index) ? scene.tracksOf(end.rank_index) : undefined;
   const found = tracks && eventOf(tracks, end);
-  const line = scene.lines.find((each) => each.rank_index === end.rank_index && each.track === (found ? found.track : -1));
+  const lineOf = (at: number) => scene.lines.find((each) => each.rank_index === end.rank_index && each.track === at);
+  const own = found ? lineOf(found.track) : undefined;
+  const line = own ?? lineOf(-1);
   if (!line) return null;
-  if (!found || !tracks) return { y: scene.yOf(line) + line.height / 2, until_ns: end.start_ns };
+  if (!own || !found) return { y: scene.yOf(line) + line.height / 2, until_ns: end.start_ns };
   const track = tracks[found.track]!;
   const level = Math.min(track.level[found.event]!, track.level_count - 1);
   return { y: scene.yOf(line) + 2 + (level + 0.5) * LEVEL_HEIGHT, until_ns: track.start_ns[found.event]! + track.duration_ns[found.event]! };

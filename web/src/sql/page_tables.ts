@@ -91,14 +91,24 @@ function declaredSource(data: AnalyzeData, table: DeclaredTable): SqlSource | nu
   };
 }
 
-const MEMBER_COLUMNS = [
-  column('instance', 'integer', 'Number of the collective: collective_instances.instance.'),
+const RANK_COLUMNS = [
+  column('rank', 'integer', 'Global rank of the process.'),
+  column('window', 'integer', '0 for the first trace of this rank in time, and so on.'),
+];
+const DEVICE_COLUMNS = [column('device', 'integer', 'Device ordinal.'), column('stream', 'integer', 'Stream.')];
+
+/** What tables of instances and of members have alike. */
+const COLLECTIVE_COLUMNS = [
+  column('instance', 'integer', 'Number of the collective, in order of first arrival; both tables share it.'),
   column('group_name', 'text', 'Process group.'),
   column('sequence', 'integer', 'Sequence number in the group.'),
   column('name', 'text', 'all_reduce, all_gather, ...'),
   column('bytes', 'integer', 'Size of the whole buffer.', 'bytes'),
-  column('rank', 'integer', 'Global rank of this member.'),
-  column('window', 'integer', 'Window of its trace.'),
+];
+
+const MEMBER_COLUMNS = [
+  ...COLLECTIVE_COLUMNS,
+  ...RANK_COLUMNS,
   column('arrival_ns', 'integer', "Start of this rank's kernel or range.", FROM_START),
   column('end_ns', 'integer', 'End of it.', FROM_START),
   column('wait_ns', 'integer', 'How long it waited for the last to arrive.', 'ns'),
@@ -106,11 +116,7 @@ const MEMBER_COLUMNS = [
 ];
 
 const INSTANCE_COLUMNS = [
-  column('instance', 'integer', 'Number of the collective, in order of first arrival.'),
-  column('group_name', 'text', 'Process group.'),
-  column('sequence', 'integer', 'Sequence number in the group.'),
-  column('name', 'text', 'all_reduce, all_gather, ...'),
-  column('bytes', 'integer', 'Size of the whole buffer.', 'bytes'),
+  ...COLLECTIVE_COLUMNS,
   column('step', 'integer', 'Step in which it was.'),
   column('rank_count', 'integer', 'Ranks that have it.', 'count'),
   column('first_arrival_ns', 'integer', 'Earliest arrival.', FROM_START),
@@ -165,22 +171,19 @@ function collectiveSource(data: AnalyzeData, source: PageSource): SqlSource {
 }
 
 const TRACK_COLUMNS = [
-  column('rank', 'integer', 'Global rank of the process.'),
-  column('window', 'integer', '0 for the first trace of this rank in time, and so on.'),
+  ...RANK_COLUMNS,
   column('track', 'integer', 'Number of the track: what events.track and kernels.track mean.'),
   column('lane', 'text', 'What it holds: operators, python, runtime, device, device_annotation, other.'),
   column('process_id', 'integer', 'pid of the file; the ordinal on devices.'),
   column('thread_id', 'integer', 'tid of the file; the stream on devices.'),
-  column('label', 'text', "As the timeline calls it."),
-  column('device', 'integer', 'Device ordinal.'),
-  column('stream', 'integer', 'Stream.'),
+  column('label', 'text', 'As the timeline calls it.'),
+  ...DEVICE_COLUMNS,
   column('event_count', 'integer', 'Events on it that the page has.', 'count'),
 ];
 
 const EVENT_COLUMNS = [
   column('id', 'integer', 'Number of the event in the page; events and kernels share it.'),
-  column('rank', 'integer', 'Global rank of the process.'),
-  column('window', 'integer', '0 for the first trace of this rank in time, and so on.'),
+  ...RANK_COLUMNS,
   column('track', 'integer', 'Thread or stream it is on: tracks.track.'),
   column('lane', 'text', 'What the track holds.'),
   column('class', 'text', 'compute, communication, memory or host, as the timeline has it.'),
@@ -188,8 +191,7 @@ const EVENT_COLUMNS = [
   column('start_ns', 'integer', 'Start.', FROM_START),
   column('end_ns', 'integer', 'End.', FROM_START),
   column('duration_ns', 'integer', 'Duration.', 'ns'),
-  column('device', 'integer', 'Device ordinal.'),
-  column('stream', 'integer', 'Stream.'),
+  ...DEVICE_COLUMNS,
   column('depth', 'integer', 'How many events of the track it lies in.', 'count'),
   column('step', 'integer', 'Step in whose window it starts.'),
 ];

@@ -4,8 +4,9 @@ import { useChoice, useParam } from '../app/route';
 import { arrowsOf } from '../canvas/arrows';
 import { useSettledParam } from '../canvas/drawing';
 import { classesPresent, meanShares } from '../canvas/lod';
-import { parseRankList } from '../canvas/timeline_layout';
-import { TimelineView, type EventRef } from '../canvas/timeline_view';
+import { parsePins, parseRankList, pinText } from '../canvas/timeline_layout';
+import type { EventRef } from '../canvas/timeline_scene';
+import { TimelineView } from '../canvas/timeline_view';
 import { clampWindow, parseSpan, parseWindow, windowText } from '../canvas/window';
 import { CLASS_LABELS } from '../colors';
 import { collectiveOf, type ChosenCollective } from '../data/collective_of';
@@ -87,6 +88,7 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
   const [still] = useParam('t', ''); // What the range has come to rest at: tables follow this.
   const [span_text, setSpan] = useParam('span', '');
   const [open_text, setOpen] = useParam('open', '');
+  const [pin_text, setPins] = useParam('pin', '');
   const [row_text, setRow] = useSettledParam('row', '');
   const [only, setOnly] = useParam('ranks', '');
   const [find, setFind] = useParam('find', '');
@@ -95,6 +97,7 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
   const [tracks, setTracks] = useState<{ rank: number; tracks: readonly TrackEvents[] | null }>({ rank: -1, tracks: null });
   const window_ = useMemo(() => parseWindow(range, span_ns), [range, span_ns]);
   const rested = useMemo(() => parseWindow(still, span_ns), [still, span_ns]);
+  const pins = useMemo(() => parsePins(pin_text).filter((pin) => data.ranks[pin.rank_index]), [pin_text, data]);
   const marked = useMemo(() => parseSpan(span_text, span_ns), [span_text, span_ns]);
   const ranks = useMemo(() => {
     const wanted = parseRankList(only);
@@ -208,6 +211,8 @@ function Timeline({ data, source, levels, names }: { data: AnalyzeData; source: 
           matches={matches}
           arrows={arrows}
           tall={rows === 'tall'}
+          pins={pins}
+          onPins={(next) => setPins(pinText(next))}
           collective={collective}
           marked={marked}
           onMark={(span) => setSpan(span ? `${Math.round(span.start_ns)}-${Math.round(Math.max(span.start_ns + 1, span.end_ns))}` : '')}
