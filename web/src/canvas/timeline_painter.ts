@@ -139,7 +139,7 @@ export class TimelinePainter {
     } else if (tracks) {
       const alone = line.pinned && !scene.pins.some((pin) => pin.rank_index === line.rank_index && pin.track < 0);
       const text = tracks[line.track]!.label;
-      draw.fillText(fitText(draw, alone ? `${scene.rankLabel(line.rank_index)}, ${text}` : text, room - (alone ? 12 : 30)), alone ? 8 : 24, middle);
+      draw.fillText(fitText(draw, alone ? `${scene.rankLabel(line.rank_index)}, ${text.replace(/^device \d+ (?=stream)/, '')}` : text, room - (alone ? 12 : 30)), alone ? 8 : 24, middle);
     }
     if (line.height >= PIN_FROM && (line.pinned || here)) this.paintPin(scene, draw, line.pinned ? palette.focus : palette.muted, middle);
   }
